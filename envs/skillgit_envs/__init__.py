@@ -1,0 +1,1 @@
+"""Environments that ship with skillgit; each is found by its entry point."""

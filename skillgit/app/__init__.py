@@ -1,0 +1,1 @@
+"""Use cases, one verb per file; they return values and never print."""

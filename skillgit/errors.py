@@ -1,0 +1,178 @@
+"""Every error that a user can meet, and the exit code that it ends the program with.
+
+Each error says what happened in one sentence and carries a hint: the command or the change that helps.
+
+SkillgitError                        1
+├── UsageError                       2   the command line or its arguments
+│   ├── ConfigError                      a configuration file or override
+│   ├── SkillError                       a skill folder that is not a valid Agent Skill
+│   └── DataError                        items, splits
+├── NotFoundError                    3   no repository, run, version, item, plug-in of that name
+│   ├── RepositoryNotFoundError
+│   └── RevisionNotFoundError
+├── ConflictError                    4   somebody else writes this run, or a ref moved
+│   ├── RunLockedError
+│   └── ConcurrentWriteError
+├── ServiceError                     5   an environment or a backend failed
+│   ├── BackendError                     one call to a model failed (see its subclasses)
+│   │   ├── RetryableBackendError            429, 5xx, timeouts, broken connections
+│   │   └── FatalBackendError                400, 401, 403, 404, context overflow
+│   ├── EnvironmentFaultError            an environment could not do its work
+│   └── ProviderFailureError             a provider failed systematically; the run stopped
+├── HistoryError                     6   history cannot be read
+│   ├── FormatVersionError               written by a newer skillgit
+│   ├── TrailerError                     a commit's trailer block is missing or broken
+│   └── InvariantError                   an event contradicts the events before it
+└── BudgetError                      7   a cap on calls, tokens or money was reached
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What the exit status of ``skillgit`` means."""
+
+    OK = 0
+    """Done; for ``diff --exit-code``: no difference."""
+    NO = 1
+    """The answer is no: differences with ``--exit-code``, ``fsck`` found problems, there is no best version."""
+    USAGE = 2
+    """The command line, a configuration file, a skill or a data set is not usable as given."""
+    NOT_FOUND = 3
+    """Not a skillgit repository, or no such run, version, item or plug-in."""
+    CONFLICT = 4
+    """Somebody else writes this run, or a ref moved."""
+    SERVICE = 5
+    """An environment or a model backend failed (network, authentication, quota)."""
+    HISTORY = 6
+    """History cannot be read (newer format, broken trailer block, contradicting events)."""
+    BUDGET = 7
+    """A cap on calls, tokens or money was reached; the run can be continued with a larger one."""
+    INTERNAL = 70
+    """A bug in skillgit."""
+    INTERRUPTED = 130
+    """Stopped by Ctrl-C."""
+
+
+class SkillgitError(Exception):
+    """Something that the user should read.
+
+    Args:
+        message: One sentence without a full stop that says what happened.
+        hint: What helps: a command to type or a change to make.
+    """
+
+    exit_code = ExitCode.NO
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(SkillgitError):
+    """The request cannot be carried out as it was written."""
+
+    exit_code = ExitCode.USAGE
+
+
+class ConfigError(UsageError):
+    """A configuration file or an override is wrong."""
+
+
+class SkillError(UsageError):
+    """A folder is not a valid Agent Skill."""
+
+
+class DataError(UsageError):
+    """Items or splits are unusable."""
+
+
+class NotFoundError(SkillgitError):
+    """A named thing does not exist."""
+
+    exit_code = ExitCode.NOT_FOUND
+
+
+class RepositoryNotFoundError(NotFoundError):
+    """There is no repository here that skillgit can use."""
+
+
+class RevisionNotFoundError(NotFoundError):
+    """No run, version or commit has that name."""
+
+
+class ConflictError(SkillgitError):
+    """Another writer is, or was, at work."""
+
+    exit_code = ExitCode.CONFLICT
+
+
+class RunLockedError(ConflictError):
+    """A live process already trains this run."""
+
+
+class ConcurrentWriteError(ConflictError):
+    """A ref moved between reading and writing; nothing was changed."""
+
+
+class ServiceError(SkillgitError):
+    """An environment or a backend failed."""
+
+    exit_code = ExitCode.SERVICE
+
+
+class BackendError(ServiceError):
+    """One call to a model failed."""
+
+
+class RetryableBackendError(BackendError):
+    """A call failed in a way that may pass: rate limit, server error, timeout, broken connection.
+
+    Args:
+        message: What happened.
+        hint: What helps.
+        retry_after: Seconds to wait that the server asked for, if it did.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", retry_after: float | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after = retry_after
+
+
+class FatalBackendError(BackendError):
+    """A call failed in a way that no repetition mends: bad request, no permission, unknown model."""
+
+
+class EnvironmentFaultError(ServiceError):
+    """An environment could not do its work on an item."""
+
+
+class ProviderFailureError(ServiceError):
+    """A provider failed systematically, so that the run stopped without scoring anything."""
+
+
+class HistoryError(SkillgitError):
+    """History cannot be read."""
+
+    exit_code = ExitCode.HISTORY
+
+
+class FormatVersionError(HistoryError):
+    """A commit was written by a newer skillgit."""
+
+
+class TrailerError(HistoryError):
+    """A commit's trailer block is missing or cannot be parsed."""
+
+
+class InvariantError(HistoryError):
+    """An event contradicts the events before it."""
+
+
+class BudgetError(SkillgitError):
+    """A cap on calls, tokens or money was reached."""
+
+    exit_code = ExitCode.BUDGET

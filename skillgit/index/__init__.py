@@ -1,0 +1,1 @@
+"""The projection: a SQLite index of history that can be rebuilt at any time."""

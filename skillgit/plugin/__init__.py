@@ -1,0 +1,1 @@
+"""Contracts for environments and backends, and how they are found."""

@@ -1,0 +1,1 @@
+"""Git: the only importer of pygit2 and the only caller of the git binary."""
