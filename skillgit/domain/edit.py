@@ -1,0 +1,239 @@
+"""Edits to a skill, and how they are applied.
+
+An edit changes one text file at one place. The place is an anchor: a stretch of the file's text that must occur exactly
+once where steps may write. An anchor that is missing or ambiguous is never guessed: the edit is reported and left out.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from skillgit.domain.skill import DOCUMENT, Owner, Skill, blocks, has_marker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from skillgit.domain.skill import Block
+
+
+class Op(StrEnum):
+    """What an edit does at its anchor."""
+
+    APPEND = "append"
+    """Add a paragraph at the end of the body; has no anchor."""
+    INSERT_AFTER = "insert_after"
+    """Add lines after the line that holds the end of the anchor."""
+    REPLACE = "replace"
+    """Put the content in the anchor's place."""
+    DELETE = "delete"
+    """Remove the anchor."""
+
+
+class Source(StrEnum):
+    """Whose observation an edit rests on."""
+
+    FAILURE = "failure"
+    SUCCESS = "success"
+    MIXED = "mixed"
+    SLOW = "slow"
+    HUMAN = "human"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """One change to a skill.
+
+    Attributes:
+        op: What to do.
+        file: Path inside the skill folder.
+        anchor: Where to do it: text that occurs exactly once in the file's body; empty for ``append``.
+        content: The new text; empty for ``delete``.
+        support: How many trajectories it rests on, as the optimizer says.
+        source: Whose observation it is.
+    """
+
+    op: Op
+    file: str = DOCUMENT
+    anchor: str = ""
+    content: str = ""
+    support: int = 1
+    source: Source = Source.FAILURE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patch:
+    """Ordered edits with the reasoning behind them and a title for the commit."""
+
+    edits: tuple[Edit, ...] = ()
+    reasoning: str = ""
+    title: str = ""
+
+
+class EditStatus(StrEnum):
+    """What became of an edit."""
+
+    APPLIED = "applied"
+    ANCHOR_MISSING = "anchor-missing"
+    AMBIGUOUS = "ambiguous"
+    PROTECTED = "protected"
+    DUPLICATE = "duplicate"
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditReport:
+    """What became of one edit, with the reason where it was not applied."""
+
+    edit: Edit
+    status: EditStatus
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Application:
+    """The result of applying a patch: the new skill and one report per edit, in the order of the edits."""
+
+    skill: Skill
+    reports: tuple[EditReport, ...]
+
+    @property
+    def applied(self) -> tuple[Edit, ...]:
+        """The edits that took effect."""
+        return tuple(report.edit for report in self.reports if report.status is EditStatus.APPLIED)
+
+
+class _RefusedError(Exception):
+    """An edit cannot be applied; carries the status and the reason."""
+
+    def __init__(self, status: EditStatus, detail: str) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+
+
+def apply(skill: Skill, edits: Iterable[Edit]) -> Application:
+    """Apply ``edits`` in order, each to the result of the ones before it.
+
+    Never raises for a bad edit: it is reported with its status, and the text stays as it was.
+    """
+    reports: list[EditReport] = []
+    for edit in edits:
+        try:
+            skill = _apply_one(skill, edit)
+        except _RefusedError as refusal:
+            reports.append(EditReport(edit=edit, status=refusal.status, detail=refusal.detail))
+        else:
+            reports.append(EditReport(edit=edit, status=EditStatus.APPLIED))
+    return Application(skill=skill, reports=tuple(reports))
+
+
+def _apply_one(skill: Skill, edit: Edit) -> Skill:
+    text = dict(skill.text_files()).get(edit.file)
+    if text is None:
+        raise _RefusedError(EditStatus.INVALID, f"the skill has no text file '{edit.file}'")
+    _check_shape(edit)
+    parts = blocks(text, is_document=edit.file == DOCUMENT)
+    content = edit.content.strip("\n").rstrip()
+    if edit.op is not Op.DELETE and _contains_paragraph(text, content):
+        raise _RefusedError(EditStatus.DUPLICATE, "the text already stands in the file")
+    if edit.op is Op.APPEND:
+        return skill.with_text(edit.file, _append(text, parts, content))
+    start = _locate(text, parts, edit.anchor)
+    end = start + len(edit.anchor)
+    if edit.op is Op.INSERT_AFTER:
+        return skill.with_text(edit.file, _insert_after(text, parts, end, content))
+    if edit.op is Op.REPLACE:
+        return skill.with_text(edit.file, text[:start] + content + text[end:])
+    return skill.with_text(edit.file, _delete(text, start, end))
+
+
+def _check_shape(edit: Edit) -> None:
+    if edit.op is not Op.DELETE and not edit.content.strip():
+        raise _RefusedError(EditStatus.INVALID, "the edit has no content")
+    if edit.op is not Op.APPEND and not edit.anchor.strip():
+        raise _RefusedError(EditStatus.INVALID, "the edit has no anchor")
+    if has_marker(edit.content):
+        raise _RefusedError(EditStatus.INVALID, "the content contains a region marker")
+    if edit.op is Op.REPLACE and edit.anchor == edit.content:
+        raise _RefusedError(EditStatus.DUPLICATE, "the replacement equals what it replaces")
+
+
+def _locate(text: str, parts: Sequence[Block], anchor: str) -> int:
+    """Return the offset of the only occurrence of ``anchor`` that lies wholly in one body block."""
+    inside: list[int] = []
+    touched = False
+    position = text.find(anchor)
+    while position >= 0:
+        end = position + len(anchor)
+        if any(part.owner is Owner.BODY and part.start <= position and end <= part.end for part in parts):
+            inside.append(position)
+        else:
+            touched = True
+        position = text.find(anchor, position + 1)
+    if len(inside) == 1:
+        return inside[0]
+    if inside:
+        raise _RefusedError(EditStatus.AMBIGUOUS, f"the anchor occurs {len(inside)} times")
+    if touched:
+        raise _RefusedError(EditStatus.PROTECTED, "the anchor lies in a protected region")
+    raise _RefusedError(EditStatus.ANCHOR_MISSING, "the anchor does not occur in the file")
+
+
+def _append(text: str, parts: Sequence[Block], content: str) -> str:
+    """Add ``content`` as the last paragraph of the body: before the slow region if there is one, else at the end."""
+    slow = next((part.start for part in parts if part.owner is Owner.SLOW), len(text))
+    head, tail = text[:slow].rstrip("\n"), text[slow:]
+    separator = "\n" if _is_list_item(_last_line(head)) and _is_list_item(content) else "\n\n"
+    joined = f"{head}{separator}{content}\n" if head else f"{content}\n"
+    return f"{joined}\n{tail}" if tail else joined
+
+
+def _insert_after(text: str, parts: Sequence[Block], end: int, content: str) -> str:
+    """Add ``content`` after the line that holds offset ``end``; inside a list without a blank line."""
+    body_end = next(part.end for part in parts if part.owner is Owner.BODY and part.start < end <= part.end)
+    newline = text.find("\n", end if text[end - 1] != "\n" else end - 1)
+    line_end = len(text) if newline < 0 else newline
+    if line_end > body_end:
+        raise _RefusedError(EditStatus.PROTECTED, "a protected region stands on the anchor's line")
+    line = _last_line(text[:line_end])
+    separator = "\n" if _is_list_item(line) and _is_list_item(content) else "\n\n"
+    head, tail = text[:line_end], text[line_end:]
+    if separator == "\n\n" and not tail.startswith("\n\n") and tail.strip("\n"):
+        tail = f"\n{tail}"
+    return f"{head}{separator}{content}{tail or chr(10)}"
+
+
+def _delete(text: str, start: int, end: int) -> str:
+    """Remove ``[start, end)``; a line that is left blank goes too, and no more than one blank line stays."""
+    line_start = text.rfind("\n", 0, start) + 1
+    newline = text.find("\n", end)
+    line_end = len(text) if newline < 0 else newline + 1
+    if not text[line_start:start].strip() and not text[end:line_end].strip():
+        start, end = line_start, line_end
+        if text[:start].endswith("\n\n") and text[end:].startswith("\n"):
+            end += 1
+    return text[:start] + text[end:]
+
+
+def _last_line(text: str) -> str:
+    return text[text.rfind("\n") + 1 :]
+
+
+def _is_list_item(text: str) -> bool:
+    return re.match(r"\s*(?:[-*+]|\d+[.)])\s", text) is not None
+
+
+def normalised(text: str) -> str:
+    """Return ``text`` without list bullets, case and differences in white space, for finding repetitions."""
+    without_bullet = re.sub(r"^\s*(?:[-*+]|\d+[.)])\s+", "", text.strip())
+    return " ".join(without_bullet.casefold().split()).rstrip(" .;:,")
+
+
+def _contains_paragraph(text: str, content: str) -> bool:
+    wanted = normalised(content)
+    lines = {normalised(line) for line in text.splitlines()}
+    paragraphs = {normalised(paragraph) for paragraph in re.split(r"\n\s*\n", text)}
+    return wanted in lines or wanted in paragraphs

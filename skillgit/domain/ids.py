@@ -1,0 +1,75 @@
+"""Names of runs, versions and items, and the digests that identify content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import TYPE_CHECKING
+
+from skillgit.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from datetime import date
+
+RUN_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,58}[a-z0-9])?")
+_ITEM_ID = re.compile(r"[^\s,\x00-\x1f\x7f]{1,200}")
+_BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
+
+
+def check_run_name(name: str) -> str:
+    """Return ``name`` if it can name a run.
+
+    Raises:
+        UsageError: It has other characters than ``a-z0-9-``, is longer than 60 or starts or ends with a hyphen.
+    """
+    if not RUN_NAME.fullmatch(name) or "--" in name:
+        raise UsageError(
+            f"'{name}' cannot name a run",
+            hint="use lower-case letters, digits and single hyphens, 60 characters at most",
+        )
+    return name
+
+
+def new_run_name(environment: str, day: date, entropy: bytes) -> str:
+    """Make a run name ``<environment>-<yyyymmdd>-<4 base32 characters>``."""
+    suffix = "".join(_BASE32[byte % 32] for byte in entropy[:4])
+    stem = re.sub(r"[^a-z0-9]+", "-", environment.lower()).strip("-")[:40]
+    return check_run_name(f"{stem}-{day:%Y%m%d}-{suffix}")
+
+
+def check_item_id(item_id: str) -> str:
+    """Return ``item_id`` if it is safe in a path, a table and a list.
+
+    Raises:
+        DataError: It is empty, has white space, a comma or a control character, or climbs out of a folder.
+    """
+    if not _ITEM_ID.fullmatch(item_id):
+        raise DataError(
+            f"item id {item_id!r} is not usable",
+            hint="ids are 1 to 200 characters without white space, commas or control characters",
+        )
+    parts = item_id.replace("\\", "/").split("/")
+    if ".." in parts or item_id.startswith(("/", "\\")):
+        raise DataError(f"item id {item_id!r} names a path outside its folder", hint="remove '..' and leading slashes")
+    return item_id
+
+
+def digest(value: object) -> str:
+    """Return the SHA-256 of the canonical JSON of ``value`` in hexadecimal.
+
+    Canonical: sorted keys, no white space, UTF-8, shortest round-trip floats. Two values are equal for skillgit exactly
+    if their digests are.
+    """
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def short_digest(value: object) -> str:
+    """Return the first 12 hexadecimal characters of :func:`digest`, for trailers and screens."""
+    return digest(value)[:12]
+
+
+def text_digest(text: str) -> str:
+    """Return the first 12 hexadecimal characters of the SHA-256 of ``text``."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

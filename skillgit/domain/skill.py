@@ -1,0 +1,165 @@
+"""A skill: a folder with a ``SKILL.md`` and companions, and who may write which part of it.
+
+A ``SKILL.md`` is divided into blocks. Each block has one owner, and only its owner changes it:
+
+- the *frontmatter* belongs to people: no optimizer edits it;
+- a *keep* region (``<!-- skillgit:keep -->`` … ``<!-- /skillgit:keep -->``) belongs to people too;
+- the *slow* region (``<!-- skillgit:slow -->`` … ``<!-- /skillgit:slow -->``) belongs to the slow update;
+- everything else is *body* and belongs to the steps.
+
+A region that is opened and never closed reaches to the end of the file: a damaged marker protects too much, never too
+little.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from skillgit.errors import SkillError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+DOCUMENT = "SKILL.md"
+SLOW_START, SLOW_END = "<!-- skillgit:slow -->", "<!-- /skillgit:slow -->"
+KEEP_START, KEEP_END = "<!-- skillgit:keep -->", "<!-- /skillgit:keep -->"
+
+_FRONTMATTER = re.compile(r"\A---[ \t]*\n.*?^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_REGION = re.compile(
+    rf"{re.escape(SLOW_START)}(?P<slow>.*?)(?:{re.escape(SLOW_END)}|\Z)"
+    rf"|{re.escape(KEEP_START)}.*?(?:{re.escape(KEEP_END)}|\Z)",
+    re.DOTALL,
+)
+_MARKER = re.compile(r"<!--\s*/?\s*skillgit:[a-z-]*\s*-->")
+
+
+class Owner(StrEnum):
+    """Who may change a block."""
+
+    FRONTMATTER = "frontmatter"
+    BODY = "body"
+    KEEP = "keep"
+    SLOW = "slow"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A stretch of a text file with one owner, as character offsets ``[start, end)``."""
+
+    owner: Owner
+    start: int
+    end: int
+
+
+def has_marker(text: str) -> bool:
+    """Say whether ``text`` contains anything shaped like a region marker."""
+    return _MARKER.search(text) is not None
+
+
+def frontmatter(text: str) -> str:
+    """Return the frontmatter of ``text`` with its fences, or an empty string."""
+    match = _FRONTMATTER.match(text)
+    return match.group() if match else ""
+
+
+def blocks(text: str, *, is_document: bool = True) -> tuple[Block, ...]:
+    """Divide ``text`` into blocks that cover it without gaps, in order; empty blocks are left out.
+
+    Args:
+        text: The content of a file of a skill.
+        is_document: Whether it is the ``SKILL.md``; other files have no frontmatter.
+    """
+    start = len(frontmatter(text)) if is_document else 0
+    found = [Block(owner=Owner.FRONTMATTER, start=0, end=start)]
+    position = start
+    for match in _REGION.finditer(text, start):
+        owner = Owner.SLOW if match.group("slow") is not None else Owner.KEEP
+        found.append(Block(owner=Owner.BODY, start=position, end=match.start()))
+        found.append(Block(owner=owner, start=match.start(), end=match.end()))
+        position = match.end()
+    found.append(Block(owner=Owner.BODY, start=position, end=len(text)))
+    return tuple(block for block in found if block.end > block.start)
+
+
+def slow_guidance(text: str) -> str:
+    """Return what stands between the slow markers, trimmed; empty if there is no slow region."""
+    for match in _REGION.finditer(text, len(frontmatter(text))):
+        if match.group("slow") is not None:
+            return match.group("slow").strip()
+    return ""
+
+
+def with_slow_guidance(text: str, guidance: str) -> str:
+    """Return ``text`` with the slow region set to ``guidance``; every other character stays as it was.
+
+    A region that is missing is added at the end. Empty guidance leaves an empty region in place.
+
+    Raises:
+        SkillError: ``guidance`` contains a region marker.
+    """
+    if has_marker(guidance):
+        raise SkillError("slow guidance contains a region marker", hint="write the guidance without HTML comments")
+    body = guidance.strip()
+    region = f"{SLOW_START}\n{body}\n{SLOW_END}" if body else f"{SLOW_START}\n{SLOW_END}"
+    for match in _REGION.finditer(text, len(frontmatter(text))):
+        if match.group("slow") is not None:
+            return text[: match.start()] + region + text[match.end() :]
+    return f"{text.rstrip(chr(10))}\n\n{region}\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """An Agent Skills folder as a value.
+
+    Attributes:
+        name: The folder's name; it equals ``name`` in the frontmatter.
+        files: Path inside the folder (``/`` as separator) to content. Sorted by path. Holds ``SKILL.md``.
+        executable: The paths whose executable bit is set.
+    """
+
+    name: str
+    files: Mapping[str, bytes]
+    executable: frozenset[str] = field(default_factory=frozenset)
+
+    def __post_init__(self) -> None:
+        if DOCUMENT not in self.files:
+            raise SkillError(f"skill '{self.name}' has no {DOCUMENT}", hint=f"add {DOCUMENT} to the folder")
+        try:
+            self.files[DOCUMENT].decode()
+        except UnicodeDecodeError as error:
+            raise SkillError(f"{DOCUMENT} of skill '{self.name}' is not UTF-8", hint="save it as UTF-8") from error
+        object.__setattr__(self, "files", MappingProxyType(dict(sorted(self.files.items()))))
+
+    @property
+    def document(self) -> str:
+        """The text of ``SKILL.md``."""
+        return self.files[DOCUMENT].decode()
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over paths, modes and contents: equal exactly for equal skills."""
+        state = hashlib.sha256()
+        for path, content in self.files.items():
+            mode = b"x" if path in self.executable else b"-"
+            state.update(b"%s %d %d\0%s\0" % (mode, len(path.encode()), len(content), path.encode()))
+            state.update(content)
+        return state.hexdigest()
+
+    def text_files(self) -> Iterator[tuple[str, str]]:
+        """Yield path and text of every file that is UTF-8 without NUL bytes."""
+        for path, content in self.files.items():
+            if b"\0" in content:
+                continue
+            try:
+                yield path, content.decode()
+            except UnicodeDecodeError:
+                continue
+
+    def with_text(self, path: str, text: str) -> Skill:
+        """Return the skill with the file at ``path`` set to ``text``."""
+        return replace(self, files={**self.files, path: text.encode()})

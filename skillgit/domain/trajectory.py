@@ -1,0 +1,70 @@
+"""Items, and what happened when the target model worked on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from skillgit.domain.ids import check_item_id, digest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skillgit.domain.evaluation import Outcome
+
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One task of an environment.
+
+    Attributes:
+        id: Unique in its environment, over all splits.
+        content: Everything that the environment knows of it, gold included, as JSON values.
+        task_type: The group that it is reported under.
+    """
+
+    id: str
+    content: Mapping[str, object]
+    task_type: str = "default"
+    digest: str = field(init=False, default="")
+
+    def __post_init__(self) -> None:
+        check_item_id(self.id)
+        object.__setattr__(self, "digest", digest(self.content)[:16])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One message of a conversation."""
+
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trajectory:
+    """What happened on one item.
+
+    Attributes:
+        item_id: The item.
+        turns: The conversation after the system prompt, in order. The system prompt holds the skill and is the same for
+            all items of a rollout, so that it is not repeated here.
+        answer: The final answer as the scorer read it.
+        feedback: Why the answer got its score, in words that the optimizer may read.
+    """
+
+    item_id: str
+    turns: tuple[Turn, ...]
+    answer: str
+    feedback: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollout:
+    """One item with its trajectory and outcome; an item that failed to evaluate has no trajectory."""
+
+    item: Item
+    trajectory: Trajectory | None
+    outcome: Outcome

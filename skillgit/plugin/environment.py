@@ -1,0 +1,113 @@
+"""What an environment is: it owns items, what the target does on one of them, and how that is scored.
+
+An environment does nothing but that. It has no pool, no retry, no cache and no clock: the engine rolls items out, many
+at a time, through ``skillgit.calls``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from skillgit.domain.evaluation import Scored, Split
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.trajectory import Item, Trajectory
+    from skillgit.plugin.backend import Message, Reply, Tool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """A key of the ``env`` section that an environment understands.
+
+    Attributes:
+        name: The key.
+        type: The type of its value.
+        default: Its default.
+        help: What it means, in one sentence, with unit and limits.
+    """
+
+    name: str
+    type: type[str | int | float | bool]
+    default: str | float | bool
+    help: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentInfo:
+    """What ``skillgit envs`` says of an environment.
+
+    Attributes:
+        name: Its entry point.
+        summary: One sentence.
+        fields: Field of an item to its meaning.
+        scorer: What hard and soft are, with the source of the rules.
+        source: Where the data comes from.
+        options: The configuration keys that it understands.
+        task_types: The groups that results are broken down by.
+    """
+
+    name: str
+    summary: str
+    fields: Mapping[str, str]
+    scorer: str
+    source: str
+    options: tuple[Option, ...] = ()
+    task_types: tuple[str, ...] = ()
+
+
+class Target(Protocol):
+    """The target model as an environment sees it during one item's rollout."""
+
+    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
+        """Ask the target model; each call within a rollout is a new turn."""
+        ...
+
+
+@runtime_checkable
+class Environment(Protocol):
+    """Tasks with a scorer.
+
+    An environment is constructed with the typed values of its options and the folder that relative paths refer to.
+    """
+
+    info: EnvironmentInfo
+
+    def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None: ...
+
+    @property
+    def digest(self) -> str:
+        """Identify what decides an outcome besides item, skill and model: prompts, rendering, scorer version."""
+        ...
+
+    def items(self, split: Split) -> Sequence[Item]:
+        """Return the items of a split, in a fixed order.
+
+        Raises:
+            DataError: The split is missing, empty or malformed.
+        """
+        ...
+
+    def seed_skill(self) -> Skill:
+        """Return the skill that a run starts from if the user brings none."""
+        ...
+
+    def taxonomy(self) -> str:
+        """Return the kinds of failure that matter here, as Markdown for the optimizer."""
+        ...
+
+    async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
+        """Let the target work on one item with the skill.
+
+        Raises:
+            BackendError: A model call failed for good.
+            EnvironmentFaultError: The environment could not do its part.
+        """
+        ...
+
+    def score(self, item: Item, trajectory: Trajectory) -> tuple[Scored, str]:
+        """Return the score and the feedback that the optimizer may read; pure and fast."""
+        ...

@@ -1,0 +1,89 @@
+"""Find environments and backends by entry point; listing reads names only, running loads exactly one."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, cast
+
+from rapidfuzz import process
+
+from skillgit.errors import NotFoundError, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import ModuleType
+
+    from skillgit.plugin.backend import Backend
+    from skillgit.plugin.environment import Environment
+
+ENVIRONMENTS = "skillgit.envs"
+BACKENDS = "skillgit.backends"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plugin:
+    """An installed plug-in: its name and the object reference that it names; nothing of it is imported."""
+
+    name: str
+    reference: str
+
+
+def installed(group: str) -> list[Plugin]:
+    """Return the plug-ins of ``group``, sorted by name."""
+    found = {point.name: Plugin(name=point.name, reference=point.value) for point in entry_points(group=group)}
+    return [found[name] for name in sorted(found)]
+
+
+def load_environment(name: str, root: Path) -> type[Environment]:
+    """Return the environment class called ``name``, or the one at ``path/to/file.py:Class`` under ``root``."""
+    return cast("type[Environment]", _load(ENVIRONMENTS, "environment", name, root))
+
+
+def load_backend(name: str, root: Path) -> type[Backend]:
+    """Return the backend class called ``name``, or the one at ``path/to/file.py:Class`` under ``root``."""
+    return cast("type[Backend]", _load(BACKENDS, "backend", name, root))
+
+
+def _load(group: str, kind: str, name: str, root: Path) -> object:
+    if ".py:" in name:
+        path, _, attribute = name.rpartition(":")
+        return _attribute(_module_from_file((root / path).resolve(), kind), attribute, name, kind)
+    plugins = {plugin.name: plugin for plugin in installed(group)}
+    if name not in plugins:
+        near = process.extractOne(name, list(plugins), score_cutoff=60)
+        hint = f"did you mean '{near[0]}'?" if near else f"installed: {', '.join(plugins) or 'none'}"
+        raise NotFoundError(f"there is no {kind} '{name}'", hint=hint)
+    module, _, attribute = plugins[name].reference.partition(":")
+    try:
+        loaded = importlib.import_module(module)
+    except Exception as error:  # a plug-in may fail to import in any way; the user asked for this one
+        raise UsageError(
+            f"{kind} '{name}' cannot be loaded: {error}", hint="reinstall it, or install its extra"
+        ) from error
+    return _attribute(loaded, attribute, name, kind)
+
+
+def _module_from_file(path: Path, kind: str) -> ModuleType:
+    if not path.is_file():
+        raise NotFoundError(f"there is no {kind} file {path}", hint="the path is relative to the configuration file")
+    spec = importlib.util.spec_from_file_location(f"skillgit_user_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # the file is the user's own and may fail in any way
+        raise UsageError(f"{path} cannot be loaded: {error}") from error
+    return module
+
+
+def _attribute(module: ModuleType, attribute: str, name: str, kind: str) -> object:
+    try:
+        return getattr(module, attribute)
+    except AttributeError:
+        raise UsageError(f"{kind} '{name}' has no class '{attribute}'") from None
