@@ -1,0 +1,83 @@
+"""SearchQA: answer a trivia question from search results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from skillgit.domain.ids import short_digest
+from skillgit.errors import ConfigError
+from skillgit.plugin.environment import EnvironmentInfo, Option
+from skillgit.plugin.skill_folder import read_skill
+from skillgit.plugin.splits import OPTIONS
+from skillgit_envs.searchqa import items, prompt, rollout, scoring
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from skillgit.domain.evaluation import Scored, Split
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.trajectory import Item, Trajectory
+    from skillgit.plugin.environment import Target
+    from skillgit.plugin.splits import Splits
+
+_SEED = Path(__file__).parent / "skills" / "searchqa"
+
+
+class SearchQA:
+    """Question answering over search results, scored by exact match and token F1."""
+
+    info = EnvironmentInfo(
+        name="searchqa",
+        summary="Answer a trivia question from search results.",
+        fields={
+            "question": "what is asked",
+            "context": "search results, each as '[DOC] [TLE] title [PAR] snippet'; may be empty",
+            "answers": "the accepted answers",
+        },
+        scorer="hard = exact match, soft = token F1, both the best over the accepted answers (MRQA 2019, SQuAD v1.1)",
+        source="items written for skillgit; the public SearchQA data is read from env.split_dir or env.data_path",
+        options=(
+            *OPTIONS,
+            Option(name="max_turns", type=int, default=1, help="Turns of a rollout; only 1 is supported."),
+        ),
+        task_types=("person", "place", "date", "number", "title", "term", "default"),
+    )
+
+    def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
+        self._options = {option.name: option.default for option in self.info.options} | dict(options)
+        self._root = root
+        self._splits: Splits | None = None
+        if self._options["max_turns"] != 1:
+            raise ConfigError(
+                f"env.max_turns is {self._options['max_turns']}; searchqa asks once", hint="set env.max_turns to 1"
+            )
+
+    @property
+    def digest(self) -> str:
+        """Identify prompts, their limits and the scorer."""
+        system = prompt.prompt_file("system")
+        return short_digest(["searchqa", scoring.SCORER, system, prompt.CONTEXT_CHARACTERS])
+
+    def items(self, split: Split) -> Sequence[Item]:
+        """Return the items of a split."""
+        if self._splits is None:
+            self._splits = items.load(self._options, self._root)
+        return self._splits[split]
+
+    def seed_skill(self) -> Skill:
+        """Return a skill that says little more than what the task is."""
+        return read_skill(_SEED)
+
+    def taxonomy(self) -> str:
+        """Return the kinds of failure that matter here."""
+        return prompt.prompt_file("taxonomy")
+
+    async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
+        """Ask the target once."""
+        return await rollout.ask(item, skill, target)
+
+    def score(self, item: Item, trajectory: Trajectory) -> tuple[Scored, str]:
+        """Score the answer and say what was expected."""
+        golds = cast("Sequence[str]", item.content["answers"])
+        return scoring.score(trajectory.answer, golds), scoring.feedback(trajectory.answer, golds)

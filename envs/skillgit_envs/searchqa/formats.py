@@ -1,0 +1,162 @@
+"""The file formats that SearchQA comes in, read into one shape.
+
+- *Rows*: JSON (an array, ``{"data": [...]}``, or an object of id to row) or JSON lines with ``id`` or ``key``,
+  ``question``, ``context`` and ``answers``.
+- *MRQA*: JSON lines whose paragraphs hold ``context`` and ``qas``; the header line is passed over.
+- *Crawl*: one object with ``question``, ``answer`` and ``search_results``, usually alone in its file.
+
+Every row is recognised by itself, so that a file says what it is by its content and not by its name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from skillgit.domain.trajectory import Item
+from skillgit.errors import DataError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Row = Mapping[str, object]
+_JSONL_HINT = "a *.json file holds one JSON value, a *.jsonl file holds one on each line"
+
+
+def read_file(path: Path) -> list[Item]:
+    """Return the items of one file.
+
+    Raises:
+        DataError: It is not UTF-8, not JSON, or a row in it is none of the known shapes.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not UTF-8", hint="save it as UTF-8") from error
+    items: list[Item] = []
+    for where, row, name in _rows(path, text):
+        items.extend(_items(where, row, name))
+    return items
+
+
+def is_single_crawl(path: Path) -> bool:
+    """Say whether a file is one item as the crawler left it."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8-sig"))
+    except ValueError:
+        return False
+    return isinstance(value, dict) and "search_results" in value
+
+
+def _rows(path: Path, text: str) -> Iterator[tuple[str, object, str]]:
+    """Yield where a row stands, the row, and the id that it has if it names none."""
+    if path.suffix != ".jsonl":
+        try:
+            value = json.loads(text)
+        except json.JSONDecodeError as error:
+            if error.msg != "Extra data":
+                raise DataError(f"{path}:{error.lineno} is not JSON: {error.msg}", hint=_JSONL_HINT) from error
+        else:
+            yield from _rows_of_value(path, value)
+            return
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                row = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise DataError(f"{path}:{number} is not JSON: {error.msg}", hint=_JSONL_HINT) from error
+            yield f"{path}:{number}", row, ""
+
+
+def _rows_of_value(path: Path, value: object) -> Iterator[tuple[str, object, str]]:
+    if isinstance(value, dict) and isinstance(value.get("data"), list):
+        value = value["data"]
+    if isinstance(value, list):
+        for number, row in enumerate(value, start=1):
+            yield f"{path}, item {number}", row, ""
+    elif isinstance(value, dict) and value and all(isinstance(row, dict) for row in value.values()):
+        for key, row in value.items():
+            yield f"{path}, item '{key}'", row, str(key)
+    else:
+        yield str(path), value, path.stem
+
+
+def _items(where: str, row: object, name: str) -> Iterator[Item]:
+    if not isinstance(row, dict):
+        raise DataError(f"{where} is not an object with question and answers")
+    if "header" in row and "qas" not in row:
+        return
+    if "qas" in row:
+        context = _context(where, row)
+        for question in _list(where, row, "qas"):
+            yield _item(where, question, name=str(question.get("qid", "")), context=context)
+    elif "search_results" in row:
+        results = _list(where, row, "search_results")
+        yield _item(where, row, name=name, context=" ".join(_documents(results)))
+    else:
+        yield _item(where, row, name=name, context=_context(where, row))
+
+
+def _item(where: str, row: Row, *, name: str, context: str) -> Item:
+    identity = name if "search_results" in row and name else _identity(row, name)
+    if not identity:
+        raise DataError(f"{where} has no id", hint="give every row an 'id' or a 'key'")
+    if "question" not in row:
+        raise DataError(f"{where} has no question; it has {', '.join(sorted(row)) or 'nothing'}", hint=_without(row))
+    question = row["question"]
+    if not isinstance(question, str) or not question.strip():
+        raise DataError(f"{where} has an empty question, or one that is not text")
+    content = {"question": question.strip(), "context": context, "answers": _answers(where, row)}
+    try:
+        return Item(id=identity, content=content, task_type=str(row.get("task_type") or "default"))
+    except DataError as error:
+        raise DataError(f"{where}: {error.message}", hint=error.hint) from error
+
+
+def _identity(row: Row, name: str) -> str:
+    for key in ("qid", "id", "key"):
+        if isinstance(row.get(key), str | int) and str(row[key]).strip():
+            return str(row[key]).strip()
+    return name
+
+
+def _without(row: Row) -> str:
+    if set(row) <= {"id", "key"}:
+        return "this is a list of ids; the questions themselves have to be joined to it first"
+    return "known are rows with question, context and answers; MRQA; and the crawl with search_results"
+
+
+def _answers(where: str, row: Row) -> list[str]:
+    value = row.get("answers", row.get("answer"))
+    answers = [value] if isinstance(value, str) else value
+    if not isinstance(answers, list) or not all(isinstance(answer, str) for answer in answers):
+        raise DataError(f"{where} has no answers", hint="'answers' is a list of texts, or one text")
+    kept = [answer for answer in answers if answer.strip()]
+    if not kept:
+        raise DataError(f"{where} has no answer that is not empty")
+    return kept
+
+
+def _context(where: str, row: Row) -> str:
+    context = row.get("context")
+    if context is None:
+        return ""
+    if not isinstance(context, str):
+        raise DataError(f"{where} has a context that is not text")
+    return context.strip()
+
+
+def _list(where: str, row: Row, key: str) -> list[Row]:
+    value = row[key]
+    if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
+        raise DataError(f"{where} has a '{key}' that is not a list of objects")
+    return value
+
+
+def _documents(results: list[Row]) -> Iterator[str]:
+    """Write search results as the published contexts do; results without a snippet are left out, as there."""
+    for result in results:
+        title, snippet = result.get("title"), result.get("snippet")
+        if isinstance(snippet, str) and snippet.strip():
+            yield f"[DOC] [TLE] {title if isinstance(title, str) else ''} [PAR] {snippet.strip()}"

@@ -1,0 +1,92 @@
+"""How a SearchQA answer is scored, and what the optimizer is told about it.
+
+The rules are those of the MRQA 2019 evaluation (``mrqa_official_eval.py`` of mrqa/MRQA-Shared-Task-2019), which took them
+from SQuAD v1.1: lower case, ASCII punctuation deleted, the words a, an and the deleted, white space collapsed, in this
+order; exact match and token F1 are each the maximum over the accepted answers. In two places, which concern only answers
+of which nothing is left by that, this module is stricter or more consistent: such an answer matches only an accepted
+answer that it equals but for case, and a match has F1 1 too. An empty answer scores 0.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import string
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from skillgit.domain.evaluation import Scored
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SCORER = "mrqa-2019/1"
+"""Changes whenever a score can change."""
+
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_ARTICLE = re.compile(r"\b(a|an|the)\b")
+_OPEN = re.compile(r"<answer>", re.IGNORECASE)
+_CLOSE = re.compile(r"</answer>", re.IGNORECASE)
+
+
+def extract(reply: str) -> str:
+    """Return the final answer: what stands in the last answer tag, else the last line that is not blank."""
+    close = _last(_CLOSE, reply, len(reply))
+    if close:
+        opened = _last(_OPEN, reply, close.start())
+        if opened:
+            return reply[opened.end() : close.start()].strip()
+    lines = [line.strip() for line in reply.splitlines() if line.strip()]
+    return lines[-1] if lines else ""
+
+
+def _last(pattern: re.Pattern[str], text: str, end: int) -> re.Match[str] | None:
+    found = None
+    for found in pattern.finditer(text, 0, end):  # noqa: B007 - the last match is wanted
+        pass
+    return found
+
+
+def normalise(text: str) -> str:
+    """Return ``text`` in the form in which answers are compared."""
+    return " ".join(_ARTICLE.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+
+
+def exact_match(answer: str, gold: str) -> bool:
+    """Say whether two answers are the same."""
+    ours, theirs = normalise(answer), normalise(gold)
+    return ours == theirs if ours and theirs else answer.strip().casefold() == gold.strip().casefold() != ""
+
+
+def f1(answer: str, gold: str) -> float:
+    """Return the harmonic mean of precision and recall of the answer's words."""
+    if exact_match(answer, gold):
+        return 1.0
+    ours, theirs = normalise(answer).split(), normalise(gold).split()
+    shared = (Counter(ours) & Counter(theirs)).total()
+    return 2 * shared / (len(ours) + len(theirs)) if shared else 0.0
+
+
+def score(answer: str, golds: Sequence[str]) -> Scored:
+    """Return exact match as the hard and token F1 as the soft score."""
+    return Scored(
+        hard=float(any(exact_match(answer, gold) for gold in golds)),
+        soft=max((f1(answer, gold) for gold in golds), default=0.0),
+    )
+
+
+def feedback(answer: str, golds: Sequence[str]) -> str:
+    """Say in one line what was expected and how near the answer came; the target never sees it."""
+    matched = next((gold for gold in golds if exact_match(answer, gold)), None)
+    if matched is not None:
+        return f"correct: the answer {_quoted(answer)} matches {_quoted(matched)}"
+    expected = f"expected one of: {', '.join(_quoted(gold) for gold in golds)}"
+    if not answer.strip():
+        return f"{expected}; there is no answer"
+    words = normalise(answer).split()
+    shared = max((Counter(words) & Counter(normalise(gold).split())).total() for gold in golds)
+    return f"{expected}; the answer {_quoted(answer)} shares {shared} of {len(words)} words"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

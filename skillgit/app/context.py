@@ -1,0 +1,64 @@
+"""Where the outside world enters: working directory, environment variables, clock and chance."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillgit.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """Everything from outside that a use case may look at.
+
+    Attributes:
+        directory: Where to look for the repository; relative paths refer to it.
+        environ: Environment variables.
+        clock: Returns the time, in UTC.
+        entropy: Returns so many random bytes.
+    """
+
+    directory: Path
+    environ: Mapping[str, str]
+    clock: Callable[[], datetime]
+    entropy: Callable[[int], bytes]
+
+    @classmethod
+    def from_process(cls, directory: Path | None = None) -> Context:
+        """Return the context of this process.
+
+        ``SKILLGIT_CLOCK`` (an RFC 3339 time) stops the clock, so that equal runs give equal commit ids.
+
+        Raises:
+            UsageError: ``directory`` is not a folder, or ``SKILLGIT_CLOCK`` is not a time.
+        """
+        where = (directory or Path()).resolve()
+        if not where.is_dir():
+            raise UsageError(f"there is no folder {where}")
+        return cls(
+            directory=where,
+            environ=dict(os.environ),
+            clock=_clock(os.environ.get("SKILLGIT_CLOCK", "")),
+            entropy=secrets.token_bytes,
+        )
+
+
+def _clock(fixed: str) -> Callable[[], datetime]:
+    if not fixed:
+        return lambda: datetime.now(UTC)
+    try:
+        moment = datetime.fromisoformat(fixed)
+    except ValueError:
+        raise UsageError(
+            f"SKILLGIT_CLOCK is '{fixed}', not a time", hint="write it like 2026-11-21T12:00:00Z"
+        ) from None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return lambda: moment.astimezone(UTC)

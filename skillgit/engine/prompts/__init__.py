@@ -1,0 +1,21 @@
+"""The optimizer's prompts: files, read once, and the digest that names their version."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+from skillgit.domain.ids import short_digest
+
+NAMES = ("analyse_failures", "analyse_successes", "merge", "rank", "slow_update", "meta_skill")
+
+
+@cache
+def prompt(name: str) -> str:
+    """Return the text of the prompt called ``name``."""
+    return (files(__name__) / f"{name}.md").read_text(encoding="utf-8")
+
+
+def prompts_digest() -> str:
+    """Return the digest of all prompts."""
+    return short_digest({name: prompt(name) for name in NAMES})

@@ -1,0 +1,104 @@
+"""Rollout: the target model works on items with a skill, and the environment scores what it did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from skillgit.domain.evaluation import FailedToEvaluate, Scored
+from skillgit.domain.ids import digest
+from skillgit.domain.trajectory import Rollout, Trajectory, Turn
+from skillgit.engine.concurrency import ordered
+from skillgit.errors import BackendError, EnvironmentFaultError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from skillgit.calls.door import Calls
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.trajectory import Item, Role
+    from skillgit.engine.session import Session
+    from skillgit.plugin.backend import Message, Reply, Tool
+
+
+@dataclass(slots=True)
+class _Conversation:
+    """The target model during one item's rollout; counts the turns, which name the draws."""
+
+    calls: Calls
+    stage: str
+    seed: int
+    item: str
+    turn: int = 0
+
+    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
+        """Ask the target model."""
+        self.turn += 1
+        draw = ("rollout", self.seed, self.item, self.turn)
+        return await self.calls.call("target", self.stage, messages, draw=draw, tools=tools)
+
+
+async def roll_out(session: Session, skill: Skill, items: Sequence[Item], stage: str) -> list[Rollout]:
+    """Roll out ``items`` with ``skill``; results stand in the order of the items.
+
+    An item that was rolled out before with the same skill, environment, model and seed is not rolled out again. An item
+    that infrastructure kept from being evaluated has the outcome ``FailedToEvaluate``, which is never kept.
+
+    Raises:
+        BudgetError: A cap was reached.
+        ProviderFailureError: The provider failed systematically.
+    """
+
+    async def one(item: Item) -> Rollout:
+        return await _one(session, skill, item, stage)
+
+    return await ordered(one, items, limit=session.workers, each=session.monitor.tick)
+
+
+async def _one(session: Session, skill: Skill, item: Item, stage: str) -> Rollout:
+    environment = session.task.environment
+
+    async def produce() -> tuple[object, bool]:
+        target = _Conversation(calls=session.calls, stage=stage, seed=session.seed, item=item.id)
+        try:
+            trajectory = await environment.rollout(item, skill, target)
+        except (BackendError, EnvironmentFaultError) as error:
+            return {"failed": error.message}, False
+        scored, feedback = environment.score(item, trajectory)
+        return _trajectory_row(trajectory, feedback) | {"hard": scored.hard, "soft": scored.soft}, True
+
+    key = digest(
+        [
+            "rollout",
+            skill.digest,
+            environment.digest,
+            item.id,
+            item.digest,
+            session.calls.fingerprint("target"),
+            session.seed,
+        ]
+    )
+    row = cast("Mapping[str, object]", await session.calls.rollout(key, produce))
+    return _rollout(item, row)
+
+
+def _trajectory_row(trajectory: Trajectory, feedback: str) -> dict[str, object]:
+    return {
+        "answer": trajectory.answer,
+        "feedback": feedback,
+        "turns": [{"role": turn.role, "content": turn.content} for turn in trajectory.turns],
+    }
+
+
+def _rollout(item: Item, row: Mapping[str, object]) -> Rollout:
+    if "failed" in row:
+        return Rollout(item=item, trajectory=None, outcome=FailedToEvaluate(str(row["failed"])))
+    turns = cast("list[dict[str, str]]", row["turns"])
+    trajectory = Trajectory(
+        item_id=item.id,
+        turns=tuple(Turn(role=cast("Role", turn["role"]), content=turn["content"]) for turn in turns),
+        answer=str(row["answer"]),
+        feedback=str(row["feedback"]),
+    )
+    outcome = Scored(hard=cast("float", row["hard"]), soft=cast("float", row["soft"]))
+    return Rollout(item=item, trajectory=trajectory, outcome=outcome)

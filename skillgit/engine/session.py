@@ -1,0 +1,126 @@
+"""What all stages work with: the task, the settings, the door to the models, and whom to tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from skillgit.domain.evaluation import Split, item_set_digest
+from skillgit.domain.event import Cost
+from skillgit.engine.batches import steps_per_epoch
+from skillgit.engine.progress import Progress, Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from skillgit.calls.door import Calls
+    from skillgit.domain.state import RunState
+    from skillgit.domain.trajectory import Item
+    from skillgit.engine.settings import MethodSettings
+    from skillgit.plugin.environment import Environment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """An environment with the items of this run.
+
+    Attributes:
+        environment: Who rolls out and scores.
+        items: Split to its items, in order, after the limits of the settings.
+    """
+
+    environment: Environment
+    items: Mapping[Split, tuple[Item, ...]]
+
+    def item_set(self, split: Split) -> str:
+        """Return the digest of the items of a split."""
+        return item_set_digest({item.id: item.digest for item in self.items[split]})
+
+
+@dataclass(slots=True, kw_only=True)
+class Monitor:
+    """Passes progress on to a watcher; holds nothing that a run depends on."""
+
+    report: Callable[[Progress], None] = lambda _: None
+    spent: Callable[[], Cost] = Cost
+    now: Progress = field(
+        default_factory=lambda: Progress(
+            epoch=0,
+            epochs=0,
+            step=0,
+            steps=0,
+            stage=Stage.BASELINE,
+            done=0,
+            total=0,
+            score=None,
+            best=None,
+            spent=Cost(),
+        )
+    )
+
+    def place(self, *, epoch: int, epochs: int, step: int, steps: int, score: float | None, best: float | None) -> None:
+        """Say where in the run the work is."""
+        self._tell(epoch=epoch, epochs=epochs, step=step, steps=steps, score=score, best=best, done=0, total=0)
+
+    def stage(self, stage: Stage, total: int = 0) -> None:
+        """Say that a stage begins."""
+        self._tell(stage=stage, done=0, total=total)
+
+    def tick(self) -> None:
+        """Say that one more item or call of the stage is done."""
+        self._tell(done=self.now.done + 1)
+
+    def _tell(self, **changes: object) -> None:
+        values = {name: getattr(self.now, name) for name in Progress.__slots__} | changes | {"spent": self.spent()}
+        self.now = Progress(**values)
+        self.report(self.now)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """Everything that a stage may use.
+
+    Attributes:
+        run: The run's name.
+        skill_path: Path of the skill folder in the repository.
+        task: The environment and its items.
+        settings: The method's settings.
+        calls: The door to the models.
+        workers: Rollouts in the making at once.
+        clock: Returns the time.
+        monitor: Whom to tell.
+    """
+
+    run: str
+    skill_path: str
+    task: Task
+    settings: MethodSettings
+    calls: Calls
+    workers: int
+    clock: Callable[[], datetime]
+    monitor: Monitor
+
+    @property
+    def seed(self) -> int:
+        """The seed of every random choice."""
+        return self.settings.train.seed
+
+    @property
+    def per_epoch(self) -> int:
+        """Steps of an epoch."""
+        return steps_per_epoch(len(self.task.items[Split.TRAIN]), self.settings.train.batch_size)
+
+    @property
+    def steps(self) -> int:
+        """Steps of the whole run."""
+        return self.per_epoch * self.settings.train.num_epochs
+
+    def cost_since(self, began: datetime) -> Cost:
+        """Return what the event in the making has cost, with the wall time since ``began``."""
+        return replace(self.calls.meter.total(), seconds=round((self.clock() - began).total_seconds(), 1))
+
+    def score(self, state: RunState, version: int) -> float:
+        """Return a version's selection score under the gate's metric."""
+        rule = self.settings.evaluation.rule()
+        return state.evaluation(version).score(rule.metric, rule.soft_weight)

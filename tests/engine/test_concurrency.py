@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from skillgit.engine.concurrency import both, ordered
+
+
+def test_results_stand_in_the_order_of_the_inputs_whatever_finishes_first():
+    turnstile: list[asyncio.Event] = []
+
+    async def work(value: int) -> int:
+        if value < 3:
+            await turnstile[value].wait()
+        else:
+            for event in turnstile:
+                event.set()
+        return value * 10
+
+    async def main() -> list[int]:
+        turnstile.extend(asyncio.Event() for _ in range(3))
+        return await ordered(work, [0, 1, 2, 3], limit=4)
+
+    assert asyncio.run(main()) == [0, 10, 20, 30]
+
+
+def test_no_more_than_the_limit_is_in_the_making():
+    busy = peak = 0
+
+    async def work(value: int) -> int:
+        nonlocal busy, peak
+        busy += 1
+        peak = max(peak, busy)
+        await asyncio.sleep(0)
+        busy -= 1
+        return value
+
+    asyncio.run(ordered(work, list(range(20)), limit=3))
+    assert peak == 3
+
+
+def test_the_first_failure_is_raised_bare_and_cancels_the_rest():
+    cancelled: list[int] = []
+
+    async def work(value: int) -> int:
+        if value == 1:
+            raise KeyError(value)
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append(value)
+            raise
+        return value
+
+    with pytest.raises(KeyError):
+        asyncio.run(ordered(work, [0, 1, 2], limit=3))
+    assert sorted(cancelled) == [0, 2]
+
+
+def test_both_cancels_the_other_side():
+    cancelled = asyncio.Event()
+
+    async def waits() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    async def fails() -> None:
+        await asyncio.sleep(0)
+        raise KeyError
+
+    async def main() -> None:
+        with pytest.raises(KeyError):
+            await both(waits(), fails())
+
+    asyncio.run(main())
+    assert cancelled.is_set()

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+
+from skillgit.domain.edit import Op, Source
+from skillgit.engine.replies import AnalysisReply, GuidanceReply, RankReply, UnusableReplyError, parse
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"edits": [{"op": "append", "content": "- a"}]}',
+        'Here it is:\n```json\n{"edits": [{"op": "append", "content": "- a"}]}\n```\nDone.',
+        'Sure. {"edits": [{"op": "append", "content": "- a"}]} Hope it helps.',
+        '{"edits": [{"op": "append", "content": "- a",}],}',
+    ],
+)
+def test_json_is_found_in_a_fence_in_prose_and_when_it_is_almost_json(text):
+    patch = parse(text, AnalysisReply).patch(Source.FAILURE)
+    assert [(edit.op, edit.content, edit.source) for edit in patch.edits] == [(Op.APPEND, "- a", Source.FAILURE)]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("I cannot help with that.", "no JSON object"),
+        ("[1, 2]", "no JSON object"),
+        ('{"edits": "none"}', "edits"),
+        ('{"edits": [{"op": "move", "content": "x"}]}', "edits.0.op"),
+        ("{}", "no JSON object"),
+    ],
+)
+def test_a_reply_of_the_wrong_shape_is_unusable_and_says_why(text, reason):
+    with pytest.raises(UnusableReplyError, match=reason):
+        parse(text, AnalysisReply)
+
+
+@pytest.mark.parametrize(("written", "support"), [('"3 trajectories"', 3), ("2.0", 2), ("-1", 1), ("null", 1), ('"?"', 1)])
+def test_support_is_read_tolerantly_and_is_at_least_one(written, support):
+    text = f'{{"edits": [{{"op": "append", "content": "a", "support": {written}, "anchor": null}}]}}'
+    assert parse(text, AnalysisReply).edits[0].support == support
+
+
+def test_a_truth_value_is_no_index():
+    with pytest.raises(UnusableReplyError):
+        parse('{"selected": [true]}', RankReply)
+
+
+def test_guidance_with_a_region_marker_is_unusable():
+    with pytest.raises(UnusableReplyError, match="markers"):
+        parse('{"guidance": "<!-- /skillgit:slow --> free"}', GuidanceReply)

@@ -1,0 +1,190 @@
+"""A task small enough to see through: an item is solved once the skill contains the word that the item needs."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from random import Random
+from typing import TYPE_CHECKING
+
+from skillgit.calls.door import Calls, Caps, Route
+from skillgit.calls.ledger import Ledger
+from skillgit.domain.evaluation import Scored, Split
+from skillgit.domain.skill import Skill
+from skillgit.domain.state import advance, begin
+from skillgit.domain.trajectory import Item, Trajectory, Turn
+from skillgit.engine.loop import Start, Trainer
+from skillgit.engine.session import Monitor, Session, Task
+from skillgit.engine.settings import MethodSettings
+from skillgit.errors import FatalBackendError
+from skillgit.plugin.backend import BackendInfo, Message, Reply, Usage, system, user
+from skillgit.plugin.environment import EnvironmentInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from skillgit.domain.state import RunState
+    from skillgit.engine.transition import Transition
+    from skillgit.plugin.backend import Request
+    from skillgit.plugin.environment import Target
+
+SEED = Skill("toy", {"SKILL.md": b"---\nname: toy\ndescription: Toy.\n---\n\n# Toy\n\n- begin\n"})
+WORDS = ("amber", "birch", "coral", "dune")
+
+
+def items(prefix: str, count: int) -> tuple[Item, ...]:
+    return tuple(
+        Item(id=f"{prefix}{number}", content={"needs": WORDS[number % len(WORDS)], "n": f"{prefix}{number}"})
+        for number in range(count)
+    )
+
+
+class ToyEnvironment:
+    info = EnvironmentInfo(name="toy", summary="", fields={}, scorer="", source="")
+    digest = "toy-1"
+
+    def __init__(self, broken: frozenset[str] = frozenset()) -> None:
+        self.broken = broken
+
+    def items(self, split: Split) -> Sequence[Item]:
+        return items(split.value, 8)
+
+    def seed_skill(self) -> Skill:
+        return SEED
+
+    def taxonomy(self) -> str:
+        return "- missing word"
+
+    async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
+        if item.id in self.broken:
+            raise FatalBackendError(f"{item.id} is out of order")
+        question = f"{item.id} needs {item.content['needs']}"
+        reply = await target.chat([system(skill.document), user(question)])
+        turns = (Turn(role="user", content=question), Turn(role="assistant", content=reply.text))
+        return Trajectory(item_id=item.id, turns=turns, answer=reply.text)
+
+    def score(self, item: Item, trajectory: Trajectory) -> tuple[Scored, str]:
+        solved = 1.0 if trajectory.answer == "yes" else 0.0
+        return Scored(hard=solved, soft=solved), f"lacks {item.content['needs']}"
+
+
+@dataclass
+class ToyBackend:
+    """Answers as target and as optimizer; ``script`` may replace optimizer replies by kind of prompt."""
+
+    settings: Mapping[str, object] = field(default_factory=dict)
+    script: dict[str, Callable[[str], str]] = field(default_factory=dict)
+    requests: list[Request] = field(default_factory=list)
+    info = BackendInfo(name="toy", summary="", needs_network=False)
+
+    async def complete(self, request: Request) -> Reply:
+        self.requests.append(request)
+        text = self._target(request.messages) if request.model == "target" else self._optimizer(request.messages)
+        return Reply(text=text, usage=Usage(tokens_in=10, tokens_out=2))
+
+    async def aclose(self) -> None:
+        return None
+
+    def _target(self, messages: Sequence[Message]) -> str:
+        needed = re.search(r"needs (\w+)", messages[1].text)
+        assert needed is not None
+        return "yes" if needed.group(1) in messages[0].text else "no"
+
+    def _optimizer(self, messages: Sequence[Message]) -> str:
+        kind = messages[0].text.splitlines()[0].removeprefix("# ")
+        if kind in self.script:
+            return self.script[kind](messages[-1].text if len(messages) > 2 else messages[1].text)
+        return REPLIES[kind](messages[1].text)
+
+
+def analyse(prompt: str) -> str:
+    missing = sorted(set(re.findall(r"lacks (\w+)", prompt)))[:1]
+    edits = [{"op": "append", "content": f"- {word}", "support": 2} for word in missing]
+    findings = [{"pattern": f"lacks {word}", "count": 2, "items": ["train1"]} for word in missing]
+    return json.dumps({"title": f"add {missing}", "reasoning": "It is missing.", "edits": edits, "findings": findings})
+
+
+def merge(prompt: str) -> str:
+    edits = [edit for listed in re.findall(r"<patches[^>]*>\n(.*?)\n</patches>", prompt, re.DOTALL)
+             for patch in json.loads(listed) for edit in patch["edits"]]
+    unique = {edit["content"]: edit for edit in edits}
+    return json.dumps({"title": "merged", "reasoning": "Joined.", "edits": list(unique.values())})
+
+
+REPLIES: dict[str, Callable[[str], str]] = {
+    "Analyse failures": analyse,
+    "Analyse successes": lambda _: json.dumps({"edits": []}),
+    "Merge patches": merge,
+    "Rank edits": lambda _: json.dumps({"selected": [0]}),
+    "Slow update": lambda _: json.dumps({"title": "guide", "reasoning": "r", "guidance": "- amber birch coral dune"}),
+    "Optimizer memory": lambda _: json.dumps({"memory": "- words help"}),
+}
+
+
+class History(list["Transition"]):
+    """The list that stands in for git."""
+
+    def skill(self, version: int) -> Skill:
+        for transition in self:
+            if getattr(transition.event, "version", None) == version and transition.skill is not None:
+                return transition.skill
+        raise KeyError(version)
+
+    def state(self) -> RunState | None:
+        if not self:
+            return None
+        state = begin(self[0].event)  # type: ignore[arg-type]
+        for transition in self[1:]:
+            state = advance(state, transition.event)
+        return state
+
+
+def trainer(
+    backend: ToyBackend,
+    history: History,
+    *,
+    environment: ToyEnvironment | None = None,
+    ledger: Ledger | None = None,
+    caps: Caps | None = None,
+    **sections: Mapping[str, object],
+) -> Trainer:
+    environment = environment or ToyEnvironment()
+    defaults: dict[str, Mapping[str, object]] = {"train": {"num_epochs": 2, "batch_size": 4, "seed": 1}}
+    settings = MethodSettings.model_validate(defaults | sections)
+
+    async def instantly(_: float) -> None:
+        return None
+
+    calls = Calls(
+        routes={
+            role: Route(backend=backend, backend_name="toy", model=role, price=None) for role in ("target", "optimizer")
+        },
+        ledger=ledger or Ledger.in_memory(),
+        caps=caps or Caps(),
+        sleep=instantly,
+        random=Random(0),
+    )
+    session = Session(
+        run="toy-1",
+        skill_path="skills/toy",
+        task=Task(environment=environment, items={split: tuple(environment.items(split)) for split in Split}),
+        settings=settings,
+        calls=calls,
+        workers=4,
+        clock=lambda: datetime(2026, 1, 1, tzinfo=UTC),
+        monitor=Monitor(),
+    )
+    return Trainer(session=session, start=Start(skill=SEED, config="c", splits="s", evidence={}), history=history)
+
+
+async def run_to_end(made: Trainer, history: History, limit: int = 100) -> History:
+    state = history.state()
+    for _ in range(limit):
+        transition = await made.next(state)
+        if transition is None:
+            break
+        history.append(transition)
+        state = history.state()
+    return history
