@@ -1,0 +1,45 @@
+"""Owns the decision that a provider is down."""
+
+from __future__ import annotations
+
+from skillgit.errors import BackendError, ProviderFailureError
+
+
+class Breaker:
+    """Counts calls that failed for good, one after another; a success resets it.
+
+    An open breaker closes only if a call that was in flight when it opened succeeds.
+
+    Args:
+        name: Backend and model, for the message.
+        limit: Failures in a row that open it.
+    """
+
+    def __init__(self, *, name: str, limit: int) -> None:
+        self._name = name
+        self._limit = limit
+        self._failures = 0
+        self._last: BackendError | None = None
+
+    def check(self) -> None:
+        """Let a call pass.
+
+        Raises:
+            ProviderFailureError: The breaker is open.
+        """
+        if self._failures < self._limit or self._last is None:
+            return
+        raise ProviderFailureError(
+            f"{self._name} failed {self._failures} times in a row, last: {self._last.message}",
+            hint=self._last.hint or "check the provider's status, credentials and quota, then resume the run",
+        ) from self._last
+
+    def failed(self, error: BackendError) -> None:
+        """Note a call that failed after its last attempt."""
+        self._failures += 1
+        self._last = error
+
+    def succeeded(self) -> None:
+        """Note a call that was answered."""
+        self._failures = 0
+        self._last = None

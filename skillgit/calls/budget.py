@@ -1,0 +1,126 @@
+"""Owns who may call: no call is made over a cap, as far as can be told before, and none after the run was stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.calls.pricing import dollars
+from skillgit.domain.event import Cost
+from skillgit.errors import BudgetError, StoppedError
+from skillgit.plugin.backend import Usage, flatten
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from skillgit.calls.route import Route
+    from skillgit.plugin.backend import Request
+
+CHARACTERS_PER_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caps:
+    """What a run may cost at most; None is no cap.
+
+    Attributes:
+        max_calls: Model calls.
+        max_tokens: Tokens, in and out.
+        max_usd: US dollars.
+    """
+
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    max_usd: float | None = None
+
+    def exceeded_by(self, cost: Cost) -> str:
+        """Return the name of the first cap that ``cost`` is over; empty if there is none."""
+        tokens = cost.tokens_in + cost.tokens_out
+        for name, cap, value in (
+            ("max_calls", self.max_calls, cost.calls),
+            ("max_tokens", self.max_tokens, tokens),
+            ("max_usd", self.max_usd, cost.usd),
+        ):
+            if cap is not None and value > cap:
+                return name
+        return ""
+
+
+class Budget:
+    """Lets calls pass while the caps allow.
+
+    Args:
+        caps: The limits.
+        spent: Returns what the run has cost so far, the event in the making included.
+    """
+
+    def __init__(self, caps: Caps, spent: Callable[[], Cost]) -> None:
+        self._caps = caps
+        self._spent = spent
+        self._reserved: list[Cost] = []
+        self._waiting: list[asyncio.Future[None]] = []
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Let no further call pass; those in flight go on."""
+        self._stopped = True
+
+    @asynccontextmanager
+    async def reserve(self, estimate: Cost) -> AsyncIterator[None]:
+        """Hold ``estimate`` against the caps while a call is made.
+
+        If it does not fit only because of calls in flight, they are waited for: they may cost less than was reserved,
+        and what they bring must be recorded before the run stops.
+
+        Raises:
+            BudgetError: It does not fit, and nothing is in flight any more.
+            StoppedError: The run was stopped, and nothing is in flight any more.
+        """
+        while refusal := self._refusal(estimate):
+            if not self._reserved:
+                raise refusal
+            await self._next_release()
+        self._reserved.append(estimate)
+        try:
+            yield
+        finally:
+            self._reserved.remove(estimate)
+            self._wake()
+
+    async def _next_release(self) -> None:
+        future = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        await future
+
+    def _wake(self) -> None:
+        for future in self._waiting:
+            if not future.done():
+                future.set_result(None)
+        self._waiting.clear()
+
+    def _refusal(self, estimate: Cost) -> BudgetError | StoppedError | None:
+        if self._stopped:
+            return StoppedError("stopped", hint="type the same command with --run to go on")
+        spent = self._spent()
+        cap = self._caps.exceeded_by(sum(self._reserved, spent + estimate))
+        if not cap:
+            return None
+        said = {
+            "max_calls": f"{self._caps.max_calls} calls ({spent.calls} made)",
+            "max_tokens": f"{self._caps.max_tokens} tokens ({spent.tokens_in + spent.tokens_out} used)",
+            "max_usd": f"${self._caps.max_usd} (${spent.usd:.4f} spent)",
+        }[cap]
+        return BudgetError(f"the next call would go over the cap of {said}", hint=f"raise {cap} and resume the run")
+
+
+def estimate(route: Route, request: Request, so_far: Cost) -> Cost:
+    """Return what a call will cost, roughly: its text at four characters a token, a reply as long as the run's mean.
+
+    It depends on nothing but the call and the run's cost, so that a resumed run stops where an unbroken one does.
+    """
+    tokens_in = -(-len(flatten(request.messages)) // CHARACTERS_PER_TOKEN)
+    mean = so_far.tokens_out // so_far.calls if so_far.calls else 0
+    usage = Usage(tokens_in=tokens_in, tokens_out=min(mean, request.max_output_tokens))
+    return Cost(calls=1, tokens_in=usage.tokens_in, tokens_out=usage.tokens_out, usd=dollars(usage, route.price) or 0.0)

@@ -1,0 +1,232 @@
+"""The one door to a model: whoever wants a reply or an item outcome asks here.
+
+What was paid for is never bought twice: a reply is in the ledger before its caller sees it, and identical calls share
+one. What a call costs is charged to the event in the making that first made it, so that a killed and resumed run
+reports the same costs as an unbroken one.
+"""
+
+from __future__ import annotations
+
+import json
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.calls.budget import Budget, Caps, estimate
+from skillgit.calls.fingerprints import answerer_fingerprint, reply_key
+from skillgit.calls.flights import Flights
+from skillgit.calls.lanes import lanes
+from skillgit.calls.ledger import JSON, KnownRollout, Ledger, PaidReply, encode_json
+from skillgit.calls.meter import Charge, Meter, Tab
+from skillgit.calls.pricing import dollars
+from skillgit.calls.redaction import redact_json, redact_reply
+from skillgit.calls.retry import RetryPolicy
+from skillgit.calls.route import Route
+from skillgit.domain.event import Cost
+from skillgit.errors import BackendError, ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from random import Random
+
+    from skillgit.plugin.backend import Message, Reply, Request, Tool
+
+__all__ = ["JSON", "Calls", "Caps", "Route"]
+
+_TAB: ContextVar[Tab | None] = ContextVar("skillgit_tab", default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Order:
+    key: str
+    route: Route
+    request: Request
+    role: str
+    stage: str
+    scope: str
+
+
+class Calls:
+    """The door.
+
+    Args:
+        routes: Role to who answers it.
+        ledger: Where replies and outcomes are recorded.
+        caps: What the run may cost at most.
+        sleep: Waits so many seconds.
+        random: Chance for the waits between attempts.
+        clock: Returns seconds, for the durations of calls; without one they are 0.
+        attempts: Attempts of a call in all.
+        breaker_limit: Calls of one provider's model that fail in a row before it counts as down.
+
+    Attributes:
+        ledger: Where replies and outcomes are recorded.
+        meter: What the event in the making has cost, by role and stage.
+
+    Raises:
+        ConfigError: There is a cap in dollars, but the price of a model is not known.
+    """
+
+    def __init__(
+        self,
+        *,
+        routes: Mapping[str, Route],
+        ledger: Ledger,
+        caps: Caps,
+        sleep: Callable[[float], Awaitable[None]],
+        random: Random,
+        clock: Callable[[], float] = lambda: 0.0,
+        attempts: int = 5,
+        breaker_limit: int = 5,
+    ) -> None:
+        self._routes = dict(routes)
+        self._lanes = lanes(self._routes.values(), breaker_limit)
+        self._clock = clock
+        self._retry = RetryPolicy(attempts=attempts, sleep=sleep, random=random)
+        self._budget = Budget(caps, self.spent)
+        self._replies: Flights[PaidReply] = Flights()
+        self._rollouts: Flights[KnownRollout] = Flights()
+        self._scope = ""
+        self._before = Cost()
+        self.ledger = ledger
+        self.meter = Meter()
+        if caps.max_usd is not None and self.unpriced:
+            raise ConfigError(
+                f"max_usd cannot be kept: the price of {', '.join(self.unpriced)} is not known",
+                hint="give the model's price in the configuration, or cap max_tokens or max_calls instead",
+            )
+
+    @property
+    def unpriced(self) -> tuple[str, ...]:
+        """The models whose price is not known; their calls count as 0 dollars."""
+        return tuple(sorted({route.name for route in self._routes.values() if route.price is None}))
+
+    def enter(self, scope: str, spent: Cost) -> None:
+        """Begin an event: the meter starts at zero.
+
+        Args:
+            scope: The event in the making; the same name every time that it is tried.
+            spent: What the run has cost before it.
+        """
+        self._scope = scope
+        self._before = spent
+        self.meter = Meter()
+
+    def spent(self) -> Cost:
+        """Return what the run has cost so far, the event in the making included."""
+        return self._before + self.meter.total()
+
+    def model_name(self, role: str) -> str:
+        """Return ``backend/model`` of a role."""
+        return self._routes[role].name
+
+    def fingerprint(self, role: str) -> str:
+        """Return the digest of the backend, model and parameters that answer a role."""
+        route = self._routes[role]
+        return answerer_fingerprint(route.backend_name, route.request(()))
+
+    async def call(
+        self,
+        role: str,
+        stage: str,
+        messages: Sequence[Message],
+        *,
+        draw: tuple[str | int, ...],
+        tools: Sequence[Tool] = (),
+    ) -> Reply:
+        """Return the reply to ``messages``; a call that was made before is answered from the ledger.
+
+        Args:
+            role: Who asks.
+            stage: What for.
+            messages: The conversation.
+            draw: The place in the run that asks; a deliberate second sample has another one.
+            tools: The tools on offer.
+
+        Raises:
+            BudgetError: The call would go over a cap.
+            BackendError: It failed for good.
+            ProviderFailureError: The provider failed systematically.
+        """
+        route = self._routes[role]
+        request = route.request(messages, tools)
+        key = reply_key(route.backend_name, request, draw)
+        paid = self.ledger.reply(key)
+        if paid is None:
+            order = _Order(key=key, route=route, request=request, role=role, stage=stage, scope=self._scope)
+            paid = await self._replies.share(key, lambda: self._buy(order))
+        self._charge(paid.scope, (paid.charge,))
+        return paid.reply
+
+    async def rollout(self, key: str, produce: Callable[[], Awaitable[tuple[JSON, bool]]]) -> JSON:
+        """Return the item outcome ``key``; an outcome that was kept before is read from the ledger.
+
+        Args:
+            key: What decides the outcome.
+            produce: Makes it, and says whether to keep it: what infrastructure spoilt must not be kept. The calls that
+                it makes through this door are the outcome's cost.
+
+        Returns:
+            The outcome as it was recorded: redacted, and as JSON gives it back. It is the caller's own copy.
+        """
+        known = self.ledger.rollout(key)
+        if known is None:
+            known = await self._rollouts.share(key, lambda: self._produce(key, produce))
+        self._charge(known.scope, known.charges)
+        outcome: JSON = json.loads(known.value)
+        return outcome
+
+    def stop(self) -> None:
+        """Let no further call pass; those in flight end and are recorded, and then callers get ``StoppedError``."""
+        self._budget.stop()
+
+    async def aclose(self) -> None:
+        """Release the connections of the backends."""
+        for backend in {id(route.backend): route.backend for route in self._routes.values()}.values():
+            await backend.aclose()
+
+    async def _buy(self, order: _Order) -> PaidReply:
+        route, lane = order.route, self._lanes[order.route.name]
+        lane.breaker.check()
+        async with lane.slot():
+            lane.breaker.check()  # again: it may have opened while this call stood in line
+            async with self._budget.reserve(estimate(route, order.request, self.spent())):
+                began = self._clock()
+                try:
+                    reply = await self._retry.run(lambda: route.attempt(order.request))
+                except BackendError as error:
+                    lane.breaker.failed(error)
+                    raise
+                lane.breaker.succeeded()
+                # From here to the record nothing is awaited: a reply that has arrived cannot be lost to a cancellation.
+                return self._record(order, reply, self._clock() - began)
+
+    def _record(self, order: _Order, reply: Reply, seconds: float) -> PaidReply:
+        usage = reply.usage
+        cost = Cost(
+            calls=1,
+            tokens_in=usage.tokens_in,
+            tokens_out=usage.tokens_out,
+            usd=dollars(usage, order.route.price) or 0.0,
+            seconds=seconds,
+        )
+        charge = Charge(key=order.key, role=order.role, stage=order.stage, cost=cost)
+        paid = self.ledger.record_reply(PaidReply(reply=redact_reply(reply), scope=order.scope, charge=charge))
+        if paid.scope == self._scope:
+            self.meter.add(paid.charge)  # now, not when a waiter wakes: the next call is checked against it
+        return paid
+
+    async def _produce(self, key: str, produce: Callable[[], Awaitable[tuple[JSON, bool]]]) -> KnownRollout:
+        tab = Tab(self._scope)
+        _TAB.set(tab)  # this coroutine is a task of its own, so that no other sees it
+        value, keep = await produce()
+        known = KnownRollout(value=encode_json(redact_json(value)), scope=tab.scope, charges=tab.charges())
+        return self.ledger.record_rollout(key, known) if keep else known
+
+    def _charge(self, scope: str, charges: Sequence[Charge]) -> None:
+        tab = _TAB.get()
+        if tab is not None and tab.scope == scope:
+            tab.add(charges)
+        if scope == self._scope:
+            for charge in charges:
+                self.meter.add(charge)

@@ -1,0 +1,255 @@
+"""Owns the ledger: the local record of paid model calls and of item outcomes.
+
+A row is committed before anybody sees what it holds, so that a process that dies at any moment loses nothing that was
+used. The file may be deleted at any time: that costs money, never history.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self, TypeAlias, cast
+
+from skillgit.calls.meter import Charge
+from skillgit.domain.event import Cost
+from skillgit.errors import FormatVersionError, HistoryError
+from skillgit.plugin.backend import Reply, ToolCall, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from types import TracebackType
+
+    from skillgit.plugin.backend import FinishReason
+
+JSON: TypeAlias = object
+"""A value that JSON can hold; it is checked when it is recorded."""
+
+_FORMAT = 1
+_BUSY_S = 30.0
+_SCHEMA = """
+CREATE TABLE reply (
+    key TEXT PRIMARY KEY, scope TEXT NOT NULL, role TEXT NOT NULL, stage TEXT NOT NULL, reply TEXT NOT NULL,
+    tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL, cached INTEGER NOT NULL, reasoning INTEGER NOT NULL,
+    usd REAL NOT NULL, seconds REAL NOT NULL
+) STRICT;
+CREATE TABLE rollout (
+    key TEXT PRIMARY KEY, scope TEXT NOT NULL, value TEXT NOT NULL, cost TEXT NOT NULL
+) STRICT;
+"""
+_REPLY_COLUMNS = "scope, role, stage, reply, tokens_in, tokens_out, cached, reasoning, usd, seconds"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaidReply:
+    """A reply with what it cost.
+
+    Attributes:
+        reply: What the model said, redacted.
+        scope: The event in the making that paid for it.
+        charge: What it paid.
+    """
+
+    reply: Reply
+    scope: str
+    charge: Charge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownRollout:
+    """An item outcome with what it cost.
+
+    Attributes:
+        value: The outcome as JSON text, redacted.
+        scope: The event in the making that paid for it.
+        charges: What it paid, call by call.
+    """
+
+    value: str
+    scope: str
+    charges: tuple[Charge, ...] = ()
+
+
+class Ledger:
+    """A ledger; one process may write it while others do."""
+
+    def __init__(self, connection: sqlite3.Connection, name: str) -> None:
+        self._connection = connection
+        self._name = name
+
+    @classmethod
+    def open(cls, path: Path) -> Ledger:
+        """Open the ledger at ``path``; make it if there is none.
+
+        Raises:
+            HistoryError: The file is not a ledger, or cannot be written.
+            FormatVersionError: A newer skillgit wrote it.
+        """
+        with _explained(str(path)):
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise sqlite3.OperationalError(error.strerror) from error
+            return cls._connect(str(path))
+
+    @classmethod
+    def in_memory(cls) -> Ledger:
+        """Return an empty ledger that ends with the process."""
+        return cls._connect(":memory:")
+
+    @classmethod
+    def _connect(cls, name: str) -> Ledger:
+        # A front end may open the ledger in one thread and run the calls in another; it never uses both at once.
+        connection = sqlite3.connect(name, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+        try:
+            _prepare(connection, name)
+        except BaseException:
+            connection.close()
+            raise
+        return cls(connection, name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def reply(self, key: str) -> PaidReply | None:
+        """Return the reply of the call ``key``; None if it was never made."""
+        with _explained(self._name):
+            query = f"SELECT {_REPLY_COLUMNS} FROM reply WHERE key = ?"  # noqa: S608 - a constant
+            row = self._connection.execute(query, (key,)).fetchone()
+        return None if row is None else _paid(key, row)
+
+    def record_reply(self, paid: PaidReply) -> PaidReply:
+        """Record a reply and return what the ledger now holds: another process may have been first."""
+        reply, usage, charge = paid.reply, paid.reply.usage, paid.charge
+        row = (
+            *(charge.key, paid.scope, charge.role, charge.stage, _encode_reply(reply)),
+            *(usage.tokens_in, usage.tokens_out, usage.cached, usage.reasoning, charge.cost.usd, charge.cost.seconds),
+        )
+        with _explained(self._name):
+            insert = (
+                f"INSERT INTO reply (key, {_REPLY_COLUMNS}) "  # noqa: S608 - a constant
+                f"VALUES ({', '.join('?' * len(row))}) ON CONFLICT DO NOTHING"
+            )
+            written = self._connection.execute(insert, row).rowcount
+        return paid if written else (self.reply(charge.key) or paid)
+
+    def rollout(self, key: str) -> KnownRollout | None:
+        """Return the item outcome ``key``; None if it was never kept."""
+        with _explained(self._name):
+            query = "SELECT scope, value, cost FROM rollout WHERE key = ?"
+            row = self._connection.execute(query, (key,)).fetchone()
+        if row is None:
+            return None
+        return KnownRollout(scope=row[0], value=row[1], charges=_decode_charges(row[2]))
+
+    def record_rollout(self, key: str, known: KnownRollout) -> KnownRollout:
+        """Record an item outcome and return what the ledger now holds: another process may have been first."""
+        with _explained(self._name):
+            insert = "INSERT INTO rollout (key, scope, value, cost) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
+            row = (key, known.scope, known.value, _encode_charges(known.charges))
+            written = self._connection.execute(insert, row).rowcount
+        return known if written else (self.rollout(key) or known)
+
+
+def _prepare(connection: sqlite3.Connection, name: str) -> None:
+    if _version(connection, name) == _FORMAT:
+        connection.execute("PRAGMA synchronous = NORMAL")
+        return
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("BEGIN IMMEDIATE")
+    if _version(connection, name) == 0:
+        for statement in _SCHEMA.split(";"):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {_FORMAT}")
+    connection.execute("COMMIT")
+
+
+def _version(connection: sqlite3.Connection, name: str) -> int:
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version > _FORMAT:
+        raise FormatVersionError(
+            f"the ledger {name} was written by a newer skillgit",
+            hint="update skillgit, or delete the file: history stays, calls are paid for again",
+        )
+    return version
+
+
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise HistoryError(
+            f"the ledger {name} cannot be used: {error}",
+            hint="check space and permissions, or delete the file: history stays, calls are paid for again",
+        ) from error
+
+
+def _encode_reply(reply: Reply) -> str:
+    calls = [[call.id, call.name, call.arguments] for call in reply.tool_calls]
+    return encode_json({"text": reply.text, "finish_reason": reply.finish_reason, "tool_calls": calls})
+
+
+def _paid(key: str, row: tuple[object, ...]) -> PaidReply:
+    scope, role, stage, text = cast("tuple[str, str, str, str]", row[:4])
+    tokens_in, tokens_out, cached, reasoning = cast("tuple[int, int, int, int]", row[4:8])
+    usd, seconds = cast("tuple[float, float]", row[8:])
+    said = cast("dict[str, object]", json.loads(text))
+    reply = Reply(
+        text=cast("str", said["text"]),
+        usage=Usage(tokens_in=tokens_in, tokens_out=tokens_out, cached=cached, reasoning=reasoning),
+        finish_reason=cast("FinishReason", said["finish_reason"]),
+        tool_calls=tuple(
+            ToolCall(id=call, name=name, arguments=arguments)
+            for call, name, arguments in cast("list[list[str]]", said["tool_calls"])
+        ),
+    )
+    cost = Cost(calls=1, tokens_in=tokens_in, tokens_out=tokens_out, usd=usd, seconds=seconds)
+    return PaidReply(reply=reply, scope=scope, charge=Charge(key=key, role=role, stage=stage, cost=cost))
+
+
+def _encode_charges(charges: tuple[Charge, ...]) -> str:
+    return encode_json(
+        [
+            [
+                *(charge.key, charge.role, charge.stage, charge.cost.calls),
+                *(charge.cost.tokens_in, charge.cost.tokens_out, charge.cost.usd, charge.cost.seconds),
+            ]
+            for charge in charges
+        ]
+    )
+
+
+def _decode_charges(text: str) -> tuple[Charge, ...]:
+    rows = cast("list[tuple[str, str, str, int, int, int, float, float]]", json.loads(text))
+    return tuple(
+        Charge(
+            key=key,
+            role=role,
+            stage=stage,
+            cost=Cost(calls=calls, tokens_in=tokens_in, tokens_out=tokens_out, usd=usd, seconds=seconds),
+        )
+        for key, role, stage, calls, tokens_in, tokens_out, usd, seconds in rows
+    )
+
+
+def encode_json(value: JSON) -> str:
+    """Return ``value`` as JSON text.
+
+    Raises:
+        TypeError: JSON cannot hold it.
+        ValueError: It has a number that is not finite.
+    """
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

@@ -1,0 +1,86 @@
+"""Owns where a role's calls go, and one attempt of a call: its deadline and the kind of its failure."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.calls.redaction import redact
+from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError, SkillgitError
+from skillgit.plugin.backend import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillgit.plugin.backend import Backend, Message, Price, Reply, Tool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """Who answers a role.
+
+    Attributes:
+        backend: The backend.
+        backend_name: The name that it was configured by.
+        model: The model's name at its provider.
+        max_output_tokens: Upper limit of a reply's length in tokens.
+        temperature: Sampling temperature; None leaves the provider's default.
+        reasoning_effort: Empty leaves the provider's default.
+        price: Dollars for a million tokens; None if that is not known.
+        concurrency: Calls in flight at once.
+        timeout_s: Deadline of one attempt in seconds.
+    """
+
+    backend: Backend
+    backend_name: str
+    model: str
+    max_output_tokens: int = 16384
+    temperature: float | None = None
+    reasoning_effort: str = ""
+    price: Price | None = None
+    concurrency: int = 16
+    timeout_s: float = 600.0
+
+    @property
+    def name(self) -> str:
+        """Backend and model in one word."""
+        return f"{self.backend_name}/{self.model}"
+
+    def request(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Request:
+        """Return the request that asks ``messages`` on this route."""
+        return Request(
+            model=self.model,
+            messages=tuple(messages),
+            max_output_tokens=self.max_output_tokens,
+            temperature=self.temperature,
+            reasoning_effort=self.reasoning_effort,
+            tools=tuple(tools),
+        )
+
+    async def attempt(self, request: Request) -> Reply:
+        """Ask the backend once.
+
+        Raises:
+            RetryableBackendError: It may work if it is tried again; no answer in time is one of these cases.
+            FatalBackendError: It will not, or the backend broke down.
+        """
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                return await self.backend.complete(request)
+        except TimeoutError as error:
+            raise RetryableBackendError(
+                f"no reply from {self.name} within {self.timeout_s:g} s", hint="raise the timeout of the model"
+            ) from error
+        except BackendError as error:
+            # Providers quote keys in their messages, and messages become evidence.
+            error.message = redact(error.message)
+            error.args = (error.message,)
+            raise
+        except SkillgitError:
+            raise
+        except Exception as error:  # a backend is a plug-in and may fail in any way; the run must survive the item
+            raise FatalBackendError(
+                f"backend {self.backend_name} broke down: {type(error).__name__}: {redact(str(error))}",
+                hint="this is a fault of the backend, not of the provider",
+            ) from error

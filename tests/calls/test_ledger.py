@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillgit.calls.ledger import KnownRollout, Ledger, PaidReply
+from skillgit.calls.meter import Charge
+from skillgit.domain.event import Cost
+from skillgit.errors import FormatVersionError, HistoryError
+from skillgit.plugin.backend import FinishReason, Reply, ToolCall, Usage
+
+text = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+count = st.integers(0, 2**40)
+amount = st.floats(0, 1e6, allow_nan=False)
+costs = st.builds(Cost, calls=st.just(1), tokens_in=count, tokens_out=count, usd=amount, seconds=amount)
+charges = st.builds(Charge, key=text, role=text, stage=text, cost=costs)
+replies = st.builds(
+    Reply,
+    text=text,
+    usage=st.builds(Usage, tokens_in=count, tokens_out=count, cached=count, reasoning=count),
+    finish_reason=st.sampled_from(get_args(FinishReason)),
+    tool_calls=st.lists(st.builds(ToolCall, id=text, name=text, arguments=text), max_size=3).map(tuple),
+)
+
+
+def paid(key="k", scope="run/1", said="hello"):
+    usage = Usage(tokens_in=3, tokens_out=2)
+    cost = Cost(calls=1, tokens_in=3, tokens_out=2, usd=0.5, seconds=1.5)
+    charge = Charge(key=key, role="target", stage="rollout", cost=cost)
+    return PaidReply(reply=Reply(text=said, usage=usage), scope=scope, charge=charge)
+
+
+@given(reply=replies, scope=text, place=st.tuples(text, text), usd=amount, seconds=amount)
+def test_a_reply_is_read_as_it_was_recorded(reply, scope, place, usd, seconds):
+    usage, (role, stage) = reply.usage, place
+    cost = Cost(calls=1, tokens_in=usage.tokens_in, tokens_out=usage.tokens_out, usd=usd, seconds=seconds)
+    row = PaidReply(reply=reply, scope=scope, charge=Charge(key="k", role=role, stage=stage, cost=cost))
+    with Ledger.in_memory() as ledger:
+        assert ledger.record_reply(row) == row
+        assert ledger.reply("k") == row
+
+
+@given(value=text, scope=text, paid_for=st.lists(charges, max_size=4).map(tuple))
+def test_an_outcome_is_read_as_it_was_recorded(value, scope, paid_for):
+    row = KnownRollout(value=value, scope=scope, charges=paid_for)
+    with Ledger.in_memory() as ledger:
+        assert ledger.record_rollout("k", row) == row
+        assert ledger.rollout("k") == row
+
+
+def test_what_is_not_there_is_none():
+    with Ledger.in_memory() as ledger:
+        assert ledger.reply("k") is None
+        assert ledger.rollout("k") is None
+
+
+def test_the_first_record_stays_and_is_what_a_second_writer_gets(tmp_path):
+    with Ledger.open(tmp_path / "ledger.db") as one, Ledger.open(tmp_path / "ledger.db") as two:
+        first = one.record_reply(paid(said="first"))
+        assert two.record_reply(paid(said="second", scope="run/2")) == first
+        outcome = one.record_rollout("k", KnownRollout(value="1", scope="run/1"))
+        assert two.record_rollout("k", KnownRollout(value="2", scope="run/2")) == outcome
+
+
+def test_records_survive_the_connection_and_the_file_may_be_deleted(tmp_path):
+    path = tmp_path / "deep" / "ledger.db"
+    with Ledger.open(path) as ledger:
+        ledger.record_reply(paid())
+    with Ledger.open(path) as ledger:
+        assert ledger.reply("k") == paid()
+    path.unlink()
+    with Ledger.open(path) as ledger:
+        assert ledger.reply("k") is None
+
+
+def test_the_file_is_written_ahead_and_not_synchronised_at_every_row(tmp_path):
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        assert ledger._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert ledger._connection.execute("PRAGMA synchronous").fetchone() == (1,)
+        assert ledger._connection.in_transaction is False
+
+
+def test_a_ledger_of_a_newer_skillgit_is_left_alone(tmp_path):
+    path = tmp_path / "ledger.db"
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(FormatVersionError, match="written by a newer skillgit") as caught:
+        Ledger.open(path)
+    assert "update skillgit" in caught.value.hint
+
+
+@pytest.mark.parametrize("make", [lambda path: path.write_bytes(b"not a database" * 100), lambda path: path.mkdir()])
+def test_what_is_no_ledger_is_explained(tmp_path, make):
+    path = tmp_path / "ledger.db"
+    make(path)
+    with pytest.raises(HistoryError, match="cannot be used") as caught:
+        Ledger.open(path)
+    assert "delete the file" in caught.value.hint
+
+
+def test_a_folder_that_cannot_be_made_is_explained(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(HistoryError, match="cannot be used"):
+        Ledger.open(tmp_path / "file" / "ledger.db")
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from skillgit.calls.ledger import KnownRollout, Ledger
+with Ledger.open(Path(sys.argv[1])) as ledger:
+    for number in range(200):
+        ledger.record_rollout(f"{sys.argv[2]}-{number % 150}", KnownRollout(value="1", scope="s"))
+        ledger.record_rollout(f"shared-{number}", KnownRollout(value=sys.argv[2], scope="s"))
+"""
+
+
+def test_several_processes_may_make_and_write_one_ledger(tmp_path):
+    path = tmp_path / "ledger.db"
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), str(n)]) for n in range(4)]
+    assert [writer.wait() for writer in writers] == [0] * 4
+    with Ledger.open(path) as ledger:
+        assert ledger._connection.execute("SELECT count(*) FROM rollout").fetchone() == (4 * 150 + 200,)

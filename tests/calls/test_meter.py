@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillgit.calls.meter import Charge, Meter, Tab
+from skillgit.domain.event import Cost
+
+amount = st.floats(0, 1e3, allow_nan=False)
+costs = st.builds(Cost, calls=st.just(1), tokens_in=st.integers(0, 99), usd=amount, seconds=amount)
+places = st.sampled_from(["target", "optimizer"])
+charges = st.lists(
+    st.builds(Charge, key=st.text(max_size=3), role=places, stage=places, cost=costs),
+    max_size=20,
+    unique_by=lambda charge: charge.key,
+)
+
+
+@given(charges, st.data())
+def test_the_order_of_calls_does_not_change_a_cost_by_a_bit(paid, data):
+    one, two = Meter(), Meter()
+    for charge in paid:
+        one.add(charge)
+    for charge in data.draw(st.permutations(paid)):
+        two.add(charge)
+    assert one.total() == two.total()
+    assert one.parts() == two.parts()
+    assert list(one.parts()) == list(two.parts())
+
+
+@given(charges)
+def test_a_call_counts_once(paid):
+    once, twice = Meter(), Meter()
+    for charge in paid:
+        once.add(charge)
+    for charge in [*paid, *paid]:
+        twice.add(charge)
+    assert once.total() == twice.total()
+    assert once.total().calls == len(paid)
+
+
+@given(charges)
+def test_a_tab_notes_each_call_once_in_a_fixed_order(paid):
+    tab = Tab("run/1")
+    tab.add(paid)
+    tab.add(reversed(paid))
+    assert list(tab.charges()) == sorted(paid, key=lambda charge: charge.key)

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillgit.calls.redaction import redact, redact_json, redact_reply, storable
+from skillgit.plugin.backend import Reply, ToolCall, Usage
+
+MIXED = "a1B2c3D4" * 6
+SECRETS = [
+    "sk-" + MIXED,
+    "sk-proj-" + MIXED + "_-" + MIXED,
+    "sk-ant-api03-" + MIXED,
+    "AKIA" + "ABCD1234" * 2,
+    "ghp_" + MIXED[:36],
+    "github_pat_" + MIXED,
+    "glpat-" + MIXED[:20],
+    "xoxb-" + "123456789012-" + MIXED[:20],
+    "AIza" + MIXED[:35],
+    "hf_" + MIXED[:34],
+    "eyJ" + MIXED + ".eyJ" + MIXED + "." + MIXED,
+    "-----BEGIN RSA PRIVATE KEY-----\n" + MIXED + "\n-----END RSA PRIVATE KEY-----",
+]
+HARMLESS = [
+    "the desk-lamp and the task-management-2024-overview",
+    "sk-learn-pipelines-with-2-steps-and-more",
+    "commit 8f14e45fceea167a5a36dedd4bea2543abcdef01",
+    "d41d8cd98f00b204e9800998ecf8427e",
+    "a bearer of bad news",
+    "https://example.org:8080/path?x=1",
+    "mailto:someone@example.org",
+    "AKIA is a prefix",
+    "skills/searchqa/SKILL.md",
+]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+@pytest.mark.parametrize("frame", ["{}", "key={}", "use '{}' here", "line\n{}\nline", "({})"])
+def test_secrets_are_masked_wherever_they_stand(secret, frame):
+    assert redact(frame.format(secret)) == frame.format("[redacted]")
+    assert json.loads(redact(json.dumps(frame.format(secret)))) == frame.format("[redacted]")
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_only_looks_long_stays(text):
+    assert redact(text) == text
+
+
+def test_credentials_in_headers_and_addresses_are_masked_and_their_names_stay():
+    assert redact(f"Authorization: Bearer {MIXED}==") == "Authorization: Bearer [redacted]"
+    assert redact("postgres://admin:hunter2@db:5432/x") == "postgres://admin:[redacted]@db:5432/x"
+
+
+@given(st.recursive(st.text() | st.sampled_from(SECRETS), lambda inner: st.lists(inner, max_size=4), max_leaves=8))
+def test_redacting_twice_changes_nothing_and_json_stays_json(value):
+    once = redact_json(value)
+    assert redact_json(once) == once
+    text = redact(json.dumps(value))
+    assert redact(text) == text
+    json.loads(text)
+
+
+def test_a_json_value_keeps_its_shape():
+    secret = SECRETS[0]
+    value = {"a": [1, 2.5, None, True, secret], "b": {"c": ("x", secret)}}
+    assert redact_json(value) == {"a": [1, 2.5, None, True, "[redacted]"], "b": {"c": ["x", "[redacted]"]}}
+
+
+def test_a_reply_is_redacted_with_its_tool_calls():
+    arguments = json.dumps({"key": SECRETS[0]})
+    reply = Reply(
+        text=f"see {SECRETS[0]}",
+        usage=Usage(tokens_in=1, tokens_out=1),
+        tool_calls=(ToolCall(id="1", name="f", arguments=arguments),),
+    )
+    redacted = redact_reply(reply)
+    assert redacted.text == "see [redacted]"
+    assert json.loads(redacted.tool_calls[0].arguments) == {"key": "[redacted]"}
+    assert redacted.usage == reply.usage
+
+
+@given(st.text(st.characters()))
+def test_every_text_can_be_stored_and_good_ones_are_not_touched(text):
+    stored = storable(text)
+    stored.encode()
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return
+    assert stored == text

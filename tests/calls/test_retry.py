@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scripted import Naps, chance
+
+from skillgit.calls.retry import LAST_CEILING_S, PATIENCE_S, RetryPolicy, pause
+from skillgit.errors import FatalBackendError, RetryableBackendError
+
+
+def run(errors, attempts=5):
+    naps, left = Naps(), list(errors)
+    made = 0
+
+    async def attempt():
+        nonlocal made
+        made += 1
+        if left:
+            raise left.pop(0)
+        return "done"
+
+    async def scenario():
+        return await RetryPolicy(attempts=attempts, sleep=naps, random=chance(1)).run(attempt)
+
+    try:
+        result = asyncio.run(scenario())
+    except Exception as error:  # noqa: BLE001 - whatever comes out is what is looked at
+        result = error
+    return result, made, naps
+
+
+def test_a_retryable_failure_is_met_with_another_attempt():
+    assert run([RetryableBackendError("503")] * 4)[:2] == ("done", 5)
+
+
+def test_after_the_last_attempt_its_own_error_is_raised():
+    errors = [RetryableBackendError(str(n)) for n in range(9)]
+    result, made, naps = run(errors, attempts=3)
+    assert result is errors[2]
+    assert (made, len(naps)) == (3, 2)
+
+
+@pytest.mark.parametrize("error", [FatalBackendError("400"), ValueError("a bug")])
+def test_other_failures_are_raised_at_once(error):
+    assert run([error]) == (error, 1, [])
+
+
+def test_a_quota_that_is_used_up_for_today_is_not_waited_for():
+    error = RetryableBackendError("429", retry_after=PATIENCE_S + 1)
+    assert run([error]) == (error, 1, [])
+    assert run([RetryableBackendError("429", retry_after=PATIENCE_S)])[0] == "done"
+
+
+@given(st.integers(1, 30), st.one_of(st.none(), st.floats(-5, 500)), st.integers())
+def test_pauses_lie_between_what_was_asked_for_and_the_ceiling(attempt, retry_after, seed):
+    seconds = pause(attempt, retry_after, chance(seed))
+    least = max(retry_after or 0.0, 0.0)
+    assert least <= seconds <= least + min(LAST_CEILING_S, 2.0 ** (attempt - 1))
+
+
+def test_pauses_of_equal_calls_differ():
+    random = chance(3)
+    assert len({pause(3, 10.0, random) for _ in range(20)}) == 20
