@@ -1,0 +1,167 @@
+"""Other names of keys: those of the reference implementation, flat ones included, and keys that have no effect here."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.app.config.wording import shown
+from skillgit.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from skillgit.app.config.leaf import Layer, Leaf
+
+FLAT = {
+    "env": "env.name",
+    "edit_budget": "optimizer.learning_rate",
+    "min_edit_budget": "optimizer.min_learning_rate",
+    "meta_edit_budget": "optimizer.meta_learning_rate",
+    "model_backend": "model.backend",
+    "backend": "model.backend",
+    "optimizer_model": "model.optimizer",
+    "target_model": "model.target",
+    "teacher_model": "model.optimizer",
+    "student_model": "model.target",
+}
+"""Flat keys of the reference whose names differ from the last part of the sectioned key."""
+
+RENAMED = {
+    "model.teacher": "model.optimizer",
+    "model.student": "model.target",
+    "model.optimizer_model": "model.optimizer",
+    "model.target_model": "model.target",
+    "model.teacher_backend": "model.optimizer_backend",
+    "model.student_backend": "model.target_backend",
+    "optimizer.edit_budget": "optimizer.learning_rate",
+    "optimizer.min_edit_budget": "optimizer.min_learning_rate",
+    "env.workers": "calls.concurrency",
+    "env.analyst_workers": "gradient.analyst_workers",
+    "env.max_completion_tokens": "calls.max_output_tokens",
+}
+
+SHORTHAND = "model.backend"
+ROLES = ("model.optimizer_backend", "model.target_backend")
+
+_ANY = object()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retired:
+    """A key of the reference that means nothing here.
+
+    Attributes:
+        reason: Why.
+        value: The only value that is accepted; any, if it is not given.
+    """
+
+    reason: str
+    value: object = _ANY
+
+
+_REWRITE = "skills are edited, not rewritten"
+_AWARE = "skill-aware reflection is not supported"
+_DENSITY = "semantic density is not supported"
+RETIRED = {
+    "train.steps_per_epoch": Retired(reason="it follows from the train items and train.batch_size"),
+    "train.accumulation": Retired(reason="raise train.batch_size instead", value=1),
+    "gradient.max_analyst_rounds": Retired(reason="analysts work in one round"),
+    "optimizer.meta_learning_rate": Retired(reason="the reference does not use it either"),
+    "optimizer.use_skill_aware_reflection": Retired(reason=_AWARE, value=False),
+    "optimizer.skill_aware_appendix_source": Retired(reason=_AWARE),
+    "optimizer.skill_aware_consolidate_threshold": Retired(reason=_AWARE, value=0),
+    "evaluation.use_semantic_density": Retired(reason=_DENSITY, value=False),
+    "evaluation.semantic_density_weight": Retired(reason=_DENSITY),
+    "evaluation.leading_words": Retired(reason=_DENSITY),
+    "model.rewrite_reasoning_effort": Retired(reason=_REWRITE),
+    "model.rewrite_max_completion_tokens": Retired(reason=_REWRITE),
+}
+
+_FOREIGN = re.compile(
+    r"model\.(?:optimizer_|target_)?"
+    r"(?:azure|openai_compatible|qwen_chat|minimax|codex|claude|cursor|copilot)_[a-z_]+"
+)
+_SECRET = re.compile(r"model\..*(?:api_?key|secret|password|access_token)")
+
+
+def canonical(layer: Layer, known: Collection[str], backends: Collection[str]) -> tuple[Layer, list[str]]:
+    """Return ``layer`` under the names of skillgit, and what to tell the user of it.
+
+    Args:
+        layer: Keys as they were written.
+        known: The dotted keys that there are.
+        backends: The installed backends; keys that begin with one of them are theirs.
+
+    Raises:
+        ConfigError: A key is set under two names, holds a secret, or asks for something that is not supported.
+    """
+    found: Layer = {}
+    given: dict[str, str] = {}
+    renamed: list[str] = []
+    notes: list[str] = []
+    for key, leaf in layer.items():
+        name = _sectioned(key, known, backends)
+        _refuse_secret(name, leaf)
+        if name in RETIRED:
+            notes.append(_without_effect(name, leaf))
+        elif _FOREIGN.fullmatch(name) and not belongs(name, backends):
+            notes.append(f"{leaf.origin}: {name} has no effect: it belongs to a backend that is not installed")
+        elif name in found:
+            raise ConfigError(f"{leaf.origin}: '{key}' and '{given[name]}' set the same key, {name}", hint="keep one")
+        else:
+            found[name], given[name] = leaf, key
+            renamed.extend([f"{key} = {name}"] if name != key else [])
+    if renamed:
+        place = next(iter(layer.values())).origin.where
+        source = place if place.startswith("-o") else place.rpartition(":")[0]
+        notes.append(f"{source}: read under their names here: {', '.join(renamed)}")
+    return _expanded(found), notes
+
+
+def _sectioned(key: str, known: Collection[str], backends: Collection[str]) -> str:
+    if key in known:
+        return key
+    if "." in key:
+        return RENAMED.get(key, key)
+    if key in FLAT:
+        return FLAT[key]
+    dotted = [*known, *RETIRED, *RENAMED]
+    same = [name for name in dotted if name.partition(".")[2] == key]
+    if same:
+        return RENAMED.get(same[0], same[0])
+    model = f"model.{key}"
+    return model if _FOREIGN.fullmatch(model) or _SECRET.fullmatch(model) or belongs(model, backends) else key
+
+
+def belongs(name: str, backends: Iterable[str]) -> str:
+    """Return the backend whose free key ``name`` is, or an empty string."""
+    prefixes = [backend for backend in backends if name.startswith(f"model.{backend}_")]
+    return max(prefixes, key=len, default="")
+
+
+def _refuse_secret(name: str, leaf: Leaf) -> None:
+    if _SECRET.fullmatch(name) and leaf.value not in (None, ""):
+        place = leaf.origin.where.partition("=")[0] if leaf.origin.kind == "override" else leaf.origin.where
+        raise ConfigError(
+            f"{place}: {name} holds a secret; a configuration is written into history",
+            hint="remove it and set it in the environment of the process",
+        )
+
+
+def _without_effect(name: str, leaf: Leaf) -> str:
+    retired = RETIRED[name]
+    if retired.value is not _ANY and leaf.value != retired.value:
+        raise ConfigError(
+            f"{leaf.origin}: {name} is {shown(leaf.value)}; it must be {shown(retired.value)}", hint=retired.reason
+        )
+    return f"{leaf.origin}: {name} has no effect: {retired.reason}"
+
+
+def _expanded(layer: Layer) -> Layer:
+    """Let ``model.backend`` stand for both roles, where the same layer does not name them."""
+    label = layer.pop(SHORTHAND, None)
+    if label is None:
+        return layer
+    return dict.fromkeys(ROLES, label) | layer

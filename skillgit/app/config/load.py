@@ -1,0 +1,143 @@
+"""Load a configuration: files, then overrides, then types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillgit.app.config import sources
+from skillgit.app.config.aliases import canonical
+from skillgit.app.config.files import read_layers
+from skillgit.app.config.leaf import DEFAULT, Layer, Origin
+from skillgit.app.config.overrides import read_overrides
+from skillgit.app.config.paths import located
+from skillgit.app.config.resolved import SPELLED, Entry, ResolvedConfig
+from skillgit.app.config.schema import NOT_KEYS, SECTIONS, EnvSettings, env_settings, keys
+from skillgit.app.config.typing import typed
+from skillgit.app.config.wording import nearest
+from skillgit.errors import ConfigError
+from skillgit.plugin.registry import BACKENDS, ENVIRONMENTS, installed, load_environment
+from skillgit.plugin.splits import OPTIONS as SPLIT_OPTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from skillgit.app.config.schema import Config
+    from skillgit.app.context import Context
+    from skillgit.plugin.environment import EnvironmentInfo
+
+_INERT = {
+    "env.out_root": "the output of a run is the repository",
+    "env.split_output_dir": "splits by ratio are computed, not written; a run records the ids of each split",
+}
+
+
+def load_config(context: Context, name: str, overrides: Sequence[str] = ()) -> ResolvedConfig:
+    """Return the configuration called ``name`` with ``overrides``.
+
+    Later layers win: defaults, the files that a file is based on, the file, overrides in their order.
+
+    Args:
+        context: Where paths start.
+        name: Path of a file, or the name of a configuration that comes with skillgit.
+        overrides: Texts of the form ``section.key=value``.
+
+    Raises:
+        ConfigError: A file, key or value is wrong.
+        NotFoundError: There is no such environment.
+    """
+    directory = context.directory
+    path = sources.find(name, directory)
+    root = directory if sources.is_shipped(path) else path.parent
+    layers = [*read_layers(path, directory), *read_overrides(overrides, directory)]
+    backends = [plugin.name for plugin in installed(BACKENDS)]
+
+    # The environment's own options are keys too, so it has to be known before keys can be checked.
+    common, _ = _merged(layers, EnvSettings, backends)
+    info = _environment(located(common, directory, context.environ)[0], root)
+    shape = env_settings(info)
+
+    written, notes = _merged(layers, shape, backends)
+    absolute, more = located(written, directory, context.environ)
+    values = typed(absolute, keys(shape), shape, backends)
+    _check_backends(absolute, values, backends)
+    _check_split_options(info, absolute, values)
+    environment = values.env.model_dump()
+    return ResolvedConfig(
+        name=name,
+        path=path,
+        root=root,
+        values=values,
+        options={option.name: environment[option.name] for option in info.options},
+        entries=tuple(_entries(values, written)),
+        notes=(*notes, *more, *_inert(absolute)),
+    )
+
+
+def _merged(layers: Sequence[Layer], env: type[EnvSettings], backends: Sequence[str]) -> tuple[Layer, list[str]]:
+    merged: Layer = {}
+    notes: list[str] = []
+    for layer in layers:
+        own, said = canonical(layer, list(keys(env)), backends)
+        merged.update(own)
+        notes.extend(said)
+    return merged, notes
+
+
+def _environment(layer: Layer, root: Path) -> EnvironmentInfo:
+    leaf = layer.get("env.name")
+    if leaf is None or not leaf.text:
+        names = ", ".join(plugin.name for plugin in installed(ENVIRONMENTS))
+        raise ConfigError("the configuration names no environment", hint=f"set env.name; installed: {names}")
+    return load_environment(leaf.text, root).info
+
+
+def _check_backends(layer: Layer, values: Config, backends: Sequence[str]) -> None:
+    for role in ("optimizer_backend", "target_backend"):
+        name = getattr(values.model, role)
+        if name not in backends and ".py:" not in name:
+            leaf = layer.get(f"model.{role}")
+            place = f"{leaf.origin}: " if leaf else ""
+            near = nearest(name, backends)
+            raise ConfigError(
+                f"{place}model.{role} is '{name}', which is not installed",
+                hint=f"did you mean '{near}'?" if near else f"installed: {', '.join(backends) or 'none'}",
+            )
+
+
+def _check_split_options(info: EnvironmentInfo, layer: Layer, values: Config) -> None:
+    """Refuse to pass over where the user's data is said to be."""
+    declared = {option.name for option in info.options}
+    for option in SPLIT_OPTIONS:
+        leaf = layer.get(f"env.{option.name}")
+        if leaf and option.name not in declared and getattr(values.env, option.name) != option.default:
+            raise ConfigError(
+                f"{leaf.origin}: environment '{info.name}' does not use env.{option.name}",
+                hint=f"skillgit envs show {info.name}",
+            )
+
+
+def _inert(layer: Layer) -> Iterator[str]:
+    for key, reason in _INERT.items():
+        leaf = layer.get(key)
+        if leaf and leaf.text:
+            yield f"{leaf.origin}: {key} has no effect: {reason}"
+
+
+def _entries(values: Config, written: Layer) -> Iterator[Entry]:
+    for section in SECTIONS:
+        # Each section dumps itself: the root knows only the common keys of env.
+        for name, value in getattr(values, section).model_dump(mode="json").items():
+            key = f"{section}.{name}"
+            if key in NOT_KEYS or (key == "model.prices" and value):
+                prefix = f"{key}." if key == "model.prices" else f"{section}."
+                for part, setting in value.items():
+                    yield Entry(key=f"{prefix}{part}", value=setting, origin=_origin(f"{prefix}{part}", written))
+            elif key in SPELLED and key in written:
+                yield Entry(key=key, value=written[key].text, origin=written[key].origin)
+            else:
+                yield Entry(key=key, value=value, origin=_origin(key, written))
+
+
+def _origin(key: str, written: Layer) -> Origin:
+    return written[key].origin if key in written else DEFAULT

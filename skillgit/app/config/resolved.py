@@ -1,0 +1,121 @@
+"""A configuration that is ready for use: typed values, where each comes from, and what identifies it in history.
+
+The digest identifies what a run was asked to do. These keys are left out of it, for they cannot change results, and a
+run may be continued with others:
+
+- ``budget.*``: when to stop, not what to do;
+- ``calls.concurrency``, ``calls.attempts``, ``calls.timeout_s``, ``env.exec_timeout``, ``gradient.analyst_workers``:
+  how fast, and how patiently;
+- ``model.prices``: what a call is said to cost;
+- ``env.data_path``, ``env.split_dir``, ``env.skill_init``: the content behind these paths has digests of its own;
+- ``env.out_root``, ``env.split_output_dir``: they have no effect.
+
+``calls.max_output_tokens`` and ``calls.temperature`` are part of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from skillgit.app.config.paths import PATHS, PLUGINS
+from skillgit.domain.ids import short_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from skillgit.app.config.leaf import Origin
+    from skillgit.app.config.schema import Config
+
+NEUTRAL = frozenset(
+    {
+        "budget.max_calls",
+        "budget.max_tokens",
+        "budget.max_usd",
+        "calls.attempts",
+        "calls.concurrency",
+        "calls.timeout_s",
+        "env.data_path",
+        "env.exec_timeout",
+        "env.out_root",
+        "env.skill_init",
+        "env.split_dir",
+        "env.split_output_dir",
+        "gradient.analyst_workers",
+        "model.prices",
+    }
+)
+"""Keys that are not part of the digest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One key for ``skillgit config``: its value as it was written, and where that is."""
+
+    key: str
+    value: object
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedConfig:
+    """A configuration with everything filled in.
+
+    Attributes:
+        name: What the user asked for.
+        path: The file.
+        root: The folder that relative paths in the environment's own options refer to.
+        values: Typed values; paths are absolute.
+        options: What the environment is constructed with.
+        entries: Every key in the order of the sections; paths are spelled as they were written.
+        notes: What the user should know: other names of keys, keys without effect.
+    """
+
+    name: str
+    path: Path
+    root: Path
+    values: Config
+    options: Mapping[str, str | float | bool]
+    entries: tuple[Entry, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def document(self) -> dict[str, dict[str, object]]:
+        """The configuration as nested JSON values, with paths as they were written: evidence of a run."""
+        return _nested(self.entries)
+
+    @property
+    def digest(self) -> str:
+        """Identify what a run is asked to do; see the module for the keys that are left out."""
+        return short_digest(_nested(tuple(entry for entry in self.entries if not _neutral(entry.key))))
+
+    def origin(self, key: str) -> Origin:
+        """Return where ``key`` comes from."""
+        return next(entry.origin for entry in self.entries if entry.key == key)
+
+    def backend_settings(self, backend: str) -> dict[str, object]:
+        """Return the free keys of ``backend`` without their prefix."""
+        prefix = f"{backend}_"
+        settings = self.values.model.backend_settings
+        return {key[len(prefix) :]: value for key, value in settings.items() if key.startswith(prefix)}
+
+
+def _neutral(key: str) -> bool:
+    return key in NEUTRAL or key.startswith("model.prices.")
+
+
+def _nested(entries: tuple[Entry, ...]) -> dict[str, dict[str, object]]:
+    document: dict[str, dict[str, object]] = {}
+    for entry in entries:
+        section, _, name = entry.key.partition(".")
+        if entry.key.startswith("model.prices."):
+            prices = document["model"].setdefault("prices", {})
+            cast("dict[str, object]", prices)[name.removeprefix("prices.")] = entry.value
+        else:
+            document.setdefault(section, {})[name] = entry.value
+    return document
+
+
+SPELLED = frozenset((*PATHS, *PLUGINS))
+"""Keys that are recorded as they were written, for their absolute form differs from machine to machine."""

@@ -1,0 +1,143 @@
+"""The typed shape of a configuration: its sections, their keys, defaults and limits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, create_model
+
+from skillgit.engine.settings import (
+    EvaluationSettings,
+    GradientSettings,
+    MethodSettings,
+    OptimizerSettings,
+    TrainSettings,
+)
+
+if TYPE_CHECKING:
+    from skillgit.plugin.environment import EnvironmentInfo
+
+Positive = Annotated[int, Field(gt=0)]
+PositiveNumber = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+Dollars = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+Name = Annotated[str, Field(min_length=1)]
+Setting = str | int | float | bool | None | list[object] | dict[str, object]
+
+
+class Section(BaseModel):
+    """A section of a configuration: no unknown keys, no silent conversion."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class ModelSettings(Section):
+    """Which models play the two roles."""
+
+    optimizer: Name = Field("analyst", description="Model that reflects on trajectories and proposes edits.")
+    target: Name = Field("reader", description="Model that works on the items with the skill.")
+    optimizer_backend: Name = Field("offline", description="Backend of the optimizer.")
+    target_backend: Name = Field("offline", description="Backend of the target.")
+    reasoning_effort: Literal["", "low", "medium", "high", "xhigh", "max"] = Field(
+        "", description="How hard reasoning models think; empty leaves it to the provider."
+    )
+    prices: dict[str, tuple[Dollars, Dollars]] = Field(
+        default_factory=dict, description="Model to [US dollars for a million tokens in, the same out]."
+    )
+    backend_settings: dict[str, Setting] = Field(
+        default_factory=dict, description="The free keys '<backend>_<setting>'; their backends check them."
+    )
+
+
+class EnvSettings(Section):
+    """Which tasks to train on; the environment's own options come on top."""
+
+    name: Name = Field(description="Environment: an installed one, or path/to/file.py:Class.")
+    skill_init: str = Field("", description="Skill to start from; empty takes the environment's seed.")
+    split_mode: Literal["ratio", "split_dir"] = Field("ratio", description="How items are divided into splits.")
+    split_ratio: str = Field("2:1:7", description="Shares of train, selection and test.")
+    split_seed: int = Field(42, description="Seed of the division by ratio.")
+    split_dir: str = Field("", description="Folder with the folders train, val and test.")
+    data_path: str = Field("", description="File or folder to divide by ratio.")
+    split_output_dir: str = Field("", description="Accepted; splits by ratio are computed and not written.")
+    exec_timeout: PositiveNumber = Field(120.0, description="Seconds that one call of the target may take.")
+    out_root: str = Field("", description="Accepted; the output is the repository.")
+
+
+class BudgetSettings(Section):
+    """What a run may cost in all; null is no limit."""
+
+    max_calls: Positive | None = Field(None, description="Calls of a model.")
+    max_tokens: Positive | None = Field(None, description="Tokens, in and out.")
+    max_usd: PositiveNumber | None = Field(None, description="US dollars.")
+
+
+class CallsSettings(Section):
+    """How models are called."""
+
+    concurrency: Positive = Field(16, description="Calls in flight per backend, and rollouts at once.")
+    attempts: Positive = Field(5, description="Attempts at a call that fails in a way that may pass.")
+    timeout_s: PositiveNumber = Field(120.0, description="Seconds that one call of the optimizer may take.")
+    max_output_tokens: Positive = Field(16384, description="Length of a reply at most.")
+    temperature: Annotated[float, Field(ge=0.0, le=2.0)] | None = Field(
+        None, description="Sampling temperature; null leaves it to the provider."
+    )
+
+
+class Config(Section):
+    """A whole configuration."""
+
+    model: ModelSettings
+    train: TrainSettings
+    gradient: GradientSettings
+    optimizer: OptimizerSettings
+    evaluation: EvaluationSettings
+    env: SerializeAsAny[EnvSettings]
+    budget: BudgetSettings
+    calls: CallsSettings
+
+    @property
+    def method(self) -> MethodSettings:
+        """The part that the engine works with."""
+        return MethodSettings(
+            train=self.train, gradient=self.gradient, optimizer=self.optimizer, evaluation=self.evaluation
+        )
+
+
+SECTIONS: dict[str, type[BaseModel]] = {
+    "model": ModelSettings,
+    "train": TrainSettings,
+    "gradient": GradientSettings,
+    "optimizer": OptimizerSettings,
+    "evaluation": EvaluationSettings,
+    "env": EnvSettings,
+    "budget": BudgetSettings,
+    "calls": CallsSettings,
+}
+"""The sections in the order in which they are shown."""
+
+NOT_KEYS = frozenset({"model.backend_settings"})
+"""Fields that hold other keys and cannot be written themselves."""
+
+
+def env_settings(info: EnvironmentInfo) -> type[EnvSettings]:
+    """Return the env section with an environment's options in it; its defaults win, the limits of common keys stay."""
+    fields: dict[str, object] = {}
+    for option in info.options:
+        common = EnvSettings.model_fields.get(option.name)
+        kind = common.annotation if common is not None else option.type
+        metadata = list(common.metadata) if common is not None else []
+        annotation = Annotated[kind, *metadata] if metadata else kind
+        fields[option.name] = (annotation, Field(option.default, description=option.help))
+    made: type[EnvSettings] = create_model("EnvSettings", __base__=EnvSettings, **fields)  # type: ignore[call-overload]
+    return made
+
+
+def keys(env: type[EnvSettings]) -> dict[str, object]:
+    """Return every key that can be written, dotted, with the annotation of its values."""
+    found: dict[str, object] = {}
+    for section, settings in SECTIONS.items():
+        shape = env if section == "env" else settings
+        for name, field in shape.model_fields.items():
+            if f"{section}.{name}" not in NOT_KEYS:
+                found[f"{section}.{name}"] = field.annotation
+    return found

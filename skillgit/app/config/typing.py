@@ -1,0 +1,150 @@
+"""Turn written values into the typed configuration, and say what is wrong with them."""
+
+from __future__ import annotations
+
+from enum import Enum
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, cast, get_args, get_origin
+
+from pydantic import ValidationError
+
+from skillgit.app.config.aliases import belongs
+from skillgit.app.config.schema import SECTIONS, Config
+from skillgit.app.config.wording import allowed, choices, mentioned, nearest, nearest_key, shown
+from skillgit.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pydantic import BaseModel
+    from pydantic_core import ErrorDetails
+
+    from skillgit.app.config.leaf import Layer, Leaf
+    from skillgit.app.config.schema import EnvSettings
+
+PRICES = "model.prices"
+_PRICE = "[US dollars for a million tokens in, the same out]"
+
+
+def typed(layer: Layer, keys: Mapping[str, object], env: type[EnvSettings], backends: Sequence[str]) -> Config:
+    """Return the configuration that ``layer`` describes; what it does not say has its default.
+
+    Raises:
+        ConfigError: A key does not exist, or a value is not allowed; every problem is named.
+    """
+    values: dict[str, dict[str, object]] = {section: {} for section in SECTIONS}
+    for key, leaf in layer.items():
+        section, _, name = key.partition(".")
+        if key in keys:
+            values[section][name] = _plain(leaf, keys[key])
+        elif key.startswith(f"{PRICES}."):
+            _mapping(values["model"], "prices")[key[len(PRICES) + 1 :]] = _tuple(leaf.value)
+        elif section == "model" and belongs(key, backends):
+            _mapping(values["model"], "backend_settings")[name] = leaf.value
+        else:
+            raise _unknown(key, leaf, keys, backends)
+    sections: dict[str, BaseModel] = {}
+    problems: list[ConfigError] = []
+    for section, shape in SECTIONS.items():
+        try:
+            sections[section] = (env if section == "env" else shape).model_validate(values[section])
+        except ValidationError as error:
+            problems.extend(_problem(section, detail, layer) for detail in error.errors(include_url=False))
+    if problems:
+        hint = next((problem.hint for problem in problems if problem.hint), "")
+        raise ConfigError("; ".join(problem.message for problem in problems), hint=hint)
+    return Config.model_construct(**cast("dict[str, Any]", sections))
+
+
+def _mapping(values: dict[str, object], name: str) -> dict[str, object]:
+    found = values.setdefault(name, {})
+    return found if isinstance(found, dict) else {}
+
+
+def _tuple(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _plain(leaf: Leaf, annotation: object) -> object:
+    """Undo what YAML guesses of a plain scalar where the key's type says better."""
+    if _takes(annotation, str):
+        return leaf.value if leaf.text is None else leaf.text
+    if not leaf.plain or leaf.text is None:
+        return leaf.value
+    if _takes(annotation, int) and isinstance(leaf.value, int) and ":" in leaf.text:
+        return leaf.text  # YAML 1.1 reads 1:30 as a number to the base of 60
+    if _takes(annotation, float) and isinstance(leaf.value, str):
+        try:
+            return float(leaf.text)  # YAML 1.1 reads 1e-3 as text
+        except ValueError:
+            return leaf.value
+    return leaf.value
+
+
+def _takes(annotation: object, kind: type) -> bool:
+    """Say whether values of ``annotation`` are of ``kind``."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _takes(get_args(annotation)[0], kind)
+    if origin is Literal:
+        return all(type(choice) is kind for choice in get_args(annotation))
+    if origin in {Union, UnionType}:
+        return any(_takes(choice, kind) for choice in get_args(annotation))
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return issubclass(annotation, kind)
+    return annotation is kind
+
+
+def _unknown(key: str, leaf: Leaf, keys: Mapping[str, object], backends: Sequence[str]) -> ConfigError:
+    section, dot, name = key.partition(".")
+    if not dot and key in SECTIONS:
+        return ConfigError(f"{leaf.origin}: '{key}' is a section and holds keys, not {shown(leaf.value)}")
+    if not dot:
+        near = nearest(key, list(SECTIONS)) or nearest_key(key, list(keys))
+        return ConfigError(
+            f"{leaf.origin}: there is no key '{key}'",
+            hint=f"did you mean '{near}'?" if near else f"sections are {', '.join(SECTIONS)}",
+        )
+    if section not in SECTIONS:
+        near = nearest(section, list(SECTIONS))
+        return ConfigError(
+            f"{leaf.origin}: there is no section '{section}'",
+            hint=f"did you mean '{near}.{name}'?" if near else f"sections are {', '.join(SECTIONS)}",
+        )
+    near = nearest_key(key, list(keys))
+    if near:
+        hint = f"did you mean '{near}'?"
+    elif section == "model":
+        hint = f"keys of a backend begin with its name; installed: {', '.join(backends)}"
+    else:
+        hint = f"keys of {section}: {', '.join(k.partition('.')[2] for k in keys if k.startswith(f'{section}.'))}"
+    return ConfigError(f"{leaf.origin}: there is no key '{key}'", hint=hint)
+
+
+def _problem(section: str, error: ErrorDetails, layer: Layer) -> ConfigError:
+    if not error["loc"]:
+        message = str(error["msg"]).removeprefix("Value error, ")
+        names = {
+            key.partition(".")[2]: str(leaf.origin) for key, leaf in layer.items() if key.startswith(f"{section}.")
+        }
+        places = mentioned(message, names)
+        return ConfigError(f"{section}: {message}{f' ({places})' if places else ''}")
+    key = ".".join([section, *(str(part) for part in error["loc"] if not isinstance(part, int))])
+    written = _written(key, layer)
+    if written is None:
+        return ConfigError(f"{key} is missing")
+    name, leaf = written
+    near = nearest(str(leaf.value), choices(error))
+    wanted = _PRICE if name.startswith(PRICES) else allowed(error)
+    given = shown(leaf.value) if isinstance(leaf.value, str) or not leaf.text else leaf.text
+    return ConfigError(
+        f"{leaf.origin}: {name} is {given}; it must be {wanted}",
+        hint=f"did you mean '{near}'?" if near else "",
+    )
+
+
+def _written(key: str, layer: Layer) -> tuple[str, Leaf] | None:
+    """Return the longest part of ``key`` that was written, for an error may lie inside a value."""
+    while key and key not in layer:
+        key = key.rpartition(".")[0]
+    return (key, layer[key]) if key else None

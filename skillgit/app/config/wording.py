@@ -1,0 +1,86 @@
+"""What is said of a wrong configuration: one sentence with key, given value and what is allowed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from rapidfuzz import fuzz, process, utils
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from pydantic_core import ErrorDetails
+
+_CUTOFF = 70
+_FIXED = {
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "finite_number": "a finite number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "string_type": "text",
+    "string_too_short": "given",
+    "dict_type": "a mapping",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "missing": "given",
+}
+_BOUNDED = {
+    "greater_than": ("greater than", "gt"),
+    "greater_than_equal": ("at least", "ge"),
+    "less_than": ("less than", "lt"),
+    "less_than_equal": ("at most", "le"),
+    "too_short": ("a list with", "min_length"),
+    "too_long": ("a list with", "max_length"),
+}
+
+
+def nearest(name: str, names: Collection[str]) -> str:
+    """Return the one of ``names`` that ``name`` is most like, or an empty string."""
+    found = process.extractOne(name, names, scorer=fuzz.ratio, processor=utils.default_process, score_cutoff=_CUTOFF)
+    return found[0] if found else ""
+
+
+def nearest_key(key: str, keys: Collection[str]) -> str:
+    """Return the dotted key that ``key`` is most like; a right name in a wrong section counts as near."""
+    last = key.rpartition(".")[2]
+    names = {known.partition(".")[2]: known for known in keys}
+    same = [known for known in keys if known.rpartition(".")[2] == last]
+    section = key.partition(".")[0]
+    siblings = [known for known in keys if known.startswith(f"{section}.")]
+    return (same[0] if same else "") or nearest(key, siblings) or names.get(nearest(last, list(names)), "")
+
+
+def shown(value: object) -> str:
+    """Write a value as it would stand in a configuration."""
+    return f"'{value}'" if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def allowed(error: ErrorDetails) -> str:
+    """Return what pydantic would have accepted, to stand after ``it must be``."""
+    kind, context = error["type"], error.get("ctx", {})
+    if kind in _FIXED:
+        return _FIXED[kind]
+    if kind in _BOUNDED:
+        words, name = _BOUNDED[kind]
+        number = f"{context[name]:g}" if isinstance(context[name], float) else str(context[name])
+        return f"{words} {number}{' entries' if 'list' in words else ''}"
+    if kind in {"literal_error", "enum"}:
+        return str(context["expected"]).replace("True", "true").replace("False", "false")
+    return f"different ({error['msg']})"
+
+
+def choices(error: ErrorDetails) -> tuple[str, ...]:
+    """Return the texts that were allowed, if they can be counted."""
+    expected = str(error.get("ctx", {}).get("expected", "")) if error["type"] in {"literal_error", "enum"} else ""
+    return tuple(part for part in expected.split("'")[1::2] if part)
+
+
+def mentioned(message: str, names: Mapping[str, str]) -> str:
+    """Return where the keys that a message names were set, as ``key at place``; those with a default are left out."""
+    words = message.replace(",", " ").split()
+    return ", ".join(f"{name} at {names[name]}" for name in dict.fromkeys(words) if names.get(name))

@@ -1,0 +1,216 @@
+"""Where an environment's items come from and how they are divided; the same for every environment.
+
+An environment reads files, this module does the rest: it finds the files, divides items by ratio where they are not
+divided yet, and refuses what would spoil a measurement: ids that occur twice, content that stands in two splits, and
+splits without items.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from skillgit.domain.evaluation import Split
+from skillgit.errors import ConfigError, DataError
+from skillgit.plugin.environment import Option
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from pathlib import Path
+
+    from skillgit.domain.trajectory import Item
+
+Splits = dict[Split, tuple["Item", ...]]
+
+SUFFIXES = (".json", ".jsonl")
+_SHOWN = 5
+
+OPTIONS = (
+    Option(
+        name="split_mode",
+        type=str,
+        default="ratio",
+        help="How items are divided: 'ratio' divides data_path, 'split_dir' reads a folder for each split.",
+    ),
+    Option(name="split_ratio", type=str, default="2:1:7", help="Shares of train, selection and test."),
+    Option(name="split_seed", type=int, default=42, help="Seed of the division by ratio."),
+    Option(name="split_dir", type=str, default="", help="Folder with the folders train, val and test."),
+    Option(name="data_path", type=str, default="", help="File, or folder of files, to divide by ratio."),
+    Option(name="limit", type=int, default=0, help="First items of each split to use; 0 uses all."),
+)
+"""The options that an environment declares to have its items loaded by :func:`load_splits`."""
+
+
+def load_splits(
+    options: Mapping[str, str | float | bool],
+    root: Path,
+    shipped: Path,
+    read: Callable[[Sequence[Path]], Sequence[Item]],
+) -> Splits:
+    """Return the items of all splits.
+
+    Args:
+        options: Values of :data:`OPTIONS`.
+        root: The folder that relative paths refer to.
+        shipped: The folder of the data that comes with the environment, divided into splits; used if the options name
+            no data.
+        read: Reads the items from the data files of one place.
+
+    Raises:
+        ConfigError: The options contradict each other.
+        DataError: The data cannot be used.
+    """
+    divided, whole = str(options["split_dir"]), str(options["data_path"])
+    mode, limit = str(options["split_mode"]), int(options["limit"])
+    _check_options(mode, divided, whole, limit)
+    if not divided and not whole:
+        splits = read_folders(shipped, read)
+    elif mode == "split_dir":
+        splits = read_folders(root / divided, read)
+    else:
+        items = read(data_files(root / whole))
+        splits = divide(items, str(options["split_ratio"]), int(options["split_seed"]))
+    checked = check(splits)
+    return {split: items[: limit or None] for split, items in checked.items()}
+
+
+def _check_options(mode: str, divided: str, whole: str, limit: int) -> None:
+    if mode not in {"ratio", "split_dir"}:
+        raise ConfigError(f"env.split_mode is '{mode}'; it must be ratio or split_dir")
+    if limit < 0:
+        raise ConfigError(f"env.limit is {limit}; it must be at least 0")
+    if mode == "ratio" and divided and not whole:
+        raise ConfigError("env.split_dir is set though env.split_mode is ratio", hint="set env.split_mode to split_dir")
+    if mode == "split_dir" and whole and not divided:
+        raise ConfigError("env.data_path is set though env.split_mode is split_dir", hint="set env.split_mode to ratio")
+
+
+def data_files(place: Path) -> tuple[Path, ...]:
+    """Return the data files at ``place``: itself, or the files in the folder in the order of their names.
+
+    Raises:
+        DataError: There is none.
+    """
+    if place.is_file():
+        return (place,)
+    if not place.is_dir():
+        raise DataError(f"there is no data at {place}", hint="check the path; -o paths refer to the working directory")
+    found = sorted(path for path in place.iterdir() if path.suffix in SUFFIXES and path.is_file())
+    if not found:
+        raise DataError(f"there is no *.json or *.jsonl file in {place}")
+    return tuple(found)
+
+
+def read_folders(folder: Path, read: Callable[[Sequence[Path]], Sequence[Item]]) -> Splits:
+    """Return the items of a folder that holds one folder for each split.
+
+    Raises:
+        DataError: A split has no folder, or two.
+    """
+    if not folder.is_dir():
+        raise DataError(f"there is no folder {folder}", hint="env.split_dir names a folder with train, val and test")
+    found: dict[Split, Path] = {}
+    for child in sorted(path for path in folder.iterdir() if path.is_dir()):
+        split = _split_of(child.name)
+        if split in found:
+            raise DataError(f"{folder} has two folders for the {split} split: {found[split].name} and {child.name}")
+        if split is not None:
+            found[split] = child
+    missing = [split for split in Split if split not in found]
+    if missing:
+        raise DataError(f"{folder} has no folder for: {', '.join(missing)}", hint="it needs train, val and test")
+    return {split: tuple(read(data_files(found[split]))) for split in Split}
+
+
+def _split_of(name: str) -> Split | None:
+    try:
+        return Split.parse(name)
+    except DataError:
+        return None
+
+
+def divide(items: Sequence[Item], ratio: str, seed: int) -> Splits:
+    """Divide ``items`` into train, selection and test.
+
+    Which item comes where depends on its id and the seed alone, not on the order in a file. The counts are rounded by
+    largest remainder; of equal remainders the larger share wins.
+
+    Raises:
+        ConfigError: ``ratio`` is not three positive numbers.
+        DataError: A split would be empty.
+    """
+    weights = parse_ratio(ratio)
+    counts = _apportion(len(items), weights)
+    for split, count in zip(Split, counts, strict=True):
+        if count == 0:
+            raise DataError(
+                f"{len(items)} items are too few for the ratio {ratio}: the {split} split would be empty",
+                hint="bring more items, or choose another env.split_ratio",
+            )
+    # A sort by digest, for the standard library does not promise that its shuffle stays the same.
+    order = sorted(items, key=lambda item: (hashlib.sha256(f"{seed}:{item.id}".encode()).digest(), item.id))
+    first, second = counts[0], counts[0] + counts[1]
+    return {
+        Split.TRAIN: tuple(order[:first]),
+        Split.SELECTION: tuple(order[first:second]),
+        Split.TEST: tuple(order[second:]),
+    }
+
+
+def parse_ratio(ratio: str) -> tuple[int, int, int]:
+    """Return the three numbers of a ratio like ``2:1:7``.
+
+    Raises:
+        ConfigError: It is something else.
+    """
+    parts = ratio.split(":")
+    if len(parts) != len(Split) or not all(part.isascii() and part.isdigit() and int(part) > 0 for part in parts):
+        raise ConfigError(
+            f"env.split_ratio is '{ratio}'; it must be three positive whole numbers for train, selection and test",
+            hint="write it like 2:1:7",
+        )
+    return int(parts[0]), int(parts[1]), int(parts[2])
+
+
+def _apportion(total: int, weights: tuple[int, int, int]) -> list[int]:
+    whole = sum(weights)
+    counts = [total * weight // whole for weight in weights]
+    by_remainder = sorted(range(3), key=lambda place: (-(total * weights[place] % whole), -weights[place], place))
+    for place in by_remainder[: total - sum(counts)]:
+        counts[place] += 1
+    return counts
+
+
+def check(splits: Mapping[Split, Sequence[Item]]) -> Splits:
+    """Return ``splits`` if a measurement on them can be trusted.
+
+    Raises:
+        DataError: A split is empty, an id occurs twice, or the same content stands in two splits.
+    """
+    for split in Split:
+        if not splits.get(split):
+            raise DataError(f"the {split} split has no items")
+        _refuse(f"ids occur more than once in the {split} split", _repeated(splits[split]))
+    for one, other in combinations(Split, 2):
+        shared = {item.id for item in splits[one]} & {item.id for item in splits[other]}
+        _refuse(f"ids occur in both the {one} and the {other} split", shared)
+        seen = {item.digest: item.id for item in splits[one]}
+        pairs = [f"{seen[item.digest]} = {item.id}" for item in splits[other] if item.digest in seen]
+        _refuse(f"the same content stands in both the {one} and the {other} split", pairs)
+    return {split: tuple(splits[split]) for split in Split}
+
+
+def _repeated(items: Sequence[Item]) -> set[str]:
+    seen: set[str] = set()
+    return {item.id for item in items if item.id in seen or seen.add(item.id)}  # type: ignore[func-returns-value]
+
+
+def _refuse(what: str, names: Collection[str]) -> None:
+    if names:
+        listed = sorted(names)
+        more = f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
+        raise DataError(
+            f"{what}: {', '.join(listed[:_SHOWN])}{more}",
+            hint="remove the repetitions, so that no split leaks into another",
+        )

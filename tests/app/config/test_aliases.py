@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from skillgit.app.config.aliases import FLAT, RENAMED, RETIRED
+from skillgit.app.config.schema import EnvSettings, keys
+from skillgit.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from skillgit.app.config import ResolvedConfig
+
+    Load = Callable[..., ResolvedConfig]
+
+
+def test_a_flat_file_of_the_reference_is_read_and_noted(load: Load):
+    config = load(
+        "env: searchqa\nbatch_size: 12\nedit_budget: 6\nmin_edit_budget: 1\noptimizer_model: m\nmax_turns: 1\n"
+    )
+    assert config.values.env.name == "searchqa"
+    assert config.values.train.batch_size == 12
+    assert (config.values.optimizer.learning_rate, config.values.optimizer.min_learning_rate) == (6, 1)
+    assert config.values.model.optimizer == "m"
+    (note,) = config.notes
+    assert note.startswith("my.yaml: read under their names here: ")
+    assert "edit_budget = optimizer.learning_rate" in note
+    assert "max_turns = env.max_turns" in note
+
+
+def test_teacher_and_student_are_optimizer_and_target(load: Load):
+    config = load("model: {teacher: big, student: small}\nenv: {name: searchqa}", "model.student_backend=offline")
+    assert (config.values.model.optimizer, config.values.model.target) == ("big", "small")
+    assert str(config.origin("model.optimizer")) == "my.yaml:1"
+
+
+def test_flat_overrides_are_read_too(load: Load):
+    config = load("", "batch_size=3", "workers=4")
+    assert config.values.train.batch_size == 3
+    assert config.values.calls.concurrency == 4
+
+
+def test_one_key_under_two_names_is_refused(load: Load):
+    with pytest.raises(ConfigError, match=r"'teacher' and 'optimizer'|'model\.teacher' and 'model\.optimizer'"):
+        load("model: {optimizer: a, teacher: b}\nenv: {name: searchqa}")
+
+
+def test_backend_stands_for_both_roles_of_its_layer(load: Load):
+    config = load("model: {backend: offline}\nenv: {name: searchqa}")
+    assert (config.values.model.optimizer_backend, config.values.model.target_backend) == ("offline", "offline")
+    assert str(config.origin("model.target_backend")) == "my.yaml:1"
+    with pytest.raises(ConfigError, match=r"my\.yaml:1: model\.optimizer_backend is 'acme', which is not installed"):
+        load("model: {backend: acme}\nenv: {name: searchqa}")
+    explicit = load(
+        "model: {backend: acme, optimizer_backend: offline, target_backend: offline}\nenv: {name: searchqa}"
+    )
+    assert explicit.values.model.target_backend == "offline"
+
+
+def test_retired_keys_are_noted_and_refused_where_they_ask_for_something(load: Load):
+    config = load("train: {accumulation: 1, steps_per_epoch: 9}\nenv: {name: searchqa}", "max_analyst_rounds=3")
+    assert len(config.notes) == 3
+    assert all("has no effect" in note for note in config.notes)
+    with pytest.raises(ConfigError, match=r"train\.accumulation is 2; it must be 1") as caught:
+        load("", "train.accumulation=2")
+    assert caught.value.hint == "raise train.batch_size instead"
+    with pytest.raises(ConfigError, match="use_skill_aware_reflection is true; it must be false"):
+        load("optimizer: {use_skill_aware_reflection: true}\nenv: {name: searchqa}")
+
+
+def test_keys_of_backends_that_are_not_installed_are_noted(load: Load):
+    config = load("model: {azure_openai_endpoint: '', target_qwen_chat_base_url: http://h/v1}\nenv: {name: searchqa}")
+    assert len(config.notes) == 2
+    assert "azure_openai_endpoint" not in config.document["model"]
+
+
+@pytest.mark.parametrize(
+    "key", ["model.offline_api_key", "model.azure_openai_api_key", "qwen_chat_api_key", "api_key", "offline_secret"]
+)
+def test_a_secret_is_refused_and_never_repeated(load: Load, key: str):
+    with pytest.raises(ConfigError) as caught:
+        load("", f"{key}=hunter2")
+    assert "hunter2" not in caught.value.message + caught.value.hint
+
+
+def test_an_empty_secret_is_nothing(load: Load):
+    assert load("model: {azure_openai_api_key: ''}\nenv: {name: searchqa}").notes
+
+
+def test_every_other_name_leads_to_a_key():
+    known = set(keys(EnvSettings)) | set(RETIRED) | {"model.backend"}
+    assert set(FLAT.values()) <= known
+    assert set(RENAMED.values()) <= known
+    assert not known & set(RENAMED)

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from skillgit.app.config import load_config, resolved
+from skillgit.app.config.resolved import NEUTRAL
+from skillgit.app.config.schema import EnvSettings, keys
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from skillgit.app.config import ResolvedConfig
+    from skillgit.app.context import Context
+
+    Load = Callable[..., ResolvedConfig]
+
+
+def test_equal_configurations_have_equal_digests_however_they_are_written(load: Load, context: Context):
+    one = load("train: {batch_size: 15, seed: 42}\nenv: {name: searchqa}")
+    other = load("env: searchqa\nbatch_size: 15\n")
+    third = load_config(context, "searchqa/default", ["train.batch_size=15"])
+    assert one.digest == other.digest == third.digest
+    assert re.fullmatch(r"[0-9a-f]{12}", one.digest)
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "train.seed=1",
+        "calls.max_output_tokens=9",
+        "calls.temperature=0",
+        "model.offline_x=1",
+        "env.limit=5",
+        "model.target=x",
+    ],
+)
+def test_what_can_change_results_changes_the_digest(load: Load, override: str):
+    assert load("").digest != load("", override).digest
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "budget.max_calls=1",
+        "budget.max_usd=1",
+        "calls.concurrency=1",
+        "calls.timeout_s=1",
+        "env.exec_timeout=1",
+        "env.data_path=elsewhere.json",
+        "env.out_root=x",
+        "gradient.analyst_workers=1",
+        "model.prices={m: [1, 2]}",
+    ],
+)
+def test_what_cannot_change_results_does_not(load: Load, override: str):
+    assert load("").digest == load("", override).digest
+
+
+def test_the_keys_left_out_exist_and_are_documented():
+    assert set(keys(EnvSettings)) >= NEUTRAL
+    for key in NEUTRAL:
+        section = key.partition(".")[0]
+        assert f"``{key}``" in resolved.__doc__ or f"``{section}.*``" in resolved.__doc__

@@ -1,0 +1,85 @@
+"""What every installed environment has to keep to."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from skillgit.domain.evaluation import Split
+from skillgit.domain.skill import frontmatter
+from skillgit.domain.trajectory import Trajectory
+from skillgit.plugin.environment import Environment
+from skillgit.plugin.registry import ENVIRONMENTS, installed, load_environment
+from skillgit.plugin.splits import check
+
+NAMES = [plugin.name for plugin in installed(ENVIRONMENTS) if plugin.reference.startswith("skillgit_envs.")]
+
+
+@pytest.fixture(params=NAMES)
+def environment(request: pytest.FixtureRequest, tmp_path: Path) -> Environment:
+    kind = load_environment(request.param, tmp_path)
+    return kind({option.name: option.default for option in kind.info.options}, tmp_path)
+
+
+def test_it_says_what_it_is(environment: Environment):
+    info = environment.info
+    assert isinstance(environment, Environment)
+    assert info.name in NAMES
+    assert info.summary
+    assert info.scorer
+    assert info.source
+    assert info.fields
+    for option in info.options:
+        assert option.help
+        assert isinstance(option.default, option.type)
+    assert len({option.name for option in info.options}) == len(info.options)
+
+
+def test_it_comes_with_items_that_a_measurement_can_trust(environment: Environment, tmp_path: Path):
+    splits = {split: environment.items(split) for split in Split}
+    assert check(splits) == {split: tuple(items) for split, items in splits.items()}
+    again = type(environment)({}, tmp_path)
+    for split, items in splits.items():
+        assert list(again.items(split)) == list(items), "the order is fixed"
+        for item in items:
+            assert set(environment.info.fields) <= set(item.content)
+            assert item.task_type in environment.info.task_types
+            assert json.loads(json.dumps(item.content)) == item.content
+
+
+def test_its_seed_is_a_valid_skill(environment: Environment):
+    seed = environment.seed_skill()
+    head = frontmatter(seed.document)
+    assert f"\nname: {seed.name}\n" in head
+    assert "\ndescription: " in head
+    assert seed.document[len(head) :].strip()
+    assert seed.digest == environment.seed_skill().digest
+
+
+def test_it_names_kinds_of_failure(environment: Environment):
+    lines = environment.taxonomy().splitlines()
+    assert len(lines) > 2
+    assert all(line.startswith("- `") for line in lines)
+
+
+def test_its_digest_is_stable_and_short(environment: Environment, tmp_path: Path):
+    again = type(environment)({}, tmp_path)
+    assert environment.digest == again.digest
+    assert 0 < len(environment.digest) <= 64
+
+
+def test_no_answer_is_worth_nothing(environment: Environment):
+    item = environment.items(Split.TRAIN)[0]
+    scored, feedback = environment.score(item, Trajectory(item_id=item.id, turns=(), answer=""))
+    assert (scored.hard, scored.soft) == (0.0, 0.0)
+    assert feedback
+    assert not scored.passed
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_described_for_people(name: str):
+    import skillgit_envs  # noqa: PLC0415 - only here a test looks behind the entry points
+
+    assert (Path(skillgit_envs.__path__[0]) / name / "README.md").is_file()
