@@ -41,7 +41,7 @@ class SearchQA:
             *OPTIONS,
             Option(name="max_turns", type=int, default=1, help="Turns of a rollout; only 1 is supported."),
         ),
-        task_types=("person", "place", "date", "number", "title", "term", "default"),
+        task_types=("person", "place", "date", "number", "work", "thing", "default"),
     )
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
@@ -56,8 +56,8 @@ class SearchQA:
     @property
     def digest(self) -> str:
         """Identify prompts, their limits and the scorer."""
-        system = prompt.prompt_file("system")
-        return short_digest(["searchqa", scoring.SCORER, system, prompt.CONTEXT_CHARACTERS])
+        prompts = [prompt.prompt_file("system"), prompt.user_prompt("question", "context")]
+        return short_digest(["searchqa", scoring.SCORER, prompt.CONTEXT_CHARACTERS, *prompts])
 
     def items(self, split: Split) -> Sequence[Item]:
         """Return the items of a split."""

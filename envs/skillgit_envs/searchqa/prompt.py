@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ CONTEXT_CHARACTERS = 6000
 _DOCUMENT = "[DOC]"
 
 
+@cache
 def prompt_file(name: str) -> str:
     """Return the text of the prompt file called ``name``."""
     return (files("skillgit_envs.searchqa") / "prompts" / f"{name}.md").read_text(encoding="utf-8").rstrip("\n")

@@ -1,10 +1,10 @@
 """How a SearchQA answer is scored, and what the optimizer is told about it.
 
-The rules are those of the MRQA 2019 evaluation (``mrqa_official_eval.py`` of mrqa/MRQA-Shared-Task-2019), which took them
-from SQuAD v1.1: lower case, ASCII punctuation deleted, the words a, an and the deleted, white space collapsed, in this
-order; exact match and token F1 are each the maximum over the accepted answers. In two places, which concern only answers
-of which nothing is left by that, this module is stricter or more consistent: such an answer matches only an accepted
-answer that it equals but for case, and a match has F1 1 too. An empty answer scores 0.
+The rules are those of the MRQA 2019 evaluation (``mrqa_official_eval.py`` of mrqa/MRQA-Shared-Task-2019), which took
+them from SQuAD v1.1: lower case, ASCII punctuation deleted, the words a, an and the deleted, white space collapsed, in
+this order; exact match and token F1 are each the maximum over the accepted answers. This module differs: an answer
+of which nothing is left by that, like "A" or "!", matches here an accepted answer that it equals but for case, with an
+F1 of 1, and no other. An empty answer scores 0.
 """
 
 from __future__ import annotations
