@@ -1,0 +1,157 @@
+"""The shape of the source: sizes, names, who may print, and that tests stand where their subjects stand."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = {
+    "skillgit": ROOT / "skillgit",
+    "skillgit_envs": ROOT / "envs" / "skillgit_envs",
+    "skillgit_backends": ROOT / "backends" / "skillgit_backends",
+}
+MIRRORED = {"envs": PACKAGES["skillgit_envs"], "backends": PACKAGES["skillgit_backends"]}
+OWN = {"bench", "wire"}
+"""Folders of tests without a subject of the same name: measurements, and the model server on the loopback."""
+LINES_OF_A_FILE = 400
+LINES_OF_A_FUNCTION = 40
+FORBIDDEN_NAMES = {"base", "common", "helper", "helpers", "misc", "stuff", "util", "utils"}
+PRINTERS = {"skillgit/cli/output.py", "skillgit/cli/diagnostics.py"}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+FILES = sorted(path for package in PACKAGES.values() for path in package.rglob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def functions(path: Path) -> list[Function]:
+    return [node for node in ast.walk(parsed(path)) if isinstance(node, Function)]
+
+
+def length(function: Function) -> int:
+    """Count the lines of a function, its docstring left out."""
+    whole = (function.end_lineno or function.lineno) - function.lineno + 1
+    first = function.body[0]
+    documented = ast.get_docstring(function) is not None
+    return whole - ((first.end_lineno or first.lineno) - first.lineno + 1 if documented else 0)
+
+
+def test_there_is_something_to_look_at():
+    assert len(FILES) > 50
+
+
+def test_files_are_short():
+    lengths = {name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
+    assert {name: lines for name, lines in lengths.items() if lines > LINES_OF_A_FILE} == {}
+
+
+def test_functions_are_short():
+    lengths = {(name_of(path), function.name): length(function) for path in FILES for function in functions(path)}
+    assert {name: lines for name, lines in lengths.items() if lines > LINES_OF_A_FUNCTION} == {}
+
+
+def test_modules_say_what_they_own():
+    assert [name_of(path) for path in FILES if not ast.get_docstring(parsed(path))] == []
+
+
+def test_annotations_are_not_evaluated():
+    astray = []
+    for path in FILES:
+        imports = [node for node in parsed(path).body if isinstance(node, ast.Import | ast.ImportFrom)]
+        future = imports and isinstance(imports[0], ast.ImportFrom) and imports[0].module == "__future__"
+        if functions(path) and not future:
+            astray.append(name_of(path))
+    assert astray == []
+
+
+def test_names_of_modules_say_something():
+    parts = {name_of(path): set(path.relative_to(ROOT).with_suffix("").parts) for path in FILES}
+    assert [name for name, words in parts.items() if words & FORBIDDEN_NAMES] == []
+
+
+def test_nobody_prints_but_the_two_that_may():
+    printing = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in FILES
+        if name_of(path) not in PRINTERS
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
+    assert printing == []
+
+
+def test_only_the_command_line_knows_the_streams():
+    streams = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in FILES
+        if not name_of(path).startswith("skillgit/cli/")
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in {"sys.stdin", "sys.stdout", "sys.stderr"}
+    ]
+    assert streams == []
+
+
+def test_a_broad_except_has_a_reason_or_raises_again():
+    astray = []
+    for path in FILES:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.ExceptHandler) and is_broad(node) and not raises_again(node):
+                around = "\n".join(lines[node.lineno - 2 : node.body[0].lineno])
+                if not re.search(r"#(?! noqa: \S+$)", around, flags=re.MULTILINE):
+                    astray.append(f"{name_of(path)}:{node.lineno}")
+    assert astray == []
+
+
+def is_broad(handler: ast.ExceptHandler) -> bool:
+    return handler.type is None or ast.unparse(handler.type) in {"Exception", "BaseException"}
+
+
+def raises_again(handler: ast.ExceptHandler) -> bool:
+    last = handler.body[-1]
+    return isinstance(last, ast.Raise) and last.exc is None
+
+
+def test_nothing_is_left_to_do():
+    unfinished = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+    assert [name_of(path) for path in FILES if unfinished.search(path.read_text(encoding="utf-8"))] == []
+
+
+@pytest.mark.parametrize("package", PACKAGES.values(), ids=PACKAGES)
+def test_every_folder_with_modules_is_a_package(package: Path):
+    folders = {path.parent for path in package.rglob("*.py")}
+    assert [name_of(folder) for folder in sorted(folders) if not (folder / "__init__.py").is_file()] == []
+    assert (package / "py.typed").is_file()
+
+
+def test_folders_of_tests_mirror_the_source():
+    tests = ROOT / "tests"
+    astray = []
+    for folder in sorted({path.parent for path in tests.rglob("test_*.py")}):
+        top, *rest = folder.relative_to(tests).parts or ("",)
+        subject = MIRRORED[top].joinpath(*rest) if top in MIRRORED else PACKAGES["skillgit"].joinpath(top, *rest)
+        if top not in OWN and not subject.is_dir():
+            astray.append(name_of(folder))
+    assert astray == []
+
+
+def test_tests_are_named_as_such():
+    functions_of_tests = [
+        (path, node.name)
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef) and node.name.startswith("Test")
+    ]
+    assert functions_of_tests == [], "tests are plain functions"
