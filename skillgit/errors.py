@@ -23,7 +23,8 @@ SkillgitError                        1
 │   ├── FormatVersionError               written by a newer skillgit
 │   ├── TrailerError                     a commit's trailer block is missing or broken
 │   └── InvariantError                   an event contradicts the events before it
-└── BudgetError                      7   a cap on calls, tokens or money was reached
+├── BudgetError                      7   a cap on calls, tokens or money was reached
+└── StoppedError                     130 the user stopped a run; what was in flight is recorded
 """
 
 from __future__ import annotations
@@ -176,3 +177,9 @@ class BudgetError(SkillgitError):
     """A cap on calls, tokens or money was reached."""
 
     exit_code = ExitCode.BUDGET
+
+
+class StoppedError(SkillgitError):
+    """The user stopped a run; calls in flight were waited for and recorded."""
+
+    exit_code = ExitCode.INTERRUPTED

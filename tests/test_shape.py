@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from skillgit import errors
+
 ROOT = Path(__file__).parents[1]
 PACKAGES = {
     "skillgit": ROOT / "skillgit",
@@ -122,6 +124,18 @@ def is_broad(handler: ast.ExceptHandler) -> bool:
 def raises_again(handler: ast.ExceptHandler) -> bool:
     last = handler.body[-1]
     return isinstance(last, ast.Raise) and last.exc is None
+
+
+def test_every_error_for_the_user_has_a_hint():
+    bare = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in FILES
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Call)
+        and isinstance(getattr(errors, ast.unparse(node.func), None), type)
+        and "hint" not in {keyword.arg for keyword in node.keywords}
+    ]
+    assert [place for place in bare if not place.startswith("skillgit/errors.py")] == []
 
 
 def test_nothing_is_left_to_do():

@@ -42,7 +42,7 @@ class Context:
         """
         where = (directory or Path()).resolve()
         if not where.is_dir():
-            raise UsageError(f"there is no folder {where}")
+            raise UsageError(f"there is no folder {where}", hint="check the path after -C")
         return cls(
             directory=where,
             environ=dict(os.environ),

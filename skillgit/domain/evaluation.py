@@ -72,7 +72,10 @@ class Scored:
 
     def __post_init__(self) -> None:
         if not (0.0 <= self.hard <= 1.0 and 0.0 <= self.soft <= 1.0):
-            raise DataError(f"scores must lie between 0 and 1, not hard={self.hard} soft={self.soft}")
+            raise DataError(
+                f"scores must lie between 0 and 1, not hard={self.hard} soft={self.soft}",
+                hint="mend the scorer of the environment",
+            )
 
     def value(self, metric: Metric, soft_weight: float) -> float:
         """Return the score under ``metric``; ``soft_weight`` is the share of ``soft`` in ``mixed``."""

@@ -72,13 +72,13 @@ def _module_from_file(path: Path, kind: str) -> ModuleType:
         raise NotFoundError(f"there is no {kind} file {path}", hint="the path is relative to the configuration file")
     spec = importlib.util.spec_from_file_location(f"skillgit_user_{path.stem}", path)
     if spec is None or spec.loader is None:
-        raise UsageError(f"{path} is not a Python file")
+        raise UsageError(f"{path} is not a Python file", hint="write path/to/file.py:Class")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
     except Exception as error:  # the file is the user's own and may fail in any way
-        raise UsageError(f"{path} cannot be loaded: {error}") from error
+        raise UsageError(f"{path} cannot be loaded: {error}", hint=f"python {path} shows where") from error
     return module
 
 
@@ -86,4 +86,4 @@ def _attribute(module: ModuleType, attribute: str, name: str, kind: str) -> obje
     try:
         return getattr(module, attribute)
     except AttributeError:
-        raise UsageError(f"{kind} '{name}' has no class '{attribute}'") from None
+        raise UsageError(f"{kind} '{name}' has no class '{attribute}'", hint="check the name after the colon") from None

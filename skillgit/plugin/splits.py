@@ -77,9 +77,9 @@ def load_splits(
 
 def _check_options(mode: str, divided: str, whole: str, limit: int) -> None:
     if mode not in {"ratio", "split_dir"}:
-        raise ConfigError(f"env.split_mode is '{mode}'; it must be ratio or split_dir")
+        raise ConfigError(f"env.split_mode is '{mode}'; it must be ratio or split_dir", hint="split_dir reads folders")
     if limit < 0:
-        raise ConfigError(f"env.limit is {limit}; it must be at least 0")
+        raise ConfigError(f"env.limit is {limit}; it must be at least 0", hint="0 uses all items")
     if mode == "ratio" and divided and not whole:
         raise ConfigError("env.split_dir is set though env.split_mode is ratio", hint="set env.split_mode to split_dir")
     if mode == "split_dir" and whole and not divided:
@@ -98,7 +98,7 @@ def data_files(place: Path) -> tuple[Path, ...]:
         raise DataError(f"there is no data at {place}", hint="check the path; -o paths refer to the working directory")
     found = sorted(path for path in place.iterdir() if path.suffix in SUFFIXES and path.is_file())
     if not found:
-        raise DataError(f"there is no *.json or *.jsonl file in {place}")
+        raise DataError(f"there is no *.json or *.jsonl file in {place}", hint="name the file or its folder")
     return tuple(found)
 
 
@@ -114,7 +114,10 @@ def read_folders(folder: Path, read: Callable[[Sequence[Path]], Sequence[Item]])
     for child in sorted(path for path in folder.iterdir() if path.is_dir()):
         split = _split_of(child.name)
         if split in found:
-            raise DataError(f"{folder} has two folders for the {split} split: {found[split].name} and {child.name}")
+            raise DataError(
+                f"{folder} has two folders for the {split} split: {found[split].name} and {child.name}",
+                hint="keep one of them",
+            )
         if split is not None:
             found[split] = child
     missing = [split for split in Split if split not in found]
@@ -190,7 +193,7 @@ def check(splits: Mapping[Split, Sequence[Item]]) -> Splits:
     """
     for split in Split:
         if not splits.get(split):
-            raise DataError(f"the {split} split has no items")
+            raise DataError(f"the {split} split has no items", hint="every split needs at least one item")
         _refuse(f"ids occur more than once in the {split} split", _repeated(splits[split]))
     for one, other in combinations(Split, 2):
         shared = {item.id for item in splits[one]} & {item.id for item in splits[other]}

@@ -17,6 +17,7 @@ from skillgit.errors import (
     FatalBackendError,
     ProviderFailureError,
     RetryableBackendError,
+    StoppedError,
 )
 
 
@@ -222,6 +223,23 @@ def test_when_a_cap_is_reached_the_replies_in_flight_are_recorded_before_the_ref
             await asyncio.gather(*tasks)
         assert calls.meter.total().calls == 3
         assert backend.in_flight == 0
+
+    asyncio.run(scenario())
+
+
+def test_after_a_stop_calls_in_flight_are_recorded_and_no_other_is_made():
+    async def scenario():
+        backend = ScriptedBackend()
+        calls = door(backend, concurrency=2)
+        tasks = [asyncio.create_task(ask(calls, str(n))) for n in range(4)]
+        while len(backend.asked) < 2:  # noqa: ASYNC110 - the backend is a fake, nothing else moves meanwhile
+            await asyncio.sleep(0)
+        calls.stop()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        assert results[:2] == ["re 0", "re 1"]
+        assert [type(result) for result in results[2:]] == [StoppedError] * 2
+        assert calls.meter.total().calls == 2
+        assert await ask(calls, "1") == "re 1"
 
     asyncio.run(scenario())
 

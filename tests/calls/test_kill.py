@@ -8,13 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mortal import CONCURRENCY, FRESH_CALLS
+from dying_calls import CONCURRENCY, FRESH_CALLS
 
 KILLS = 120
 
 
 def test_a_run_killed_anywhere_keeps_what_it_saw_and_ends_as_an_unbroken_one(tmp_path):
-    script = Path(__file__).with_name("mortal.py")
+    script = Path(__file__).with_name("dying_calls.py")
     done = subprocess.run(
         [sys.executable, "-W", "error", script, tmp_path, str(KILLS)], capture_output=True, text=True, check=True
     )

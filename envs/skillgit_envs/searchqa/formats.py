@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Row = Mapping[str, object]
+HINT = "skillgit envs searchqa lists the fields of an item"
 _JSONL_HINT = "a *.json file holds one JSON value, a *.jsonl file holds one on each line"
 
 
@@ -84,7 +85,7 @@ def _rows_of_value(path: Path, value: object) -> Iterator[tuple[str, object, str
 
 def _items(where: str, row: object, name: str) -> Iterator[Item]:
     if not isinstance(row, dict):
-        raise DataError(f"{where} is not an object with question and answers")
+        raise DataError(f"{where} is not an object with question and answers", hint=HINT)
     if "header" in row and "qas" not in row:
         return
     if "qas" in row:
@@ -106,7 +107,7 @@ def _item(where: str, row: Row, *, name: str, context: str) -> Item:
         raise DataError(f"{where} has no question; it has {', '.join(sorted(row)) or 'nothing'}", hint=_without(row))
     question = row["question"]
     if not isinstance(question, str) or not question.strip():
-        raise DataError(f"{where} has an empty question, or one that is not text")
+        raise DataError(f"{where} has an empty question, or one that is not text", hint=HINT)
     content = {"question": question.strip(), "context": context, "answers": _answers(where, row)}
     try:
         return Item(id=identity, content=content, task_type=str(row.get("task_type") or "default"))
@@ -134,7 +135,7 @@ def _answers(where: str, row: Row) -> list[str]:
         raise DataError(f"{where} has no answers", hint="'answers' is a list of texts, or one text")
     kept = [answer for answer in answers if answer.strip()]
     if not kept:
-        raise DataError(f"{where} has no answer that is not empty")
+        raise DataError(f"{where} has no answer that is not empty", hint=HINT)
     return kept
 
 
@@ -143,14 +144,14 @@ def _context(where: str, row: Row) -> str:
     if context is None:
         return ""
     if not isinstance(context, str):
-        raise DataError(f"{where} has a context that is not text")
+        raise DataError(f"{where} has a context that is not text", hint=HINT)
     return context.strip()
 
 
 def _list(where: str, row: Row, key: str) -> list[Row]:
     value = row[key]
     if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
-        raise DataError(f"{where} has a '{key}' that is not a list of objects")
+        raise DataError(f"{where} has a '{key}' that is not a list of objects", hint=HINT)
     return value
 
 

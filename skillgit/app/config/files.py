@@ -58,7 +58,7 @@ def _compose(path: Path, name: str) -> tuple[yaml.Node | None, yaml.SafeLoader]:
     except yaml.YAMLError as error:
         raise _invalid(name, error) from error
     except OSError as error:
-        raise ConfigError(f"{name} cannot be read: {error.strerror}") from error
+        raise ConfigError(f"{name} cannot be read: {error.strerror}", hint="check its permissions") from error
 
 
 def _invalid(name: str, error: yaml.YAMLError) -> ConfigError:
@@ -83,7 +83,7 @@ def _entries(node: yaml.Node | None, loader: yaml.SafeLoader, name: str) -> Iter
         seen: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                raise ConfigError(f"{name}:{_line(key)} has a key that is not text")
+                raise ConfigError(f"{name}:{_line(key)} has a key that is not text", hint="put it in quotation marks")
             if key.value in seen:
                 raise ConfigError(f"{name}:{_line(key)} sets '{key.value}' a second time", hint="keep one of them")
             seen.add(key.value)
@@ -134,7 +134,10 @@ def _bases(node: yaml.Node, loader: yaml.SafeLoader, name: str) -> list[str]:
     value = loader.construct_object(node, deep=True)
     bases = [value] if isinstance(value, str) else value
     if not isinstance(bases, list) or not all(isinstance(base, str) for base in bases):
-        raise ConfigError(f"{name}:{_line(node)}: {BASE} must be a path or a list of paths")
+        raise ConfigError(
+            f"{name}:{_line(node)}: {BASE} must be a path or a list of paths",
+            hint=f"write {BASE}: ../_base_/default.yaml",
+        )
     return cast("list[str]", bases)
 
 

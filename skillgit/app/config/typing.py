@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from skillgit.app.config.schema import EnvSettings
 
 PRICES = "model.prices"
+_LIST = "skillgit config CONFIG lists every key with its value"
 _PRICE = "[US dollars for a million tokens in, the same out]"
 
 
@@ -98,7 +99,7 @@ def _takes(annotation: object, kind: type) -> bool:
 def _unknown(key: str, leaf: Leaf, keys: Mapping[str, object], backends: Sequence[str]) -> ConfigError:
     section, dot, name = key.partition(".")
     if not dot and key in SECTIONS:
-        return ConfigError(f"{leaf.origin}: '{key}' is a section and holds keys, not {shown(leaf.value)}")
+        return ConfigError(f"{leaf.origin}: '{key}' is a section and holds keys, not {shown(leaf.value)}", hint=_LIST)
     if not dot:
         near = nearest(key, list(SECTIONS)) or nearest_key(key, list(keys))
         return ConfigError(
@@ -128,18 +129,18 @@ def _problem(section: str, error: ErrorDetails, layer: Layer) -> ConfigError:
             key.partition(".")[2]: str(leaf.origin) for key, leaf in layer.items() if key.startswith(f"{section}.")
         }
         places = mentioned(message, names)
-        return ConfigError(f"{section}: {message}{f' ({places})' if places else ''}")
+        return ConfigError(f"{section}: {message}{f' ({places})' if places else ''}", hint=_LIST)
     key = ".".join([section, *(str(part) for part in error["loc"] if not isinstance(part, int))])
     written = _written(key, layer)
     if written is None:
-        return ConfigError(f"{key} is missing")
+        return ConfigError(f"{key} is missing", hint=f"add it to the configuration, or -o {key}=VALUE")
     name, leaf = written
     near = nearest(str(leaf.value), choices(error))
     wanted = _PRICE if name.startswith(PRICES) else allowed(error)
     given = shown(leaf.value) if isinstance(leaf.value, str) or not leaf.text else leaf.text
     return ConfigError(
         f"{leaf.origin}: {name} is {given}; it must be {wanted}",
-        hint=f"did you mean '{near}'?" if near else "",
+        hint=f"did you mean '{near}'?" if near else _LIST,
     )
 
 
