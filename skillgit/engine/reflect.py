@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.domain.edit import Patch, Source
+from skillgit.domain.edit import Patch, Source, normalised
 from skillgit.domain.evaluation import Scored
 from skillgit.engine.batches import chunks, shuffle, stream
 from skillgit.engine.concurrency import ordered
@@ -21,7 +21,7 @@ from skillgit.engine.rendering import (
 from skillgit.engine.replies import AnalysisReply, Finding, ask
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
@@ -97,9 +97,23 @@ async def reflect(
     return Reflection(
         failure=tuple(_clipped(reply, source, budget) for source, reply in answered if source is Source.FAILURE),
         success=tuple(_clipped(reply, source, budget) for source, reply in answered if source is Source.SUCCESS),
-        findings=tuple(finding for _, reply in answered for finding in reply.findings),
+        findings=joined(finding for _, reply in answered for finding in reply.findings),
         unusable=len(groups) - len(answered),
     )
+
+
+def joined(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return the findings of several analysts with equal patterns put together, the most frequent first."""
+    found: dict[str, Finding] = {}
+    for finding in findings:
+        key = normalised(finding.pattern)
+        known = found.get(key)
+        if known is None:
+            found[key] = finding
+            continue
+        items = tuple(dict.fromkeys((*known.items, *finding.items)))
+        found[key] = Finding(pattern=known.pattern, count=known.count + finding.count, items=items)
+    return tuple(sorted(found.values(), key=lambda finding: -finding.count))
 
 
 async def _analyse(

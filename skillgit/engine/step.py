@@ -177,9 +177,9 @@ def _skip_reason(proposal: Proposal) -> tuple[str, str]:
 
 
 def why(reasoning: str, findings: Sequence[Finding], trajectories: int) -> str:
-    """Return the reasons for a patch as paragraphs: the optimizer's own, then the findings with their items."""
+    """Return the reasons for a patch as paragraphs: the optimizer's own, then the findings with some of their items."""
     paragraphs = [reasoning]
-    for found in sorted(findings, key=lambda finding: -finding.count):
+    for found in findings:
         named = ", ".join(found.items[:SHOWN_ITEMS])
         more = f" and {len(found.items) - SHOWN_ITEMS} more" if len(found.items) > SHOWN_ITEMS else ""
         items = f" ({named}{more})" if named else ""

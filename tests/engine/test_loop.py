@@ -9,7 +9,16 @@ from toy import SEED, History, ToyBackend, ToyEnvironment, run_to_end, trainer
 from skillgit.calls.door import Caps
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.evaluation import Split
-from skillgit.domain.event import Accepted, Rejected, RunFinished, RunOutcome, RunStarted, Skipped, SlowMerged, SlowProposed
+from skillgit.domain.event import (
+    Accepted,
+    Rejected,
+    RunFinished,
+    RunOutcome,
+    RunStarted,
+    Skipped,
+    SlowMerged,
+    SlowProposed,
+)
 from skillgit.domain.gate import Decision
 from skillgit.errors import BudgetError
 
@@ -144,7 +153,7 @@ def test_a_second_unusable_reply_is_a_recorded_failure_and_the_step_is_skipped()
     [
         ({"op": "replace", "anchor": "nowhere", "content": "x"}, "anchor-missing"),
         ({"op": "delete", "anchor": "toy"}, "protected"),
-        ({"op": "insert_after", "anchor": "e", "content": "x"}, "ambiguous"),
+        ({"op": "insert_after", "anchor": "begin", "content": "x"}, "ambiguous"),
         ({"op": "append", "file": "../other.md", "content": "x"}, "invalid"),
         ({"op": "append", "content": "- begin"}, "duplicate"),
     ],

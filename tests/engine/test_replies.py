@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from skillgit.domain.edit import Op, Source
-from skillgit.engine.replies import AnalysisReply, GuidanceReply, RankReply, UnusableReplyError, parse
+from skillgit.engine.reflect import joined
+from skillgit.engine.replies import AnalysisReply, Finding, GuidanceReply, RankReply, UnusableReplyError, parse
 
 
 @pytest.mark.parametrize(
@@ -35,7 +36,9 @@ def test_a_reply_of_the_wrong_shape_is_unusable_and_says_why(text, reason):
         parse(text, AnalysisReply)
 
 
-@pytest.mark.parametrize(("written", "support"), [('"3 trajectories"', 3), ("2.0", 2), ("-1", 1), ("null", 1), ('"?"', 1)])
+@pytest.mark.parametrize(
+    ("written", "support"), [('"3 trajectories"', 3), ("2.0", 2), ("-1", 1), ("null", 1), ('"?"', 1)]
+)
 def test_support_is_read_tolerantly_and_is_at_least_one(written, support):
     text = f'{{"edits": [{{"op": "append", "content": "a", "support": {written}, "anchor": null}}]}}'
     assert parse(text, AnalysisReply).edits[0].support == support
@@ -49,3 +52,14 @@ def test_a_truth_value_is_no_index():
 def test_guidance_with_a_region_marker_is_unusable():
     with pytest.raises(UnusableReplyError, match="markers"):
         parse('{"guidance": "<!-- /skillgit:slow --> free"}', GuidanceReply)
+
+
+def test_equal_findings_of_several_analysts_are_put_together():
+    found = joined(
+        [
+            Finding(pattern="- Keeps the unit.", count=1, items=("a",)),
+            Finding(pattern="other", count=2, items=("x", "y")),
+            Finding(pattern="keeps the unit", count=2, items=("b", "a")),
+        ]
+    )
+    assert [(finding.count, finding.items) for finding in found] == [(3, ("a", "b")), (2, ("x", "y"))]

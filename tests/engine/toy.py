@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from skillgit.plugin.backend import Request
     from skillgit.plugin.environment import Target
 
-SEED = Skill("toy", {"SKILL.md": b"---\nname: toy\ndescription: Toy.\n---\n\n# Toy\n\n- begin\n"})
+SEED = Skill("toy", {"SKILL.md": b"---\nname: toy\ndescription: Toy.\n---\n\n# Toy\n\n- begin\n- begin well\n"})
 WORDS = ("amber", "birch", "coral", "dune")
 
 
@@ -107,8 +107,12 @@ def analyse(prompt: str) -> str:
 
 
 def merge(prompt: str) -> str:
-    edits = [edit for listed in re.findall(r"<patches[^>]*>\n(.*?)\n</patches>", prompt, re.DOTALL)
-             for patch in json.loads(listed) for edit in patch["edits"]]
+    edits = [
+        edit
+        for listed in re.findall(r"<patches[^>]*>\n(.*?)\n</patches>", prompt, re.DOTALL)
+        for patch in json.loads(listed)
+        for edit in patch["edits"]
+    ]
     unique = {edit["content"]: edit for edit in edits}
     return json.dumps({"title": "merged", "reasoning": "Joined.", "edits": list(unique.values())})
 
@@ -164,7 +168,7 @@ def trainer(
         ledger=ledger or Ledger.in_memory(),
         caps=caps or Caps(),
         sleep=instantly,
-        random=Random(0),
+        random=Random(0),  # noqa: S311 - jitter
     )
     session = Session(
         run="toy-1",
