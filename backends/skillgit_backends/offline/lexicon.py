@@ -1,0 +1,139 @@
+"""Closed lists of English words that the offline reader knows: function words, ranks, months, units, hedges, nouns.
+
+Owns vocabulary only. No list here names a person, a place, a work or any other possible answer.
+"""
+
+from __future__ import annotations
+
+
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of ``text``, which are separated by blanks."""
+    return frozenset(text.split())
+
+
+FUNCTION_WORDS = word_set(
+    "a about above after again against all almost already also although always among an and another any are "
+    "around as at away back be became because become been before being below between both but by can come comes "
+    "could did do does down during each either else even ever every few first for from had has have he her here "
+    "him his how however if in into is it its itself just last later least less made make many may me might more "
+    "most much must my near neither never next no none nor not now of off often on once one only onto or other "
+    "our out over own per quite rather said same she should since so some soon still such than that the their "
+    "them then there these they this those though through throughout thus till to today together too toward "
+    "towards two under unlike until up upon us very was we well were what when where whereas whether which while "
+    "who whom whose why will with within without would yet you your"
+)
+"""Words that carry no topic; they neither count as overlap nor begin a name."""
+
+OPENERS = FUNCTION_WORDS | word_set(
+    "according admirers altogether besides beyond born built called contrary despite designed early eventually "
+    "formerly founded found fifteen five four known like long meanwhile named nearby nobody originally painted "
+    "perhaps probably published seven six somebody sometimes something somewhere ten thanks three twelve twenty "
+    "usually visitors written yes earlier half hundreds thousands dozens"
+)
+"""Words that open a sentence with a capital and are no name."""
+
+MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+
+HONORIFICS = word_set(
+    "sir dame dr doctor prof professor president vice prime minister chancellor king queen emperor empress tsar "
+    "czar sultan pope saint-father cardinal archbishop bishop father brother sister mother abbot rabbi reverend "
+    "rev captain capt general gen colonel col major lieutenant lt sergeant sgt commander admiral marshal lord "
+    "lady baron baroness count countess duke duchess earl prince princess mr mrs ms miss madame monsieur chief "
+    "justice judge senator governor mayor ambassador secretary congressman congresswoman inspector"
+)
+"""Ranks, offices and forms of address that stand before a name."""
+
+QUALIFIERS = (
+    "no fewer than|no less than|no more than|not more than|more than|less than|fewer than|at least|at most|as many as|"
+    "as much as|a grand total of|a total of|up to|some|about|around|roughly|nearly|almost|approximately|over|exactly|"
+    "precisely|an estimated|an average of|just over|just under|well over|barely|only|fully|a mere|all of|circa"
+)
+
+UNITS = (
+    "kilometres per hour|kilometers per hour|miles per hour|metres per second|meters per second|degrees celsius|"
+    "degrees fahrenheit|degrees|square kilometres|square kilometers|square miles|square metres|cubic metres|"
+    "kilometres|kilometers|kilometre|kilometer|km|metres|meters|metre|meter|centimetres|centimeters|millimetres|"
+    "millimeters|miles|mile|feet|foot|inches|inch|yards|leagues|acres|hectares|kilograms|kilogrammes|kilos|kg|grams|"
+    "grammes|tonnes|tons|pounds|ounces|litres|liters|gallons|pints|seconds|second|minutes|minute|hours|hour|days|day|"
+    "weeks|week|months|years|year|dollars|euros|francs|pence|per cent|percent|%|watts|volts|hertz|decibels|light-years"
+)
+
+HEDGES = (
+    r"contrary to|legend|myth|rumou?r|supposedly|allegedly|reputedly|wrongly|mistakenly|falsely|erroneously|"
+    r"incorrectly|popular belief|common belief|widely believed|often believed|sometimes believed|once believed|"
+    r"once thought|long thought|wrongly thought|often said|often told|sometimes said|commonly said|is said to|"
+    r"are said to|was said to|folk tale|old tale|misconception|misattributed|not true|untrue|no evidence|no proof|"
+    r"not the|was not|were not|is not|are not|did not|does not|do not|never|no truth|disproved|debunked|"
+    r"unproven|credited by some|some claim|many claim|claims that|claim that|popular story|gossip|hoax|"
+    r"many people believe|people often think|often sold|often called wrongly|fable|hardly"
+)
+
+PERSON_NOUNS = word_set(
+    "man woman person boy girl king queen emperor empress author poet novelist writer playwright artist painter "
+    "sculptor architect composer singer musician pianist violinist conductor actor actress director scientist "
+    "physicist chemist biologist astronomer mathematician engineer inventor explorer navigator sailor captain "
+    "astronaut cosmonaut pilot surgeon doctor physician nurse president minister politician leader chief justice "
+    "judge lawyer philosopher economist historian teacher priest monk nun saint pope bishop soldier general "
+    "admiral athlete runner sprinter swimmer boxer player champion footballer cyclist climber mountaineer "
+    "detective hero heroine goddess god ruler pharaoh founder discoverer designer programmer botanist geologist "
+    "naturalist geneticist chef cook photographer dancer monarch queen duke prince princess statesman stateswoman "
+    "activist reformer husband wife son daughter father mother brother sister maker printer merchant officer "
+    "librarian mechanic officeholder winner aviator character psychologist anthropologist archaeologist lyricist "
+    "cartoonist illustrator puppeteer gardener potter goldsmith"
+)
+
+PLACE_NOUNS = word_set(
+    "city town village country state nation region province county island islands continent capital river lake "
+    "sea ocean mountain peak volcano desert valley bay gulf strait canal port harbour castle palace cathedral "
+    "temple abbey church museum square street bridge park forest district republic kingdom empire territory "
+    "colony peninsula waterfall place site location home birthplace university meadow field archipelago "
+    "nation-state prefecture canton borough suburb plateau glacier fjord cape"
+)
+
+WORK_NOUNS = word_set(
+    "novel book play poem story tale film movie opera ballet symphony song album musical painting picture "
+    "sculpture fresco mural drama comedy tragedy series show sitcom magazine newspaper essay treatise work epic "
+    "anthem hymn overture suite concerto sonata oratorio waltz"
+)
+
+THING_NOUNS = word_set(
+    "animal bird fish insect mammal reptile dog cat horse whale plant tree flower fruit vegetable herb spice "
+    "cheese tea drink dish bread sauce wine sport game planet moon comet star galaxy constellation element metal "
+    "gas mineral gem stone rock alloy acid vitamin hormone organ bone disease language alphabet currency coin "
+    "instrument machine device computer engine vehicle ship aircraft probe satellite spacecraft rocket bomb "
+    "weapon treaty agreement law act battle war prize award festival holiday religion party company firm bank "
+    "brand club team organisation organization agency school style movement fabric material dance term word name "
+    "colour color object tool invention mineral particle unit gland muscle canyon theory theorem dynasty document "
+    "charter telescope dinosaur fossil breed knot cloud wind desert mark phone system programme program website "
+    "library salt sugar oil orchestra band house garden tower wall gate statue monument tomb stadium airport "
+    "railway ferry road tunnel dam mission expedition number letter symbol flag"
+)
+
+CATEGORY_NOUNS = PLACE_NOUNS | WORK_NOUNS | THING_NOUNS | word_set("mount mt")
+"""Nouns for kinds of thing that may be a part of a name."""
+
+PLACE_PREPOSITIONS = word_set(
+    "in at near from to on around outside inside towards toward into beside above across through"
+)
+
+BUILT_NAMES = PLACE_NOUNS | word_set(
+    "hospital prize award university college institute institution school academy society club company party "
+    "church museum gallery theatre theater stadium park road avenue house hall tower bridge war battle treaty act "
+    "congress parliament senate court army navy games cup championship league festival street straße times post "
+    "journal review laboratory observatory station airport railway mount mt great north south east west united "
+    "new saint st san santa los las el la le port fort cape central royal national international"
+)
+"""Lower-cased parts of names that persons do not have."""

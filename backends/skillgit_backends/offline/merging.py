@@ -1,0 +1,121 @@
+"""One patch out of many: joining edits that ask for the same, and choosing among more edits than the budget allows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from skillgit.domain.edit import normalised
+from skillgit_backends.offline.habits import Habit
+from skillgit_backends.offline.instructions import habits_in
+from skillgit_backends.offline.proposals import known
+from skillgit_backends.offline.titles import title_of_edits
+
+if TYPE_CHECKING:
+    from skillgit_backends.offline.briefing import Briefing
+
+_CONTRADICTIONS = (
+    frozenset({Habit.ONE_WORD, Habit.FULL_NAME}),
+    frozenset({Habit.ONE_WORD, Habit.SENTENCE}),
+    frozenset({Habit.SPAN, Habit.SENTENCE}),
+)
+_FROM_SUCCESS = "success"
+
+_Edit = dict[str, Any]
+
+
+def merge(briefing: Briefing) -> dict[str, Any]:
+    """Join equal edits of all patches, sum their support and drop the weaker one of two that contradict each other."""
+    joined: dict[object, _Edit] = {}
+    for source, patches in briefing.patches:
+        for edit in (edit for patch in patches for edit in patch.get("edits", ()) if isinstance(edit, dict)):
+            _join(joined, edit, source)
+    stated = habits_in(briefing.document)
+    useful = [edit for edit in joined.values() if edit.get("op") != "append" or not _is_stated(edit, stated)]
+    ordered = _distinct_anchors(_without_contradictions(sorted(useful, key=_weight)))
+    count = sum(len(patches) for _, patches in briefing.patches)
+    return {
+        "title": title_of_edits(ordered, "small changes" if ordered else "no change"),
+        "reasoning": f"{count} patches, {len(joined)} different proposals; {len(ordered)} of them stay, by support.",
+        "edits": ordered,
+    }
+
+
+def rank(briefing: Briefing) -> dict[str, Any]:
+    """Choose the edits with the best source and the most support; those that resemble a rejected one come last."""
+    rejected = briefing.rejected_lines
+    edits = sorted(
+        enumerate(briefing.edits),
+        key=lambda entry: (_line(entry[1]) in rejected, *_weight(entry[1]), entry[0]),
+    )
+    chosen = edits[: briefing.budget]
+    return {
+        "title": title_of_edits((edit for _, edit in chosen), "the best supported changes"),
+        "reasoning": f"{len(chosen)} of {len(edits)} edits, those that most failures support.",
+        "selected": [edit.get("number", position) for position, edit in chosen],
+    }
+
+
+def _join(joined: dict[object, _Edit], edit: _Edit, source: str) -> None:
+    source = str(edit.get("source") or source or "failure")
+    key = _key(edit)
+    known_edit = joined.get(key)
+    if known_edit is None:
+        joined[key] = {**edit, "support": _support(edit), "source": source}
+        return
+    known_edit["support"] += _support(edit)
+    if known_edit["source"] != source:
+        known_edit["source"] = "mixed"
+
+
+def _key(edit: _Edit) -> object:
+    """Return what two edits share that ask for the same."""
+    if edit.get("op") in ("delete", "replace"):
+        return (edit.get("op"), str(edit.get("anchor", "")).strip())
+    return habits_in(str(edit.get("content", ""))) or normalised(str(edit.get("content", "")))
+
+
+def _is_stated(edit: _Edit, stated: frozenset[Habit]) -> bool:
+    habits = habits_in(str(edit.get("content", "")))
+    return bool(habits) and habits <= stated
+
+
+def _without_contradictions(edits: list[_Edit]) -> list[_Edit]:
+    kept: list[_Edit] = []
+    for edit in edits:
+        present = set(_habits(kept))
+        new = set(_habits([edit])) - present
+        if not any(pair & new and pair - new <= present and pair & present for pair in _CONTRADICTIONS):
+            kept.append(edit)
+    return kept
+
+
+def _distinct_anchors(edits: list[_Edit]) -> list[_Edit]:
+    """Let only the first of several insertions keep an anchor; the others go to the end."""
+    taken = {str(edit.get("anchor", "")) for edit in edits if edit.get("op") in ("delete", "replace")}
+    placed: list[_Edit] = []
+    for edit in edits:
+        anchor = str(edit.get("anchor", ""))
+        if edit.get("op") == "insert_after" and anchor in taken:
+            placed.append({**edit, "op": "append", "anchor": ""})
+        else:
+            placed.append(edit)
+        taken.add(anchor)
+    return placed
+
+
+def _weight(edit: _Edit) -> tuple[bool, int]:
+    return (edit.get("source") == _FROM_SUCCESS, -_support(edit))
+
+
+def _support(edit: _Edit) -> int:
+    support = edit.get("support", 1)
+    return support if isinstance(support, int) else 1
+
+
+def _line(edit: _Edit) -> str:
+    return normalised(str(edit.get("content", "")))
+
+
+def _habits(edits: list[_Edit]) -> list[Habit]:
+    """Return the habits that the contents of ``edits`` ask for, the best supported edit's first."""
+    return [habit for edit in edits for habit in known(habits_in(str(edit.get("content", ""))))]

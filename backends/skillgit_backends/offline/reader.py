@@ -1,0 +1,245 @@
+"""The model ``reader``: a rule-driven extractive reader that does what a skill tells it, and nothing cleverer.
+
+Left to itself it takes the sentence that shares most words with the question and answers with the first name in it,
+together with whatever is attached to the name. Each habit that the skill switches on mends one weakness, or adds one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from skillgit_backends.offline.candidates import Candidate, Shape, candidates, lower_mentions, title_candidate
+from skillgit_backends.offline.conversation import parse_task, skill_text
+from skillgit_backends.offline.habits import Habit, Habits
+from skillgit_backends.offline.instructions import read_skill
+from skillgit_backends.offline.kinds import fit
+from skillgit_backends.offline.lexicon import CATEGORY_NOUNS, FUNCTION_WORDS, HEDGES
+from skillgit_backends.offline.passages import Sentence, all_sentences, documents, overlap, stem, topics
+from skillgit_backends.offline.question import Question, Wanted, read_question
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillgit.plugin.backend import Message
+    from skillgit_backends.offline.conversation import Task
+    from skillgit_backends.offline.passages import Document
+
+_HEDGED = re.compile(rf"\b(?:{HEDGES})\b", re.IGNORECASE)
+_POINTS_BACK = re.compile(r"(?:It|Its|He|She|They|His|Her|Their|This|These)\b")
+_REFERS = re.compile(r"^The (?:" + "|".join(sorted(CATEGORY_NOUNS)) + r")\b|\bit\b")
+_SURE = 0.9
+"""Share of the question's words that the best sentence must have for the reader to be sure."""
+_UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """A candidate with its score."""
+
+    candidate: Candidate
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Everything that one question is read from."""
+
+    question: Question
+    habits: Habits
+    documents: tuple[Document, ...]
+    sentences: tuple[Sentence, ...]
+    relevance: tuple[float, ...]
+    options: tuple[tuple[Candidate, ...], ...]
+
+    def told(self, habit: Habit) -> bool:
+        """Say whether ``habit`` is on for this question."""
+        return self.habits.on(habit, self.question.wanted)
+
+
+def complete(messages: Sequence[Message]) -> str:
+    """Answer a target's conversation: the skill stands in the system message, the task in the first user message."""
+    prompt = next((message.text for message in messages if message.role == "user"), "")
+    text = answer(parse_task(prompt), read_skill(skill_text(messages)))
+    return f"<answer>{text}</answer>"
+
+
+def answer(task: Task, habits: Habits) -> str:
+    """Answer the question of ``task`` from its context; an empty context is answered with "unknown"."""
+    page = _open(task, habits)
+    if not page.sentences:
+        return page.documents[0].title if page.documents else _UNKNOWN
+    best = max(range(len(page.sentences)), key=lambda number: (page.relevance[number], -number))
+    if page.told(Habit.UNKNOWN) and _is_unsure(page, page.sentences[best]):
+        return _UNKNOWN
+    if page.told(Habit.SENTENCE):
+        return page.sentences[best].text
+    if page.told(Habit.ANY_TITLE) and page.documents[page.sentences[best].document].title:
+        return page.documents[page.sentences[best].document].title
+    ranked = _rank(page)
+    chosen = max(ranked, key=lambda scored: scored.score) if ranked else None
+    text = render(chosen.candidate, page) if chosen else page.sentences[best].text
+    return text.split()[0].strip(" ,;:") if page.told(Habit.ONE_WORD) and text.split() else text
+
+
+def _open(task: Task, habits: Habits) -> Page:
+    question = read_question(task.question)
+    found = documents(task.context)
+    if habits.on(Habit.FIRST_DOCUMENT, question.wanted):
+        found = found[:1]
+    kept = all_sentences(found)
+    if habits.on(Habit.HEDGE, question.wanted):
+        kept = [sentence for sentence in kept if not is_hedged(sentence.text)] or kept
+    scores = overlap(question.words, kept)
+    highest = max(scores, default=0.0) or 1.0
+    return Page(
+        question=question,
+        habits=habits,
+        documents=tuple(found),
+        sentences=tuple(kept),
+        relevance=tuple(score / highest for score in scores),
+        options=_options(found, kept),
+    )
+
+
+def is_hedged(sentence: str) -> bool:
+    """Say whether ``sentence`` denies something or tells it as a rumour."""
+    return _HEDGED.search(sentence) is not None
+
+
+def _options(found: list[Document], kept: list[Sentence]) -> tuple[tuple[Candidate, ...], ...]:
+    titles = frozenset(document.title.lower() for document in found if re.fullmatch(r"[^\W\d_]{3,}", document.title))
+    return tuple(tuple(candidates(sentence.text) + lower_mentions(sentence.text, titles)) for sentence in kept)
+
+
+def _is_unsure(page: Page, best: Sentence) -> bool:
+    return len(page.question.words & best.words) < _SURE * len(page.question.words)
+
+
+def _rank(page: Page) -> list[Scored]:
+    spread = _spread(page)
+    found = _titles(page)
+    for sentence, relevance, options in zip(page.sentences, page.relevance, page.options, strict=True):
+        for order, candidate in enumerate(options):
+            score = 2 * relevance - 0.02 * order + _merit(candidate, sentence, page, spread)
+            found.append(Scored(candidate=candidate, score=score))
+    return found
+
+
+def _merit(candidate: Candidate, sentence: Sentence, page: Page, spread: Counter[str]) -> float:
+    """Return what speaks for or against a candidate besides the likeness of its sentence."""
+    merit = _figure_merit(candidate, page)
+    echoed = _is_echo(candidate, page)
+    if page.told(Habit.TYPE):
+        merit += 1.2 * fit(candidate, sentence.text, page.question.wanted)
+    if page.told(Habit.ECHO) and echoed:
+        merit -= 4.0
+    if page.told(Habit.REPEAT) and not echoed and spread[candidate.identity] > 1:
+        merit += 1.4 + 0.6 * min(spread[candidate.identity] - 2, 2)
+    if page.told(Habit.PAREN) and _is_inside_parentheses(candidate, sentence.text):
+        merit -= 4.0
+    if page.told(Habit.ANY_YEAR) and candidate.year:
+        merit += 3.0
+    return merit
+
+
+def _figure_merit(candidate: Candidate, page: Page) -> float:
+    """Even an untaught reader looks for a figure where one is asked for, and for a name elsewhere."""
+    is_figure = candidate.shape in (Shape.DATE, Shape.NUMBER)
+    asked = page.question.wanted in (Wanted.DATE, Wanted.NUMBER)
+    return 0.3 if is_figure == asked else -0.3
+
+
+def _is_echo(candidate: Candidate, page: Page) -> bool:
+    own = topics(candidate.core)
+    return bool(own) and own <= page.question.words
+
+
+def _is_inside_parentheses(candidate: Candidate, sentence: str) -> bool:
+    before = sentence[: candidate.start]
+    return before.count("(") > before.count(")")
+
+
+def _spread(page: Page) -> Counter[str]:
+    """Count the documents that name each candidate."""
+    named = {
+        (sentence.document, candidate.identity)
+        for sentence, options in zip(page.sentences, page.options, strict=True)
+        for candidate in options
+    }
+    return Counter(identity for _, identity in named)
+
+
+def _titles(page: Page) -> list[Scored]:
+    """Return the titles of documents that speak of their subject as "it", where the clue asks for such a subject."""
+    if not page.told(Habit.THIS_TITLE) or not page.question.is_clue:
+        return []
+    found = []
+    for sentence, relevance in zip(page.sentences, page.relevance, strict=True):
+        title = page.documents[sentence.document].title
+        if title and _speaks_of_title(sentence.text, title):
+            found.append(Scored(candidate=title_candidate(title), score=2 * relevance + 0.5))
+    return found
+
+
+def _speaks_of_title(sentence: str, title: str) -> bool:
+    """Say whether ``sentence`` means the subject that its document is titled after without naming it."""
+    if _POINTS_BACK.match(sentence):
+        return True
+    parts = [part for part in re.sub(r"\([^)]*\)", "", title).split() if part not in FUNCTION_WORDS]
+    is_name = all(part[:1].isupper() or part in CATEGORY_NOUNS for part in parts)
+    return is_name and title not in sentence and _REFERS.search(sentence) is not None
+
+
+def render(candidate: Candidate, page: Page) -> str:
+    """Write a candidate out, with the surplus that no habit takes away."""
+    if candidate.shape is Shape.DATE:
+        return candidate.year if page.told(Habit.YEAR) and candidate.year else candidate.core
+    if candidate.shape is Shape.NUMBER:
+        return candidate.core if page.told(Habit.NUMBER) else f"{candidate.before}{candidate.core}{candidate.unit}"
+    if page.told(Habit.FULL_NAME):
+        candidate = _full_name(candidate, page)
+    before = "" if page.told(Habit.TITLE) else candidate.before
+    paren = "" if page.told(Habit.PAREN) else candidate.paren
+    tail = "" if page.told(Habit.SPAN) else candidate.tail
+    core, noun = candidate.core, candidate.noun if _names_kind(candidate.noun, page.question) else ""
+    if page.told(Habit.CATEGORY):
+        core, noun = _without_kind(core, page.question), ""
+    return f"{before}{core}{noun}{paren}{tail}".strip(" ,;:")
+
+
+def _full_name(candidate: Candidate, page: Page) -> Candidate:
+    """Return the fullest form of a surname that any document gives."""
+    surname = candidate.core.split()[-1:]
+    if not surname or len(candidate.core.split()) > 1:
+        return candidate
+    forms = Counter(
+        (other.core, other.before)
+        for options in page.options
+        for other in options
+        if other.shape is Shape.NAME and len(other.core.split()) > 1 and other.core.split()[-1:] == surname
+    )
+    forms.update((document.title, "") for document in page.documents if document.title.split()[1:][-1:] == surname)
+    if not forms:
+        return candidate
+    core, before = max(sorted(forms), key=lambda form: (forms[form], len(form[0])))
+    return replace(candidate, core=core, before=before or candidate.before)
+
+
+def _names_kind(word: str, question: Question) -> bool:
+    """Say whether ``word`` is the kind of thing that the question already names."""
+    lowered = word.strip().lower()
+    known = {"mount": "mountain", "mt": "mountain"}.get(lowered, lowered)
+    is_kind = known in CATEGORY_NOUNS or known == question.category
+    return is_kind and stem(known) in question.words
+
+
+def _without_kind(core: str, question: Question) -> str:
+    parts = core.split()
+    if len(parts) > 1 and _names_kind(parts[0].strip("."), question):
+        parts = parts[1:]
+    if len(parts) > 1 and _names_kind(parts[-1], question):
+        parts = parts[:-1]
+    return " ".join(parts)

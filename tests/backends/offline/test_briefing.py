@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from offline_prompts import attempt, read, skill, tagged
+from reader_cases import PASSAGES
+
+from skillgit.domain.edit import Edit, Op, Patch
+from skillgit.domain.event import Change
+from skillgit.domain.gate import Decision
+from skillgit.domain.state import StepMemory
+from skillgit.engine.rendering import budget_section, edits_section, history_section, patches_section, skill_section
+from skillgit_backends.offline.briefing import Briefing
+
+OAK = PASSAGES[-1]
+
+
+def test_skill_budget_and_trajectories_are_read_as_the_engine_writes_them():
+    made = attempt("tr-1", OAK.question, OAK.documents, 'a "b" c', ['x "y"', "z"])
+    found = Briefing("\n\n".join([skill_section(skill("Be kind.")), budget_section(3), read([made])]))
+    assert found.document == skill("Be kind.").document.strip("\n")
+    assert found.budget == 3
+    (only,) = found.attempts
+    assert (only.item, only.answer, only.expected) == ("tr-1", 'a "b" c', ('x "y"', "z"))
+    assert OAK.question in only.prompt
+
+
+def test_a_missing_answer_is_an_empty_one():
+    (only,) = Briefing(read([attempt("tr-1", OAK.question, OAK.documents, "", ["z"])])).attempts
+    assert (only.answer, only.expected) == ("", ("z",))
+
+
+def test_feedback_of_another_environment_tells_no_expected_answer():
+    parts = tagged("turn", "q", role="user"), tagged("answer", "a"), tagged("feedback", "3 of 5 tests fail")
+    (only,) = Briefing(tagged("trajectory", "\n".join(parts), id="t")).attempts
+    assert only.expected == ()
+
+
+def test_history_tells_rejected_lines_from_accepted_ones():
+    steps = [
+        StepMemory(
+            step=number,
+            epoch=1,
+            decision=decision,
+            title="t",
+            score=0.5,
+            current=0.4,
+            changes=(Change(sign="+", text=f"- Rule {number}."), Change(sign="-", text="- Old.")),
+            broken=("va-1",),
+        )
+        for number, decision in ((1, Decision.ACCEPT_NEW_BEST), (2, Decision.REJECT))
+    ]
+    found = Briefing(history_section(steps))
+    assert [(step.accepted, step.added) for step in found.steps] == [(False, ("- Rule 2.",)), (True, ("- Rule 1.",))]
+    assert found.rejected_lines == {"rule 2"}
+
+
+def test_patches_and_edits_are_read_with_source_and_number():
+    edits = (Edit(op=Op.APPEND, content="- Rule.", support=3),)
+    found = Briefing(patches_section([Patch(edits=edits, title="t")], "success", 2) + "\n\n" + edits_section(edits))
+    ((source, (patch,)),) = found.patches
+    assert (source, patch["edits"][0]["support"]) == ("success", 3)
+    assert [edit["number"] for edit in found.edits] == [0]
+
+
+def test_sections_that_are_absent_are_empty():
+    found = Briefing("nothing")
+    assert (found.document, found.attempts, found.patches, found.edits, found.steps, found.pairs) == (
+        "",
+        [],
+        [],
+        [],
+        [],
+        [],
+    )
+    assert found.section("memory") == ""
+
+
+def test_of_two_skills_the_current_one_counts_and_of_a_pair_its_current_side():
+    sides = [
+        attempt("", OAK.question, OAK.documents, answer, ["z"], tag=side)
+        for side, answer in (("previous", "old"), ("current", "new"))
+    ]
+    pair = tagged("pair", "\n".join(sides), id="tr-1", category="regressed")
+    skills = [skill_section(skill(rule), version=version) for rule, version in (("A.", "previous"), ("B.", "current"))]
+    found = Briefing("\n\n".join([*skills, tagged("comparison", pair, improved=0)]))
+    assert "- B." in found.document
+    assert [(pair.category, pair.current.item, pair.current.answer) for pair in found.pairs] == [
+        ("regressed", "tr-1", "new")
+    ]

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+
+from skillgit_backends.offline.candidates import candidates
+from skillgit_backends.offline.kinds import fit
+from skillgit_backends.offline.question import Wanted, read_question
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Who planted the oak?", Wanted.PERSON),
+        ("He planted the oak", Wanted.PERSON),
+        ("This Danish botanist planted the oak", Wanted.PERSON),
+        ("The man who planted the oak", Wanted.PERSON),
+        ("Where does the oak stand?", Wanted.PLACE),
+        ("In which city does the oak stand?", Wanted.PLACE),
+        ("This island has a famous oak", Wanted.PLACE),
+        ("When was the oak planted?", Wanted.DATE),
+        ("In what year was the oak planted?", Wanted.DATE),
+        ("The oak was planted in this year", Wanted.DATE),
+        ("How many oaks are there?", Wanted.NUMBER),
+        ("How tall is the oak?", Wanted.NUMBER),
+        ("Which novel is about an oak?", Wanted.WORK),
+        ("This computer stands under the oak", Wanted.THING),
+        ("It lives in oaks", Wanted.THING),
+    ],
+)
+def test_the_kind_of_answer_is_read_off_the_question(text: str, wanted: Wanted):
+    assert read_question(text).wanted is wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "category"),
+    [
+        ("This long African river floods", "river"),
+        ("Which mountain is the highest?", "mountain"),
+        ("Who planted it?", ""),
+        ("What is it?", ""),
+    ],
+)
+def test_the_noun_that_names_the_kind_is_found(text: str, category: str):
+    assert read_question(text).category == category
+
+
+def test_a_clue_describes_what_it_asks_for():
+    assert read_question("This bird sings").is_clue
+    assert not read_question("Which bird sings?").is_clue
+
+
+@pytest.mark.parametrize(
+    ("sentence", "wanted", "best"),
+    [
+        ("In Marrowby the treaty was signed by Bruno Hessel in 1904.", Wanted.PERSON, "Bruno Hessel"),
+        ("In Marrowby the treaty was signed by Bruno Hessel in 1904.", Wanted.PLACE, "Marrowby"),
+        ("In Marrowby the treaty was signed by Bruno Hessel in 1904.", Wanted.DATE, "1904"),
+        ("In 1904 Bruno Hessel counted 310 hens.", Wanted.NUMBER, "310"),
+        ('Bruno Hessel wrote the novel "The Lamp" in Marrowby.', Wanted.WORK, "The Lamp"),
+    ],
+)
+def test_the_candidate_of_the_wanted_kind_fits_best(sentence: str, wanted: Wanted, best: str):
+    found = candidates(sentence)
+    assert max(found, key=lambda candidate: fit(candidate, sentence, wanted)).core == best

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from offline_prompts import ask_reader, complete
+from paraphrases import ASKING
+from reader_cases import PASSAGES, Passage
+
+from skillgit.plugin.backend import system, user
+from skillgit_backends.offline.conversation import Task
+from skillgit_backends.offline.habits import Habit, Habits
+from skillgit_backends.offline.reader import answer
+
+
+@pytest.mark.parametrize("passage", PASSAGES, ids=lambda passage: passage.habit.value)
+def test_an_untaught_reader_answers_hastily(passage: Passage):
+    assert ask_reader(passage.question, passage.documents) == passage.naive
+
+
+@pytest.mark.parametrize("passage", PASSAGES, ids=lambda passage: passage.habit.value)
+def test_a_rule_changes_the_answer(passage: Passage):
+    assert ask_reader(passage.question, passage.documents, *ASKING[passage.habit][:1]) == passage.taught
+
+
+@pytest.mark.parametrize("passage", PASSAGES, ids=lambda passage: passage.habit.value)
+def test_guidance_works_like_a_rule(passage: Passage):
+    slow = f"- {ASKING[passage.habit][1]}"
+    assert ask_reader(passage.question, passage.documents, slow=slow) == passage.taught
+
+
+def test_every_habit_has_a_passage():
+    assert {passage.habit for passage in PASSAGES} == set(Habit)
+
+
+def test_a_rule_holds_only_under_its_condition():
+    oak = (("Oak", "The king's oak was planted by Captain Nora Finch (a widow)."),)
+    rule = "When the question asks for a place, leave out parentheses."
+    assert ask_reader("Who planted the king's oak?", oak, rule) == "Captain Nora Finch (a widow)"
+
+
+def test_rules_work_together():
+    oak = (("Oak", "Captain Finch (a widow) planted the king's oak."), ("Ships", "She was named after Nora Finch."))
+    rules = ("Drop titles.", "Leave out parentheses.", "Give the full name.")
+    assert ask_reader("Who planted the king's oak?", oak, *rules) == "Nora Finch"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ("", "unknown"),
+        ("<context>\n\n</context>\n\n<question>\nWho?\n</question>", "unknown"),
+        ("<question>Who rang the bell?</question> Nora Finch rang the bell.", "Nora Finch"),
+        ("Nora Finch rang the bell.\n\nWho rang the bell?", "Nora Finch"),
+        ("<context>\n[DOC] [TLE] Bells [PAR]\n</context>\n\n<question>\nWhat?\n</question>", "Bells"),
+    ],
+)
+def test_prompts_of_other_shapes_are_answered_too(prompt: str, expected: str):
+    assert complete("reader", [system("Answer."), user(prompt)]) == f"<answer>{expected}</answer>"
+
+
+pieces = st.sampled_from(
+    [
+        *(
+            "[DOC]",
+            "[TLE]",
+            "[PAR]",
+            "The",
+            "Nora Finch",
+            "(",
+            ")",
+            '"',
+            "1902",
+            "3 May 1902",
+            "of",
+            ".",
+            "?",
+            ",",
+            "'s",
+        ),
+        *("Dr.", "about 12 km", "this", "who", "é", "—", "\n", "It", "I"),
+    ]
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(pieces, max_size=40), st.lists(pieces, max_size=8), st.sets(st.sampled_from(Habit)))
+def test_any_text_gets_an_answer_and_always_the_same(context: list[str], question: list[str], on: set[Habit]):
+    task = Task(context=" ".join(context), question=" ".join(question))
+    habits = Habits({habit: frozenset() for habit in on})
+    first = answer(task, habits)
+    assert first == answer(task, habits)
+    assert isinstance(first, str)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(max_size=300), st.text(max_size=80))
+def test_arbitrary_characters_do_no_harm(context: str, question: str):
+    complete(
+        "reader", [system(context), user(f"<context>\n{context}\n</context>\n\n<question>\n{question}\n</question>")]
+    )

@@ -1,0 +1,115 @@
+"""The shipped data and the offline models together: enough to learn, enough to get wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from skillgit.calls.door import Calls, Caps, Route
+from skillgit.calls.ledger import Ledger
+from skillgit.domain.evaluation import Split
+from skillgit.domain.event import Accepted, Rejected, RunFinished
+from skillgit.domain.state import advance, begin
+from skillgit.engine.loop import Start, Trainer
+from skillgit.engine.session import Monitor, Session, Task
+from skillgit.engine.settings import MethodSettings
+from skillgit_backends.offline import OfflineBackend
+from skillgit_backends.offline.conversation import Task as Reading
+from skillgit_backends.offline.habits import HARMFUL, Habit, Habits
+from skillgit_backends.offline.reader import answer
+from skillgit_envs.searchqa import SearchQA
+from skillgit_envs.searchqa.scoring import score
+
+if TYPE_CHECKING:
+    from skillgit.domain.skill import Skill
+    from skillgit.engine.transition import Transition
+
+GOOD = frozenset(Habit) - HARMFUL
+ENVIRONMENT = SearchQA({}, Path())
+
+
+@cache
+def solved(split: Split, on: frozenset[Habit]) -> float:
+    habits = Habits({habit: frozenset() for habit in on})
+    items = [item.content for item in ENVIRONMENT.items(split)]
+    hits = [
+        score(answer(Reading(context=item["context"], question=item["question"]), habits), item["answers"]).hard
+        for item in items
+    ]
+    return sum(hits) / len(hits)
+
+
+@pytest.mark.parametrize("split", Split)
+def test_rules_lead_from_poor_to_good_but_not_to_perfect(split: Split):
+    assert 0.1 <= solved(split, frozenset()) <= 0.35
+    assert 0.75 <= solved(split, GOOD) <= 0.95
+
+
+@pytest.mark.parametrize("split", Split)
+@pytest.mark.parametrize("habit", sorted(GOOD))
+def test_every_rule_adds_something_on_every_split(split: Split, habit: Habit):
+    assert solved(split, GOOD - {habit}) < solved(split, GOOD)
+
+
+@pytest.mark.parametrize("split", Split)
+@pytest.mark.parametrize("habit", sorted(HARMFUL))
+def test_every_harmful_rule_costs_something_on_every_split(split: Split, habit: Habit):
+    assert solved(split, GOOD | {habit}) < solved(split, GOOD)
+
+
+@pytest.mark.parametrize("habit", sorted(HARMFUL))
+def test_the_gate_can_see_the_harm_from_the_start(habit: Habit):
+    assert solved(Split.SELECTION, frozenset({habit})) < solved(Split.SELECTION, frozenset())
+
+
+class History(list["Transition"]):
+    def skill(self, version: int) -> Skill:
+        return next(
+            found.skill
+            for found in self
+            if getattr(found.event, "version", None) == version and found.skill is not None
+        )
+
+
+async def train(seed: int) -> History:
+    history = History()
+    routes = {
+        role: Route(backend=OfflineBackend({}), backend_name="offline", model=model, price=None)
+        for role, model in (("target", "reader"), ("optimizer", "analyst"))
+    }
+    chance = Random(0)  # noqa: S311 - it only spreads the waits between attempts
+    session = Session(
+        run="rehearsal",
+        skill_path="skills/searchqa",
+        task=Task(environment=ENVIRONMENT, items={split: tuple(ENVIRONMENT.items(split)) for split in Split}),
+        settings=MethodSettings.model_validate({"train": {"num_epochs": 4, "batch_size": 15, "seed": seed}}),
+        calls=Calls(routes=routes, ledger=Ledger.in_memory(), caps=Caps(), sleep=asyncio.sleep, random=chance),
+        workers=2,
+        clock=lambda: datetime(2026, 1, 1, tzinfo=UTC),
+        monitor=Monitor(),
+    )
+    start = Start(skill=ENVIRONMENT.seed_skill(), config="c", splits="s", evidence={})
+    trainer = Trainer(session=session, start=start, history=history)
+    state = None
+    while (transition := await trainer.next(state)) is not None:
+        history.append(transition)
+        state = begin(transition.event) if state is None else advance(state, transition.event)
+    return history
+
+
+@pytest.mark.parametrize("seed", [1, 42])
+def test_a_training_has_steps_that_pass_the_gate_and_steps_that_do_not(seed: int):
+    history = asyncio.run(train(seed))
+    kinds = [type(transition.event) for transition in history]
+    assert kinds.count(Accepted) >= 5
+    assert kinds.count(Rejected) >= 3
+    finished = history[-1].event
+    assert isinstance(finished, RunFinished)
+    first, *_, last = [measured.hard for measured in finished.evaluations]
+    assert last > first + 0.3
