@@ -1,0 +1,103 @@
+"""A version in the work tree, on the user's request and never over changes that would be lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pygit2
+
+from skillgit.errors import ConflictError, RevisionNotFoundError, UsageError
+from skillgit.store import diff
+from skillgit.store.binary import git
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from skillgit.store.repo import Repo
+
+_SHOWN = 5
+
+
+def checkout(repo: Repo, commit: str) -> tuple[str, ...]:
+    """Detach HEAD at ``commit``, as ``git checkout --detach`` does; return the files that changed.
+
+    Raises:
+        ConflictError: A file has changes that would be lost; nothing was written.
+        UsageError: The repository has no work tree.
+    """
+    _work_tree(repo)
+    repo.commit(commit)
+    before = repo.head()[1]
+    answer = git(repo, "checkout", "--quiet", "--detach", commit, "--")
+    if answer.code != 0:
+        raise ConflictError(
+            f"git will not check out {commit[:12]}: {answer.error}",
+            hint="commit or stash the changes: git stash",
+        )
+    if not before:
+        return tuple(sorted(path for path, _ in _blobs(repo, commit, "")))
+    changed = diff.diff(repo, before, commit, options=("--name-only", "-z", "--no-renames"))
+    return tuple(path.decode(errors="replace") for path in changed.split(b"\0") if path)
+
+
+def write_paths(repo: Repo, commit: str, paths: Sequence[str]) -> tuple[str, ...]:
+    """Write the files ``paths``, or those in the folders ``paths``, as they are in ``commit``; return their names.
+
+    Only files are written: HEAD, branches and the index stay. A file whose content git does not have anywhere is never
+    overwritten; the content of a version that was written earlier is.
+
+    Raises:
+        ConflictError: A file has changes that would be lost; nothing was written.
+        RevisionNotFoundError: ``commit`` has no such path.
+        UsageError: The repository has no work tree.
+    """
+    root = _work_tree(repo)
+    found: dict[str, pygit2.Oid] = {}
+    for path in paths:
+        blobs = dict(_blobs(repo, commit, path.strip("/")))
+        if not blobs:
+            raise RevisionNotFoundError(
+                f"{commit[:12]} has no '{path}'", hint=f"git ls-tree -r --name-only {commit[:12]}"
+            )
+        found.update(blobs)
+    lost = [path for path in sorted(found) if not _is_safe(repo, root / path)]
+    if lost:
+        more = " …" if lost[_SHOWN:] else ""
+        raise ConflictError(
+            f"{', '.join(lost[:_SHOWN])}{more} would lose changes", hint="commit them or put them away: git stash"
+        )
+    answer = git(repo, "--literal-pathspecs", "restore", f"--source={commit}", "--worktree", "--overlay", "--", *found)
+    if answer.code != 0:
+        raise ConflictError(f"git cannot write the files: {answer.error}", hint="git status")
+    return tuple(sorted(found))
+
+
+def _work_tree(repo: Repo) -> Path:
+    if repo.workdir is None:
+        raise UsageError("a bare repository has no work tree", hint="clone it, then check out there")
+    return repo.workdir
+
+
+def _blobs(repo: Repo, commit: str, path: str) -> Iterator[tuple[str, pygit2.Oid]]:
+    """Yield the files at or under ``path``; links are files too."""
+    root: pygit2.Object = repo.commit(commit).tree
+    if path:
+        try:
+            root = repo.commit(commit).tree[path]
+        except KeyError:
+            return
+    stack = [(path, root)]
+    while stack:
+        name, entry = stack.pop()
+        if isinstance(entry, pygit2.Blob):
+            yield name, entry.id
+        elif isinstance(entry, pygit2.Tree):
+            stack.extend((f"{name}/{child.name}".lstrip("/"), child) for child in entry)
+
+
+def _is_safe(repo: Repo, file: Path) -> bool:
+    """Say whether nothing is lost if ``file`` is overwritten."""
+    if file.is_symlink() or not file.exists():
+        return not file.is_symlink()
+    return file.is_file() and pygit2.hash(file.read_bytes()) in repo.raw

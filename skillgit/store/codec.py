@@ -1,0 +1,300 @@
+"""An event as a commit message, and back: ``decode(encode(event)) == event`` for every kind of event.
+
+The guidance and memory of a slow update are long texts with line breaks. They stand in the tree of their commit, so
+they are handed to ``decode`` as ``SlowText``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypedDict, assert_never
+
+from skillgit.domain.event import (
+    EVENT_NAMES,
+    Accepted,
+    Rejected,
+    Reverted,
+    RunFinished,
+    RunOutcome,
+    RunStarted,
+    Skipped,
+    SlowMerged,
+    SlowProposed,
+    event_name,
+)
+from skillgit.errors import DataError, TrailerError
+from skillgit.store import message
+from skillgit.store.trailers import format_block, format_token, parse_block
+from skillgit.store.values import (
+    format_cost,
+    format_edit,
+    format_measurement,
+    format_models,
+    format_patch,
+    format_verdict,
+    read_cost,
+    read_edit,
+    read_measurement,
+    read_models,
+    read_patch,
+    read_summary,
+    read_verdict,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from skillgit.domain.evaluation import EvaluationSummary
+    from skillgit.domain.event import Change, Cost, EditRecord, Event, Models, PatchCounts
+    from skillgit.domain.gate import Verdict
+    from skillgit.store.message import Body
+    from skillgit.store.trailers import Block
+
+_KINDS = {name: kind for kind, name in EVENT_NAMES.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowText:
+    """The texts of a slow update as they stand in the tree of its commit."""
+
+    guidance: str
+    memory: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decoded:
+    """What a commit message says: the event and the id of its evidence tree, empty without evidence."""
+
+    event: Event
+    evidence: str
+
+
+def encode(event: Event, evidence: str) -> str:
+    """Return the commit message of ``event``, whose evidence is the tree ``evidence``.
+
+    Raises:
+        TrailerError: A trailer would be longer than the format allows.
+    """
+    parts = (message.subject(event), message.body(event), format_block(_trailers(event, evidence)))
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _trailers(event: Event, evidence: str) -> Iterator[tuple[str, str]]:
+    yield "Event", event_name(event)
+    yield "Run", event.run
+    yield "Skill", format_token(event.skill)
+    yield "Epoch", str(event.epoch)
+    if not isinstance(event, RunStarted):
+        yield "Step", str(event.step)
+    if isinstance(event, RunStarted | Accepted | SlowMerged | Reverted):
+        yield "Version", str(event.version)
+    if not isinstance(event, Skipped | RunFinished):
+        yield "Base", str(0 if isinstance(event, RunStarted) else event.base)
+    yield from _own_trailers(event)
+    if not isinstance(event, SlowMerged | Reverted):
+        yield "Models", format_models(event.models)
+        yield "Cost", format_cost(event.cost)
+    yield "Evidence", evidence
+
+
+def _own_trailers(event: Event) -> Iterator[tuple[str, str]]:
+    """Yield the trailers that not every kind has."""
+    match event:
+        case RunStarted():
+            yield "Config", format_token(event.config)
+            yield "Splits", format_token(event.splits)
+            yield "Env", format_token(event.environment)
+            yield "Fork-Of", format_token(event.fork_of)
+            yield "Eval", format_measurement(event.evaluation)
+        case Accepted() | Rejected():
+            yield from (("Edit", format_edit(edit)) for edit in event.edits)
+            yield "Patch", format_patch(event.patch)
+            yield from _measured(event.evaluation, event.verdict)
+        case Skipped():
+            yield "Patch", format_patch(event.patch)
+        case SlowProposed() | SlowMerged():
+            yield from _measured(event.evaluation, event.verdict)
+        case Reverted():
+            yield "Target", str(event.target)
+            yield "Eval", format_measurement(event.evaluation)
+        case RunFinished():
+            yield "Outcome", event.outcome.value
+            yield from (("Eval", format_measurement(evaluation)) for evaluation in event.evaluations)
+        case _:
+            assert_never(event)
+
+
+def _measured(evaluation: EvaluationSummary | None, verdict: Verdict | None) -> Iterator[tuple[str, str]]:
+    if evaluation is not None:
+        yield "Eval", format_measurement(evaluation)
+    if verdict is not None:
+        yield "Gate", format_verdict(verdict)
+
+
+def decode(text: str, slow: SlowText | None = None) -> Decoded:
+    """Return what the commit message ``text`` says.
+
+    Args:
+        text: The whole message.
+        slow: The texts from the commit's tree, for a slow-proposed event.
+
+    Raises:
+        TrailerError: The message is not that of an event.
+        FormatVersionError: A newer skillgit wrote it.
+    """
+
+    def given(skill: str) -> SlowText:
+        if slow is None:
+            raise TrailerError(
+                f"the slow update of {skill} was read without the texts of its tree", hint="skillgit fsck"
+            )
+        return slow
+
+    return decode_with(text, given)
+
+
+def decode_with(text: str, read_slow: Callable[[str], SlowText]) -> Decoded:
+    """Return what the commit message ``text`` says; like :func:`decode`, for those who do not know its kind yet.
+
+    Args:
+        text: The whole message.
+        read_slow: Reads the texts of a slow update from the commit's tree, given the path of the skill.
+    """
+    block = parse_block(text)
+    try:
+        event = _event(block, message.read_body(text), read_slow)
+    except (ValueError, DataError) as error:
+        raise TrailerError(f"the commit's trailers cannot be read: {error}", hint="skillgit fsck") from error
+    return Decoded(event=event, evidence=block.one("Evidence"))
+
+
+def _kind(block: Block) -> type[Event]:
+    kind = _KINDS.get(block.one("Event"))
+    if kind is None:
+        raise TrailerError(f"there is no event '{block.one('Event')}'", hint="install a newer skillgit")
+    return kind
+
+
+class _Common(TypedDict):
+    run: str
+    skill: str
+    epoch: int
+    title: str
+    why: str
+
+
+class _Candidate(TypedDict):
+    step: int
+    base: int
+    edits: tuple[EditRecord, ...]
+    changes: tuple[Change, ...]
+    patch: PatchCounts
+    evaluation: EvaluationSummary
+    verdict: Verdict
+    fixed: tuple[str, ...]
+    broken: tuple[str, ...]
+
+
+class _Paid(TypedDict):
+    models: Models
+    cost: Cost
+
+
+def _event(block: Block, body: Body, read_slow: Callable[[str], SlowText]) -> Event:
+    kind = _kind(block)
+    common = _Common(
+        run=block.token("Run"),
+        skill=block.token("Skill"),
+        epoch=block.integer("Epoch"),
+        title=body.title,
+        why=body.why,
+    )
+    if kind is RunStarted:
+        return _run_started(block, common)
+    if kind is Accepted:
+        return Accepted(**common, **_candidate(block, body), **_paid(block), version=block.integer("Version"))
+    if kind is Rejected:
+        return Rejected(**common, **_candidate(block, body), **_paid(block))
+    if kind is Skipped:
+        return Skipped(**common, **_paid(block), step=block.integer("Step"), patch=read_patch(block.required("Patch")))
+    if kind is SlowProposed:
+        return _slow_proposed(block, body, common, read_slow(common["skill"]))
+    if kind is SlowMerged:
+        return _slow_merged(block, common)
+    if kind is Reverted:
+        return _reverted(block, common)
+    return RunFinished(
+        **common,
+        **_paid(block),
+        step=block.integer("Step"),
+        outcome=RunOutcome(block.one("Outcome")),
+        evaluations=tuple(read_summary(value) for value in block.values("Eval")),
+    )
+
+
+def _run_started(block: Block, common: _Common) -> RunStarted:
+    return RunStarted(
+        **common,
+        **_paid(block),
+        config=block.token("Config"),
+        splits=block.token("Splits"),
+        environment=block.token("Env"),
+        fork_of=block.token("Fork-Of"),
+        evaluation=read_measurement(block.required("Eval")),
+    )
+
+
+def _candidate(block: Block, body: Body) -> _Candidate:
+    return _Candidate(
+        step=block.integer("Step"),
+        base=block.integer("Base"),
+        edits=tuple(read_edit(value) for value in block.values("Edit")),
+        changes=body.changes,
+        patch=read_patch(block.required("Patch")),
+        evaluation=read_summary(block.required("Eval")),
+        verdict=read_verdict(block.required("Gate")),
+        fixed=body.fixed,
+        broken=body.broken,
+    )
+
+
+def _slow_proposed(block: Block, body: Body, common: _Common, slow: SlowText) -> SlowProposed:
+    evaluation, verdict = block.value("Eval"), block.value("Gate")
+    return SlowProposed(
+        **common,
+        **_paid(block),
+        step=block.integer("Step"),
+        base=block.integer("Base"),
+        guidance=slow.guidance,
+        memory=slow.memory,
+        evaluation=None if evaluation is None else read_summary(evaluation),
+        verdict=None if verdict is None else read_verdict(verdict),
+        fixed=body.fixed,
+        broken=body.broken,
+    )
+
+
+def _slow_merged(block: Block, common: _Common) -> SlowMerged:
+    return SlowMerged(
+        **common,
+        step=block.integer("Step"),
+        version=block.integer("Version"),
+        base=block.integer("Base"),
+        evaluation=read_summary(block.required("Eval")),
+        verdict=read_verdict(block.required("Gate")),
+    )
+
+
+def _reverted(block: Block, common: _Common) -> Reverted:
+    return Reverted(
+        **common,
+        step=block.integer("Step"),
+        version=block.integer("Version"),
+        base=block.integer("Base"),
+        target=block.integer("Target"),
+        evaluation=read_measurement(block.required("Eval")),
+    )
+
+
+def _paid(block: Block) -> _Paid:
+    return _Paid(models=read_models(block.value("Models")), cost=read_cost(block.value("Cost")))

@@ -1,0 +1,71 @@
+"""Where the history of a run begins to be read: its refs, whichever repository they are in.
+
+A run that was trained here has branches. In a fresh clone it has only remote-tracking branches, and then those are its
+history. A local branch always comes before a tracking branch of the same name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.store import refs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from skillgit.store.repo import Repo
+
+_PREFERRED_REMOTE = "origin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One branch of a run's history.
+
+    Attributes:
+        ref: The branch as it is called in the repository of the run's writer.
+        actual: The ref that it is read from.
+        tip: The commit that it points to.
+    """
+
+    ref: refs.Ref
+    actual: str
+    tip: str
+
+
+def run_names(tips: Iterable[str]) -> list[str]:
+    """Return the names of all runs that have an accepted line among the refs ``tips``."""
+    found = (refs.parse(name) for name in tips)
+    return sorted({ref.run for ref in found if ref is not None and ref.kind is refs.Kind.RUN})
+
+
+def sources(repo: Repo, run: str, tips: Mapping[str, str]) -> list[Source]:
+    """Return the branches that hold the history of ``run``, its accepted line first; empty if there is none.
+
+    Side branches that only a remote has count as long as the remote's accepted line is part of the local one: somebody
+    may have checked out the accepted line of a clone, and git then makes that one branch local.
+    """
+    by_remote = _by_remote(run, tips)
+    line = refs.run_branch(run)
+    local = by_remote.pop("", {})
+    found = dict(local)
+    for remote in sorted(by_remote, key=lambda name: (name != _PREFERRED_REMOTE, name)):
+        theirs = by_remote[remote]
+        if line not in theirs:
+            continue
+        if line not in found or repo.reaches(found[line].tip, theirs[line].tip):
+            found = theirs | found
+    if line not in found:
+        return []
+    return [found.pop(line), *(found[name] for name in sorted(found))]
+
+
+def _by_remote(run: str, tips: Mapping[str, str]) -> dict[str, dict[str, Source]]:
+    """Return remote, empty for this repository, to local branch name to source."""
+    found: dict[str, dict[str, Source]] = {}
+    for name, tip in tips.items():
+        ref = refs.parse(name)
+        if ref is not None and ref.run == run and ref.kind.is_truth:
+            found.setdefault(ref.remote, {})[ref.local] = Source(ref=ref, actual=name, tip=tip)
+    return found

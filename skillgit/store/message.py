@@ -1,0 +1,177 @@
+"""What a commit message says above its trailers: the subject and the body, written and read.
+
+::
+
+    skill: answer in the unit the question asks for (v7, +0.0250)
+
+    Six of forty rollouts lost points on unit mismatch.
+
+      + Verify units: answer in the unit the question asks for, and say it
+      - Verify units: always answer in metres
+
+    fixed: q17, q22, q31
+    broken: q03
+
+Titles, reasons and changes are text of models. It is indented where it looks like a trailer, a divider, a comment or a
+line of this format, so that neither git nor skillgit mistakes it for one.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, assert_never
+
+from skillgit.domain.event import (
+    Accepted,
+    Change,
+    Inherited,
+    Rejected,
+    Reverted,
+    RunFinished,
+    RunStarted,
+    Skipped,
+    SlowMerged,
+    SlowProposed,
+)
+from skillgit.errors import TrailerError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from skillgit.domain.event import Event, Measurement
+    from skillgit.domain.gate import Verdict
+
+_WIDTH = 72
+_RISKY = re.compile(r"skillgit-|---|#|fixed:|broken:", re.IGNORECASE)
+_SUBJECT = re.compile(r"[a-z]+: (?:(?P<title>.*) )?\([^()]*\)")
+_CHANGE = re.compile(r"  (?P<sign>[+-])(?: (?P<text>.*))?")
+_UNSAFE_IN_ID = re.compile(r"[%\x00-\x20\x7f-\xa0\xad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
+_ENCODED = re.compile(r"%([0-9a-f]{2,6});")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """The parts of an event that stand above the trailers."""
+
+    title: str = ""
+    why: str = ""
+    changes: tuple[Change, ...] = ()
+    fixed: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+
+
+def subject(event: Event) -> str:
+    """Return the first line of the message of ``event``."""
+    prefix, note = _prefix_and_note(event)
+    return " ".join(filter(None, (f"{prefix}:", event.title, f"({note})")))
+
+
+def _prefix_and_note(event: Event) -> tuple[str, str]:
+    match event:
+        case RunStarted():
+            return "run", "v0" + _score(event.evaluation)
+        case Accepted():
+            return "skill", f"v{event.version}{_gain(event.verdict)}"
+        case Rejected():
+            return "skill", f"r{event.step}{_gain(event.verdict)}"
+        case Skipped():
+            return "skip", f"s{event.step}"
+        case SlowProposed():
+            return "slow", f"e{event.epoch}{_gain(event.verdict)}"
+        case SlowMerged():
+            return "slow", f"v{event.version}{_gain(event.verdict)}"
+        case Reverted():
+            return "revert", f"v{event.version}, as v{event.target}"
+        case RunFinished():
+            return "run", event.outcome.value
+        case _:
+            assert_never(event)
+
+
+def _score(measurement: Measurement) -> str:
+    return "" if isinstance(measurement, Inherited) else f", {measurement.hard:.4f}"
+
+
+def _gain(verdict: Verdict | None) -> str:
+    return "" if verdict is None else f", {verdict.score - verdict.current:+.4f}"
+
+
+def body(event: Event) -> str:
+    """Return the paragraphs between subject and trailers; empty if there is nothing to say."""
+    paragraphs = [_wrapped(paragraph) for paragraph in event.why.split("\n\n") if paragraph]
+    if isinstance(event, Accepted | Rejected) and event.changes:
+        paragraphs.append("\n".join(f"  {change.sign} {change.text}".rstrip(" ") for change in event.changes))
+    if isinstance(event, Accepted | Rejected | SlowProposed):
+        flips = [_flips(name, items) for name, items in (("fixed", event.fixed), ("broken", event.broken)) if items]
+        if flips:
+            paragraphs.append("\n".join(flips))
+    return "\n\n".join(paragraphs)
+
+
+def _wrapped(paragraph: str) -> str:
+    lines = textwrap.wrap(paragraph, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(f"    {line}" if _RISKY.match(line) else line for line in lines)
+
+
+def _flips(name: str, items: Iterable[str]) -> str:
+    ids = ", ".join(_UNSAFE_IN_ID.sub(lambda match: f"%{ord(match.group()):02x};", item) for item in items)
+    return textwrap.fill(
+        ids, _WIDTH, initial_indent=f"{name}: ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+
+
+def read_body(message: str) -> Body:
+    """Return what stands above the trailers of ``message``.
+
+    Raises:
+        TrailerError: The first line is not a subject of ours.
+    """
+    first, *paragraphs = message.rstrip("\n").split("\n\n")
+    match = _SUBJECT.fullmatch(first)
+    if match is None:
+        raise TrailerError(f"'{first[:60]}' is not the subject of an event", hint="skillgit fsck")
+    why: list[str] = []
+    changes: tuple[Change, ...] = ()
+    flips: dict[str, tuple[str, ...]] = {}
+    for paragraph in paragraphs[:-1]:
+        if paragraph.startswith(("fixed: ", "broken: ")):
+            flips = _read_flips(paragraph)
+        elif _CHANGE.match(paragraph):
+            changes = _read_changes(paragraph)
+        else:
+            why.append(" ".join(line.strip(" ") for line in paragraph.split("\n")))
+    return Body(
+        title=match["title"] or "",
+        why="\n\n".join(why),
+        changes=changes,
+        fixed=flips.get("fixed", ()),
+        broken=flips.get("broken", ()),
+    )
+
+
+def _read_changes(paragraph: str) -> tuple[Change, ...]:
+    changes: list[Change] = []
+    for line in paragraph.split("\n"):
+        match = _CHANGE.fullmatch(line)
+        if match is None:
+            raise TrailerError(f"'{line[:60]}' is not a changed line", hint="skillgit fsck")
+        changes.append(Change(sign="+" if match["sign"] == "+" else "-", text=match["text"] or ""))
+    return tuple(changes)
+
+
+def _read_flips(paragraph: str) -> dict[str, tuple[str, ...]]:
+    found: dict[str, str] = {}
+    for line in paragraph.split("\n"):
+        if line.startswith("  "):
+            name = next(reversed(found))
+            found[name] += line[1:]
+        else:
+            name, _, ids = line.partition(": ")
+            found[name] = ids
+    return {name: tuple(_decoded(item) for item in ids.split(", ")) for name, ids in found.items()}
+
+
+def _decoded(item: str) -> str:
+    return _ENCODED.sub(lambda match: chr(int(match[1], 16)), item)

@@ -1,0 +1,34 @@
+"""A recorded event: the fact together with the commit that holds it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from skillgit.domain.event import Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """An event as it stands in git.
+
+    Attributes:
+        event: The fact, as decoded from the commit.
+        commit: The commit's id, 40 hexadecimal characters.
+        parents: Ids of the commit's parents.
+        time: When it was committed, in UTC.
+        evidence: Id of the evidence tree; empty if the event has none.
+        tree: Id of the commit's tree.
+        branch: Full name of the branch that it belongs to in the repository of its writer.
+    """
+
+    event: Event
+    commit: str
+    parents: tuple[str, ...]
+    time: datetime
+    evidence: str
+    tree: str
+    branch: str

@@ -1,0 +1,161 @@
+"""The git repository: how it is found or made, its folders, its identity and the tips of its refs.
+
+It opens a repository and answers simple questions; history is read by ``reader`` and written by ``writer``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pygit2
+
+from skillgit.errors import HistoryError, RepositoryNotFoundError, RevisionNotFoundError
+from skillgit.store import refs
+
+_REFUSALS = (
+    ("sha256", "uses the SHA-256 object format, which skillgit cannot read", "create one with git init"),
+    ("refstorage", "keeps its refs as reftable, which skillgit cannot read", "create one with git init"),
+    (
+        "not owned",
+        "belongs to another user",
+        "git config --global --add safe.directory <path>, if you trust it",
+    ),
+    ("unsupported extension", "uses a git extension that skillgit cannot read", "create one with git init"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who signs a commit."""
+
+    name: str = "skillgit"
+    email: str = "skillgit@localhost"
+
+
+class Repo:
+    """An open git repository.
+
+    Attributes:
+        raw: The pygit2 repository, for the modules of this package.
+        common_dir: The folder that holds refs and objects; all work trees share it.
+        workdir: The work tree; absent in a bare repository.
+    """
+
+    def __init__(self, raw: pygit2.Repository) -> None:
+        self.raw = raw
+        git_dir = Path(raw.path)
+        pointer = git_dir / "commondir"
+        self.common_dir = (git_dir / pointer.read_text().strip()).resolve() if pointer.is_file() else git_dir.resolve()
+        self.workdir = Path(raw.workdir) if raw.workdir else None
+
+    @classmethod
+    def discover(cls, path: Path) -> Repo:
+        """Open the repository that ``path`` lies in.
+
+        Raises:
+            RepositoryNotFoundError: There is none, or it is of a kind that libgit2 cannot open.
+        """
+        if not path.is_dir():
+            raise RepositoryNotFoundError(f"there is no folder '{path}'", hint="skillgit init DIR")
+        try:
+            found = pygit2.discover_repository(str(path))
+            if found is None:
+                raise RepositoryNotFoundError(f"'{path}' is not in a git repository", hint="skillgit init")
+            return cls(pygit2.Repository(found))
+        except (pygit2.GitError, OSError) as error:
+            raise _refusal(path, error) from error
+
+    @classmethod
+    def init(cls, path: Path) -> Repo:
+        """Make ``path`` a repository whose branch is ``main``; an existing one is opened as it is."""
+        try:
+            if (path / ".git").exists():
+                return cls(pygit2.Repository(str(path)))
+            return cls(pygit2.init_repository(str(path), initial_head="main"))
+        except (pygit2.GitError, OSError) as error:
+            raise _refusal(path, error) from error
+
+    @property
+    def private_dir(self) -> Path:
+        """The folder for files that belong to this repository and are never shared; made when it is missing."""
+        folder = self.common_dir / "skillgit"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def identity(self) -> Identity:
+        """Return who signs commits here: git's ``user.name`` and ``user.email``, or skillgit itself."""
+        name, email = (_clean_name(self.config(key) or "") for key in ("user.name", "user.email"))
+        return Identity(name=name or Identity().name, email=email or Identity().email)
+
+    def config(self, key: str) -> str:
+        """Return the value of ``key`` in git's configuration; empty if it is not set."""
+        config = self.raw.config
+        return str(config[key]) if key in config else ""
+
+    def set_config(self, key: str, value: str) -> None:
+        """Set ``key`` in the configuration of this repository."""
+        self.raw.config[key] = value
+
+    def head(self) -> tuple[str, str]:
+        """Return the branch that is checked out, empty if none is, and its commit, empty without commits."""
+        raw = self.raw
+        branch = raw.references["HEAD"].target
+        commit = "" if raw.head_is_unborn else str(raw.head.target)
+        return (refs.short(branch) if isinstance(branch, str) else "", commit)
+
+    def tip(self, name: str) -> str | None:
+        """Return the commit that the ref ``name`` points to; ``None`` if there is no such ref.
+
+        Raises:
+            HistoryError: The ref is damaged.
+        """
+        try:
+            found = self.raw.references.get(name)
+            return None if found is None else str(found.resolve().target)
+        except pygit2.GitError as error:
+            raise HistoryError(f"git cannot read {refs.short(name)}: {error}", hint="git fsck") from error
+
+    def tips(self) -> dict[str, str]:
+        """Return all refs that skillgit owns or follows, tracking copies included, with what they point to.
+
+        A damaged ref is left out, as git does; :meth:`tip` says what is wrong with it.
+        """
+        return {
+            ref.name: str(ref.target)
+            for ref in self.raw.references.iterator()
+            if refs.parse(ref.name) is not None and isinstance(ref.target, pygit2.Oid)
+        }
+
+    def commit(self, oid: str) -> pygit2.Commit:
+        """Return the commit ``oid``.
+
+        Raises:
+            RevisionNotFoundError: There is no such commit, for example in a shallow clone.
+        """
+        found = self.raw.get(oid)
+        if not isinstance(found, pygit2.Commit):
+            raise RevisionNotFoundError(f"there is no commit {oid}", hint="git fetch --unshallow, if this is a clone")
+        return found
+
+    def has_object(self, oid: str) -> bool:
+        """Say whether the object ``oid`` is here."""
+        return pygit2.Oid(hex=oid) in self.raw
+
+    def reaches(self, tip: str, ancestor: str) -> bool:
+        """Say whether ``ancestor`` is ``tip`` or one of its ancestors."""
+        if not (self.has_object(tip) and self.has_object(ancestor)):
+            return False
+        return tip == ancestor or bool(self.raw.descendant_of(tip, ancestor))
+
+
+def _clean_name(text: str) -> str:
+    """Return ``text`` without the characters that would break a commit's header, as git itself removes them."""
+    return "".join(character for character in text if character not in "<>\n\r\0").strip()
+
+
+def _refusal(path: Path, error: Exception) -> RepositoryNotFoundError:
+    for sign, sentence, hint in _REFUSALS:
+        if sign in str(error):
+            return RepositoryNotFoundError(f"the repository at '{path}' {sentence}", hint=hint)
+    return RepositoryNotFoundError(f"the repository at '{path}' cannot be opened: {error}", hint="git status")

@@ -1,0 +1,200 @@
+"""The trailer block of a commit message: its grammar, written and parsed.
+
+The block is the message's last paragraph. Each line is ``Skillgit-<Key>: <value>`` and a value is
+``[word] *( SP key "=" token )``. A token is made of ``A-Za-z0-9._:/+-``; any other character is percent-encoded as in a
+URL, so that a file name with a space survives. Empty tokens are left out.
+
+git's own parsers are not used for reading: they lose repeated keys, or stop at a line of hyphens in the body.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote
+
+from skillgit.errors import FormatVersionError, TrailerError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+FORMAT = 1
+PREFIX = "Skillgit-"
+VALUE_LIMIT = 200
+BLOCK_LIMIT = 4096
+
+_SAFE = "._:/+-"
+_LINE = re.compile(r"(?P<key>[A-Za-z0-9-]+): ?(?P<value>.*)")
+_TOKEN = re.compile(r"[A-Za-z0-9._:/+%-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A trailer's value: an optional word, then named tokens."""
+
+    word: str = ""
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+    def text(self, key: str) -> str:
+        """Return the field ``key``, empty if it is absent."""
+        return self.fields.get(key, "")
+
+    def integer(self, key: str) -> int:
+        """Return the field ``key`` as an integer.
+
+        Raises:
+            TrailerError: It is absent or not an integer.
+        """
+        return as_integer(self.text(key), key)
+
+    def number(self, key: str) -> float:
+        """Return the field ``key`` as a float.
+
+        Raises:
+            TrailerError: It is absent or not a number.
+        """
+        try:
+            return float(self.text(key))
+        except ValueError:
+            raise TrailerError(f"'{key}={self.text(key)}' is not a number", hint="skillgit fsck") from None
+
+
+def as_integer(text: str, key: str) -> int:
+    """Return ``text`` as an integer; ``key`` names it in the error.
+
+    Raises:
+        TrailerError: It is not one.
+    """
+    if re.fullmatch(r"-?\d+", text, re.ASCII) is None:
+        raise TrailerError(f"{key} is {text!r}, not an integer", hint="skillgit fsck")
+    return int(text)
+
+
+def format_token(value: str | float) -> str:
+    """Return ``value`` as a token: floats in their shortest round-trip form, text percent-encoded where needed."""
+    if not isinstance(value, str):
+        return repr(value)
+    # urllib takes the tilde for safe, whatever it is told.
+    return quote(value, safe=_SAFE).replace("~", "%7E")
+
+
+def format_value(word: str = "", /, **fields: str | float) -> str:
+    """Return a value; empty fields are left out."""
+    tokens = [(key, format_token(value)) for key, value in fields.items()]
+    return " ".join(filter(None, (word, *(f"{key}={token}" for key, token in tokens if token))))
+
+
+def parse_value(text: str) -> Value:
+    """Return ``text`` as a value.
+
+    Raises:
+        TrailerError: It does not follow the grammar.
+    """
+    first, *rest = text.split(" ")
+    word, parts = ("", [first, *rest]) if "=" in first else (first, rest)
+    fields: dict[str, str] = {}
+    for part in parts:
+        key, sign, token = part.partition("=")
+        if not (sign and key and _TOKEN.fullmatch(token)) or key in fields:
+            raise TrailerError(f"'{text}' is not a trailer value", hint="skillgit fsck")
+        fields[key] = unquote(token)
+    return Value(unquote(word), fields)
+
+
+def format_block(trailers: Iterable[tuple[str, str]]) -> str:
+    """Return the block with ``trailers``, keys without their prefix; trailers without a value are left out.
+
+    Raises:
+        TrailerError: A value or the whole is longer than the format allows.
+    """
+    kept = [(key, value) for key, value in (("Format", str(FORMAT)), *trailers) if value]
+    for key, value in kept:
+        if len(value) > VALUE_LIMIT:
+            raise TrailerError(
+                f"the trailer {PREFIX}{key} would have {len(value)} characters: '{value[:60]}…'",
+                hint=f"shorten file and model names; a value has {VALUE_LIMIT} characters at most",
+            )
+    block = "\n".join(f"{PREFIX}{key}: {value}" for key, value in kept)
+    if len(block) > BLOCK_LIMIT:
+        raise TrailerError(
+            f"the trailers of an event would take {len(block)} bytes of {BLOCK_LIMIT}",
+            hint="lower optimizer.learning_rate, so that a step applies fewer edits",
+        )
+    return block
+
+
+def last_paragraph(message: str) -> str:
+    """Return the last paragraph of ``message``, where a trailer block stands."""
+    return message.rstrip("\n").rpartition("\n\n")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A parsed trailer block: key without prefix to values, in order; foreign trailers are left out."""
+
+    trailers: Mapping[str, list[str]]
+
+    def one(self, key: str) -> str:
+        """Return the value of a trailer that may stand once; empty if it does not stand.
+
+        Raises:
+            TrailerError: It stands more than once.
+        """
+        values = self.trailers.get(key, [])
+        if len(values) > 1:
+            raise TrailerError(f"the commit has {len(values)} trailers {PREFIX}{key}", hint="skillgit fsck")
+        return values[0] if values else ""
+
+    def token(self, key: str) -> str:
+        """Return the value of a trailer that is a single token."""
+        return unquote(self.one(key))
+
+    def integer(self, key: str) -> int:
+        """Return the value of a trailer that is an integer."""
+        return as_integer(self.one(key), f"{PREFIX}{key}")
+
+    def value(self, key: str) -> Value | None:
+        """Return the value of a trailer that may stand once; ``None`` if it does not stand."""
+        text = self.one(key)
+        return parse_value(text) if text else None
+
+    def required(self, key: str) -> Value:
+        """Return the value of a trailer that stands once.
+
+        Raises:
+            TrailerError: It does not.
+        """
+        value = self.value(key)
+        if value is None:
+            raise TrailerError(f"the commit has no trailer {PREFIX}{key}", hint="skillgit fsck")
+        return value
+
+    def values(self, key: str) -> tuple[Value, ...]:
+        """Return the values of a trailer that may stand many times."""
+        return tuple(parse_value(text) for text in self.trailers.get(key, ()))
+
+
+def parse_block(message: str) -> Block:
+    """Return the trailer block of ``message``.
+
+    Raises:
+        TrailerError: There is no block, or it is broken.
+        FormatVersionError: A newer skillgit wrote it.
+    """
+    lines = last_paragraph(message).split("\n")
+    if not lines[0].startswith(f"{PREFIX}Format: "):
+        raise TrailerError("the commit has no skillgit trailers", hint="skillgit log shows the commits that have")
+    found: dict[str, list[str]] = {}
+    for line in lines:
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise TrailerError(f"'{line[:60]}' breaks the trailer block", hint="skillgit fsck")
+        if match["key"].startswith(PREFIX):
+            found.setdefault(match["key"].removeprefix(PREFIX), []).append(match["value"])
+    if found["Format"] != [str(FORMAT)]:
+        raise FormatVersionError(
+            f"the commit has format {', '.join(found['Format'])}, and this skillgit reads format {FORMAT}",
+            hint="install a newer skillgit",
+        )
+    return Block(found)

@@ -1,0 +1,130 @@
+"""Refs are moved here and nowhere else: all of a change or nothing, compared with what the writer had seen.
+
+A process that is killed inside a libgit2 transaction leaves ``<ref>.lock`` behind, and then neither libgit2 nor git
+moves that ref again. Such a file is removed only while the repository lock is held, which says that no skillgit process
+owns it, and only after it has stood unchanged for a while, which says that no git process does.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pygit2
+
+from skillgit.errors import ConcurrentWriteError, ConflictError
+from skillgit.store.lock import repo_lock
+from skillgit.store.refs import short
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from pygit2.transaction import ReferenceTransaction
+
+    from skillgit.store.repo import Identity, Repo
+
+_PATIENCE_S = 1.0
+_PAUSE_S = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefUpdate:
+    """One ref to move.
+
+    Attributes:
+        name: Its full name.
+        new: The commit that it shall point to; ``None`` removes it. If it equals ``expected``, the ref is only watched:
+            the change is refused if it moved.
+        expected: The commit that it must point to now; ``None`` if it must not exist.
+        derived: Whether it is computed from other refs, so that its old value does not matter.
+    """
+
+    name: str
+    new: str | None
+    expected: str | None = None
+    derived: bool = False
+
+
+def update_refs(repo: Repo, updates: Sequence[RefUpdate], *, identity: Identity, reason: str) -> None:
+    """Move all of ``updates``, or none.
+
+    Args:
+        repo: The repository.
+        updates: What to move.
+        identity: Who is named in the reflog.
+        reason: What is said in the reflog.
+
+    Raises:
+        ConcurrentWriteError: A ref is not where it was expected.
+        ConflictError: Somebody holds a ref, or a branch is in the way of another one's name.
+    """
+    repo.raw.set_ident(identity.name, identity.email)
+    with repo_lock(repo):
+        _check_names(repo, updates)
+        with repo.raw.transaction() as transaction:
+            for update in updates:
+                _lock(repo, transaction, update.name)
+            for update in updates:
+                _compare(repo, update)
+            for update in updates:
+                _apply(transaction, update, reason)
+
+
+def _apply(transaction: ReferenceTransaction, update: RefUpdate, reason: str) -> None:
+    if update.new is None:
+        transaction.remove(update.name)
+    elif update.derived or update.new != update.expected:
+        transaction.set_target(update.name, update.new, message=reason)
+
+
+def _compare(repo: Repo, update: RefUpdate) -> None:
+    found = repo.tip(update.name)
+    if not update.derived and found != update.expected:
+        raise ConcurrentWriteError(
+            f"{short(update.name)} moved from {update.expected or 'nothing'} to {found or 'nothing'} while skillgit"
+            " worked on it; nothing was written",
+            hint="find out who else writes it, then resume the run",
+        )
+
+
+def _lock(repo: Repo, transaction: ReferenceTransaction, name: str) -> None:
+    path = repo.common_dir / f"{name}.lock"
+    seen, since = None, time.monotonic()
+    while True:
+        try:
+            transaction.lock_ref(name)
+        except (pygit2.GitError, OSError) as error:
+            mark = _mark(path)
+            if mark != seen:
+                seen, since = mark, time.monotonic()
+            elif time.monotonic() - since > _PATIENCE_S:
+                if mark is None:
+                    raise ConflictError(f"git cannot lock {short(name)}: {error}", hint="git fsck") from error
+                path.unlink(missing_ok=True)
+            time.sleep(_PAUSE_S)
+        else:
+            return
+
+
+def _mark(path: Path) -> tuple[int, int, int] | None:
+    """Return what tells one lock file from the next at the same path; ``None`` if there is none."""
+    try:
+        status = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _check_names(repo: Repo, updates: Sequence[RefUpdate]) -> None:
+    """Refuse names that git cannot create, before the first lock: a failure later would leave a change half made."""
+    for update in updates:
+        parts = update.name.split("/")
+        for end in range(3, len(parts)):
+            outer = "/".join(parts[:end])
+            if repo.tip(outer) is not None:
+                raise ConflictError(
+                    f"{short(update.name)} cannot be made beside {short(outer)}",
+                    hint=f"rename it: git branch -m {short(outer)} <name>",
+                )

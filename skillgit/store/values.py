@@ -1,0 +1,159 @@
+"""How the parts of an event stand in trailer values: each ``format_x`` has its ``read_x`` next to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillgit.domain.edit import Op, Source
+from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
+from skillgit.domain.event import Cost, EditRecord, Inherited, Models, PatchCounts
+from skillgit.domain.gate import Decision, Policy, Verdict
+from skillgit.store.trailers import as_integer, format_value
+
+if TYPE_CHECKING:
+    from skillgit.domain.event import Measurement
+    from skillgit.store.trailers import Value
+
+_DEFAULT_WEIGHT = 0.5
+
+
+def format_edit(edit: EditRecord) -> str:
+    """Return the value of ``Skillgit-Edit``."""
+    return format_value(
+        op=edit.op.value, file=edit.file, support=edit.support, source=edit.source.value, anchor=edit.anchor
+    )
+
+
+def read_edit(value: Value) -> EditRecord:
+    """Read ``Skillgit-Edit``."""
+    return EditRecord(
+        op=Op(value.text("op")),
+        file=value.text("file"),
+        support=value.integer("support"),
+        source=Source(value.text("source")),
+        anchor=value.text("anchor"),
+    )
+
+
+def format_patch(patch: PatchCounts) -> str:
+    """Return the value of ``Skillgit-Patch``."""
+    return format_value(
+        merged=patch.merged, ranked=patch.ranked, applied=patch.applied, skipped=patch.skipped, budget=patch.budget
+    )
+
+
+def read_patch(value: Value) -> PatchCounts:
+    """Read ``Skillgit-Patch``."""
+    return PatchCounts(
+        merged=value.integer("merged"),
+        ranked=value.integer("ranked"),
+        applied=value.integer("applied"),
+        skipped=value.integer("skipped"),
+        budget=value.integer("budget"),
+    )
+
+
+def format_measurement(measurement: Measurement) -> str:
+    """Return the value of ``Skillgit-Eval``."""
+    if isinstance(measurement, Inherited):
+        return f"inherited from=v{measurement.version}"
+    return format_value(
+        split=measurement.split.value,
+        version="" if measurement.version is None else str(measurement.version),
+        set=measurement.item_set,
+        n=measurement.n,
+        scored=measurement.scored,
+        hard=measurement.hard,
+        soft=measurement.soft,
+        seed=measurement.seed,
+    )
+
+
+def read_measurement(value: Value) -> Measurement:
+    """Read ``Skillgit-Eval``, which may be inherited."""
+    if value.word == "inherited":
+        return Inherited(version=as_integer(value.text("from").removeprefix("v"), "from"))
+    return read_summary(value)
+
+
+def read_summary(value: Value) -> EvaluationSummary:
+    """Read ``Skillgit-Eval`` of a text that was measured."""
+    return EvaluationSummary(
+        split=Split(value.text("split")),
+        item_set=value.text("set"),
+        n=value.integer("n"),
+        scored=value.integer("scored"),
+        hard=value.number("hard"),
+        soft=value.number("soft"),
+        seed=value.integer("seed"),
+        version=value.integer("version") if value.text("version") else None,
+    )
+
+
+def format_verdict(verdict: Verdict) -> str:
+    """Return the value of ``Skillgit-Gate``."""
+    return format_value(
+        verdict.decision.value,
+        policy=verdict.policy.value,
+        metric=verdict.metric.value,
+        score=verdict.score,
+        current=verdict.current,
+        best=verdict.best,
+        fixed=verdict.fixed,
+        broken=verdict.broken,
+        p=verdict.p,
+        weight=verdict.soft_weight if verdict.metric is Metric.MIXED else "",
+    )
+
+
+def read_verdict(value: Value) -> Verdict:
+    """Read ``Skillgit-Gate``."""
+    return Verdict(
+        decision=Decision(value.word),
+        policy=Policy(value.text("policy")),
+        metric=Metric(value.text("metric")),
+        score=value.number("score"),
+        current=value.number("current"),
+        best=value.number("best"),
+        fixed=value.integer("fixed"),
+        broken=value.integer("broken"),
+        p=value.number("p"),
+        soft_weight=value.number("weight") if value.text("weight") else _DEFAULT_WEIGHT,
+    )
+
+
+def format_cost(cost: Cost) -> str:
+    """Return the value of ``Skillgit-Cost``; empty if there was none."""
+    if cost == Cost():
+        return ""
+    return format_value(
+        calls=cost.calls,
+        **{"in": cost.tokens_in, "out": cost.tokens_out},
+        usd=cost.usd,
+        seconds=cost.seconds,
+    )
+
+
+def read_cost(value: Value | None) -> Cost:
+    """Read ``Skillgit-Cost``; a commit without it cost nothing."""
+    if value is None:
+        return Cost()
+    return Cost(
+        calls=value.integer("calls"),
+        tokens_in=value.integer("in"),
+        tokens_out=value.integer("out"),
+        usd=value.number("usd"),
+        seconds=value.number("seconds"),
+    )
+
+
+def format_models(models: Models) -> str:
+    """Return the value of ``Skillgit-Models``."""
+    return format_value(target=models.target, optimizer=models.optimizer)
+
+
+def read_models(value: Value | None) -> Models:
+    """Read ``Skillgit-Models``."""
+    if value is None:
+        return Models(target="", optimizer="")
+    return Models(target=value.text("target"), optimizer=value.text("optimizer"))

@@ -1,0 +1,226 @@
+"""The history of a run is written here: one event, one commit, one transaction over all refs that it moves.
+
+Objects come first and are garbage if the process dies. Then the event is checked against the events before it. Only
+then do refs move, all at once, each compared with what this writer had seen. The work tree and the index are never
+touched.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pygit2
+
+from skillgit.domain.event import (
+    Accepted,
+    Rejected,
+    RunFinished,
+    RunStarted,
+    Skipped,
+    SlowMerged,
+    SlowProposed,
+    event_name,
+    event_order,
+)
+from skillgit.domain.skill import DOCUMENT, slow_guidance, with_slow_guidance
+from skillgit.errors import ConcurrentWriteError, ConflictError, InvariantError
+from skillgit.store import codec, derived, history, reader, refs, tree
+from skillgit.store.evidence import evidence_commit, evidence_tip, write_evidence
+from skillgit.store.mainline import ATTRIBUTES
+from skillgit.store.transaction import RefUpdate, update_refs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from datetime import datetime
+
+    from skillgit.domain.event import Event
+    from skillgit.domain.skill import Skill
+    from skillgit.store.record import Recorded
+    from skillgit.store.repo import Identity, Repo
+
+
+def _unchecked(event: Event) -> None:
+    del event
+
+
+class RunWriter:
+    """Appends events to one run. Make it while the run's lock is held, before the history is read.
+
+    It remembers where the run stood when it was made. Whatever moves the run after that, other than itself, makes the
+    next :meth:`append` fail with nothing written.
+
+    Args:
+        repo: The repository.
+        run: The run.
+        clock: The time of commits.
+        identity: Who signs them; git's configuration says so by default.
+    """
+
+    def __init__(self, repo: Repo, run: str, clock: Callable[[], datetime], identity: Identity | None = None) -> None:
+        self._repo = repo
+        self._run = run
+        self._clock = clock
+        self._identity = identity or repo.identity()
+        tips = repo.tips()
+        self._heads = {source.ref.local: source.tip for source in history.sources(repo, run, tips)}
+        self._stored = {name: tip for name, tip in tips.items() if (ref := refs.parse(name)) and ref.run == run}
+        self._records = reader.read_run(repo, run) if self._heads else []
+        self._evidence: str | None = None
+        self._resumed = False
+
+    def append(
+        self,
+        event: Event,
+        skill: Skill | None,
+        evidence: Mapping[str, bytes],
+        *,
+        start: str = "",
+        check: Callable[[Event], object] = _unchecked,
+    ) -> Recorded:
+        """Write ``event`` and make it visible.
+
+        Args:
+            event: The fact.
+            skill: What the commit's skill folder holds; absent where the tree stays, or is made from the event.
+            evidence: The artefacts behind it, path to content.
+            start: The commit that a run starts on; a run without one starts a history of its own.
+            check: Called with the event as it will be read, before it is visible; what it raises keeps the event out.
+
+        Returns:
+            The event as every reader will see it.
+
+        Raises:
+            ConcurrentWriteError: Somebody else moved the run; nothing was written.
+            ConflictError: The run exists already, or a branch is in the way of its names.
+        """
+        self._check_turn(event)
+        with _durable(on=isinstance(event, RunStarted | RunFinished)):
+            time = self._clock()
+            signature = self._signature(time)
+            oid = self._write_commit(event, skill, write_evidence(self._repo, evidence), start, signature)
+            recorded = reader.read_commit(self._repo, oid)
+            check(recorded.event)
+            self._publish(recorded, signature)
+        return recorded
+
+    def _signature(self, time: datetime) -> pygit2.Signature:
+        return pygit2.Signature(self._identity.name, self._identity.email, int(time.timestamp()), 0)
+
+    def _check_turn(self, event: Event) -> None:
+        """Refuse an event that was computed from another state of the run than the one that it would follow."""
+        name = event_name(event)
+        if event.run != self._run:
+            raise InvariantError(f"{name} of run {event.run} written to run {self._run}", hint="skillgit fsck")
+        if isinstance(event, RunStarted):
+            if self._records:
+                raise ConflictError(f"run {self._run} exists already", hint="choose another name with --run")
+            return
+        if not self._records:
+            raise InvariantError(f"{name} of run {self._run}, which has not started", hint="skillgit runs")
+        last = self._records[-1].event
+        late = event_order(event) < event_order(last)
+        if isinstance(event, Accepted | Rejected | Skipped) and not isinstance(last, RunStarted):
+            late = late or event.step <= last.step
+        if not isinstance(event, Skipped | RunFinished):
+            late = late or event.base != max(derived.versions(self._records))
+        if late:
+            raise ConcurrentWriteError(
+                f"run {self._run} went on while {name} was computed; nothing was written", hint="resume the run"
+            )
+
+    def _write_commit(
+        self, event: Event, skill: Skill | None, proof: str, start: str, signature: pygit2.Signature
+    ) -> str:
+        parents = self._parents(event, start)
+        root = self._repo.commit(parents[0]).tree if parents else None
+        content = self._tree(event, skill, root)
+        message = codec.encode(event, proof)
+        oid = self._repo.raw.create_commit(None, signature, signature, message, content.id, [*parents])
+        return str(oid)
+
+    def _parents(self, event: Event, start: str) -> list[str]:
+        line, slow = refs.run_branch(self._run), refs.slow_branch(self._run)
+        match event:
+            case RunStarted():
+                return [start] if start else []
+            case Rejected():
+                return [derived.versions(self._records)[event.base]]
+            case SlowProposed():
+                return [self._heads.get(slow) or derived.versions(self._records)[0]]
+            case SlowMerged():
+                if slow not in self._heads:
+                    raise InvariantError(f"run {self._run} merges guidance that was not proposed", hint="skillgit fsck")
+                return [self._heads[line], self._heads[slow]]
+            case _:
+                return [self._heads[line]]
+
+    def _tree(self, event: Event, skill: Skill | None, root: pygit2.Tree | None) -> pygit2.Tree:
+        if isinstance(event, SlowProposed) and root is not None:
+            return _slow_tree(self._repo, root, event)
+        if skill is not None:
+            content = tree.with_skill(self._repo, root, event.skill, skill)
+            return content if root is not None else tree.with_file(self._repo, content, ".gitattributes", ATTRIBUTES)
+        if root is None or not isinstance(event, RunStarted | Skipped | RunFinished):
+            raise InvariantError(f"{event_name(event)} of run {self._run} has no skill", hint="skillgit fsck")
+        return root
+
+    def _publish(self, recorded: Recorded, signature: pygit2.Signature) -> None:
+        moved = recorded.branch
+        moves = {moved: RefUpdate(name=moved, new=recorded.commit, expected=self._stored.get(moved))}
+        for name, tip in self._heads.items():
+            # Side branches of a clone become local with the first event; the two lines must not move behind our back.
+            if name not in self._stored or name in {refs.run_branch(self._run), refs.slow_branch(self._run)}:
+                moves.setdefault(name, RefUpdate(name=name, new=tip, expected=self._stored.get(name)))
+        updates = [*moves.values(), *derived.derived_updates(self._run, [*self._records, recorded], self._stored)]
+        kept = self._keep_evidence(recorded, signature)
+        place = refs.evidence_ref(self._run)
+        if kept is not None and kept != self._stored.get(place):
+            updates.append(RefUpdate(name=place, new=kept, expected=self._stored.get(place)))
+        reason = f"skillgit: {event_name(recorded.event)}"
+        update_refs(self._repo, updates, identity=self._identity, reason=reason)
+        self._remember(recorded, updates, kept)
+
+    def _keep_evidence(self, recorded: Recorded, signature: pygit2.Signature) -> str | None:
+        """Return the new end of the evidence chain, mended first if an earlier process was killed while refs moved."""
+        end = self._evidence
+        if not self._resumed and self._records:
+            last = self._records[-1]
+            tip = evidence_tip(self._repo, self._run, frozenset(record.commit for record in self._records))
+            end = tip.last
+            if tip.event != last.commit and last.evidence and self._repo.has_object(last.evidence):
+                end = evidence_commit(self._repo, last, self._signature(last.time), end)
+        return evidence_commit(self._repo, recorded, signature, end) if recorded.evidence else end
+
+    def _remember(self, recorded: Recorded, updates: list[RefUpdate], kept: str | None) -> None:
+        for update in updates:
+            if update.new is None:
+                self._stored.pop(update.name, None)
+            else:
+                self._stored[update.name] = update.new
+        self._heads[recorded.branch] = recorded.commit
+        self._records.append(recorded)
+        self._evidence = kept
+        self._resumed = True
+
+
+def _slow_tree(repo: Repo, root: pygit2.Tree, event: SlowProposed) -> pygit2.Tree:
+    """Return ``root`` with the guidance in the skill's slow region and the memory beside the skills."""
+    skill = tree.read_skill(root, event.skill)
+    if event.guidance.strip() or slow_guidance(skill.document):
+        skill = skill.with_text(DOCUMENT, with_slow_guidance(skill.document, event.guidance))
+    content = tree.with_skill(repo, root, event.skill, skill)
+    return tree.with_file(repo, content, reader.MEMORY, event.memory.encode() if event.memory else None)
+
+
+@contextmanager
+def _durable(*, on: bool) -> Iterator[None]:
+    """Have the disk confirm what is written meanwhile; a step does without, since the ledger makes a lost one again."""
+    if not on:
+        yield
+        return
+    pygit2.settings.enable_fsync_gitdir(value=True)
+    try:
+        yield
+    finally:
+        pygit2.settings.enable_fsync_gitdir(value=False)

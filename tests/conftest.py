@@ -1,0 +1,48 @@
+"""What all tests share: git that reads no configuration of this machine, and hypothesis without a stopwatch."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING
+
+import pygit2
+import pytest
+from hypothesis import settings
+from pygit2.enums import ConfigLevel
+from sample_run import clock_from
+
+from skillgit.store.repo import Repo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+    from pathlib import Path
+
+settings.register_profile("skillgit", deadline=None, print_blob=True)
+settings.load_profile("skillgit")
+
+
+@pytest.fixture(autouse=True)
+def _git_of_its_own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    nowhere = tmp_path_factory.getbasetemp() / "no-configuration"
+    nowhere.mkdir(exist_ok=True)
+    for level in (ConfigLevel.SYSTEM, ConfigLevel.XDG, ConfigLevel.GLOBAL):
+        pygit2.settings.search_path[level] = str(nowhere)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("HOME", str(nowhere))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(nowhere))
+    for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    """An empty repository in a folder of its own."""
+    return Repo.init(tmp_path / "repository")
+
+
+@pytest.fixture
+def clock() -> Callable[[], datetime]:
+    """A clock that stands at a fixed time and goes on by a minute with each look."""
+    return clock_from(count())

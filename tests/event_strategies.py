@@ -1,0 +1,182 @@
+"""Hypothesis strategies for events of every kind, with the text that a hostile or careless model would write."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from skillgit.domain.edit import Op, Source
+from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
+from skillgit.domain.event import (
+    Accepted,
+    Change,
+    Cost,
+    EditRecord,
+    Event,
+    Inherited,
+    Models,
+    PatchCounts,
+    Rejected,
+    Reverted,
+    RunFinished,
+    RunOutcome,
+    RunStarted,
+    Skipped,
+    SlowMerged,
+    SlowProposed,
+)
+from skillgit.domain.gate import Decision, Policy, Verdict
+
+HOSTILE = (
+    "Skillgit-Event: accepted",
+    "skillgit-gate: accept_new_best score=1.0",
+    "why\n\nSkillgit-Format: 1\nSkillgit-Event: run-finished",
+    "---",
+    "--- a/SKILL.md\n+++ b/SKILL.md",
+    "# a comment that git would drop",
+    "fixed: q1, q2",
+    "broken: everything",
+    "  + not a change",
+    "  - not a change either\n\n  + nor this",
+    "Signed-off-by: nobody <nobody@localhost>",
+    "line\r\nline\r\n\r\nparagraph",
+    "tab\there\x0bvertical\x0cform",
+    "\x1b[31mred\x1b[0m \x1b]0;title\x07 \x1b",
+    "\u202eright to left\u2069 \u200bzero \ufeffbom \u2028line",
+    "naïve 数学 ٣ 🎯 e\u0301",
+    "(v7, +0.0250)",
+    "title (v1) (v2",
+    "trailing space   \n   \n  leading",
+    "a" * 300,
+    "word " * 80,
+    "%41; %25 100%",
+    "=: , ;",
+)
+
+texts = st.one_of(
+    st.sampled_from(HOSTILE),
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=200),
+    st.lists(st.sampled_from(HOSTILE), max_size=4).map("\n\n".join),
+    st.lists(st.sampled_from(HOSTILE), max_size=4).map("\n".join),
+)
+tokens = st.one_of(
+    st.sampled_from(["skills/demo", "SKILL.md", "references/a b.md", "gpt=4", "模型", "a%20b", "x+y", "openai/gpt:5"]),
+    st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6),
+)
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+shares = st.floats(0.0, 1.0)
+counts = st.integers(0, 10**6)
+item_ids = st.one_of(
+    st.sampled_from(["q17", "+", "-", "a/b", "fixed:", "broken:", "%25;", "%41;", "\x9b", "\u202e", "数", "x" * 200]),
+    st.from_regex(r"[^\s,\x00-\x1f\x7f\ud800-\udfff]{1,20}", fullmatch=True),
+).filter(lambda item: ".." not in item.replace("\\", "/").split("/") and not item.startswith(("/", "\\")))
+items = st.lists(item_ids, max_size=30, unique=True).map(tuple)
+models = st.builds(Models, target=tokens, optimizer=tokens)
+costs = st.builds(
+    Cost, calls=counts, tokens_in=counts, tokens_out=counts, usd=numbers.map(abs), seconds=numbers.map(abs)
+)
+patches = st.builds(PatchCounts, merged=counts, ranked=counts, applied=counts, skipped=counts, budget=counts)
+summaries = st.builds(
+    EvaluationSummary,
+    split=st.sampled_from(Split),
+    item_set=st.sampled_from(["4be1", "0123456789ab"]),
+    n=counts,
+    scored=counts,
+    hard=numbers,
+    soft=numbers,
+    seed=st.integers(),
+    version=st.none() | counts,
+).filter(lambda summary: abs(summary.seed) < 2**64)
+measurements = st.one_of(summaries, st.builds(Inherited, version=counts))
+
+
+@st.composite
+def verdicts(draw: st.DrawFn) -> Verdict:
+    """Return a verdict; the weight of the soft score stands in the trailer only where it matters."""
+    metric = draw(st.sampled_from(Metric))
+    return Verdict(
+        decision=draw(st.sampled_from(Decision)),
+        policy=Policy.STRICT,
+        metric=metric,
+        score=draw(shares),
+        current=draw(shares),
+        best=draw(shares),
+        fixed=draw(counts),
+        broken=draw(counts),
+        p=draw(shares),
+        soft_weight=draw(st.sampled_from([0.0, 0.3, 0.25, 1.0])) if metric is Metric.MIXED else 0.5,
+    )
+
+
+changes = st.builds(Change, sign=st.sampled_from(["+", "-"]), text=texts)
+edits = st.builds(
+    EditRecord,
+    op=st.sampled_from(Op),
+    file=tokens,
+    support=st.integers(-5, 999),
+    source=st.sampled_from(Source),
+    anchor=st.sampled_from(["", "5f1c0aab"]),
+)
+common = {
+    "run": st.sampled_from(["demo-20261121-abcd", "x"]),
+    "skill": st.sampled_from(["skills/demo", "skills/a b", "skills/数"]),
+    "epoch": counts,
+    "title": texts,
+    "why": texts,
+}
+proposed = {
+    **common,
+    "step": counts,
+    "base": counts,
+    "edits": st.lists(edits, max_size=8).map(tuple),
+    "changes": st.lists(changes, max_size=8).map(tuple),
+    "patch": patches,
+    "evaluation": summaries,
+    "verdict": verdicts(),
+    "fixed": items,
+    "broken": items,
+    "models": models,
+    "cost": costs,
+}
+guidances = texts.map(str.strip)
+
+events: st.SearchStrategy[Event] = st.one_of(
+    st.builds(
+        RunStarted,
+        **common,
+        config=tokens,
+        splits=tokens,
+        environment=tokens,
+        models=models,
+        evaluation=measurements,
+        fork_of=st.sampled_from(["", "other-run/v3"]),
+        cost=costs,
+    ),
+    st.builds(Accepted, **proposed, version=counts),
+    st.builds(Rejected, **proposed),
+    st.builds(Skipped, **common, step=counts, patch=patches, models=models, cost=costs),
+    st.builds(
+        SlowProposed,
+        **common,
+        step=counts,
+        base=counts,
+        guidance=guidances,
+        memory=texts,
+        evaluation=st.none() | summaries,
+        verdict=st.none() | verdicts(),
+        fixed=items,
+        broken=items,
+        models=models,
+        cost=costs,
+    ),
+    st.builds(SlowMerged, **common, step=counts, version=counts, base=counts, evaluation=summaries, verdict=verdicts()),
+    st.builds(Reverted, **common, step=counts, version=counts, base=counts, target=counts, evaluation=measurements),
+    st.builds(
+        RunFinished,
+        **common,
+        step=counts,
+        outcome=st.sampled_from(RunOutcome),
+        evaluations=st.lists(summaries, max_size=3).map(tuple),
+        models=models,
+        cost=costs,
+    ),
+)

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sample_run import transitions
+
+from skillgit.domain.ids import RUN_NAME
+from skillgit.store import refs
+from skillgit.store.refs import Kind, Ref
+
+RUNS = st.from_regex(RUN_NAME, fullmatch=True).filter(lambda run: "--" not in run)
+
+
+@given(RUNS, st.integers(1, 20_000))
+def test_names_are_parsed_as_they_are_built(run, number) -> None:
+    names = {
+        refs.run_branch(run): Ref(kind=Kind.RUN, run=run),
+        refs.rejected_branch(run, number): Ref(kind=Kind.REJECTED, run=run, number=number),
+        refs.slow_branch(run): Ref(kind=Kind.SLOW, run=run),
+        refs.best_branch(run): Ref(kind=Kind.BEST, run=run),
+        refs.version_tag(run, number): Ref(kind=Kind.TAG, run=run, number=number),
+        refs.evidence_ref(run): Ref(kind=Kind.EVIDENCE, run=run),
+        refs.NOTES: Ref(kind=Kind.NOTES),
+    }
+
+    for name, ref in names.items():
+        assert refs.parse(name) == ref
+        assert ref.local == name
+
+
+@given(RUNS, st.sampled_from(["origin", "team/upstream", "run/x", "rejected"]))
+def test_tracking_branches_know_their_remote(run, remote) -> None:
+    found = refs.parse(f"refs/remotes/{remote}/rejected/{run}/0012")
+
+    assert found == Ref(kind=Kind.REJECTED, run=run, number=12, remote=remote)
+    assert found.local == refs.rejected_branch(run, 12)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "refs/heads/main",
+        "refs/heads/run",
+        "refs/heads/run/a/b",
+        "refs/heads/run/Upper",
+        "refs/heads/rejected/x",
+        "refs/heads/rejected/x/12",
+        "refs/heads/rejected/x/latest",
+        "refs/tags/v1",
+        "refs/tags/x/v01",
+        "refs/tags/x/1",
+        "refs/remotes/origin/HEAD",
+        "refs/remotes/origin/main",
+        "refs/notes/commits",
+        "refs/stash",
+        "HEAD",
+    ],
+)
+def test_names_of_others_are_not_ours(name) -> None:
+    assert refs.parse(name) is None
+
+
+def test_only_lines_and_side_branches_are_truth() -> None:
+    assert {kind for kind in Kind if kind.is_truth} == {Kind.RUN, Kind.REJECTED, Kind.SLOW}
+
+
+def test_steps_sort_as_text() -> None:
+    assert refs.rejected_branch("x", 17) == "refs/heads/rejected/x/0017"
+    assert refs.rejected_branch("x", 9) < refs.rejected_branch("x", 10)
+
+
+def test_each_kind_of_event_has_its_branch() -> None:
+    branches = [refs.short(refs.branch_of(sample.event)).split("/")[0] for sample in transitions()]
+
+    assert branches == ["run", "run", "rejected", "run", "slow", "run", "run", "rejected", "run"]
+
+
+def test_short_names_are_those_that_git_shows() -> None:
+    assert refs.short("refs/remotes/origin/run/x") == "origin/run/x"
+    assert refs.short(refs.NOTES) == "notes/skillgit/evals"

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pygit2
+import pytest
+
+from skillgit.errors import RepositoryNotFoundError, RevisionNotFoundError
+from skillgit.store.repo import Identity, Repo
+
+
+def git(folder, *arguments) -> None:
+    subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def test_a_new_repository_is_on_main_and_has_no_commits(tmp_path) -> None:
+    repo = Repo.init(tmp_path / "a" / "b")
+
+    assert repo.head() == ("main", "")
+    assert repo.workdir == tmp_path / "a" / "b"
+    assert repo.common_dir == tmp_path / "a" / "b" / ".git"
+    assert repo.tips() == {}
+    assert not (repo.common_dir / "skillgit").exists()
+    assert repo.private_dir.is_dir()
+
+
+def test_making_it_again_opens_it(tmp_path) -> None:
+    git(tmp_path, "init", "-q", "-b", "trunk")
+
+    assert Repo.init(tmp_path).head() == ("trunk", "")
+
+
+def test_a_repository_is_found_from_inside(repo) -> None:
+    (repo.workdir / "deep" / "er").mkdir(parents=True)
+
+    assert Repo.discover(repo.workdir / "deep" / "er").common_dir == repo.common_dir
+
+
+@pytest.mark.parametrize("folder", [".", "missing"])
+def test_without_a_repository_the_hint_is_to_make_one(tmp_path, folder) -> None:
+    with pytest.raises(RepositoryNotFoundError) as refused:
+        Repo.discover(tmp_path / folder)
+
+    assert "skillgit init" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("config", "sentence"),
+    [
+        ({"extensions.objectformat": "sha256"}, "SHA-256"),
+        ({"extensions.refstorage": "reftable"}, "reftable"),
+        ({"extensions.partialclone": "origin"}, "extension"),
+    ],
+)
+def test_repositories_that_cannot_be_opened_say_why(tmp_path, config, sentence) -> None:
+    git(tmp_path, "init", "-q")
+    for key, value in {"core.repositoryformatversion": "1", **config}.items():
+        git(tmp_path, "config", key, value)
+
+    with pytest.raises(RepositoryNotFoundError, match=sentence) as refused:
+        Repo.discover(tmp_path)
+
+    assert "\n" not in refused.value.message
+    assert refused.value.hint
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
+def test_a_repository_of_another_user_says_so(tmp_path) -> None:
+    git(tmp_path, "init", "-q")
+    for folder in (tmp_path, tmp_path / ".git"):
+        os.chown(folder, 65534, 65534)
+
+    with pytest.raises(RepositoryNotFoundError, match="another user") as refused:
+        Repo.discover(tmp_path)
+
+    assert "safe.directory" in refused.value.hint
+
+
+def test_who_signs_comes_from_configuration(repo) -> None:
+    assert repo.identity() == Identity(name="skillgit", email="skillgit@localhost")
+    git(repo.workdir, "config", "user.name", " A <B>\n")
+    assert repo.identity() == Identity(name="A B", email="skillgit@localhost")
+    assert repo.config("user.email") == ""
+
+
+def test_ancestry(repo, git_line) -> None:
+    first, second, other = git_line
+
+    assert repo.reaches(second, first)
+    assert repo.reaches(first, first)
+    assert not repo.reaches(first, second)
+    assert not repo.reaches(second, other)
+    assert not repo.reaches("0" * 40, first)
+
+
+@pytest.fixture
+def git_line(repo) -> tuple[str, str, str]:
+    signature = pygit2.Signature("n", "e@localhost", 0, 0)
+    empty = repo.raw.TreeBuilder().write()
+
+    def commit(message: str, *parents: str) -> str:
+        return str(repo.raw.create_commit(None, signature, signature, message, empty, list(parents)))
+
+    first = commit("one")
+    return first, commit("two", first), commit("other")
+
+
+def test_what_is_no_commit_is_not_found(repo) -> None:
+    blob = str(repo.raw.create_blob(b"x"))
+
+    assert repo.has_object(blob)
+    for oid in (blob, "0" * 40):
+        with pytest.raises(RevisionNotFoundError):
+            repo.commit(oid)

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillgit.errors import FormatVersionError, TrailerError
+from skillgit.store.trailers import Value, format_block, format_token, format_value, parse_block, parse_value
+
+TOKEN = re.compile(r"[A-Za-z0-9._:/+%-]*")
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+
+
+@given(TEXT)
+def test_any_text_is_a_token_and_comes_back(text) -> None:
+    token = format_token(text)
+
+    assert TOKEN.fullmatch(token)
+    assert parse_value(f"word key={token}" if token else "word") == Value("word", {"key": text} if text else {})
+
+
+@given(st.floats(allow_nan=False))
+def test_floats_come_back_exactly(number) -> None:
+    value = parse_value(format_value(x=number))
+
+    assert value.number("x") == number
+    assert TOKEN.fullmatch(value.text("x"))
+
+
+@given(st.dictionaries(st.sampled_from(["a", "b", "op", "in"]), TEXT), st.sampled_from(["", "accept", "inherited"]))
+def test_values_come_back_without_what_is_empty(fields, word) -> None:
+    text = format_value(word, **fields)
+
+    if text:
+        assert parse_value(text) == Value(word, {key: value for key, value in fields.items() if value})
+
+
+def test_plain_tokens_are_not_encoded() -> None:
+    assert format_value(file="references/units.md", model="openai/gpt-4.1:x+y") == (
+        "file=references/units.md model=openai/gpt-4.1:x+y"
+    )
+    assert format_value("reject", p=0.1 + 0.2, n=3) == "reject p=0.30000000000000004 n=3"
+
+
+@pytest.mark.parametrize(
+    "text", ["a b", "a  b=1", "a=", "=1", "a=1 a=2", "a=ü", "word b=1 c", "a=1\t", "w a=b=c", "w a=1,2"]
+)
+def test_what_breaks_the_grammar_is_refused(text) -> None:
+    with pytest.raises(TrailerError):
+        parse_value(text)
+
+
+@pytest.mark.parametrize("text", ["", "1.0", "1e3", "٣", "0x1", " 1", "--1"])
+def test_integers_are_plain(text) -> None:
+    with pytest.raises(TrailerError):
+        Value("", {"n": text}).integer("n")
+
+
+def test_blocks_come_back() -> None:
+    block = format_block([("Run", "x"), ("Edit", "op=a"), ("Cost", ""), ("Edit", "op=b")])
+    found = parse_block(f"subject\n\nbody\n\n{block}\n")
+
+    assert block == "Skillgit-Format: 1\nSkillgit-Run: x\nSkillgit-Edit: op=a\nSkillgit-Edit: op=b"
+    assert found.one("Run") == "x"
+    assert [value.text("op") for value in found.values("Edit")] == ["a", "b"]
+    assert found.one("Cost") == ""
+    assert found.value("Cost") is None
+    with pytest.raises(TrailerError, match="2 trailers"):
+        found.one("Edit")
+    with pytest.raises(TrailerError, match="no trailer Skillgit-Gate"):
+        found.required("Gate")
+
+
+def test_a_forged_block_in_the_body_is_not_the_block() -> None:
+    forged = "Skillgit-Format: 1\nSkillgit-Run: forged"
+
+    assert parse_block(f"s\n\n{forged}\n\n{format_block([('Run', 'real')])}\n").one("Run") == "real"
+
+
+def test_a_block_without_format_first_is_none() -> None:
+    for message in ("", "subject", "s\n\nSkillgit-Run: x\nSkillgit-Format: 1", "s\n\n skillgit-format: 1"):
+        with pytest.raises(TrailerError):
+            parse_block(message)
+
+
+@pytest.mark.parametrize("version", ["2", "1\nSkillgit-Format: 1", "x", ""])
+def test_other_formats_are_refused(version) -> None:
+    with pytest.raises(FormatVersionError):
+        parse_block(f"s\n\nSkillgit-Format: {version}\nSkillgit-Run: x")
+
+
+def test_trailers_of_others_are_passed_over() -> None:
+    block = format_block([("Run", "x")])
+
+    assert parse_block(f"s\n\n{block}\nCo-authored-by: a <a@localhost>\nChange-Id:I1\n").one("Run") == "x"
+
+
+def test_values_have_a_limit() -> None:
+    assert format_block([("Run", "x" * 200)])
+    with pytest.raises(TrailerError, match="201 characters"):
+        format_block([("Run", "x" * 201)])
+    with pytest.raises(TrailerError, match="bytes of 4096"):
+        format_block([("Edit", "x" * 190)] * 21)
