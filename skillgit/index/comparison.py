@@ -1,0 +1,55 @@
+"""Whether an index says what one that is built anew would say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from skillgit.index import schema
+from skillgit.index.refresh import Index
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Numbers of events depend on the order in which they came; commits stand for them here.
+_CONTENT = {
+    "run": "SELECT name, * FROM run",
+    "plan": "SELECT run, * FROM plan",
+    "event": """
+        SELECT run, oid, kind, rank, step, epoch, version, base, title, skill, time, outcome, evidence, loaded,
+               calls, tokens_in, tokens_out, usd, seconds
+        FROM event""",
+    "version": """
+        SELECT v.run, v.version, e.oid, m.oid, v.inherited, v.hard, v.soft, v.n, v.scored
+        FROM version v JOIN event e ON e.id = v.event LEFT JOIN event m ON m.id = v.measured_by""",
+    "candidate": "SELECT e.run, e.oid, t.* FROM event e JOIN candidate t ON t.event = e.id",
+    "edit": "SELECT e.run, e.oid, t.* FROM event e JOIN edit t ON t.event = e.id",
+    "evaluation": "SELECT e.run, e.oid, t.* FROM event e JOIN evaluation t ON t.event = e.id",
+    "item_outcome": "SELECT e.run, e.oid, t.* FROM event e JOIN item_outcome t ON t.event = e.id",
+    "search": "SELECT e.run, e.oid, t.subject, t.body, t.skill FROM event e JOIN search t ON t.rowid = e.id",
+    "note": "SELECT '', oid, position, line FROM note",
+    "ref": "SELECT '', name, oid FROM ref",
+}
+_NUMBERED = frozenset({"candidate", "edit", "evaluation", "item_outcome"})
+
+
+def content(index: Index) -> dict[tuple[str, str], list[tuple[Any, ...]]]:
+    """Return (table, run) to its rows, without what depends on how the index came to be."""
+    found: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
+    for table, rows in ((table, index.select(query)) for table, query in _CONTENT.items()):
+        for row in rows:
+            told = (row[1], *row[3:]) if table in _NUMBERED else row[1:]
+            found.setdefault((table, row[0]), []).append(told)
+    return {key: sorted(rows, key=repr) for key, rows in found.items()}
+
+
+def differing_runs(index: Index) -> frozenset[str]:
+    """Return the runs whose rows are not those of an index that is built anew."""
+    with Index(index.repo, schema.in_memory(), on_disk=False) as fresh:
+        kept, built = content(index), content(fresh)
+    return frozenset(run for _, run in _differing(kept, built))
+
+
+def _differing(
+    kept: dict[tuple[str, str], list[tuple[Any, ...]]], built: dict[tuple[str, str], list[tuple[Any, ...]]]
+) -> Iterator[tuple[str, str]]:
+    return (key for key in kept.keys() | built.keys() if kept.get(key) != built.get(key))

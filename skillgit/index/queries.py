@@ -1,0 +1,255 @@
+"""Questions to the index; every answer is made of typed rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from skillgit.domain.evaluation import Metric
+from skillgit.index.rows import ItemRow, LogRow, RunRow
+from skillgit.store import refs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from skillgit.index.refresh import Index
+
+_RUNS = """
+    SELECT r.name, r.skill, r.environment, r.outcome, r.steps, r.total_steps, r.versions, r.rejected, r.merges,
+           r.best_version, b.score, f.score, r.metric, r.started, r.updated, r.calls, r.tokens_in, r.tokens_out, r.usd
+    FROM run r
+    LEFT JOIN scoreboard b ON b.run = r.name AND b.version = r.best_version
+    LEFT JOIN scoreboard f ON f.run = r.name AND f.version = 0"""
+_LOG = """
+    SELECT l.run, l.oid, l.kind, l.version, l.base, l.step, l.epoch, l.title, l.time, l.score, l.delta, l.measured,
+           l.decision, l.is_best, l.is_head
+    FROM log l"""
+_OF_RUN = " WHERE l.run = ? AND l.version ="
+_NEWEST_FIRST = " ORDER BY l.step DESC, l.rank DESC, l.version DESC"
+_LATEST_FIRST = " ORDER BY l.time DESC, l.run, l.step DESC, l.rank DESC, l.version DESC"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gauge:
+    """How a run turns an item's outcome into one number.
+
+    Attributes:
+        metric: The metric that its gate compares.
+        soft_weight: Share of the soft score in the mixed metric.
+    """
+
+    metric: Metric
+    soft_weight: float
+
+
+def run_names(index: Index) -> tuple[str, ...]:
+    """Return the names of all runs, the one with the newest event first."""
+    return tuple(row[0] for row in index.select("SELECT name FROM run ORDER BY updated DESC, started DESC, name"))
+
+
+def run_rows(index: Index, live: Mapping[str, int]) -> tuple[RunRow, ...]:
+    """Return all runs, the one with the newest event first.
+
+    Args:
+        index: The index.
+        live: Run to the process that trains it now.
+    """
+    rows = index.select(f"{_RUNS} ORDER BY r.updated DESC, r.started DESC, r.name")
+    return tuple(_run_row(row, live) for row in rows)
+
+
+def run_row(index: Index, run: str, live: Mapping[str, int]) -> RunRow | None:
+    """Return the run of that name."""
+    rows = index.select(f"{_RUNS} WHERE r.name = ?", (run,))
+    return _run_row(rows[0], live) if rows else None
+
+
+def log_rows(
+    index: Index,
+    run: str | None,
+    *,
+    rejected: bool = True,
+    kinds: frozenset[str] = frozenset(),
+    words: str = "",
+    limit: int | None = None,
+) -> tuple[LogRow, ...]:
+    """Return events, newest first.
+
+    Args:
+        index: The index.
+        run: The run whose events to return; None for those of all runs, by time.
+        rejected: Whether to return rejected candidates.
+        kinds: Kinds of events to return; none for all.
+        words: Return only events whose title, reasons or text hold words that begin with each of these.
+        limit: How many events at most.
+    """
+    clauses: list[str] = []
+    values: list[object] = []
+    if run is not None:
+        clauses.append("l.run = ?")
+        values.append(run)
+    if not rejected:
+        clauses.append("l.kind <> 'rejected'")
+    if kinds:
+        clauses.append(f"l.kind IN ({', '.join('?' * len(kinds))})")
+        values.extend(sorted(kinds))
+    if words.strip():
+        clauses.append("l.id IN (SELECT rowid FROM search WHERE search MATCH ?)")
+        values.append(_match(words))
+    where = f" WHERE {' AND '.join(clauses)}" if clauses else ""
+    order = _LATEST_FIRST if run is None else _NEWEST_FIRST
+    values.append(-1 if limit is None else limit)
+    return _log(index, f"{where}{order} LIMIT ?", values)
+
+
+def row_of_commit(index: Index, commit: str) -> LogRow | None:
+    """Return the event that ``commit`` holds."""
+    return _first(_log(index, " WHERE l.oid = ?", [commit]))
+
+
+def row_of_version(index: Index, run: str, version: int) -> LogRow | None:
+    """Return the event that made ``version`` of ``run``."""
+    return _first(_log(index, _OF_RUN + " ?", [run, version]))
+
+
+def row_of_rejected(index: Index, run: str, step: int) -> LogRow | None:
+    """Return the candidate that ``run`` rejected at ``step``."""
+    return _first(_log(index, " WHERE l.run = ? AND l.kind = 'rejected' AND l.step = ?", [run, step]))
+
+
+def best_row(index: Index, run: str) -> LogRow | None:
+    """Return the newest best version of ``run``."""
+    newest = " (SELECT best_version FROM run WHERE name = l.run)"
+    return _first(_log(index, _OF_RUN + newest, [run]))
+
+
+def head_row(index: Index, run: str) -> LogRow | None:
+    """Return the newest version of ``run``."""
+    newest = " (SELECT head_version FROM run WHERE name = l.run)"
+    return _first(_log(index, _OF_RUN + newest, [run]))
+
+
+def rejected_steps(index: Index, run: str) -> tuple[int, ...]:
+    """Return the steps whose candidates ``run`` rejected, in order."""
+    rows = index.select("SELECT step FROM event WHERE run = ? AND kind = 'rejected' ORDER BY step", (run,))
+    return tuple(row[0] for row in rows)
+
+
+def gauge(index: Index, run: str) -> Gauge:
+    """Return how ``run`` turns an item's outcome into one number."""
+    metric, weight = index.select("SELECT metric, soft_weight FROM run WHERE name = ?", (run,))[0]
+    return Gauge(metric=Metric(metric), soft_weight=weight)
+
+
+def item_rows(index: Index, row: LogRow) -> tuple[ItemRow, ...]:
+    """Return the outcomes of items behind an event's score, by name.
+
+    Those of a slow merge were measured at its proposal, those of an unmeasured reverted version at its target.
+    """
+    values: tuple[str | int, ...]
+    if row.version is None:
+        events, values = "SELECT id FROM event WHERE oid = ?", (row.commit,)
+    else:
+        events, values = "SELECT measured_by FROM version WHERE run = ? AND version = ?", (row.run, row.version)
+    found = index.select(
+        "SELECT item, task_type, hard, soft, failed FROM item_outcome"  # noqa: S608 - both queries stand above
+        f" WHERE event IN ({events}) ORDER BY item",
+        values,
+    )
+    return tuple(
+        ItemRow(item=item, task_type=kind, hard=hard, soft=soft, failed=why) for item, kind, hard, soft, why in found
+    )
+
+
+def counts(index: Index) -> tuple[int, int]:
+    """Return the number of runs and of events."""
+    runs, events = index.select("SELECT (SELECT COUNT(*) FROM run), (SELECT COUNT(*) FROM event)")[0]
+    return runs, events
+
+
+def events_of(index: Index, run: str) -> int:
+    """Return the number of events of ``run``."""
+    return int(index.select("SELECT COUNT(*) FROM event WHERE run = ?", (run,))[0][0])
+
+
+def _log(index: Index, tail: str, values: list[object]) -> tuple[LogRow, ...]:
+    rows = index.select(_LOG + tail, values)
+    branches = _branches(index, [row[1] for row in rows])
+    return tuple(_log_row(row, branches.get(row[1], ())) for row in rows)
+
+
+def _branches(index: Index, commits: list[str]) -> dict[str, tuple[str, ...]]:
+    """Return commit to the short names of the branches that point at it, this repository's own first."""
+    wanted = set(commits)
+    found: dict[str, tuple[str, ...]] = {}
+    if wanted:
+        for name, oid in index.select(
+            "SELECT name, oid FROM ref WHERE name LIKE 'refs/heads/%' OR name LIKE 'refs/remotes/%' ORDER BY name"
+        ):
+            if oid in wanted:
+                found[oid] = (*found.get(oid, ()), refs.short(name))
+    return found
+
+
+def _match(words: str) -> str:
+    """Return an FTS5 query for text with words that begin with each of ``words``, whatever characters they have."""
+    return " ".join('"{}"*'.format(word.replace('"', '""')) for word in words.split())
+
+
+def _first(rows: Iterable[LogRow]) -> LogRow | None:
+    return next(iter(rows), None)
+
+
+def _moment(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _run_row(row: tuple[Any, ...], live: Mapping[str, int]) -> RunRow:
+    name, skill, environment, outcome, steps, total_steps, versions, rejected, merges, *rest = row
+    best_version, best_score, first_score, metric, started, updated, calls, tokens_in, tokens_out, usd = rest
+    return RunRow(
+        name=name,
+        skill=skill,
+        environment=environment,
+        outcome=outcome,
+        running_pid=live.get(name),
+        steps=steps,
+        total_steps=total_steps,
+        versions=versions,
+        rejected=rejected,
+        merges=merges,
+        best_version=best_version,
+        best_score=best_score or 0.0,
+        first_score=first_score or 0.0,
+        metric=metric,
+        started=_moment(started),
+        updated=_moment(updated),
+        calls=calls,
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
+        usd=usd,
+    )
+
+
+def _log_row(row: tuple[Any, ...], branches: tuple[str, ...]) -> LogRow:
+    run, commit, kind, version, base, step, epoch, title, time, *rest = row
+    score, delta, measured, decision, is_best, is_head = rest
+    return LogRow(
+        run=run,
+        commit=commit,
+        kind=kind,
+        version=version,
+        base=base,
+        step=step,
+        epoch=epoch,
+        title=title,
+        time=_moment(time),
+        score=score,
+        delta=delta,
+        measured=bool(measured),
+        decision=decision,
+        is_best=bool(is_best),
+        is_head=bool(is_head),
+        refs=branches,
+    )

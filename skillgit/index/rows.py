@@ -1,0 +1,118 @@
+"""The rows that queries of the index return: plain facts, ready to be shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRow:
+    """One run in numbers.
+
+    Attributes:
+        name: The run's name.
+        skill: Path of the skill folder that it trains.
+        environment: The environment's name; empty if the history does not tell.
+        outcome: How it ended; empty while it is not finished.
+        running_pid: The process that trains it now, if there is one on this machine.
+        steps: Finished steps.
+        total_steps: Steps that it was planned for; 0 if the history does not tell.
+        versions: Number of versions, the seed included.
+        rejected: Number of rejected candidates.
+        merges: Number of merged slow updates.
+        best_version: The best version.
+        best_score: Its score on the selection split under the run's metric.
+        first_score: The seed's score.
+        metric: The metric that the gate compares.
+        started: Time of the first event, UTC.
+        updated: Time of the newest event, UTC.
+        calls: Model calls so far.
+        tokens_in: Tokens sent so far.
+        tokens_out: Tokens received so far.
+        usd: US dollars spent so far.
+    """
+
+    name: str
+    skill: str
+    environment: str
+    outcome: str
+    running_pid: int | None
+    steps: int
+    total_steps: int
+    versions: int
+    rejected: int
+    merges: int
+    best_version: int
+    best_score: float
+    first_score: float
+    metric: str
+    started: datetime
+    updated: datetime
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    usd: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogRow:
+    """One event as a line of the log.
+
+    Attributes:
+        run: The run's name.
+        commit: The event's commit, 40 hexadecimal characters.
+        kind: The event's name in trailers.
+        version: The version that it made.
+        base: The version that it rests on.
+        step: The step; 0 for the start of a run.
+        epoch: The epoch.
+        title: What happened, in one line.
+        time: When it was written, UTC.
+        score: The score on the selection split under the run's metric.
+        delta: The score's distance from the score that it was compared with.
+        measured: Whether the score was measured for this text; otherwise it was inherited.
+        decision: The gate's decision; empty without one.
+        is_best: Whether it is the newest best version of its run.
+        is_head: Whether it is the newest version of its run.
+        refs: Short names of the branches that point at it.
+    """
+
+    run: str
+    commit: str
+    kind: str
+    version: int | None
+    base: int | None
+    step: int
+    epoch: int
+    title: str
+    time: datetime
+    score: float | None
+    delta: float | None
+    measured: bool
+    decision: str
+    is_best: bool
+    is_head: bool
+    refs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemRow:
+    """One item's outcome under one version or candidate.
+
+    Attributes:
+        item: The item.
+        task_type: The group that it is reported under.
+        hard: The strict score; absent if the item failed to evaluate.
+        soft: The score with partial credit; absent if the item failed to evaluate.
+        failed: Why it failed to evaluate; empty if it has a score.
+    """
+
+    item: str
+    task_type: str
+    hard: float | None
+    soft: float | None
+    failed: str

@@ -1,0 +1,222 @@
+"""The tables and views of the index, and its file: opening, making, dropping.
+
+There are no migrations: an index of another schema is dropped and built again from git.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SCHEMA = 1
+"""Grows by one with every change of the tables, the views or what is written into them."""
+
+_TABLES: dict[str, dict[str, type]] = {
+    "ref": {"name": str, "oid": str},
+    "run": {
+        "name": str,
+        "skill": str,
+        "environment": str,
+        "metric": str,
+        "soft_weight": float,
+        "total_steps": int,
+        "outcome": str,
+        "steps": int,
+        "versions": int,
+        "rejected": int,
+        "merges": int,
+        "best_version": int,
+        "head_version": int,
+        "started": int,
+        "updated": int,
+        "calls": int,
+        "tokens_in": int,
+        "tokens_out": int,
+        "usd": float,
+    },
+    "plan": {"run": str, "environment": str, "metric": str, "soft_weight": float, "total_steps": int},
+    "event": {
+        "id": int,
+        "run": str,
+        "oid": str,
+        "kind": str,
+        "rank": int,
+        "step": int,
+        "epoch": int,
+        "version": int,
+        "base": int,
+        "title": str,
+        "skill": str,
+        "time": int,
+        "outcome": str,
+        "evidence": str,
+        "loaded": int,
+        "calls": int,
+        "tokens_in": int,
+        "tokens_out": int,
+        "usd": float,
+        "seconds": float,
+    },
+    "version": {
+        "run": str,
+        "version": int,
+        "event": int,
+        "measured_by": int,
+        "inherited": int,
+        "hard": float,
+        "soft": float,
+        "n": int,
+        "scored": int,
+    },
+    "candidate": {
+        "event": int,
+        "decision": str,
+        "policy": str,
+        "metric": str,
+        "soft_weight": float,
+        "score": float,
+        "current": float,
+        "best": float,
+        "fixed": int,
+        "broken": int,
+        "p": float,
+        "merged": int,
+        "ranked": int,
+        "applied": int,
+        "skipped": int,
+        "budget": int,
+    },
+    "edit": {"event": int, "position": int, "op": str, "file": str, "support": int, "source": str, "anchor": str},
+    "evaluation": {
+        "event": int,
+        "position": int,
+        "split": str,
+        "version": int,
+        "item_set": str,
+        "n": int,
+        "scored": int,
+        "hard": float,
+        "soft": float,
+        "seed": int,
+    },
+    "item_outcome": {"event": int, "item": str, "task_type": str, "hard": float, "soft": float, "failed": str},
+    "note": {"oid": str, "position": int, "line": str},
+}
+
+_KEYS: dict[str, tuple[str, ...]] = {
+    "ref": ("name",),
+    "run": ("name",),
+    "plan": ("run",),
+    "event": ("id",),
+    "version": ("run", "version"),
+    "candidate": ("event",),
+    "edit": ("event", "position"),
+    "evaluation": ("event", "position"),
+    "item_outcome": ("event", "item"),
+    "note": ("oid", "position"),
+}
+
+_VIEWS = {
+    "scoreboard": """
+        SELECT v.run, v.version, e.oid, e.step, e.epoch, v.hard, v.soft, v.n, v.scored, v.inherited,
+               CASE r.metric WHEN 'hard' THEN v.hard WHEN 'soft' THEN v.soft
+                    ELSE (1.0 - r.soft_weight) * v.hard + r.soft_weight * v.soft END AS score
+        FROM version v JOIN event e ON e.id = v.event JOIN run r ON r.name = v.run""",
+    "log": """
+        SELECT e.id, e.run, e.oid, e.kind, e.rank, e.step, e.epoch, e.version, e.base, e.title, e.time,
+               COALESCE(c.score, s.score) AS score,
+               CASE WHEN c.score IS NOT NULL THEN c.score - c.current
+                    WHEN e.kind = 'reverted' THEN s.score - b.score END AS delta,
+               s.inherited IS NULL AS measured,
+               COALESCE(c.decision, '') AS decision,
+               e.version IS NOT NULL AND e.version = r.best_version AS is_best,
+               e.version IS NOT NULL AND e.version = r.head_version AS is_head
+        FROM event e
+        JOIN run r ON r.name = e.run
+        LEFT JOIN candidate c ON c.event = e.id
+        LEFT JOIN scoreboard s ON s.run = e.run AND s.version = e.version
+        LEFT JOIN scoreboard b ON b.run = e.run AND b.version = e.base""",
+    "item_history": """
+        SELECT v.run, o.item, v.version, o.task_type, o.hard, o.soft, o.failed
+        FROM version v JOIN item_outcome o ON o.event = v.measured_by""",
+}
+
+_SEARCH = "CREATE VIRTUAL TABLE search USING fts5(subject, body, skill, tokenize = 'unicode61 remove_diacritics 2')"
+
+
+def connect(path: Path, patience: float) -> sqlite3.Connection:
+    """Open the index file, which may be empty; wait so many seconds for other writers.
+
+    Raises:
+        sqlite3.Error: It cannot be opened or is no database.
+    """
+    connection = sqlite3.connect(path, timeout=patience, isolation_level=None)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def in_memory() -> sqlite3.Connection:
+    """Return an empty index that lives as long as its connection."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    create(connection)
+    return connection
+
+
+def is_current(connection: sqlite3.Connection) -> bool:
+    """Say whether the tables are there and of this schema."""
+    return bool(connection.execute("PRAGMA user_version").fetchone()[0] == SCHEMA)
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Make all tables and views in an empty index; drop what another schema left."""
+    import sqlite_utils  # noqa: PLC0415 - slow to import, and most openings find the tables in place
+
+    with write(connection):
+        if is_current(connection):
+            return
+        _drop_everything(connection)
+        database = sqlite_utils.Database(connection)
+        for name, columns in _TABLES.items():
+            keys = _KEYS[name]
+            database.table(name).create(columns, pk=keys if len(keys) > 1 else keys[0])
+        database.table("event").create_index(["oid"], unique=True)
+        database.table("event").create_index(["run", "step", "rank"])
+        connection.execute(_SEARCH)
+        for name, query in _VIEWS.items():
+            database.create_view(name, query)
+        connection.execute(f"PRAGMA user_version = {SCHEMA}")
+
+
+@contextmanager
+def write(connection: sqlite3.Connection) -> Iterator[None]:
+    """Hold the one write lock for a block that takes effect whole or not at all."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def discard(path: Path) -> None:
+    """Remove the index file and its companions; a process that still reads it keeps what it has open."""
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def _drop_everything(connection: sqlite3.Connection) -> None:
+    made = connection.execute("SELECT type, name FROM sqlite_master WHERE type IN ('table', 'view')").fetchall()
+    for kind, name in sorted(made, key=lambda row: row[0] == "table"):
+        if not name.startswith("sqlite_"):
+            connection.execute(f'DROP {kind} IF EXISTS "{name}"')

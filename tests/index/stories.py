@@ -1,0 +1,221 @@
+"""Runs made of hand-written events, for tests that need no repository."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from hashlib import sha1
+
+from hypothesis import strategies as st
+
+from skillgit.domain.edit import Op, Source
+from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
+from skillgit.domain.event import (
+    Accepted,
+    Change,
+    Cost,
+    EditRecord,
+    Inherited,
+    Models,
+    PatchCounts,
+    Rejected,
+    Reverted,
+    RunFinished,
+    RunOutcome,
+    RunStarted,
+    Skipped,
+    SlowMerged,
+    SlowProposed,
+)
+from skillgit.domain.gate import Policy, Verdict, decision_from_numbers
+from skillgit.store.record import Recorded
+
+START = datetime(2026, 11, 21, 12, tzinfo=UTC)
+MODELS = Models(target="offline/reader", optimizer="offline/analyst")
+COST = Cost(calls=3, tokens_in=100, tokens_out=10, usd=0.1, seconds=1.5)
+PATCH = PatchCounts(merged=3, ranked=2, applied=1, skipped=1, budget=4)
+EDITS = (EditRecord(op=Op.APPEND, file="SKILL.md", support=2, source=Source.FAILURE),)
+ITEMS = 8
+
+
+def summary(hard: float, **changes) -> EvaluationSummary:
+    found = EvaluationSummary(
+        split=Split.SELECTION, item_set="4be1", n=ITEMS, scored=ITEMS, hard=hard, soft=hard / 2, seed=42
+    )
+    return replace(found, **changes)
+
+
+def verdict(score: float, current: float, best: float) -> Verdict:
+    return Verdict(
+        decision=decision_from_numbers(score=score, current=current, best=best, gated=True),
+        policy=Policy.STRICT,
+        metric=Metric.HARD,
+        score=score,
+        current=current,
+        best=best,
+        fixed=1,
+        broken=0,
+        p=0.5,
+    )
+
+
+class Story:
+    """Tells a run event by event; every event follows the rules that a fold checks."""
+
+    def __init__(self, run: str = "demo-20261121-aaaa", skill: str = "skills/demo") -> None:
+        self.common = {"run": run, "skill": skill}
+        self.step, self.epoch, self.scores, self.best = 0, 0, [0.25], 0.25
+        self.events = [
+            RunStarted(
+                **self.common,
+                title="seed skill",
+                config="c0ff",
+                splits="5911",
+                environment="e911",
+                models=MODELS,
+                evaluation=summary(0.25),
+                cost=COST,
+            )
+        ]
+
+    def proposed(self, score: float, **changes):
+        self.step += 1
+        self.epoch = (self.step - 1) // 3 + 1
+        base = len(self.scores) - 1
+        judged = verdict(score, self.scores[-1], self.best)
+        parts = {
+            **self.common,
+            "epoch": self.epoch,
+            "step": self.step,
+            "title": f"skill: rule {self.step}",
+            "why": f"Because of unit mismatch {self.step}.",
+            "base": base,
+            "edits": EDITS,
+            "changes": (Change(sign="+", text=f"answer in feet {self.step}"), Change(sign="-", text="guess metres")),
+            "patch": PATCH,
+            "evaluation": summary(score),
+            "verdict": judged,
+            "fixed": ("q1",),
+            "models": MODELS,
+            "cost": COST,
+            **changes,
+        }
+        if judged.decision.accepted:
+            self.scores.append(score)
+            self.best = max(self.best, score)
+            self.events.append(Accepted(**parts, version=base + 1))
+        else:
+            self.events.append(Rejected(**parts))
+        return self
+
+    def skipped(self):
+        self.step += 1
+        self.epoch = (self.step - 1) // 3 + 1
+        self.events.append(
+            Skipped(
+                **self.common, epoch=self.epoch, step=self.step, title="no patch", patch=PATCH, models=MODELS, cost=COST
+            )
+        )
+        return self
+
+    def slow(self, score: float | None):
+        place = {**self.common, "epoch": max(self.epoch, 1), "step": self.step}
+        base = len(self.scores) - 1
+        judged = None if score is None else verdict(score, self.scores[-1], self.best)
+        self.events.append(
+            SlowProposed(
+                **place,
+                title="slow guidance",
+                base=base,
+                guidance="" if score is None else "Prefer exact spans.",
+                memory="short rules win",
+                evaluation=None if score is None else summary(score, version=base),
+                verdict=judged,
+                models=MODELS,
+                cost=COST,
+            )
+        )
+        if judged is not None and judged.decision.accepted:
+            self.scores.append(score)
+            self.best = max(self.best, score)
+            self.events.append(
+                SlowMerged(
+                    **place,
+                    title="merge guidance",
+                    version=base + 1,
+                    base=base,
+                    evaluation=summary(score),
+                    verdict=judged,
+                )
+            )
+        return self
+
+    def reverted(self, target: int):
+        base = len(self.scores) - 1
+        self.scores.append(self.scores[target])
+        self.events.append(
+            Reverted(
+                **self.common,
+                epoch=self.epoch,
+                step=self.step,
+                title=f"back to v{target}",
+                version=base + 1,
+                base=base,
+                target=target,
+                evaluation=Inherited(version=target),
+            )
+        )
+        return self
+
+    def finished(self):
+        self.events.append(
+            RunFinished(
+                **self.common,
+                epoch=self.epoch,
+                step=self.step,
+                title="finished",
+                outcome=RunOutcome.IMPROVED,
+                evaluations=(summary(0.5, split=Split.TEST, version=0), summary(0.75, split=Split.TEST, version=1)),
+                models=MODELS,
+                cost=COST,
+            )
+        )
+        return self
+
+
+def recorded(events) -> list[Recorded]:
+    """Return ``stories`` as if they stood in git."""
+    return [
+        Recorded(
+            event=event,
+            commit=sha1(f"{event.run} {place}".encode(), usedforsecurity=False).hexdigest(),
+            parents=(),
+            time=START + timedelta(minutes=place),
+            evidence="",
+            tree="",
+            branch="",
+        )
+        for place, event in enumerate(events)
+    ]
+
+
+def told(moves, run: str = "demo-20261121-aaaa") -> Story:
+    """Return the story of ``moves``: a score for a candidate, or a word with a number."""
+    story = Story(run)
+    for word, score in moves:
+        if word == "step":
+            story.proposed(score)
+        elif word == "skip":
+            story.skipped()
+        elif word == "slow":
+            newer = story.events[-1].epoch > getattr(story, "slow_epoch", 0)
+            if newer and not isinstance(story.events[-1], Reverted):
+                story.slow_epoch = story.events[-1].epoch
+                story.slow(score)
+        else:
+            story.reverted(int(score * (len(story.scores) - 1)))
+    return story
+
+
+scores = st.sampled_from([0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0])
+moves = st.lists(st.tuples(st.sampled_from(["step", "step", "skip", "slow", "revert"]), scores), max_size=14)

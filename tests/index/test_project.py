@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from stories import Story, moves, recorded, told
+
+from skillgit.index import comparison, project, queries, schema
+
+RUN = "demo-20261121-aaaa"
+
+
+def select(connection):
+    """Return something that answers queries as an index does."""
+    return SimpleNamespace(select=lambda query, values=(): connection.execute(query, values).fetchall())
+
+
+def indexed(*batches):
+    connection = schema.in_memory()
+    for batch in batches:
+        project.insert(connection, batch, lambda record: f"text of {record.event.skill}")
+        for run in sorted({record.event.run for record in batch}):
+            project.summarise(connection, run)
+    return select(connection)
+
+
+def told_story():
+    return Story().proposed(0.5).proposed(0.375).skipped().slow(0.75).proposed(0.625).reverted(1).finished()
+
+
+def test_the_log_tells_scores_distances_and_places():
+    rows = queries.log_rows(indexed(recorded(told_story().events)), RUN)
+    assert [(row.kind, row.version, row.base, row.step, row.score, row.delta) for row in rows] == [
+        ("run-finished", None, None, 4, None, None),
+        ("reverted", 3, 2, 4, 0.5, -0.25),
+        ("rejected", None, 2, 4, 0.625, -0.125),
+        ("slow-merged", 2, 1, 3, 0.75, 0.25),
+        ("slow-proposed", None, 1, 3, 0.75, 0.25),
+        ("skipped", None, None, 3, None, None),
+        ("rejected", None, 1, 2, 0.375, -0.125),
+        ("accepted", 1, 0, 1, 0.5, 0.25),
+        ("run-started", 0, None, 0, 0.25, None),
+    ]
+    assert [row.version for row in rows if row.is_best] == [2]
+    assert [row.version for row in rows if row.is_head] == [3]
+    assert [row.version for row in rows if not row.measured] == [3]
+    assert [row.decision for row in rows if row.decision] == [
+        "reject",
+        "accept_new_best",
+        "accept_new_best",
+        "reject",
+        "accept_new_best",
+    ]
+
+
+def test_a_run_is_summed_up():
+    (row,) = queries.run_rows(indexed(recorded(told_story().events)), {RUN: 4127})
+    assert (row.name, row.skill, row.outcome, row.running_pid) == (RUN, "skills/demo", "improved", 4127)
+    assert (row.steps, row.versions, row.rejected, row.merges, row.best_version) == (4, 4, 2, 1, 2)
+    assert (row.best_score, row.first_score, row.metric, row.total_steps) == (0.75, 0.25, "hard", 0)
+    assert (row.calls, row.tokens_in, row.tokens_out) == (21, 700, 70)
+    assert row.usd == pytest.approx(0.7)
+    assert (row.updated - row.started).total_seconds() == 8 * 60
+
+
+def test_scores_are_those_of_the_runs_metric_before_any_gate_has_used_it():
+    connection = schema.in_memory()
+    project.insert(connection, recorded(Story().events), lambda _: "")
+    for metric, score in (("mixed", 0.75 * 0.25 + 0.25 * 0.125), ("soft", 0.125), ("hard", 0.25), ("", 0.25)):
+        connection.execute("DELETE FROM plan")
+        project.insert_plan(connection, RUN, ("searchqa", metric, 0.25, 12))
+        project.summarise(connection, RUN)
+        (row,) = queries.run_rows(select(connection), {})
+        assert (row.metric, row.first_score, row.total_steps) == (metric or "hard", score, 12)
+        assert queries.best_row(select(connection), RUN).score == score
+
+
+def test_text_is_found_by_the_beginnings_of_its_words():
+    index = indexed(recorded(told_story().events))
+
+    def found(words):
+        return [row.kind for row in queries.log_rows(index, None, words=words)]
+
+    assert found("feet 1") == ["accepted"]
+    assert found("MISM") == ["rejected", "rejected", "accepted"]
+    assert found("exact spans") == ["slow-proposed"]
+    assert found("text of") == ["run-started"]
+    assert found("metres mismatch 2") == ["rejected"]
+    assert found('no "such* OR (text') == []
+    assert found("---") == []
+
+
+def test_events_can_be_chosen():
+    index = indexed(recorded(told_story().events))
+    assert len(queries.log_rows(index, RUN, rejected=False)) == 7
+    assert [row.step for row in queries.log_rows(index, RUN, kinds=frozenset({"rejected"}))] == [4, 2]
+    assert [row.kind for row in queries.log_rows(index, RUN, limit=2)] == ["run-finished", "reverted"]
+    assert queries.log_rows(index, "other") == ()
+
+
+def test_outcomes_are_those_that_the_score_rests_on():
+    records = recorded(told_story().events)
+    index = indexed(records)
+    rows = {row.kind: row for row in queries.log_rows(index, RUN)}
+    for number, item in ((1, "seed"), (2, "first"), (5, "slow")):
+        index.select("INSERT INTO item_outcome VALUES (?, ?, 't', 1.0, 1.0, '')", (number, item))
+    items = {kind: [found.item for found in queries.item_rows(index, row)] for kind, row in rows.items()}
+    assert items["run-started"] == ["seed"]
+    assert items["accepted"] == ["first"]
+    assert items["slow-proposed"] == items["slow-merged"] == ["slow"]
+    assert items["reverted"] == ["first"]
+    assert items["skipped"] == items["run-finished"] == []
+    history = index.select("SELECT version, item FROM item_history WHERE run = ? ORDER BY version", (RUN,))
+    assert history == [(0, "seed"), (1, "first"), (2, "slow"), (3, "first")]
+
+
+def test_deleting_a_run_leaves_nothing_of_it_and_everything_of_others():
+    other = recorded(told([("step", 0.5), ("slow", 0.75)], "other").events)
+    index = indexed(other)
+    kept = comparison.content(index)
+    connection = index.select.__closure__[0].cell_contents
+    project.insert(connection, recorded(told_story().events), lambda _: "")
+    project.summarise(connection, RUN)
+    assert comparison.content(index) != kept
+    project.delete(connection, RUN)
+    assert comparison.content(index) == kept
+
+
+@given(moves, st.data())
+def test_growing_event_by_event_gives_the_rows_of_building_at_once(found, data):
+    records = recorded(told(found).events)
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(records)), max_size=4)))
+    batches = [records[start:end] for start, end in zip([0, *cuts], [*cuts, len(records)], strict=True) if start < end]
+    assert comparison.content(indexed(*batches)) == comparison.content(indexed(records))
