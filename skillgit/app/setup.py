@@ -1,0 +1,116 @@
+"""From a resolved configuration to what a run needs: environment, items, models, seed skill."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.calls.door import Route
+from skillgit.calls.pricing import find_price
+from skillgit.domain.evaluation import Split
+from skillgit.domain.ids import short_digest
+from skillgit.engine.artifacts import json_file
+from skillgit.engine.prompts import prompts_digest
+from skillgit.engine.session import Task
+from skillgit.errors import ConfigError
+from skillgit.plugin.backend import Price
+from skillgit.plugin.registry import load_backend, load_environment
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skillgit.app.config import ResolvedConfig
+    from skillgit.domain.trajectory import Item
+    from skillgit.plugin.backend import Backend
+
+ROLES = ("target", "optimizer")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What a configuration stands for.
+
+    Attributes:
+        config: The configuration.
+        task: The environment and its items.
+        routes: Role to the way to its model.
+    """
+
+    config: ResolvedConfig
+    task: Task
+    routes: Mapping[str, Route]
+
+    @property
+    def config_digest(self) -> str:
+        """Identify what the run does: the configuration and the optimizer's prompts."""
+        return short_digest([self.config.digest, prompts_digest()])
+
+    @property
+    def splits_digest(self) -> str:
+        """Identify the items of all splits."""
+        return short_digest({split.value: self.task.item_set(split) for split in Split})
+
+    @property
+    def prices(self) -> dict[str, Price | None]:
+        """Role to the price of its model, if that is known."""
+        return {role: route.price for role, route in self.routes.items()}
+
+    def evidence(self) -> dict[str, bytes]:
+        """Return the files behind the digests of a run's first event."""
+        splits = {
+            split.value: [{"id": item.id, "digest": item.digest} for item in items]
+            for split, items in self.task.items.items()
+        }
+        info = self.task.environment.info
+        environment = {"name": info.name, "digest": self.task.environment.digest, "scorer": info.scorer}
+        return {
+            "config.json": json_file(self.config.document),
+            "splits.json": json_file(splits),
+            "environment.json": json_file(environment),
+        }
+
+
+def set_up(config: ResolvedConfig) -> Setup:
+    """Load the environment, its items and the backends that ``config`` names.
+
+    Raises:
+        ConfigError: The number of train items is not the one that the configuration promises.
+        DataError: The items cannot be used.
+        NotFoundError: There is no such environment or backend.
+    """
+    environment = load_environment(config.values.env.name, config.root)(config.options, config.root)
+    evaluation = config.values.evaluation
+    limits = {Split.TRAIN: 0, Split.SELECTION: evaluation.sel_env_num, Split.TEST: evaluation.test_env_num}
+    items: dict[Split, tuple[Item, ...]] = {
+        split: tuple(environment.items(split))[: limit or None] for split, limit in limits.items()
+    }
+    promised, found = config.values.train.train_size, len(items[Split.TRAIN])
+    if promised not in {0, found}:
+        raise ConfigError(
+            f"train.train_size is {promised}, but there are {found} train items",
+            hint="set it to 0 to take the items as they are",
+        )
+    return Setup(config=config, task=Task(environment=environment, items=items), routes=_routes(config))
+
+
+def _routes(config: ResolvedConfig) -> dict[str, Route]:
+    model, calls = config.values.model, config.values.calls
+    names = {"target": (model.target_backend, model.target), "optimizer": (model.optimizer_backend, model.optimizer)}
+    overrides = {name: Price(usd_in=usd_in, usd_out=usd_out) for name, (usd_in, usd_out) in model.prices.items()}
+    loaded: dict[str, Backend] = {}
+    routes: dict[str, Route] = {}
+    for role, (backend, name) in names.items():
+        if backend not in loaded:
+            loaded[backend] = load_backend(backend, config.root)(config.backend_settings(backend))
+        routes[role] = Route(
+            backend=loaded[backend],
+            backend_name=loaded[backend].info.name,
+            model=name,
+            max_output_tokens=calls.max_output_tokens,
+            temperature=calls.temperature,
+            reasoning_effort=model.reasoning_effort,
+            price=find_price(name, overrides=overrides, declared=loaded[backend].info.prices),
+            concurrency=calls.concurrency,
+            timeout_s=config.values.env.exec_timeout if role == "target" else calls.timeout_s,
+        )
+    return routes

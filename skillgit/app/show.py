@@ -1,0 +1,69 @@
+"""``skillgit show``: one event in full."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.app.diff import ItemChange, item_changes
+from skillgit.app.revision import event_in
+from skillgit.app.workspace import Workspace, open_workspace
+from skillgit.index import queries
+from skillgit.store import diff as store_diff
+from skillgit.store import reader
+
+if TYPE_CHECKING:
+    from skillgit.app.context import Context
+    from skillgit.domain.event import Event
+    from skillgit.index.rows import LogRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """One event in full.
+
+    Attributes:
+        row: Its line in the log.
+        event: The event.
+        parents: The commit's parents.
+        evidence_tree: Id of the tree that holds its evidence; empty without evidence.
+        message: The commit message.
+        diff: What it changed in the skill, as git prints it.
+        items: The items' scores before (under its base) and after.
+    """
+
+    row: LogRow
+    event: Event
+    parents: tuple[str, ...]
+    evidence_tree: str
+    message: str
+    diff: str
+    items: tuple[ItemChange, ...]
+
+
+def show(context: Context, revision: str) -> Shown:
+    """Return the event that ``revision`` names, in full.
+
+    Raises:
+        RevisionNotFoundError: It names nothing, or a commit that is no event of a run.
+    """
+    with open_workspace(context) as workspace:
+        row = event_in(workspace, revision)
+        recorded = reader.read_commit(workspace.repo, row.commit)
+        return Shown(
+            row=row,
+            event=recorded.event,
+            parents=recorded.parents,
+            evidence_tree=recorded.evidence,
+            message=reader.message(workspace.repo, row.commit),
+            diff=store_diff.change(workspace.repo, row.commit, recorded.event.skill).decode(errors="replace"),
+            items=_items(workspace, row),
+        )
+
+
+def _items(workspace: Workspace, row: LogRow) -> tuple[ItemChange, ...]:
+    """Return the items' scores under the event's base and after it; the seed has none to compare with."""
+    base = None if row.base is None else queries.row_of_version(workspace.index, row.run, row.base)
+    before = () if base is None else queries.item_rows(workspace.index, base)
+    after = queries.item_rows(workspace.index, row)
+    return item_changes(before, after, queries.gauge(workspace.index, row.run)) if after else ()

@@ -1,0 +1,76 @@
+"""``skillgit status``: where things stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.app.revision import default_run
+from skillgit.app.workspace import Workspace, open_workspace
+from skillgit.index import queries
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from skillgit.app.context import Context
+    from skillgit.index.rows import LogRow, RunRow
+
+_SHORT = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """Where things stand.
+
+    Attributes:
+        repository: The work tree, or the repository itself if it has none.
+        run: The default run; absent if there is no run.
+        head: Its newest version.
+        best: Its best version.
+        runs: Number of runs.
+        checked_out: What the work tree holds: a branch, ``<run>/v<N>`` or a short commit id; empty without commits.
+        live: The runs that are being trained on this machine now.
+        broken: Names of the runs whose history cannot be read; nothing else here speaks of them.
+        index_fresh: Whether the index on disk is up to date; otherwise a stand-in in memory answered.
+    """
+
+    repository: Path
+    run: RunRow | None
+    head: LogRow | None
+    best: LogRow | None
+    runs: int
+    checked_out: str
+    live: tuple[RunRow, ...]
+    broken: tuple[str, ...] = ()
+    index_fresh: bool
+
+
+def status(context: Context) -> Status:
+    """Return where things stand.
+
+    Raises:
+        RepositoryNotFoundError: There is no repository.
+    """
+    with open_workspace(context) as workspace:
+        live = workspace.live()
+        runs = queries.run_rows(workspace.index, live)
+        chosen = default_run(workspace)
+        return Status(
+            repository=workspace.repo.workdir or workspace.repo.common_dir,
+            run=next((run for run in runs if run.name == chosen), None),
+            head=queries.head_row(workspace.index, chosen) if chosen else None,
+            best=queries.best_row(workspace.index, chosen) if chosen else None,
+            runs=len(runs),
+            checked_out=_checked_out(workspace),
+            live=tuple(run for run in runs if run.running_pid is not None),
+            broken=tuple(sorted(workspace.index.broken)),
+            index_fresh=workspace.index.on_disk,
+        )
+
+
+def _checked_out(workspace: Workspace) -> str:
+    branch, commit = workspace.repo.head()
+    if branch or not commit:
+        return branch
+    row = queries.row_of_commit(workspace.index, commit)
+    return commit[:_SHORT] if row is None or row.version is None else f"{row.run}/v{row.version}"

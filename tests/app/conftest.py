@@ -1,0 +1,39 @@
+"""A repository with the sample run, and the context of a user who works in it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from sample_run import write_run
+
+from skillgit.app.context import Context
+
+
+def context_in(directory) -> Context:
+    return Context(
+        directory=directory,
+        environ={},
+        clock=lambda: datetime(2026, 11, 21, 12, tzinfo=UTC),
+        entropy=lambda count: b"\0" * count,
+    )
+
+
+@pytest.fixture
+def empty(tmp_path) -> Context:
+    """A user in an empty folder."""
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    return context_in(folder)
+
+
+@pytest.fixture
+def context(repo) -> Context:
+    """A user in an empty repository."""
+    return context_in(repo.workdir.resolve())
+
+
+@pytest.fixture
+def records(repo):
+    """The events of the sample run, which stands in the repository of ``context``."""
+    return write_run(repo)

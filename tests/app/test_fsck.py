@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from itertools import count
+
+import pytest
+from sample_run import RUN, as_json, clock_from, transitions, write_run
+
+from skillgit.app.fsck import fsck
+from skillgit.app.reindex import reindex
+from skillgit.app.status import status
+from skillgit.errors import ConflictError, RevisionNotFoundError
+from skillgit.index.refresh import open_index
+from skillgit.store.writer import RunWriter
+
+
+def git(folder, *arguments):
+    return subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True).stdout
+
+
+def test_a_sound_history_has_no_problems(context, repo, records):
+    write_run(repo, "other", events=2)
+    found = fsck(context, None, deep=True)
+    assert (found.runs, found.commits, found.problems) == (2, len(records) + 2, ())
+    assert fsck(context, "demo").commits == len(records)
+
+
+def test_a_derived_ref_that_is_astray_is_a_problem_that_can_be_mended(context, repo, records):
+    git(repo.workdir, "tag", "-f", f"{RUN}/v1", records[0].commit)
+    (problem,) = fsck(context, None).problems
+    assert (problem.run, problem.repairable) == (RUN, True)
+
+
+def test_an_index_that_tells_something_else_is_found_and_reindex_mends_it(context, repo, records):
+    with open_index(repo) as index:
+        index.select("UPDATE event SET title = 'forged' WHERE step = 2")
+    assert fsck(context, None).problems == ()
+    (problem,) = fsck(context, RUN, deep=True).problems
+    assert (problem.run, problem.repairable) == (RUN, True)
+    done = reindex(context)
+    assert (done.runs, done.events, done.seconds) == (1, len(records), 0.0)
+    assert fsck(context, None, deep=True).problems == ()
+
+
+def test_a_run_that_cannot_be_read_is_a_problem_not_an_error(context, repo, records):
+    tree = git(repo.workdir, "rev-parse", f"{records[0].commit}^{{tree}}").strip()
+    stray = git(repo.workdir, "-c", "user.name=a", "-c", "user.email=a@localhost", "commit-tree", tree, "-m", "x")
+    git(repo.workdir, "update-ref", f"refs/heads/run/{RUN}", stray.strip())
+    for run in (None, RUN):
+        found = fsck(context, run)
+        assert found.runs == 1
+        assert stray.strip() in {problem.commit for problem in found.problems}
+    write_run(repo, "other", events=2)
+    assert status(context).broken == (RUN,)
+    assert status(context).run.name == "other"
+
+
+def test_no_runs_are_no_problem_and_an_unknown_one_is_an_error(context):
+    assert fsck(context, None).problems == ()
+    with pytest.raises(RevisionNotFoundError):
+        fsck(context, "other")
+
+
+def test_the_schedule_of_the_configuration_is_held_against_the_budgets(context, repo):
+    first, *others = transitions()
+    config = {
+        "train": {"num_epochs": 5, "batch_size": 1},
+        "optimizer": {"learning_rate": 4, "lr_scheduler": "constant"},
+    }
+    evidence = {**first.evidence, "config.json": as_json(config)}
+    writer = RunWriter(repo, RUN, clock_from(count()))
+    for sample in (replace(first, evidence=evidence), *others):
+        writer.append(sample.event, sample.skill, sample.evidence)
+    (problem,) = fsck(context, None).problems
+    assert problem.sentence == "step 3 had an edit budget of 3, and the schedule says 4"
+
+
+def test_an_index_that_cannot_be_written_cannot_be_made_anew(context, repo):
+    (repo.common_dir / "skillgit").write_text("in the way")
+    with pytest.raises(ConflictError, match="cannot be written"):
+        reindex(context)

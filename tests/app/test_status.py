@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+from sample_run import RUN, write_run
+
+from skillgit.app.best import best
+from skillgit.app.runs import runs
+from skillgit.app.status import status
+from skillgit.errors import RepositoryNotFoundError, RevisionNotFoundError
+from skillgit.store.lock import RunLock
+
+
+def git(folder, *arguments):
+    return subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True).stdout
+
+
+def test_an_empty_repository_stands_at_nothing(context):
+    found = status(context)
+    assert (found.run, found.head, found.best, found.runs, found.live) == (None, None, None, 0, ())
+    assert (found.checked_out, found.repository.resolve()) == ("main", context.directory)
+    assert best(context, None) is None
+    assert runs(context) == ()
+
+
+def test_a_run_stands_at_its_head_and_best(context, records):
+    found = status(context)
+    assert found.run.name == RUN
+    assert (found.head.version, found.best.version, found.runs) == (3, 3, 1)
+    assert (found.run.outcome, found.run.steps, found.run.environment) == ("improved", 5, "toy")
+    assert (found.run.best_score, found.run.first_score, found.run.total_steps) == (0.8, 0.4, 2)
+    assert found.index_fresh
+    assert best(context, "demo").commit == records[6].commit
+
+
+@pytest.mark.usefixtures("records")
+def test_the_newest_run_comes_first(context, repo):
+    write_run(repo, "other", events=2)
+    assert [row.name for row in runs(context)] == [RUN, "other"]
+    assert (runs(context)[1].outcome, runs(context)[1].best_version) == ("", 1)
+    with pytest.raises(RevisionNotFoundError, match="no run 'third'"):
+        best(context, "third")
+
+
+@pytest.mark.usefixtures("records")
+def test_a_run_in_training_names_its_process(context, repo):
+    with RunLock(repo, RUN, context.clock):
+        found = status(context)
+        assert [(row.name, row.running_pid) for row in found.live] == [(RUN, os.getpid())]
+        assert runs(context)[0].running_pid == os.getpid()
+    assert status(context).live == ()
+
+
+def test_what_is_checked_out_has_its_name(context, repo, records):
+    git(repo.workdir, "checkout", "--quiet", "--detach", records[1].commit)
+    assert status(context).checked_out == f"{RUN}/v1"
+    git(repo.workdir, "checkout", "--quiet", "--detach", records[2].commit)
+    assert status(context).checked_out == records[2].commit[:12]
+    git(repo.workdir, "checkout", "--quiet", f"best/{RUN}")
+    assert status(context).checked_out == f"best/{RUN}"
+
+
+@pytest.mark.usefixtures("records")
+def test_a_stand_in_for_the_index_is_told(context, repo):
+    for path in repo.private_dir.iterdir():
+        path.unlink()
+    repo.private_dir.rmdir()
+    (repo.common_dir / "skillgit").write_text("in the way")
+    found = status(context)
+    assert not found.index_fresh
+    assert found.head.version == 3
+
+
+def test_without_a_repository_there_is_no_status(empty):
+    with pytest.raises(RepositoryNotFoundError):
+        status(empty)
