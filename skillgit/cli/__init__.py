@@ -1,1 +1,1 @@
-"""The command line."""
+"""The command line: it reads arguments, calls one use case and renders what that returns."""

@@ -1,1 +1,1 @@
-"""Values of the application as text."""
+"""Values of the application as text: pure functions of a value, a screen and the time."""

@@ -1,0 +1,35 @@
+"""``skillgit envs``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from skillgit.cli.options import complete_environments, list_forms
+from skillgit.cli.output import Form
+from skillgit.cli.render import plugins as render
+from skillgit.cli.verb import verb
+
+if TYPE_CHECKING:
+    from skillgit.cli.session import Session
+
+
+@verb("envs")
+@click.argument("name", required=False, shell_complete=complete_environments)
+@list_forms
+@click.pass_obj
+def command(session: Session, name: str | None, form: Form) -> None:
+    """List the environments, or describe one.
+
+    NAME is an environment of the list, or path/to/file.py:Class.
+    """
+    from skillgit.app.plugins import environment, environments  # noqa: PLC0415 - see the package
+
+    entries = environments(session.context) if name is None else (environment(session.context, name),)
+    if form is not Form.TEXT:
+        session.output.listing(form, entries, schema="envs/1", name="environments", columns=render.COLUMNS)
+    elif name is None:
+        session.output.text(render.listed(entries, session.screen))
+    else:
+        session.output.text(render.environment(entries[0], session.screen))

@@ -1,0 +1,33 @@
+"""``skillgit runs``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from skillgit.cli.options import list_forms
+from skillgit.cli.output import Form
+from skillgit.cli.render.runs import COLUMNS, lines
+from skillgit.cli.verb import verb
+
+if TYPE_CHECKING:
+    from skillgit.cli.session import Session
+
+
+@verb("runs")
+@list_forms
+@click.pass_obj
+def command(session: Session, form: Form) -> None:
+    """List the runs, newest first."""
+    from skillgit.app.runs import runs  # noqa: PLC0415 - see the package
+
+    rows = runs(session.context)
+    if form is not Form.TEXT:
+        session.output.listing(form, rows, schema="runs/1", name="runs", columns=COLUMNS)
+        return
+    with session.output.paged():
+        session.output.text(lines(rows, session.screen, session.now))
+    if not rows:
+        session.diagnostics.note("there are no runs yet")
+        session.diagnostics.hint("skillgit train CONFIG")

@@ -1,0 +1,90 @@
+"""``skillgit train``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from skillgit.cli.options import complete_configs, complete_revisions, complete_runs, document_form, override_option
+from skillgit.cli.output import Form
+from skillgit.cli.render.plan import planned, trained
+from skillgit.cli.verb import verb
+from skillgit.cli.watchers import watching
+
+if TYPE_CHECKING:
+    from skillgit.app.train import TrainRequest
+    from skillgit.cli.session import Session
+
+
+@verb("train")
+@click.argument("config", shell_complete=complete_configs)
+@click.option("--run", metavar="NAME", shell_complete=complete_runs, help="Name the run, or continue the run NAME")
+@click.option("--from", "start", metavar="REV", shell_complete=complete_revisions, help="Start from the skill at REV")
+@override_option
+@click.option("--max-calls", type=click.IntRange(min=1), metavar="N", help="Stop before the run makes more model calls")
+@click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Stop before the run uses more tokens")
+@click.option(
+    "--max-usd",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="USD",
+    help="Stop before the run spends more US dollars",
+)
+@click.option("--dry-run", is_flag=True, help="Show what the run would do and cost, and do nothing")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress")
+@document_form
+@click.pass_obj
+def command(
+    session: Session,
+    *,
+    config: str,
+    run: str | None,
+    start: str | None,
+    overrides: tuple[str, ...],
+    max_calls: int | None,
+    max_tokens: int | None,
+    max_usd: float | None,
+    dry_run: bool,
+    quiet: bool,
+    form: Form,
+) -> int:
+    """Train a skill as CONFIG says, one commit for each decision.
+
+    CONFIG is a file, or the name of a configuration that comes with skillgit. A run that was stopped goes on where it
+    stood when it is trained again under its name. Ctrl-C stops after the current call and loses nothing.
+    """
+    from skillgit.app.train import TrainRequest  # noqa: PLC0415 - see the package
+
+    request = TrainRequest(
+        config=config,
+        overrides=overrides,
+        run=run,
+        start=start,
+        max_calls=max_calls,
+        max_tokens=max_tokens,
+        max_usd=max_usd,
+    )
+    return _plan(session, request, form) if dry_run else _train(session, request, form, quiet=quiet)
+
+
+def _plan(session: Session, request: TrainRequest, form: Form) -> int:
+    from skillgit.app.plan import plan  # noqa: PLC0415 - see the package
+
+    result = plan(session.context, request)
+    if form is Form.JSON:
+        session.output.document("plan/1", result)
+    else:
+        session.output.text(planned(result, session.screen))
+    return 0
+
+
+def _train(session: Session, request: TrainRequest, form: Form, *, quiet: bool) -> int:
+    from skillgit.app.train import train  # noqa: PLC0415 - see the package
+
+    with watching(session, quiet=quiet) as watcher:
+        result = train(session.context, request, watcher)
+    if form is Form.JSON:
+        session.output.document("train/1", result)
+    else:
+        session.output.text(trained(result, session.screen))
+    return int(result.exit_code)

@@ -1,0 +1,112 @@
+"""The only writer of stderr: errors with their hints, notes and progress. A quiet run is silent on this stream."""
+
+from __future__ import annotations
+
+import traceback
+from contextlib import suppress
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+from skillgit.cli.screen import Screen, Style, harmless
+from skillgit.errors import ExitCode, SkillgitError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Diagnostics:
+    """Tells people what happened.
+
+    Args:
+        stream: Where text goes.
+        screen: What is known of it.
+        debug: Whether to show where an error comes from.
+    """
+
+    def __init__(self, stream: TextIO, screen: Screen, *, debug: bool = False) -> None:
+        self.screen = screen
+        self._stream = stream
+        self._debug = debug
+
+    def failed(self, error: SkillgitError) -> ExitCode:
+        """Tell of an error that the user can do something about."""
+        self._trace(error)
+        self._error(error.message)
+        self.hint(error.hint)
+        return error.exit_code
+
+    def misused(self, error: click.ClickException) -> ExitCode:
+        """Tell of a command line that cannot be understood, in the words of all other errors."""
+        self._trace(error)
+        if isinstance(error, click.exceptions.NoArgsIsHelpError):
+            self._line(error.format_message())
+            return ExitCode.USAGE
+        self._error(_wording(error))
+        context = getattr(error, "ctx", None)
+        self.hint(f"{context.command_path if context else 'skillgit'} --help")
+        return ExitCode.USAGE
+
+    def crashed(self, error: Exception) -> ExitCode:
+        """Tell of a bug: one sentence, for the trace helps only its author."""
+        self._trace(error)
+        said = " ".join(str(error).split())
+        self._error(f"internal error: {type(error).__name__}{': ' if said else ''}{said}")
+        self.hint("" if self._debug else "run it again as 'skillgit --debug …' and report what it prints")
+        return ExitCode.INTERNAL
+
+    def interrupted(self) -> ExitCode:
+        """Tell that Ctrl-C stopped the command."""
+        if self.screen.terminal:
+            self._line("")  # the terminal shows ^C where the cursor was
+        self._error("interrupted")
+        return ExitCode.INTERRUPTED
+
+    def note(self, text: str) -> None:
+        """Tell something that is neither data nor an error."""
+        self._line(text)
+
+    def hint(self, text: str) -> None:
+        """Name what helps."""
+        if text:
+            self._line(f"{self.screen.paint(Style.STRONG, 'hint:')} {text}")
+
+    def console(self) -> Console:
+        """Return a console on this stream for a live display."""
+        from rich.console import Console  # noqa: PLC0415 - 55 ms that only `train` on a terminal pays
+
+        return Console(
+            file=self._stream,
+            force_terminal=True,
+            no_color=not self.screen.colour,
+            highlight=False,
+            markup=False,
+            emoji=False,
+        )
+
+    def _error(self, text: str) -> None:
+        self._line(f"{self.screen.paint(Style.REJECTED, 'skillgit:')} {text}")
+
+    def _trace(self, error: BaseException) -> None:
+        if self._debug:
+            self._line("".join(traceback.format_exception(error)).rstrip("\n"))
+
+    def _line(self, text: str) -> None:
+        # Nobody is left to be told when stderr itself is gone.
+        with suppress(OSError):
+            self._stream.write(f"{self._shown(text)}\n")
+            self._stream.flush()
+
+    def _shown(self, text: str) -> str:
+        shown = self.screen.encodable(harmless(text))
+        encoding = getattr(self._stream, "encoding", None) or "utf-8"
+        return shown.encode(encoding, errors="replace").decode(encoding)
+
+
+def _wording(error: click.ClickException) -> str:
+    if isinstance(error, click.NoSuchOption):
+        near = " or ".join(f"'{option}'" for option in error.possibilities or ())
+        meant = f", did you mean {near}?" if near else ""
+        return f"there is no option '{error.option_name}'{meant}"
+    message = " ".join(error.format_message().split()).rstrip(".")
+    return message[:1].lower() + message[1:]

@@ -1,0 +1,99 @@
+"""The entry point: global options, and what becomes of errors."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+from click.shell_completion import shell_complete
+
+from skillgit import __version__
+from skillgit.cli.group import LazyGroup
+from skillgit.cli.options import COMPLETION_VARIABLE, PROGRAM
+from skillgit.cli.session import open_context, open_diagnostics, open_session
+from skillgit.errors import ExitCode, SkillgitError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+@click.group(PROGRAM, cls=LazyGroup, context_settings=_SETTINGS, subcommand_metavar="COMMAND [ARGS]...")
+@click.option(
+    "-C",
+    "directory",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Run as if started in DIR",
+)
+@click.option("--no-pager", "paging", flag_value=False, default=True, help="Print without a pager")
+@click.option(
+    "--color",
+    "--colour",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    show_default=True,
+    help="When to use colour",
+)
+@click.option("--debug", is_flag=True, help="Show where errors come from")
+@click.version_option(__version__, message="%(prog)s %(version)s", help="Show the version")
+@click.pass_context
+def cli(ctx: click.Context, directory: Path | None, paging: bool, color: str, debug: bool) -> None:  # noqa: FBT001
+    """Train Agent Skills and keep every training decision in git.
+
+    REV names a version: v7, best, head, r17 (rejected at step 17), v7~2, RUN/v7, a run, or any git revision.
+    """
+    ctx.obj = open_session(directory, color=color, paging=paging, debug=debug)
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code."""
+    diagnostics = open_diagnostics({})
+    try:
+        environ = open_context().environ
+        instruction = environ.get(COMPLETION_VARIABLE)
+        if instruction:
+            return shell_complete(cli, {}, PROGRAM, COMPLETION_VARIABLE, instruction)
+        diagnostics = open_diagnostics(environ)
+        with cli.make_context(PROGRAM, list(sys.argv[1:] if arguments is None else arguments)) as ctx:
+            diagnostics = open_diagnostics(environ, color=ctx.params["color"], debug=ctx.params["debug"])
+            answer = cli.invoke(ctx)
+            ctx.obj.output.flush()
+        return int(answer or ExitCode.OK)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except BrokenPipeError:
+        return _reader_left()
+    except (KeyboardInterrupt, click.Abort):
+        return diagnostics.interrupted()
+    except click.ClickException as error:
+        return diagnostics.misused(error)
+    except SkillgitError as error:
+        return diagnostics.failed(error)
+    except Exception as error:  # noqa: BLE001 - the last line of defence: a bug becomes one sentence
+        return diagnostics.crashed(error)
+
+
+def main() -> NoReturn:
+    """Run the command line of this process."""
+    _open_missing_streams()
+    sys.exit(run())
+
+
+def _open_missing_streams() -> None:
+    # After `>&-` Python has no stdout, and the first file that is opened would get its number.
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: SIM115 - it stays
+
+
+def _reader_left() -> ExitCode:
+    # Python flushes stdout once more when it ends, and would complain about the closed pipe.
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return ExitCode.OK

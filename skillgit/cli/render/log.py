@@ -1,0 +1,121 @@
+"""The log: one line for each event, with or without a graph in front."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillgit.cli.render import entry as cells
+from skillgit.cli.render import words
+from skillgit.cli.render.columns import fit, pad, width
+from skillgit.cli.render.entry import Entry
+from skillgit.cli.render.graph import draw
+from skillgit.cli.screen import Style
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from skillgit.cli.screen import Screen
+    from skillgit.index.rows import LogRow
+
+COLUMNS = (
+    "run",
+    "commit",
+    "kind",
+    "version",
+    "base",
+    "step",
+    "epoch",
+    "score",
+    "delta",
+    "measured",
+    "decision",
+    "time",
+    "is_best",
+    "is_head",
+    "refs",
+    "title",
+)
+"""The columns of ``log --plain``."""
+
+_TITLE_WIDTH = 40
+_TITLE_LEAST = 16
+_EVENT_REST = 33
+"""Columns of an event's line besides its title: sign, label, scores, commit and the space between them."""
+
+
+def lines(
+    rows: Sequence[LogRow], screen: Screen, now: datetime, *, graph: bool = False, runs: bool = False
+) -> Iterator[str]:
+    """Yield the log.
+
+    Args:
+        rows: Events, newest first.
+        screen: Where they go.
+        now: What ages are counted from.
+        graph: Whether to draw how the events hang together.
+        runs: Whether to name each event's run.
+    """
+    if not rows:
+        return
+    drawn = list(draw(rows, screen)) if graph else [f"{cells.sign(Entry.of_row(row), screen)} " for row in rows]
+    margin = max(map(width, drawn))
+    fronts = [f"{pad(sign, margin)} {front(Entry.of_row(row))}" for sign, row in zip(drawn, rows, strict=True)]
+    backs = [back(row, screen, now) for row in rows]
+    names = _run_names(rows) if runs else [""] * len(rows)
+    texts = [name + cells.title(Entry.of_row(row)) for name, row in zip(names, rows, strict=True)]
+    room = _room(screen, max(map(width, fronts)), max(map(width, backs)), max(map(width, texts)))
+    for before, text, after, name in zip(fronts, texts, backs, names, strict=True):
+        shown = fit(text, room, screen.glyphs.ellipsis)
+        painted = screen.paint(Style.FAINT, shown[: len(name)]) + shown[len(name) :]
+        yield f"{before}   {pad(painted, room)}  {after}".rstrip()
+
+
+def _run_names(rows: Sequence[LogRow]) -> list[str]:
+    widest = max(width(row.run) for row in rows)
+    return [f"{pad(row.run, widest)}  " for row in rows]
+
+
+def _room(screen: Screen, front_width: int, back_width: int, longest: int) -> int:
+    wanted = max(_TITLE_WIDTH, longest)
+    if not screen.width:
+        return wanted
+    return max(_TITLE_LEAST, min(wanted, screen.width - front_width - back_width - 5))
+
+
+def front(entry: Entry) -> str:
+    """Return label, score and difference in 17 columns."""
+    return f"{cells.label(entry):<4}{cells.score(entry):<7}{words.delta(entry.delta) if entry.measured else '':<6}"
+
+
+def back(row: LogRow, screen: Screen, now: datetime) -> str:
+    """Return age, commit and the branches that point at it."""
+    names = ref_names(row)
+    refs = f"  {screen.paint(Style.REF, ' '.join(names))}" if names else ""
+    aged = screen.paint(Style.FAINT, f"{words.age(row.time, now):>3}")
+    return f"{aged}  {screen.paint(Style.OID, words.short(row.commit))}{refs}"
+
+
+def ref_names(row: LogRow) -> list[str]:
+    """Return the branches that point at an event, those of its own run without the run's name."""
+    names: list[str] = []
+    for ref in row.refs:
+        kind, _, rest = ref.partition("/")
+        own = rest == row.run and kind in {"run", "best", "slow"}
+        if not rest.startswith(f"{row.run}/"):
+            names.append(kind if own else ref)
+    return names
+
+
+def line(row: LogRow, screen: Screen, now: datetime) -> str:
+    """Return one event by itself."""
+    return next(lines([row], screen, now))
+
+
+def event_line(entry: Entry, commit: str, screen: Screen, *, columns: int = 0) -> str:
+    """Return an event that was written just now, without its age; 0 columns leave the title as long as it is."""
+    sign = cells.sign(entry, screen)
+    title = cells.title(entry)
+    room = max(_TITLE_LEAST, min(_TITLE_WIDTH, columns - _EVENT_REST)) if columns else max(_TITLE_WIDTH, width(title))
+    text = pad(fit(title, room, screen.glyphs.ellipsis), room)
+    return f"{sign}  {front(entry)}   {text}  {screen.paint(Style.OID, words.short(commit))}"

@@ -1,0 +1,129 @@
+"""Runs as a table, and where things stand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillgit.cli.render import log, words
+from skillgit.cli.render.columns import table
+from skillgit.cli.screen import Style
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from skillgit.app.status import Status
+    from skillgit.cli.screen import Screen
+    from skillgit.index.rows import LogRow, RunRow
+
+COLUMNS = (
+    "name",
+    "environment",
+    "skill",
+    "outcome",
+    "running_pid",
+    "steps",
+    "total_steps",
+    "versions",
+    "rejected",
+    "merges",
+    "best_version",
+    "best_score",
+    "first_score",
+    "metric",
+    "started",
+    "updated",
+    "calls",
+    "tokens_in",
+    "tokens_out",
+    "usd",
+)
+"""The columns of ``runs --plain``."""
+
+
+def lines(rows: Sequence[RunRow], screen: Screen, now: datetime) -> Iterator[str]:
+    """Yield a table of runs."""
+    if not rows:
+        return
+    head = ("", "run", "steps", "best", "", "gain", f"v/{screen.glyphs.rejected}/{screen.glyphs.slow}", "spent", "age")
+    body = [
+        (
+            sign(row, screen),
+            row.name,
+            steps(row),
+            words.score(row.best_score),
+            f"v{row.best_version}",
+            words.delta(row.best_score - row.first_score),
+            f"{row.versions}/{row.rejected}/{row.merges}",
+            spent(row),
+            words.age(row.updated, now),
+        )
+        for row in rows
+    ]
+    faint = tuple(screen.paint(Style.FAINT, cell) for cell in head)
+    outcomes = ["", *(f"  {outcome(row, screen)}" for row in rows)]
+    for line, end in zip(table([faint, *body], align="llrrlrrrr"), outcomes, strict=True):
+        yield f"{line}{end}".rstrip()
+
+
+def sign(row: RunRow, screen: Screen) -> str:
+    """Return whether a run is being trained."""
+    return screen.paint(Style.RUNNING, screen.glyphs.running) if row.running_pid is not None else ""
+
+
+def steps(row: RunRow) -> str:
+    """Return how far a run is: ``31/40``."""
+    return f"{row.steps}/{row.total_steps}" if row.total_steps else str(row.steps)
+
+
+def spent(row: RunRow) -> str:
+    """Return what a run cost: money where there are prices, else tokens."""
+    return words.money(row.usd) if row.usd else f"{words.count(row.tokens_in + row.tokens_out)} tok"
+
+
+def outcome(row: RunRow, screen: Screen) -> str:
+    """Return how a run ended, or that it has not."""
+    if row.running_pid is not None:
+        return screen.paint(Style.RUNNING, f"running, pid {row.running_pid}")
+    if not row.outcome:
+        return "unfinished"
+    return screen.paint(Style.ACCEPTED, row.outcome) if row.outcome == "improved" else row.outcome
+
+
+def standing(status: Status, screen: Screen, now: datetime) -> Iterator[str]:
+    """Yield where things stand."""
+    facts = [("repository", str(status.repository)), ("holds", status.checked_out or "no commit")]
+    run = status.run
+    if run is not None:
+        running = f"{sign(run, screen)} " if run.running_pid is not None else ""
+        where = f"{run.environment}, " if run.environment else ""
+        facts.append(("run", f"{running}{screen.paint(Style.STRONG, run.name)}  {where}{run.skill}"))
+        gained = words.delta(run.best_score - run.first_score)
+        facts.append(("progress", f"step {steps(run)}, {outcome(run, screen)}, {gained} {run.metric} over the seed"))
+        facts.append(("spent", _spent(run, screen)))
+    facts.append(("runs", _count(status, run)))
+    for label, text in facts:
+        yield f"{screen.paint(Style.FAINT, label.ljust(10))}  {text}"
+    if status.head is not None or status.best is not None:
+        yield ""
+        yield from log.lines(_distinct(status), screen, now)
+
+
+def _spent(run: RunRow, screen: Screen) -> str:
+    parts = [
+        words.plural(run.calls, "call"),
+        f"{words.count(run.tokens_in)} in",
+        f"{words.count(run.tokens_out)} out",
+        words.money(run.usd) if run.usd else "",
+    ]
+    return f" {screen.glyphs.dot} ".join(part for part in parts if part)
+
+
+def _count(status: Status, run: RunRow | None) -> str:
+    others = [row.name for row in status.live if run is None or row.name != run.name]
+    return f"{status.runs}, running: {' '.join(others)}" if others else str(status.runs)
+
+
+def _distinct(status: Status) -> list[LogRow]:
+    rows = [row for row in (status.head, status.best) if row is not None]
+    return rows[:1] if len(rows) > 1 and rows[0].commit == rows[1].commit else rows

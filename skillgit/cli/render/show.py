@@ -1,0 +1,176 @@
+"""One event in full: what was decided, on which numbers, why, and what it changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillgit.cli.render import entry as cells
+from skillgit.cli.render import words
+from skillgit.cli.render.columns import wrap
+from skillgit.cli.render.entry import Entry
+from skillgit.cli.render.text_diff import coloured, plain
+from skillgit.cli.screen import Style
+from skillgit.domain.event import (
+    Accepted,
+    Event,
+    Inherited,
+    Rejected,
+    Reverted,
+    RunFinished,
+    RunStarted,
+    Skipped,
+    SlowMerged,
+    SlowProposed,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from skillgit.app.show import Shown
+    from skillgit.cli.screen import Screen
+    from skillgit.domain.evaluation import EvaluationSummary
+    from skillgit.domain.gate import Verdict
+
+_LABEL = 8
+_WIDEST = 100
+
+
+def lines(shown: Shown, screen: Screen, now: datetime, diff_screen: Screen) -> Iterator[str]:
+    """Yield everything about an event; ``diff_screen`` tells whether the diff is to be coloured."""
+    yield from _head(shown, screen, now)
+    yield from _why(shown.event, screen)
+    yield ""
+    for label, text in _facts(shown.event, screen):
+        yield from _fact(label, text, screen)
+    if shown.diff:
+        yield ""
+        yield from coloured(shown.diff) if diff_screen.colour else plain(shown.diff)
+
+
+def _head(shown: Shown, screen: Screen, now: datetime) -> Iterator[str]:
+    row, entry = shown.row, Entry.of_row(shown.row)
+    dot = f" {screen.glyphs.dot} "
+    named = f"{screen.paint(Style.STRONG, cells.label(entry))}  " if cells.label(entry) else ""
+    score = f"   {cells.score(entry).strip()} {words.delta(row.delta) if row.measured else ''}".rstrip()
+    decided = screen.paint(cells.style(entry), f"{cells.glyph(entry, screen.glyphs)} {cells.decision(entry)}")
+    yield f"{named}{decided}{score}"
+    place = [
+        row.run,
+        f"epoch {row.epoch}" if row.epoch else "",
+        f"step {row.step}" if row.step else "",
+        f"base v{row.base}" if row.base is not None else "",
+        words.ago(row.time, now),
+    ]
+    yield dot.join(part for part in place if part)
+    refs = f"  {screen.paint(Style.REF, ' '.join(row.refs))}" if row.refs else ""
+    yield f"{screen.paint(Style.OID, row.commit)}{refs}"
+    yield ""
+    yield screen.paint(Style.STRONG, cells.title(entry))
+
+
+def _why(event: Event, screen: Screen) -> Iterator[str]:
+    columns = min(screen.width, _WIDEST) if screen.width else 0
+    for paragraph in event.why.split("\n\n") if event.why else ():
+        yield ""
+        yield from wrap(paragraph, columns)
+
+
+def _fact(label: str, text: str, screen: Screen) -> Iterator[str]:
+    columns = min(screen.width, _WIDEST) - _LABEL if screen.width else 0
+    for number, line in enumerate(part for own in text.split("\n") for part in wrap(own, columns)):
+        yield f"{screen.paint(Style.FAINT, label.ljust(_LABEL)) if number == 0 else ' ' * _LABEL}{line}"
+
+
+def _facts(event: Event, screen: Screen) -> Iterator[tuple[str, str]]:
+    match event:
+        case RunStarted():
+            yield from _start(event, screen)
+        case Accepted() | Rejected():
+            yield from _candidate(event, screen)
+        case Skipped():
+            yield "edits", _counts(event, screen)
+        case SlowProposed():
+            yield from _slow(event, screen)
+        case SlowMerged():
+            yield "score", summary(event.evaluation, screen)
+            yield "gate", _gate(event.verdict, screen)
+        case Reverted():
+            yield "text", f"that of v{event.target}"
+            yield "score", _measured(event.evaluation, screen)
+        case RunFinished():
+            yield "outcome", event.outcome.value
+            for evaluation in event.evaluations:
+                yield evaluation.split.value, f"v{evaluation.version}  {summary(evaluation, screen)}"
+    if not isinstance(event, SlowMerged | Reverted):
+        yield "models", f"target {event.models.target}, optimizer {event.models.optimizer}"
+        yield "cost", words.cost(event.cost, screen)
+
+
+def _start(event: RunStarted, screen: Screen) -> Iterator[tuple[str, str]]:
+    yield "skill", event.skill
+    yield "score", _measured(event.evaluation, screen)
+    if event.fork_of:
+        yield "fork of", event.fork_of
+    yield "digests", f"config {event.config}, splits {event.splits}, environment {event.environment}"
+
+
+def _candidate(event: Accepted | Rejected, screen: Screen) -> Iterator[tuple[str, str]]:
+    yield "score", summary(event.evaluation, screen)
+    yield "gate", _gate(event.verdict, screen)
+    yield "edits", _counts(event, screen)
+    for edit in event.edits:
+        support = f"support {edit.support} {edit.source.value}"
+        yield "", f"{edit.op.value} {edit.file}, {support}"
+    yield from _flips(event.fixed, event.broken, screen)
+
+
+def _slow(event: SlowProposed, screen: Screen) -> Iterator[tuple[str, str]]:
+    if event.evaluation is not None:
+        yield "score", summary(event.evaluation, screen)
+    if event.verdict is not None:
+        yield "gate", _gate(event.verdict, screen)
+    yield from _flips(event.fixed, event.broken, screen)
+    if event.guidance:
+        yield "says", event.guidance
+    if event.memory:
+        yield "memory", event.memory
+
+
+def _flips(fixed: tuple[str, ...], broken: tuple[str, ...], screen: Screen) -> Iterator[tuple[str, str]]:
+    if fixed:
+        yield "fixed", f"{len(fixed)}: {words.ids(fixed, screen)}"
+    if broken:
+        yield "broken", f"{len(broken)}: {words.ids(broken, screen)}"
+
+
+def _counts(event: Accepted | Rejected | Skipped, screen: Screen) -> str:
+    patch = event.patch
+    counts = (
+        f"{patch.applied} applied",
+        f"{patch.skipped} skipped",
+        f"{patch.ranked} ranked",
+        f"{patch.merged} merged",
+        f"budget {patch.budget}",
+    )
+    return f" {screen.glyphs.dot} ".join(counts)
+
+
+def summary(evaluation: EvaluationSummary, screen: Screen) -> str:
+    """Return what was measured: hard, soft and on how many items."""
+    scores = f"hard {words.score(evaluation.hard)} {screen.glyphs.dot} soft {words.score(evaluation.soft)}"
+    return f"{scores} {screen.glyphs.dot} {evaluation.scored} of {words.plural(evaluation.n, 'item')} scored"
+
+
+def _measured(evaluation: EvaluationSummary | Inherited, screen: Screen) -> str:
+    if isinstance(evaluation, Inherited):
+        return f"inherited from v{evaluation.version}"
+    return summary(evaluation, screen)
+
+
+def _gate(verdict: Verdict, screen: Screen) -> str:
+    sign = ">" if verdict.score > verdict.current else screen.glyphs.at_most
+    compared = f"{verdict.metric.value} {words.score(verdict.score)} {sign} current {words.score(verdict.current)}"
+    flipped = f"{verdict.fixed} fixed, {verdict.broken} broken, {words.chance(verdict.p)}"
+    best = f"best {words.score(verdict.best)}"
+    return f"{compared}, {best} {screen.glyphs.arrow} {verdict.decision.value} ({verdict.policy.value}; {flipped})"

@@ -1,0 +1,115 @@
+"""Numbers, times and names as people read them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from skillgit.cli.screen import Screen
+    from skillgit.domain.event import Cost
+
+OID_LENGTH = 7
+_AGES = ((60, 1, "s", "s"), (3600, 60, "m", "min"), (86400, 3600, "h", "h"), (14 * 86400, 86400, "d", "days"))
+_WEEK, _YEAR = 7 * 86400, 365 * 86400
+
+
+def score(value: float | None) -> str:
+    """Return a score in five columns: ``.7250``, ``1.000``; nothing for none."""
+    if value is None:
+        return ""
+    text = f"{value:.4f}"
+    return text[1:] if text.startswith("0.") else f"{value:.3f}"
+
+
+def delta(value: float | None) -> str:
+    """Return a difference of scores with its sign: ``+.0250``; nothing for none."""
+    if value is None:
+        return ""
+    return f"{'-' if value < 0 else '+'}{score(abs(value))}"
+
+
+def age(moment: datetime, now: datetime) -> str:
+    """Return how long ago ``moment`` was, in at most three columns: ``12m``."""
+    seconds = max(0, int((now - moment).total_seconds()))
+    for limit, unit, short, _ in _AGES:
+        if seconds < limit:
+            return f"{seconds // unit}{short}"
+    return f"{seconds // _WEEK}w" if seconds < _YEAR else f"{seconds // _YEAR}y"
+
+
+def ago(moment: datetime, now: datetime) -> str:
+    """Return how long ago ``moment`` was in words: ``12 min ago``."""
+    seconds = max(0, int((now - moment).total_seconds()))
+    for limit, unit, _, word in _AGES:
+        if seconds < limit:
+            count = seconds // unit
+            return f"{count} {'day' if word == 'days' and count == 1 else word} ago"
+    if seconds < _YEAR:
+        return f"{seconds // _WEEK} weeks ago"
+    years = seconds // _YEAR
+    return f"{years} year{'s' * (years > 1)} ago"
+
+
+def rfc3339(moment: datetime) -> str:
+    """Return ``moment`` for machines, in UTC."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def short(oid: str) -> str:
+    """Return an object id as people read it."""
+    return oid[:OID_LENGTH]
+
+
+def count(number: int) -> str:
+    """Return a large number in at most four columns: ``481k``, ``2.1M``."""
+    for limit, unit, suffix in ((10_000, 1, ""), (999_500, 1_000, "k"), (9_950_000, 100_000, "M")):
+        if number < limit:
+            scaled = round(number / unit)
+            return f"{scaled / 10:.1f}M" if suffix == "M" else f"{scaled}{suffix}"
+    return f"{round(number / 1_000_000)}M"
+
+
+def money(usd: float | None) -> str:
+    """Return US dollars; ``unknown`` where a price is missing."""
+    if usd is None:
+        return "unknown"
+    return f"${usd:.2f}" if usd >= 0.01 or usd == 0 else f"${usd:.4f}"  # noqa: PLR2004 - a cent
+
+
+def duration(seconds: float) -> str:
+    """Return a length of time: ``45 s``, ``12 min``, ``2 h 05 min``."""
+    whole = round(seconds)
+    if whole < 120:  # noqa: PLR2004 - two minutes
+        return f"{whole} s"
+    minutes = round(whole / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02} min"  # noqa: PLR2004
+
+
+def chance(p: float) -> str:
+    """Return a p-value: ``p 0.5000``, ``p < 0.0001``."""
+    return f"p {p:.4f}" if p >= 0.0001 else "p < 0.0001"  # noqa: PLR2004 - what four digits can show
+
+
+def plural(number: int, noun: str, many: str = "") -> str:
+    """Return a number with its noun: ``1 run``, ``2 runs``."""
+    return f"{number:,} {noun if number == 1 else many or noun + 's'}"
+
+
+def cost(spent: Cost, screen: Screen) -> str:
+    """Return what something cost on one line."""
+    parts = [
+        plural(spent.calls, "call"),
+        f"{count(spent.tokens_in)} in",
+        f"{count(spent.tokens_out)} out",
+        money(spent.usd) if spent.usd else "",
+        duration(spent.seconds) if spent.seconds else "",
+    ]
+    return f" {screen.glyphs.dot} ".join(part for part in parts if part)
+
+
+def ids(items: tuple[str, ...], screen: Screen, limit: int = 8) -> str:
+    """Return item ids, the first few of them if a person looks."""
+    if screen.terminal and len(items) > limit:
+        return f"{' '.join(items[:limit])} {screen.glyphs.ellipsis}"
+    return " ".join(items)

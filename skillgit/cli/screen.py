@@ -1,0 +1,133 @@
+"""What a renderer may know of the place that its text goes to; it holds facts and paints, and writes nothing."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from enum import StrEnum
+
+
+class Style(StrEnum):
+    """Colours by meaning, as SGR parameters; a glyph or a word always says the same."""
+
+    BEST = "1;32"
+    ACCEPTED = "32"
+    REJECTED = "31"
+    SLOW = "35"
+    SKIPPED = "2"
+    REVERTED = "33"
+    RUNNING = "36"
+    OID = "33"
+    REF = "1;36"
+    FAINT = "2"
+    STRONG = "1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glyphs:
+    """The signs of the screens; every one is one column wide, but the arrow."""
+
+    best: str = "●"
+    accepted: str = "○"
+    rejected: str = "×"  # noqa: RUF001 - the sign of the screens
+    slow: str = "◆"
+    skipped: str = "·"
+    reverted: str = "↩"
+    running: str = "▶"
+    passed: str = "✓"
+    dot: str = "·"
+    arrow: str = "→"
+    ellipsis: str = "…"
+    line: str = "│"
+    branch: str = "├"
+    rule: str = "─"
+    at_most: str = "≤"
+
+
+UNICODE = Glyphs()
+ASCII = Glyphs(
+    best="*",
+    accepted="o",
+    rejected="x",
+    slow="M",
+    skipped=".",
+    reverted="r",
+    running=">",
+    passed="+",
+    dot="-",
+    arrow="->",
+    ellipsis="~",
+    line="|",
+    branch="|",
+    rule="-",
+    at_most="<=",
+)
+
+_TYPOGRAPHY = {
+    "\u00a0": " ",  # no-break space
+    "\u2013": "-",
+    "\u2014": "-",
+    "\u2018": "'",
+    "\u2019": "'",
+    "\u201c": '"',
+    "\u201d": '"',
+    "\u2026": "...",
+    "\u2212": "-",  # minus
+}
+_TO_ASCII = str.maketrans(
+    {getattr(UNICODE, field.name): getattr(ASCII, field.name) for field in fields(Glyphs)} | _TYPOGRAPHY
+)
+
+_HARMFUL = re.compile(r"\x1b(?!\[[0-9;]*m)|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Screen:
+    """Where text goes.
+
+    Attributes:
+        terminal: Whether a person looks at it.
+        colour: Whether to paint.
+        unicode: Whether the signs can be encoded.
+        width: Columns; 0 where lines may be of any length.
+    """
+
+    terminal: bool = False
+    colour: bool = False
+    unicode: bool = True
+    width: int = 0
+
+    @property
+    def glyphs(self) -> Glyphs:
+        """The signs that this screen can show."""
+        return UNICODE if self.unicode else ASCII
+
+    def paint(self, style: Style, text: str) -> str:
+        """Return ``text`` in the colours of ``style``, or as it is."""
+        return f"\x1b[{style.value}m{text}\x1b[m" if self.colour and text else text
+
+    def encodable(self, text: str) -> str:
+        """Return ``text`` with its typographic signs in ASCII where this screen has nothing else."""
+        return text if self.unicode else text.translate(_TO_ASCII)
+
+
+def can_show_glyphs(encoding: str) -> bool:
+    """Say whether all signs can be written in ``encoding``."""
+    try:
+        "".join(getattr(UNICODE, field.name) for field in fields(Glyphs)).encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def harmless(text: str) -> str:
+    """Return ``text`` with control characters in caret notation; only colours, tabs and line ends stay.
+
+    Skills, titles and answers are model text: none of it may move the cursor, set a title or reach the clipboard.
+    """
+    return _HARMFUL.sub(_caret, text)
+
+
+def _caret(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"^{chr(code ^ 0x40)}" if code <= 0x7F else f"\\x{code:02x}"  # noqa: PLR2004 - the end of ASCII

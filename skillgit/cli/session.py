@@ -1,0 +1,126 @@
+"""What a command gets to work with: the context of its use case, and the two streams it may speak on."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from functools import partial
+from typing import IO, TYPE_CHECKING, TextIO
+
+from skillgit.app.context import Context
+from skillgit.cli import colour, pager
+from skillgit.cli.diagnostics import Diagnostics
+from skillgit.cli.output import Output
+from skillgit.cli.screen import Screen, can_show_glyphs
+from skillgit.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+    from pathlib import Path
+
+DEFAULT_WIDTH = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """One invocation of a command.
+
+    Attributes:
+        context: What the use case may look at.
+        output: The writer of stdout.
+        diagnostics: The writer of stderr.
+    """
+
+    context: Context
+    output: Output
+    diagnostics: Diagnostics
+
+    @property
+    def screen(self) -> Screen:
+        """Where data goes."""
+        return self.output.screen
+
+    @property
+    def now(self) -> datetime:
+        """The time that ages are counted from."""
+        return self.context.clock()
+
+    def screen_for_diff(self) -> Screen:
+        """Return the screen for a diff: without colour if the pager colours diffs itself."""
+        screen = self.screen
+        if screen.terminal and pager.paints_diffs(pager.choose(self.context.environ, self.context.directory)):
+            return Screen(terminal=True, unicode=screen.unicode, width=screen.width)
+        return screen
+
+
+def open_context(directory: Path | None = None) -> Context:
+    """Return the context of this process.
+
+    Raises:
+        UsageError: ``directory`` is not a folder, or the current one was deleted.
+    """
+    try:
+        return Context.from_process(directory)
+    except FileNotFoundError:
+        raise UsageError("the current folder does not exist any more", hint="cd to one that does") from None
+
+
+def open_session(directory: Path | None, *, color: str = "auto", paging: bool = True, debug: bool = False) -> Session:
+    """Return the session of this process.
+
+    Raises:
+        UsageError: ``directory`` is not a folder.
+    """
+    context = open_context(directory)
+    screen = screen_of(sys.stdout, color, context.environ)
+    return Session(
+        context=context,
+        output=Output(
+            _binary(sys.stdout),
+            screen=screen,
+            encoding=_encoding(sys.stdout),
+            pager=partial(_start_pager, context, wanted=paging and screen.terminal),
+        ),
+        diagnostics=open_diagnostics(context.environ, color=color, debug=debug),
+    )
+
+
+def open_diagnostics(environ: Mapping[str, str], *, color: str = "auto", debug: bool = False) -> Diagnostics:
+    """Return the writer of stderr of this process."""
+    return Diagnostics(sys.stderr, screen_of(sys.stderr, color, environ), debug=debug)
+
+
+def screen_of(stream: TextIO, color: str, environ: Mapping[str, str]) -> Screen:
+    """Return what is known of a stream of this process."""
+    terminal = stream.isatty()
+    return Screen(
+        terminal=terminal,
+        colour=colour.wanted(color, environ, terminal=terminal),
+        unicode=can_show_glyphs(_encoding(stream)),
+        width=_width(stream, environ) if terminal else 0,
+    )
+
+
+def _width(stream: TextIO, environ: Mapping[str, str]) -> int:
+    columns = environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        return int(columns)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or DEFAULT_WIDTH
+    except (OSError, ValueError):
+        return DEFAULT_WIDTH
+
+
+def _encoding(stream: TextIO) -> str:
+    return getattr(stream, "encoding", None) or "utf-8"
+
+
+def _binary(stream: TextIO) -> IO[bytes]:
+    return stream.buffer
+
+
+def _start_pager(context: Context, *, wanted: bool) -> pager.Pager | None:
+    command = pager.choose(context.environ, context.directory) if wanted else ""
+    return pager.Pager(command, context.environ) if command else None

@@ -1,0 +1,139 @@
+"""Who looks on while a run is trained: a live display on a terminal, one line for each event elsewhere.
+
+Both tell on stderr, and neither does more than remember what it was told while the run goes on.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from skillgit.cli.render import progress as sight
+from skillgit.cli.render.columns import fit
+from skillgit.cli.render.entry import Entry
+from skillgit.cli.render.log import event_line
+from skillgit.cli.render.words import rfc3339
+from skillgit.cli.screen import Style, harmless
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
+    from rich.console import Console
+    from rich.text import Text
+
+    from skillgit.cli.diagnostics import Diagnostics
+    from skillgit.cli.render.progress import Glance
+    from skillgit.cli.session import Session
+    from skillgit.domain.event import Event
+
+_LONGEST_BAR = 24
+_PER_SECOND = 8
+
+
+class SilentWatcher:
+    """Tells nothing."""
+
+    def progress(self, progress: Glance) -> None:
+        """Ignore it."""
+
+    def happened(self, event: Event, commit: str) -> None:
+        """Ignore it."""
+
+
+class LineWatcher:
+    """Tells each event on one line, with its time and the step."""
+
+    def __init__(self, diagnostics: Diagnostics, clock: Callable[[], datetime]) -> None:
+        self._diagnostics = diagnostics
+        self._clock = clock
+        self._steps = 0
+        self._begun = False
+
+    def progress(self, progress: Glance) -> None:
+        """Remember how long the run is."""
+        self._steps = progress.steps
+
+    def happened(self, event: Event, commit: str) -> None:
+        """Tell of an event, and before the first one whose events these are."""
+        if not self._begun:
+            self._diagnostics.note(f"run {event.run}")
+            self._begun = True
+        entry = Entry.of_event(event)
+        moment = rfc3339(self._clock().replace(microsecond=0))
+        place = f"{entry.step}/{self._steps}" if self._steps else str(entry.step)
+        self._diagnostics.note(f"{moment}  {place:>7}  {event_line(entry, commit, self._diagnostics.screen)}")
+
+
+class LiveWatcher:
+    """Shows where the run is in two lines that stay below the events."""
+
+    def __init__(self, diagnostics: Diagnostics, clock: Callable[[], datetime], console: Console) -> None:
+        self._screen = diagnostics.screen
+        self._clock = clock
+        self._console = console
+        self._now: Glance | None = None
+        self._begin: tuple[datetime, float] | None = None
+        self._begun = False
+
+    def progress(self, progress: Glance) -> None:
+        """Remember the newest look; the display asks for it when it draws."""
+        if self._begin is None and progress.step > 0:
+            self._begin = (self._clock(), sight.fraction(progress))
+        self._now = progress
+
+    def happened(self, event: Event, commit: str) -> None:
+        """Print an event above the display, and before the first one whose events these are."""
+        if not self._begun:
+            self._print(f"run {self._screen.paint(Style.STRONG, event.run)}")
+            self._begun = True
+        self._print(event_line(Entry.of_event(event), commit, self._screen, columns=self._console.width))
+
+    def _print(self, line: str) -> None:
+        self._console.print(_ansi(self._screen.encodable(harmless(line))), soft_wrap=True)
+
+    def __rich__(self) -> Text:
+        """Draw the display."""
+        if self._now is None:
+            return _ansi("preparing")
+        return _ansi(self._screen.encodable(harmless("\n".join(self._lines(self._now)))))
+
+    def _lines(self, glance: Glance) -> Iterator[str]:
+        screen, columns = self._screen, self._console.width - 1
+        done = sight.fraction(glance)
+        length = min(_LONGEST_BAR, columns // 5)
+        full = round(length * done)
+        filled, empty = ("━", "─") if screen.unicode else ("#", "-")
+        bar = screen.paint(Style.RUNNING, filled * full) + screen.paint(Style.FAINT, empty * (length - full))
+        where = fit(f"{sight.place(glance)}  {sight.stage(glance)}", columns - length - 10, screen.glyphs.ellipsis)
+        yield f"{screen.paint(Style.RUNNING, screen.glyphs.running)} {bar} {done:4.0%}  {where}"
+        yield f"  {fit(sight.tally(glance, self._left(done), screen), columns - 2, screen.glyphs.ellipsis)}"
+
+    def _left(self, done: float) -> float | None:
+        if self._begin is None:
+            return None
+        then, had = self._begin
+        return sight.seconds_left(now=done, then=had, elapsed=(self._clock() - then).total_seconds())
+
+
+def _ansi(text: str) -> Text:
+    from rich.text import Text  # noqa: PLC0415 - only a live display needs rich
+
+    return Text.from_ansi(text, no_wrap=True, overflow="ellipsis")
+
+
+@contextmanager
+def watching(session: Session, *, quiet: bool) -> Iterator[SilentWatcher | LineWatcher | LiveWatcher]:
+    """Give the watcher that fits stderr."""
+    diagnostics, clock = session.diagnostics, session.context.clock
+    if quiet:
+        yield SilentWatcher()
+    elif not diagnostics.screen.terminal or session.context.environ.get("TERM", "dumb") == "dumb":
+        yield LineWatcher(diagnostics, clock)
+    else:
+        from rich.live import Live  # noqa: PLC0415 - only a live display needs rich
+
+        console = diagnostics.console()
+        watcher = LiveWatcher(diagnostics, clock, console)
+        with Live(watcher, console=console, refresh_per_second=_PER_SECOND, transient=True, redirect_stdout=False):
+            yield watcher

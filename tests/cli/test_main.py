@@ -1,0 +1,249 @@
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import cli_sample as sample
+import click
+import pytest
+
+from skillgit import errors
+from skillgit.cli.catalogue import ENTRIES, SECTIONS
+from skillgit.cli.main import cli
+from skillgit.errors import ExitCode, SkillgitError
+
+DOCS = Path(__file__).parents[2] / "docs"
+COMMANDS = list(ENTRIES)
+
+
+def options_of(command: click.Command) -> list[click.Option]:
+    context = click.Context(command, info_name="skillgit")
+    return [parameter for parameter in command.get_params(context) if isinstance(parameter, click.Option)]
+
+
+def command_called(name: str) -> click.Command:
+    found = cli.get_command(click.Context(cli), name)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_catalogue_says_what_the_command_says(name):
+    command = command_called(name)
+    assert command.name == name
+    assert command.get_short_help_str(limit=200).removesuffix(".") == ENTRIES[name].summary
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(name, skillgit):
+    ended = skillgit(name, "--help")
+    assert ended.code == 0
+    assert ended.text.startswith(f"Usage: skillgit {name} ")
+    assert ENTRIES[name].summary in " ".join(ended.text.split())
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_options_are_imperative_and_end_without_a_full_stop(name):
+    for option in options_of(command_called(name) if name else cli):
+        assert option.help, option.name
+        assert option.help[0].isupper(), option.help
+        assert not option.help.endswith("."), option.help
+
+
+def test_every_command_module_is_in_the_catalogue():
+    folder = Path(__file__).parents[2] / "skillgit" / "cli" / "commands"
+    assert {path.stem for path in folder.glob("*.py")} - {"__init__"} == set(COMMANDS)
+
+
+def test_help_lists_all_commands_by_section(skillgit):
+    lines = skillgit("--help").text.splitlines()
+    for title, entries in SECTIONS.items():
+        start = lines.index(f"{title}:")
+        listed = [line.split()[0] for line in lines[start + 1 : start + 1 + len(entries)]]
+        assert listed == [entry.name for entry in entries]
+
+
+def test_without_a_command_help_goes_to_stderr(skillgit):
+    ended = skillgit()
+    assert (ended.code, ended.out) == (ExitCode.USAGE, b"")
+    assert "Usage: skillgit" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("lgo",), "skillgit: there is no command 'lgo', did you mean 'log'?\nhint: skillgit --help\n"),
+        (("statsu",), "skillgit: there is no command 'statsu', did you mean 'status'?\nhint: skillgit --help\n"),
+        (("zzzzzz",), "skillgit: there is no command 'zzzzzz'\nhint: skillgit --help\n"),
+        (
+            ("log", "--jsom"),
+            "skillgit: there is no option '--jsom', did you mean '--json' or '--jsonl'?\nhint: skillgit log --help\n",
+        ),
+        (("log", "--json", "--plain"), "skillgit: choose one output format\nhint: skillgit log --help\n"),
+        (("diff", "v1"), "skillgit: missing argument 'B'\nhint: skillgit diff --help\n"),
+        (("diff", "a", "b", "--plain"), "skillgit: --plain and -z go with --items\nhint: skillgit diff --help\n"),
+        (
+            ("-C", "/nowhere/at/all", "log"),
+            "skillgit: there is no folder /nowhere/at/all\nhint: check the path after -C\n",
+        ),
+    ],
+)
+def test_a_mistaken_command_line_ends_with_2_and_says_what_was_meant(arguments, said, skillgit):
+    ended = skillgit(*arguments)
+    assert (ended.code, ended.out, ended.err) == (ExitCode.USAGE, b"", said)
+
+
+def every_error() -> list[type[SkillgitError]]:
+    found = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, SkillgitError)]
+    assert len(found) > 15
+    return found
+
+
+@pytest.mark.parametrize("error", every_error())
+def test_every_error_becomes_one_sentence_its_hint_and_its_code(error, skillgit, fake):
+    fake("log.log", error("run x is gone", hint="skillgit runs"))
+    ended = skillgit("log")
+    assert ended.code == error.exit_code
+    assert ended.err == "skillgit: run x is gone\nhint: skillgit runs\n"
+    assert ended.out == b""
+
+
+def test_a_bug_is_one_sentence_and_code_70(skillgit, fake):
+    fake("log.log", KeyError("x"))
+    ended = skillgit("log")
+    assert ended.code == ExitCode.INTERNAL
+    first, hint = ended.err.splitlines()
+    assert first == "skillgit: internal error: KeyError: 'x'"
+    assert hint.startswith("hint: ")
+    assert "--debug" in hint
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), SkillgitError("no")])
+def test_only_debug_shows_a_traceback(error, skillgit, fake):
+    fake("log.log", error)
+    assert "Traceback" not in skillgit("log").err
+    assert "Traceback" in skillgit("--debug", "log").err
+
+
+def test_ctrl_c_ends_with_130(skillgit, fake):
+    fake("log.log", KeyboardInterrupt())
+    ended = skillgit("log")
+    assert (ended.code, ended.err) == (130, "skillgit: interrupted\n")
+
+
+def test_the_documented_exit_codes_are_those_of_the_program():
+    text = (DOCS / "exit-codes.md").read_text()
+    rows = re.findall(r"^\| (\d+) \| `(\w+)` \|", text, re.MULTILINE)
+    assert [(int(code), name) for code, name in rows] == [(code.value, code.name) for code in ExitCode]
+
+
+def run_process(*arguments: str, **options: object) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(  # type: ignore[call-overload, no-any-return]
+        [sys.executable, "-m", "skillgit", *arguments], check=False, capture_output=True, **options
+    )
+
+
+def test_a_closed_pipe_ends_quietly():
+    script = f'"{sys.executable}" -m skillgit --help | true; echo "${{PIPESTATUS[0]}}"'
+    ended = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert (ended.stdout, ended.stderr) == ("0\n", "")
+
+
+def test_a_full_disk_is_told():
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "skillgit", "version"], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert ended.returncode == ExitCode.NO
+    assert ended.stderr.startswith(b"skillgit: cannot write to stdout: No space left on device\nhint: ")
+
+
+def test_closed_streams_and_a_deleted_folder_are_no_bugs(tmp_path):
+    python = f'"{sys.executable}" -m skillgit'
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    script = f'{python} version >&-; echo $?; {python} nope 2>&-; echo $?; cd "{gone}"; rmdir "{gone}"; {python} log'
+    ended = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert ended.stdout == "0\n2\n"
+    assert ended.returncode == ExitCode.USAGE
+    assert ended.stderr.splitlines()[-2:] == [
+        "skillgit: the current folder does not exist any more",
+        "hint: cd to one that does",
+    ]
+
+
+HEAVY = ("pygit2", "sqlite3", "sqlite_utils", "yaml", "pydantic", "rich", "textual", "tenacity", "rapidfuzz")
+
+
+def loaded_by(*arguments: str) -> set[str]:
+    script = (
+        "import sys\n"
+        "from skillgit.cli.main import run\n"
+        f"code = run({list(arguments)!r})\n"
+        "print('|'.join(sorted({name.partition('.')[0] for name in sys.modules})), file=sys.stderr)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    return set(ended.stderr.splitlines()[-1].split("|"))
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("log", "--help"), ("completion", "bash")])
+def test_help_loads_nothing_heavy(arguments):
+    assert not loaded_by(*arguments) & set(HEAVY)
+
+
+@pytest.mark.parametrize("verb", ["log", "best", "checkout"])
+def test_reading_history_loads_no_configuration_and_no_display(verb, tmp_path):
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    run_process("-C", str(tmp_path), "log")  # the first look builds the index, and may load what that needs
+    loaded = loaded_by("-C", str(tmp_path), verb, *(["v1"] if verb == "checkout" else []))
+    assert "pygit2" in loaded
+    assert not loaded & {"yaml", "pydantic", "rich", "textual", "sqlite_utils", "tenacity"}
+
+
+def test_completion_lists_commands_without_loading_the_store():
+    environ = os.environ | {"_SKILLGIT_COMPLETE": "bash_complete", "COMP_WORDS": "skillgit che", "COMP_CWORD": "1"}
+    ended = run_process(env=environ)
+    assert ended.stdout == b"plain,checkout\n"
+    assert ended.stderr == b""
+
+
+def test_completing_a_run_outside_a_repository_is_silent(tmp_path):
+    environ = os.environ | {"_SKILLGIT_COMPLETE": "bash_complete", "COMP_WORDS": "skillgit log ", "COMP_CWORD": "2"}
+    ended = run_process(env=environ, cwd=tmp_path)
+    assert (ended.stdout, ended.stderr, ended.returncode) == (b"\n", b"", 0)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script(shell, skillgit):
+    ended = skillgit("completion", shell)
+    assert ended.code == 0
+    assert f"_SKILLGIT_COMPLETE={shell}_complete" in ended.text
+
+
+def test_revisions_are_completed_from_the_log(fake):
+    fake("log.log", sample.LOG)
+    fake("runs.runs", sample.RUNS)
+    parameter = command_called("show").params[0]
+    context = click.Context(command_called("show"))
+    names = [item.value for item in parameter.shell_complete(context, "")]
+    assert names[:4] == ["v9", "v8", "v7", "v6"]
+    assert {"r18", "best", "head", sample.RUN} <= set(names)
+    assert [item.value for item in parameter.shell_complete(context, "v8")] == ["v8"]
+
+
+def test_version_tells_the_version(skillgit):
+    assert skillgit("version").text == f"skillgit 0.1.0 (Python {sys.version.split()[0]})\n"
+    assert skillgit("--version").text == "skillgit 0.1.0\n"
+
+
+def test_sigint_while_a_command_runs(tmp_path):
+    script = "import os, signal, skillgit.app.log as m; m.log = lambda *a, **k: os.kill(os.getpid(), signal.SIGINT)\n"
+    script += "import sys; from skillgit.cli.main import run; sys.exit(run(['log']))"
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (ended.returncode, ended.stderr) == (128 + signal.SIGINT, "skillgit: interrupted\n")

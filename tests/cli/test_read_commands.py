@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import cli_sample as sample
+import pytest
+
+from skillgit.app.fsck import Checked, Problem
+from skillgit.app.log import Log
+from skillgit.app.plugins import BackendEntry, EnvironmentEntry
+from skillgit.plugin.backend import BackendInfo, Price
+from skillgit.plugin.environment import EnvironmentInfo, Option
+
+GOLDEN = Path(__file__).parent / "golden"
+
+ENVIRONMENT = EnvironmentEntry(
+    name="searchqa",
+    reference="skillgit_envs.searchqa:SearchQA",
+    info=EnvironmentInfo(
+        name="searchqa",
+        summary="Answer a trivia question from search results.",
+        fields={"question": "What is asked.", "context": "Search results."},
+        scorer="hard is exact match, soft is token F1.",
+        source="Written for this project.",
+        options=(
+            Option(name="max_turns", type=int, default=1, help="Turns of a rollout."),
+            Option(name="data_path", type=str, default="", help="Folder of the data."),
+        ),
+        task_types=("jeopardy", "units"),
+    ),
+    error="",
+)
+BROKEN = EnvironmentEntry(name="third", reference="third:Env", info=None, error="environment 'third' cannot be loaded")
+BACKEND = BackendEntry(
+    name="offline",
+    reference="skillgit_backends.offline:OfflineBackend",
+    info=BackendInfo(
+        name="offline",
+        summary="Simulate models without a network.",
+        models=("target", "optimizer"),
+        needs_network=False,
+        prices={"target": Price(usd_in=0.0, usd_out=0.0), "optimizer": Price(usd_in=1.25, usd_out=10.0)},
+    ),
+    error="",
+)
+PROBLEMS = (
+    Problem(run=sample.RUN, commit=sample.oid("4b9ede6"), sentence="its parent is not v7", repairable=False),
+    Problem(run=sample.RUN, commit="", sentence="tag v8 is missing", repairable=True),
+)
+CHECKED = Checked(runs=3, commits=97, problems=PROBLEMS)
+NARROW = Log(run=sample.RUN, rows=(replace(sample.V8, title="言葉の長さ " * 12), sample.R18))
+
+CASES = {
+    "log": (("log.log", sample.LOG), ("log",)),
+    "log-graph": (("log.log", sample.LOG), ("log", "--graph")),
+    "log-graph-all": (("log.log", sample.ALL), ("log", "--graph", "--all")),
+    "log-colour": (("log.log", sample.LOG), ("--color=always", "log", "--graph")),
+    "log-wide-characters": (("log.log", NARROW), ("log",)),
+    "log-json": (("log.log", sample.LOG), ("log", "--json")),
+    "log-jsonl": (("log.log", sample.LOG), ("log", "--jsonl")),
+    "log-plain": (("log.log", sample.LOG), ("log", "--plain")),
+    "log-z": (("log.log", sample.LOG), ("log", "-z")),
+    "runs": (("runs.runs", sample.RUNS), ("runs",)),
+    "runs-colour": (("runs.runs", sample.RUNS), ("--color=always", "runs")),
+    "runs-json": (("runs.runs", sample.RUNS), ("runs", "--json")),
+    "runs-jsonl": (("runs.runs", sample.RUNS), ("runs", "--jsonl")),
+    "runs-plain": (("runs.runs", sample.RUNS), ("runs", "--plain")),
+    "runs-z": (("runs.runs", sample.RUNS), ("runs", "--plain", "-z")),
+    "status": (("status.status", sample.STATUS), ("status",)),
+    "status-json": (("status.status", sample.STATUS), ("status", "--json")),
+    "status-empty": (("status.status", sample.EMPTY_STATUS), ("status",)),
+    "show-colour": (("show.show", sample.SHOWN["v7"]), ("--color=always", "show", "v7")),
+    "show-json": (("show.show", sample.SHOWN["v7"]), ("show", "v7", "--json")),
+    **{f"show-{name}": (("show.show", shown), ("show", name)) for name, shown in sample.SHOWN.items()},
+    "diff": (("diff.diff", sample.DIFFED), ("diff", "v6", "v7")),
+    "diff-colour": (("diff.diff", sample.DIFFED), ("--color=always", "diff", "v6", "v7")),
+    "diff-json": (("diff.diff", sample.DIFFED), ("diff", "v6", "v7", "--json")),
+    "diff-stat": (("diff.stat", sample.STAT), ("diff", "v6", "v7", "--stat")),
+    "diff-stat-json": (("diff.stat", sample.STAT), ("diff", "v6", "v7", "--stat", "--json")),
+    "diff-items": (("diff.items", sample.ITEM_DIFF), ("diff", "v6", "v7", "--items")),
+    "diff-items-json": (("diff.items", sample.ITEM_DIFF), ("diff", "v6", "v7", "--items", "--json")),
+    "diff-items-plain": (("diff.items", sample.ITEM_DIFF), ("diff", "v6", "v7", "--items", "--plain")),
+    "diff-items-z": (("diff.items", sample.ITEM_DIFF), ("diff", "v6", "v7", "--items", "-z")),
+    "best": (("best.best", sample.V8), ("best",)),
+    "best-json": (("best.best", sample.V8), ("best", "--json")),
+    "best-plain": (("best.best", sample.V8), ("best", "--plain")),
+    "fsck": (("fsck.fsck", CHECKED), ("fsck",)),
+    "fsck-json": (("fsck.fsck", CHECKED), ("fsck", "--json")),
+    "fsck-jsonl": (("fsck.fsck", CHECKED), ("fsck", "--jsonl")),
+    "fsck-plain": (("fsck.fsck", CHECKED), ("fsck", "--plain")),
+    "envs": (("plugins.environments", (ENVIRONMENT, BROKEN)), ("envs",)),
+    "envs-json": (("plugins.environments", (ENVIRONMENT, BROKEN)), ("envs", "--json")),
+    "envs-jsonl": (("plugins.environments", (ENVIRONMENT, BROKEN)), ("envs", "--jsonl")),
+    "envs-plain": (("plugins.environments", (ENVIRONMENT, BROKEN)), ("envs", "--plain")),
+    "envs-one": (("plugins.environment", ENVIRONMENT), ("envs", "searchqa")),
+    "backends": (("plugins.backends", (BACKEND,)), ("backends",)),
+    "backends-json": (("plugins.backends", (BACKEND,)), ("backends", "--json")),
+    "backends-plain": (("plugins.backends", (BACKEND,)), ("backends", "--plain")),
+    "backends-one": (("plugins.backend", BACKEND), ("backends", "offline")),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_format_of_every_read_command_is_golden(name, skillgit, fake):
+    (verb, result), arguments = CASES[name]
+    fake(verb, result)
+    ended = skillgit(*arguments)
+    path = GOLDEN / f"{name}.txt"
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(ended.out)
+    assert ended.out == path.read_bytes()
+
+
+def test_no_golden_file_is_left_over():
+    assert {path.stem for path in GOLDEN.glob("*.txt")} >= set(CASES)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name.endswith("-json")])
+def test_json_documents_name_their_schema_first(name, skillgit, fake):
+    (verb, result), arguments = CASES[name]
+    fake(verb, result)
+    document = json.loads(skillgit(*arguments).out)
+    assert next(iter(document)) == "schema"
+    assert document["schema"].startswith("skillgit.")
+    assert document["schema"].endswith("/1")
+
+
+def test_json_lines_are_the_rows_of_the_json_document(skillgit, fake):
+    fake("log.log", sample.LOG)
+    document = json.loads(skillgit("log", "--json").out)
+    lines = [json.loads(line) for line in skillgit("log", "--jsonl").out.splitlines()]
+    assert document["events"] == lines
+
+
+def test_plain_rows_differ_from_nul_rows_only_in_their_end(skillgit, fake):
+    fake("log.log", sample.LOG)
+    plain, nul = skillgit("log", "--plain").out, skillgit("log", "-z").out
+    assert plain.replace(b"\n", b"\0") == nul
+
+
+def test_a_cell_cannot_end_its_row(skillgit, fake):
+    fake("log.log", Log(run=sample.RUN, rows=(replace(sample.V8, title="a\tb\nc"),)))
+    (line,) = skillgit("log", "--plain").text.splitlines()
+    assert line.endswith("\ta b c")
+
+
+def test_machine_formats_ignore_colour(skillgit, fake):
+    fake("log.log", sample.LOG)
+    for form in ("--json", "--jsonl", "--plain", "-z"):
+        assert b"\x1b" not in skillgit("--color=always", "log", form).out
+
+
+def test_the_diff_on_a_pipe_is_bytes_as_they_are(skillgit, fake):
+    strange = b"+caf\xe9 \x1b[31m\r\n"
+    fake("diff.diff", replace(sample.DIFFED, text=strange))
+    assert skillgit("diff", "v6", "v7").out == strange
+
+
+def test_model_text_cannot_drive_the_terminal(skillgit, fake):
+    evil = replace(sample.V8, title="\x1b]52;c;ZXZpbA==\x07 \x1b[2J hi")
+    fake("log.log", Log(run=sample.RUN, rows=(evil,)))
+    text = skillgit("log").text
+    assert "\x1b" not in text
+    assert "^[]52;" in text
+
+
+def test_log_hands_its_options_on(skillgit, fake):
+    calls = fake("log.log", sample.LOG)
+    skillgit("log", "other", "--no-rejected", "-n", "3", "--grep", "unit", "--event", "accepted", "--event", "skipped")
+    expected = {
+        "rejected": False,
+        "limit": 3,
+        "events": frozenset({"accepted", "skipped"}),
+        "grep": "unit",
+        "all_runs": False,
+    }
+    assert calls == [("other", expected)]
+
+
+def test_an_empty_list_says_what_to_do_on_stderr_only(skillgit, fake):
+    fake("runs.runs", ())
+    ended = skillgit("runs")
+    assert (ended.code, ended.out) == (0, b"")
+    assert ended.err == "there are no runs yet\nhint: skillgit train CONFIG\n"
+
+
+def test_a_read_is_silent_on_stderr(skillgit, fake):
+    fake("log.log", sample.LOG)
+    assert not skillgit("log").err
+
+
+def test_a_stale_index_is_told(skillgit, fake):
+    fake("status.status", replace(sample.STATUS, index_fresh=False))
+    assert "hint: skillgit reindex" in skillgit("status").err

@@ -1,0 +1,78 @@
+"""The reference of the commands is made of the commands, so it cannot say anything else.
+
+``UPDATE_GOLDEN=1 pytest tests/cli`` writes it anew.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from skillgit.cli.catalogue import SECTIONS
+from skillgit.cli.main import cli
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "commands.md"
+HEAD = """\
+# Commands
+
+Made from the commands themselves by `tests/cli/test_reference.py`. `skillgit COMMAND --help` says the same.
+
+REV names a version: `v7`, `best`, `head`, `r17` (rejected at step 17), `v7~2`, `RUN/v7`, a run, or any git revision.
+Results go to stdout; progress, notes and errors go to stderr. What the exit status means is in
+[exit-codes.md](exit-codes.md).
+
+`--json` prints one document with a `schema`; `--jsonl` prints the rows of that document, one object a line; `--plain`
+prints tab-separated columns, `-z` the same with NUL at the end of rows. These four ignore colour, pager, width and
+locale, and change only with the number of the schema.
+
+Colour: `--color`, then `NO_COLOR`, then `FORCE_COLOR` or `CLICOLOR_FORCE`, then whether stdout is a terminal. Pager, on
+a terminal only: `SKILLGIT_PAGER`, then what git would use, then `less -FRX`.
+"""
+
+
+def reference() -> Iterator[str]:
+    yield HEAD
+    yield "## Global options\n"
+    yield from options(cli, "skillgit")
+    for title, entries in SECTIONS.items():
+        yield f"## {title}\n"
+        for entry in entries:
+            command = cli.get_command(click.Context(cli), entry.name)
+            assert command is not None
+            yield f"### {entry.name}\n"
+            yield from described(command, f"skillgit {entry.name}")
+            yield from options(command, f"skillgit {entry.name}")
+
+
+def described(command: click.Command, path: str) -> Iterator[str]:
+    context = click.Context(command, info_name=path)
+    yield f"`{path} {' '.join(command.collect_usage_pieces(context))}`\n"
+    for paragraph in (command.help or "").replace("\b\n", "\b").split("\n\n"):
+        if paragraph.startswith("\b"):
+            yield f"```\n{paragraph.removeprefix(chr(8))}\n```\n"
+        else:
+            yield f"{' '.join(paragraph.split())}\n"
+
+
+def options(command: click.Command, path: str) -> Iterator[str]:
+    context = click.Context(command, info_name=path)
+    lines = []
+    for option in command.get_params(context):
+        if isinstance(option, click.Option) and "--help" not in option.opts:
+            names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
+            lines.append(f"- {names}: {option.help}")
+    if lines:
+        yield "\n".join(lines) + "\n"
+
+
+def test_the_reference_is_that_of_the_commands():
+    text = "\n".join(reference())
+    if os.environ.get("UPDATE_GOLDEN"):
+        REFERENCE.write_text(text, encoding="utf-8")
+    assert REFERENCE.read_text(encoding="utf-8") == text

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import cli_sample as sample
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillgit.cli.render.columns import fit, width
+from skillgit.cli.render.log import lines
+from skillgit.cli.screen import ASCII, UNICODE, Screen, Style, can_show_glyphs, harmless
+
+
+@pytest.mark.parametrize(
+    ("encoding", "able"), [("utf-8", True), ("ascii", False), ("latin-1", False), ("no-such", False)]
+)
+def test_signs_are_used_where_they_can_be_written(encoding, able):
+    assert can_show_glyphs(encoding) is able
+
+
+def test_ascii_screens_get_the_signs_of_the_design():
+    signs = (ASCII.best, ASCII.accepted, ASCII.rejected, ASCII.slow, ASCII.skipped, ASCII.reverted, ASCII.running)
+    assert signs == ("*", "o", "x", "M", ".", "r", ">")
+
+
+def test_an_ascii_log_has_the_columns_of_the_unicode_log():
+    fine = list(lines(sample.ROWS, Screen(), sample.NOW, graph=True))
+    poor = list(lines(sample.ROWS, Screen(unicode=False), sample.NOW, graph=True))
+    assert all(line.isascii() for line in poor)
+    assert [width(line) for line in fine] == [width(line) for line in poor]
+    assert poor[0].startswith("M   v9  (.7500) ")
+    assert poor[1].startswith("|M       .7500")
+    assert poor[3].startswith("| x r18 ")
+
+
+def test_typography_becomes_ascii_where_there_is_nothing_else():
+    assert Screen(unicode=False).encodable("a … b — “c” ●") == 'a ... b - "c" *'
+    assert Screen().encodable("a … b") == "a … b"
+
+
+def test_paint_is_nothing_without_colour():
+    assert Screen().paint(Style.BEST, "x") == "x"
+    assert Screen(colour=True).paint(Style.BEST, "x") == "\x1b[1;32mx\x1b[m"
+    assert Screen(colour=True).paint(Style.BEST, "") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[31mred\x1b[m", "\x1b[31mred\x1b[m"),
+        ("\x1b[2Jclear", "^[[2Jclear"),
+        ("\x1b]0;title\x07", "^[]0;title^G"),
+        ("tab\tand\nline", "tab\tand\nline"),
+        ("\x9b31m", "\\x9b31m"),
+        ("\r", "^M"),
+        ("\x7f", "^?"),
+    ],
+)
+def test_only_colours_reach_the_terminal(text, shown):
+    assert harmless(text) == shown
+
+
+@given(st.text(), st.integers(min_value=1, max_value=60))
+def test_cut_text_fits(text, columns):
+    assert width(fit(text, columns)) <= columns
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Mn", "Me", "Cs"])))
+def test_text_that_fits_is_not_cut(text):
+    assert fit(text, width(text)) == text
+
+
+@pytest.mark.parametrize("columns", [80, 100, 140])
+def test_log_lines_fit_the_terminal(columns):
+    screen = Screen(terminal=True, width=columns)
+    assert max(map(width, lines(sample.ROWS, screen, sample.NOW))) <= columns
+
+
+def test_wide_characters_take_two_columns():
+    assert width("言葉") == 4
+    assert fit("言葉言葉", 5) == "言葉…"
+    assert UNICODE.ellipsis == "…"

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import cli_sample as sample
+import pytest
+
+from skillgit.app.checkout import CheckedOut
+from skillgit.app.config import Entry, Origin
+from skillgit.app.fsck import Checked, Problem
+from skillgit.app.init import Initialised
+from skillgit.app.reindex import Reindexed
+from skillgit.errors import ExitCode
+
+MADE = Initialised(
+    path=Path("/home/user/skills"), skill_path=sample.SKILL, commit=sample.oid("34edc63"), created=True, added=True
+)
+CONFIG = SimpleNamespace(
+    name="demo",
+    path=Path("/home/user/demo.yaml"),
+    digest="c0ffee",
+    notes=("demo.yaml:3: env.out_root has no effect",),
+    entries=(
+        Entry(key="train.num_epochs", value=4, origin=Origin(kind="override", where="-o train.num_epochs=4")),
+        Entry(key="env.name", value="searchqa", origin=Origin(kind="file", where="demo.yaml:7")),
+        Entry(key="model.prices", value={}, origin=Origin(kind="default")),
+        Entry(key="budget.max_usd", value=None, origin=Origin(kind="default")),
+    ),
+)
+
+
+def test_init_names_what_is_there_and_what_comes_next(skillgit, fake):
+    calls = fake("init.init", MADE)
+    ended = skillgit("init", "new", "--skill", "SKILL.md", "--env", "searchqa")
+    assert calls == [(Path("new"), Path("SKILL.md"), {"environment": "searchqa"})]
+    assert ended.text == (
+        "created /home/user/skills, seed skills/searchqa on main · 34edc63\nnext: skillgit train CONFIG\n"
+    )
+    assert not ended.err
+
+
+def test_init_of_a_repository_that_has_the_skill_says_so(skillgit, fake):
+    fake("init.init", replace(MADE, created=False, added=False))
+    assert skillgit("init").text.startswith("prepared /home/user/skills, skill there before skills/searchqa on main")
+
+
+def test_init_as_json(skillgit, fake):
+    fake("init.init", MADE)
+    document = json.loads(skillgit("init", "--json").out)
+    assert (document["schema"], document["commit"]) == ("skillgit.init/1", sample.oid("34edc63"))
+
+
+def test_use_names_the_run_and_what_comes_next(skillgit, fake):
+    calls = fake("use.use", sample.DONE)
+    assert skillgit("use", "searchqa-20261119").text == (
+        "default run is now searchqa-20261119-p0qx, best v5 .7000; next: skillgit log\n"
+    )
+    assert calls == [("searchqa-20261119",)]
+
+
+def test_checkout_names_the_version_and_the_way_back(skillgit, fake):
+    calls = fake("checkout.checkout", CheckedOut(row=sample.V7, commit=sample.V7.commit, files=("SKILL.md",)))
+    assert skillgit("checkout", "v7").text == (
+        f"work tree holds v7 of {sample.RUN}, 1 file written; back: git switch -\n"
+    )
+    assert skillgit("checkout", "v7", "--", "--odd-name", "b").text == (
+        f"1 file written from v7 of {sample.RUN}; see: git diff\n"
+    )
+    assert calls == [("v7", ()), ("v7", ("--odd-name", "b"))]
+
+
+def test_checkout_of_a_commit_that_is_no_event(skillgit, fake):
+    fake("checkout.checkout", CheckedOut(row=None, commit=sample.oid("abcdef1"), files=("a", "b")))
+    assert skillgit("checkout", "main").text.startswith("work tree holds abcdef1, 2 files written")
+
+
+def test_reindex_counts(skillgit, fake):
+    fake("reindex.reindex", Reindexed(runs=1, events=1234, seconds=0.061))
+    assert skillgit("reindex").text == "indexed 1 run, 1,234 events in 0.06 s\n"
+
+
+def test_best_exits_with_1_if_there_is_none(skillgit, fake):
+    fake("best.best", None)
+    ended = skillgit("best")
+    assert (ended.code, ended.out, ended.err) == (ExitCode.NO, b"", "there is no best version\n")
+    assert json.loads(skillgit("best", "--json").out) == {"schema": "skillgit.best/1", "best": None}
+
+
+@pytest.mark.parametrize("problems", [(), (Problem(run="x", commit="", sentence="it is", repairable=True),)])
+def test_fsck_exits_with_1_if_there_are_problems(problems, skillgit, fake):
+    calls = fake("fsck.fsck", Checked(runs=1, commits=1, problems=problems))
+    assert skillgit("fsck", "x", "--deep").code == (ExitCode.NO if problems else ExitCode.OK)
+    assert calls == [("x", {"deep": True})]
+
+
+def test_fsck_without_problems_says_what_it_looked_at(skillgit, fake):
+    fake("fsck.fsck", Checked(runs=1, commits=23, problems=()))
+    assert skillgit("fsck").text == "checked 1 run, 23 events: no problems\n"
+
+
+@pytest.mark.parametrize(
+    ("verb", "option", "same", "different"),
+    [
+        ("diff.diff", None, replace(sample.DIFFED, text=b""), sample.DIFFED),
+        ("diff.stat", "--stat", replace(sample.STAT, text=""), sample.STAT),
+        ("diff.items", "--items", replace(sample.ITEM_DIFF, fixed=(), broken=()), sample.ITEM_DIFF),
+    ],
+)
+def test_diff_exits_with_1_only_if_asked_to(verb, option, same, different, skillgit, fake):  # noqa: PLR0917 - pytest names them
+    options = [option] if option else []
+    fake(verb, different)
+    assert skillgit("diff", "a", "b", *options).code == ExitCode.OK
+    assert skillgit("diff", "a", "b", "--exit-code", *options).code == ExitCode.NO
+    assert skillgit("diff", "a", "b", "--exit-code", "--json", *options).code == ExitCode.NO
+    fake(verb, same)
+    assert skillgit("diff", "a", "b", "--exit-code", *options).code == ExitCode.OK
+
+
+def test_config_lines_can_be_given_to_train(skillgit, fake):
+    calls = fake("config.load_config", CONFIG)
+    ended = skillgit("config", "demo", "-o", "train.num_epochs=4")
+    assert ended.text == "train.num_epochs=4\nenv.name=searchqa\nmodel.prices={}\nbudget.max_usd=null\n"
+    assert ended.err == "demo.yaml:3: env.out_root has no effect\n"
+    assert calls == [("demo", ("train.num_epochs=4",))]
+
+
+def test_config_shows_where_values_come_from(skillgit, fake):
+    fake("config.load_config", CONFIG)
+    assert skillgit("config", "demo", "--show-origin").text == (
+        "-o train.num_epochs=4  train.num_epochs=4\n"
+        "demo.yaml:7            env.name=searchqa\n"
+        "default                model.prices={}\n"
+        "default                budget.max_usd=null\n"
+    )
+
+
+def test_config_for_machines(skillgit, fake):
+    fake("config.load_config", CONFIG)
+    document = json.loads(skillgit("config", "demo", "--json").out)
+    assert document["schema"] == "skillgit.config/1"
+    assert document["settings"][0] == {"key": "train.num_epochs", "value": 4, "origin": "-o train.num_epochs=4"}
+    lines = [json.loads(line) for line in skillgit("config", "demo", "--jsonl").out.splitlines()]
+    assert lines == document["settings"]
+    assert skillgit("config", "demo", "--plain").text.splitlines()[1] == "env.name\tsearchqa\tdemo.yaml:7"
+    assert skillgit("config", "demo", "-z").out.count(b"\0") == 4

@@ -1,0 +1,266 @@
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import cli_sample as sample
+import pytest
+from rich.console import Console
+
+from skillgit.app.estimate import PlanRow
+from skillgit.app.plan import Plan
+from skillgit.app.train import ReportRow, Trained, TrainRequest
+from skillgit.cli.diagnostics import Diagnostics
+from skillgit.cli.render import progress as sight
+from skillgit.cli.screen import Screen
+from skillgit.cli.watchers import LineWatcher, LiveWatcher
+from skillgit.domain.event import Cost, RunOutcome
+from skillgit.errors import BudgetError, ExitCode, StoppedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+TRAINED = Trained(
+    run=sample.RUN,
+    outcome=RunOutcome.IMPROVED,
+    sentence="v8 scores .7500 on selection, .2000 more than the seed.",
+    exit_code=ExitCode.OK,
+    resumed=False,
+    report=(
+        ReportRow(label="first", version=0, selection=0.55, test=0.54),
+        ReportRow(label="best", version=8, selection=0.75, test=0.71),
+        ReportRow(label="last", version=9, selection=0.75, test=None),
+    ),
+    metric="hard",
+    cost=sample.COST,
+    next_commands=("skillgit log --graph", "skillgit diff v0 v8 --items"),
+)
+TRAINED_TEXT = """\
+searchqa-20261121-7k2m  improved
+v8 scores .7500 on selection, .2000 more than the seed.
+
+           selection hard  test hard
+first  v0           .5500      .5400
+best   v8           .7500      .7100
+last   v9           .7500       none
+
+cost  212 calls · 481k in · 40k out · $0.84 · 3 min
+next  skillgit log --graph
+      skillgit diff v0 v8 --items
+"""
+PLAN = Plan(
+    run="",
+    config="demo",
+    environment="searchqa",
+    skill=sample.SKILL,
+    train=40,
+    selection=40,
+    test=100,
+    epochs=4,
+    steps=40,
+    stages=(
+        PlanRow(role="target", stage="rollout", calls=1600, tokens_in=2_400_000, tokens_out=160_000, usd=4.6),
+        PlanRow(role="optimizer", stage="analyst", calls=80, tokens_in=400_000, tokens_out=32_000, usd=None),
+    ),
+    calls=1680,
+    tokens=2_992_000,
+    usd=None,
+    notes=("the cap of 100 calls may stop the run",),
+)
+PLAN_TEXT = """\
+run     a new one
+config  demo
+skill   skills/searchqa
+items   searchqa · 40 train · 40 selection · 100 test items
+length  4 epochs · 40 steps
+
+role        stage     calls   tokens in    out      cost
+target      rollout   1,600        2.4M   160k     $4.60
+optimizer   analyst      80        400k    32k   unknown
+at most               1,680        2.8M   192k   unknown
+
+the cap of 100 calls may stop the run
+
+nothing was run or written
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    epoch: int = 2
+    epochs: int = 4
+    step: int = 18
+    steps: int = 40
+    stage: str = "rollout"
+    done: int = 32
+    total: int = 40
+    score: float | None = 0.725
+    best: float | None = 0.75
+    spent: Cost = sample.COST
+
+
+def test_train_tells_how_the_run_ended(skillgit, fake):
+    fake("train.train", TRAINED)
+    ended = skillgit("train", "demo")
+    assert (ended.code, ended.text, ended.err) == (0, TRAINED_TEXT, "")
+
+
+def test_train_hands_the_request_on(skillgit, fake):
+    calls = fake("train.train", TRAINED)
+    skillgit(
+        *("train", "demo", "-o", "train.num_epochs=2", "--cfg-options", "seed=7", "--run", "mine", "--from", "v3"),
+        *("--max-calls", "10", "--max-tokens", "1000", "--max-usd", "2.5"),
+    )
+    request, _ = calls[0]
+    assert request == TrainRequest(
+        config="demo",
+        overrides=("train.num_epochs=2", "seed=7"),
+        run="mine",
+        start="v3",
+        max_calls=10,
+        max_tokens=1000,
+        max_usd=2.5,
+    )
+
+
+def test_train_exits_with_the_code_of_the_run(skillgit, fake):
+    fake("train.train", replace(TRAINED, exit_code=ExitCode.SERVICE, outcome=RunOutcome.PROVIDER_FAILURE))
+    assert skillgit("train", "demo").code == ExitCode.SERVICE
+
+
+@pytest.mark.parametrize(("error", "code"), [(StoppedError, 130), (BudgetError, 7)])
+def test_a_stopped_run_says_how_to_go_on(error, code, skillgit, fake):
+    fake("train.train", error("run x is stopped", hint="skillgit train demo --run x goes on"))
+    ended = skillgit("train", "demo")
+    assert ended.code == code
+    assert ended.err == "skillgit: run x is stopped\nhint: skillgit train demo --run x goes on\n"
+
+
+def test_train_as_json(skillgit, fake):
+    fake("train.train", TRAINED)
+    document = json.loads(skillgit("train", "demo", "--json").out)
+    assert document["schema"] == "skillgit.train/1"
+    assert document["report"][1] == {"label": "best", "version": 8, "selection": 0.75, "test": 0.71}
+    assert (document["outcome"], document["exit_code"]) == ("improved", 0)
+
+
+def test_a_dry_run_shows_the_plan_and_trains_nothing(skillgit, fake):
+    fake("plan.plan", PLAN)
+    trained = fake("train.train", TRAINED)
+    assert skillgit("train", "demo", "--dry-run").text == PLAN_TEXT
+    assert not trained
+
+
+def test_a_dry_run_as_json(skillgit, fake):
+    fake("plan.plan", PLAN)
+    document = json.loads(skillgit("train", "demo", "--dry-run", "--json").out)
+    assert document["schema"] == "skillgit.plan/1"
+    assert document["stages"][1]["usd"] is None
+    assert document["calls"] == 1680
+
+
+@pytest.mark.parametrize("option", ["--max-calls", "--max-tokens", "--max-usd"])
+def test_caps_are_positive(option, skillgit):
+    ended = skillgit("train", "demo", option, "0")
+    assert ended.code == ExitCode.USAGE
+    assert option in ended.err
+
+
+def watched(monkeypatch) -> None:
+    def run(context: object, request: object, watcher: LineWatcher) -> Trained:
+        del context, request
+        watcher.happened(sample.STARTED_EVENT, sample.oid("d15ea5e"))
+        watcher.progress(Look())
+        watcher.happened(sample.ACCEPTED_EVENT, sample.oid("9f1c2ab"))
+        watcher.happened(sample.REJECTED_EVENT, sample.oid("4b9ede6"))
+        watcher.happened(sample.SKIPPED_EVENT, sample.oid("e0d1c55"))
+        return TRAINED
+
+    monkeypatch.setattr("skillgit.app.train.train", run)
+
+
+def test_on_a_pipe_each_event_is_one_line_on_stderr(skillgit, monkeypatch):
+    watched(monkeypatch)
+    ended = skillgit("train", "demo")
+    assert ended.text == TRAINED_TEXT
+    assert ended.err.splitlines() == [
+        "run searchqa-20261121-7k2m",
+        "2026-11-21T17:10:00Z        0  ○  v0   .5500          run: train skills/searchqa on searchqa    d15ea5e",
+        "2026-11-21T17:10:00Z    17/40  ●  v7   .7250 +.0250   skill: answer in the unit asked for       9f1c2ab",
+        "2026-11-21T17:10:00Z    18/40  ×  r18  .6750 -.0500   skill: one-word answers                   4b9ede6",  # noqa: RUF001 - the sign
+        "2026-11-21T17:10:00Z    15/40  ·  s15                 no usable patch                           e0d1c55",
+    ]
+
+
+def test_quiet_means_quiet(skillgit, monkeypatch):
+    watched(monkeypatch)
+    assert not skillgit("train", "demo", "-q").err
+
+
+def ticking() -> Iterator[datetime]:
+    moment = sample.NOW
+    while True:
+        yield moment
+        moment += timedelta(minutes=1)
+
+
+def drawn(watcher: LiveWatcher, columns: int) -> list[str]:
+    console = Console(file=io.StringIO(), width=columns, color_system=None)
+    with console.capture() as capture:
+        console.print(watcher)
+    return capture.get().splitlines()
+
+
+def live(columns: int, screen: Screen) -> tuple[LiveWatcher, io.StringIO]:
+    stream = io.StringIO()
+    times = ticking()
+    console = Console(file=stream, width=columns, color_system=None)
+    return LiveWatcher(Diagnostics(stream, screen), lambda: next(times), console), stream
+
+
+def test_the_live_display_shows_place_stage_scores_cost_and_time_left():
+    watcher, stream = live(100, Screen(terminal=True, width=100))
+    assert drawn(watcher, 100) == ["preparing"]
+    watcher.progress(Look(step=17, done=0))
+    watcher.progress(Look())
+    watcher.happened(sample.ACCEPTED_EVENT, sample.oid("9f1c2ab"))
+    assert drawn(watcher, 100) == [
+        "▶ ━━━━━━━━───────────  43%  epoch 2/4  step 18/40  rollout 32/40",
+        "  about 17 min left · current .7250 · best .7500 · 212 calls · 521k tokens · $0.84",
+    ]
+    assert stream.getvalue().splitlines()[0] == "run searchqa-20261121-7k2m"
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_the_live_display_never_wraps(columns):
+    watcher, _ = live(columns, Screen(terminal=True, width=columns, unicode=False))
+    watcher.progress(Look())
+    lines = drawn(watcher, columns)
+    assert len(lines) == 2
+    assert all(line.isascii() and len(line) < columns for line in lines)
+
+
+def test_the_fraction_grows_with_stages_and_items():
+    looks = [
+        Look(step=0, stage="baseline"),
+        Look(step=1, done=0),
+        Look(step=1, done=40),
+        Look(step=1, stage="reflect", done=1, total=2),
+        Look(step=1, stage="evaluate", done=20, total=40),
+        Look(step=2, done=0),
+        Look(step=40, stage="evaluate", done=40, total=40),
+    ]
+    fractions = [sight.fraction(look) for look in looks]
+    assert fractions == sorted(fractions)
+    assert (fractions[0], fractions[-1]) == (0.0, 1.0)
+
+
+def test_time_left_follows_the_pace_since_looking_on():
+    assert sight.seconds_left(now=0.5, then=0.0, elapsed=100) == 100
+    assert sight.seconds_left(now=0.75, then=0.5, elapsed=100) == 100
+    assert sight.seconds_left(now=0.5, then=0.5, elapsed=100) is None
+    assert sight.seconds_left(now=0.5, then=0.0, elapsed=0) is None

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import cli_sample as sample
+import pytest
+
+from skillgit.cli.render import words
+from skillgit.cli.screen import Screen
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(0.725, ".7250"), (1.0, "1.000"), (0.0, ".0000"), (0.99999, "1.000"), (None, "")]
+)
+def test_scores_have_five_columns(value, shown):
+    assert words.score(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(0.025, "+.0250"), (-0.05, "-.0500"), (0.0, "+.0000"), (1.0, "+1.000"), (None, "")]
+)
+def test_differences_carry_their_sign(value, shown):
+    assert words.delta(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("passed", "short", "long"),
+    [
+        (timedelta(seconds=-5), "0s", "0 s ago"),
+        (timedelta(seconds=59), "59s", "59 s ago"),
+        (timedelta(minutes=2), "2m", "2 min ago"),
+        (timedelta(minutes=59, seconds=59), "59m", "59 min ago"),
+        (timedelta(hours=23), "23h", "23 h ago"),
+        (timedelta(days=1), "1d", "1 day ago"),
+        (timedelta(days=13), "13d", "13 days ago"),
+        (timedelta(days=14), "2w", "2 weeks ago"),
+        (timedelta(days=364), "52w", "52 weeks ago"),
+        (timedelta(days=365), "1y", "1 year ago"),
+        (timedelta(days=800), "2y", "2 years ago"),
+    ],
+)
+def test_ages(passed, short, long):
+    then = sample.NOW - passed
+    assert words.age(then, sample.NOW) == short
+    assert words.ago(then, sample.NOW) == long
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [
+        (0, "0"),
+        (9_999, "9999"),
+        (10_000, "10k"),
+        (481_022, "481k"),
+        (999_499, "999k"),
+        (999_500, "1.0M"),
+        (2_149_000, "2.1M"),
+        (9_949_999, "9.9M"),
+        (9_950_000, "10M"),
+        (14_911_682, "15M"),
+    ],
+)
+def test_large_numbers_are_short(number, shown):
+    assert words.count(number) == shown
+
+
+@pytest.mark.parametrize(
+    ("usd", "shown"), [(None, "unknown"), (0.0, "$0.00"), (0.84, "$0.84"), (0.0012, "$0.0012"), (26.04, "$26.04")]
+)
+def test_money(usd, shown):
+    assert words.money(usd) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0.4, "0 s"), (119, "119 s"), (181.4, "3 min"), (7_100, "118 min"), (7_500, "2 h 05 min")]
+)
+def test_lengths_of_time(seconds, shown):
+    assert words.duration(seconds) == shown
+
+
+def test_many_items_are_cut_for_people_only():
+    items = tuple(f"q{number}" for number in range(12))
+    assert words.ids(items, Screen()) == " ".join(items)
+    assert words.ids(items, Screen(terminal=True)) == "q0 q1 q2 q3 q4 q5 q6 q7 …"
