@@ -1,7 +1,7 @@
 # make demo    train a skill here, without network or key
 # make test    everything: formatting, lint, types, layers, all tests
 # make check   the same without the slow tests
-# make bench   measurements of speed
+# make bench   measurements against rivals; make bench-startup is one of them
 # make docs    checks of the documentation
 #
 # SKILLGIT_PYTHON=python3.12 make … chooses the interpreter; else the newest one on PATH from 3.11 on is taken.
@@ -41,11 +41,9 @@ demo: $(INSTALLED)
 	$(BIN)/skillgit -C $(DEMO) init --env searchqa
 	$(BIN)/skillgit -C $(DEMO) train demo --run demo
 	@echo
-	@echo "The run is a git repository. Look at it:"
-	@echo "  $(BIN)/skillgit -C $(DEMO) log --rejected"
-	@echo "  $(BIN)/skillgit -C $(DEMO) show best"
-	@echo "  $(BIN)/skillgit -C $(DEMO) diff v0 best"
-	@echo "  git -C $(DEMO) log --graph --oneline --all"
+	@echo "The run is a git repository in $(DEMO). To type the commands above there:"
+	@echo "  . $(BIN)/activate && cd $(DEMO)"
+	@echo "  git log --graph --oneline run/demo"
 
 lint: $(INSTALLED)
 	$(BIN)/ruff format --check $(SOURCES)
@@ -54,13 +52,15 @@ lint: $(INSTALLED)
 	$(BIN)/lint-imports --no-logo
 
 check: lint
-	$(BIN)/pytest -q -n auto -m "not slow and not bench"
+	$(BIN)/pytest -q -n auto -m "not slow"
 
 test: lint
-	$(BIN)/pytest -q -n auto -m "not bench"
+	$(BIN)/pytest -q -n auto
 
-bench: $(INSTALLED)
-	$(BIN)/pytest -q -m bench tests/bench
+bench: $(patsubst tests/bench/%.py,bench-%,$(filter-out %/measure.py,$(wildcard tests/bench/*.py)))
+
+bench-%: $(INSTALLED)
+	@$(BIN)/python tests/bench/$*.py
 
 docs: $(INSTALLED)
 	$(BIN)/pytest -q tests/test_docs.py

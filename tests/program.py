@@ -1,0 +1,88 @@
+"""Run ``skillgit`` and ``git`` as a user does: other processes, clean surroundings, a stopped clock."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+SKILLGIT = (sys.executable, "-m", "skillgit")
+QUICK = (
+    *("-o", "train.num_epochs=2", "-o", "train.batch_size=20", "-o", "optimizer.slow_update_samples=8"),
+    *("-o", "evaluation.sel_env_num=20", "-o", "evaluation.test_env_num=8"),
+)
+"""Overrides that make a run of the demo configuration short."""
+
+
+def surroundings(**more: str) -> dict[str, str]:
+    """Return environment variables without the user's git configuration and with a stopped clock."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "SKILLGIT_"))}
+    return kept | {
+        "SKILLGIT_CLOCK": "2026-11-21T12:00:00Z",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "HOME": "/nonexistent",
+        "XDG_CONFIG_HOME": "/nonexistent",
+        "NO_COLOR": "1",
+        "LC_ALL": "C.UTF-8",
+        **more,
+    }
+
+
+def run(*command: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Done:
+    """Run a command and return how it ended."""
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=cwd,
+        env=surroundings(**(env or {})),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+    return Done(done)
+
+
+class Done:
+    """How a process ended: its exit code and what it wrote."""
+
+    def __init__(self, done: subprocess.CompletedProcess[bytes]) -> None:
+        self.code = done.returncode
+        self.bytes = done.stdout
+        self.out = done.stdout.decode()
+        self.err = done.stderr.decode()
+
+    def __repr__(self) -> str:
+        return f"exit {self.code}\n{self.out}\n{self.err}"
+
+
+def skillgit(*arguments: str | Path, cwd: Path, env: Mapping[str, str] | None = None, code: int = 0) -> Done:
+    """Run ``skillgit`` and check its exit code; whatever happens, there is no traceback."""
+    done = run(*SKILLGIT, *arguments, cwd=cwd, env=env)
+    assert done.code == code, done
+    assert "Traceback" not in done.err, done
+    return done
+
+
+def git(*arguments: str | Path, cwd: Path, code: int = 0) -> Done:
+    """Run ``git`` and check its exit code."""
+    done = run("git", *arguments, cwd=cwd)
+    assert done.code == code, done
+    return done
+
+
+def refs(repository: Path) -> dict[str, str]:
+    """Return every ref with what it points to."""
+    listed = git("for-each-ref", "--format=%(refname) %(objectname)", cwd=repository).out
+    return dict(line.split() for line in listed.splitlines())
+
+
+def new_repository(path: Path) -> Path:
+    """Return a repository with the seed skill of searchqa on main."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    skillgit("init", path, "--env", "searchqa", cwd=path.parent)
+    return path

@@ -1,0 +1,74 @@
+"""The commands of the README and the code of the plug-in guide do what they say."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from program import git, skillgit, surroundings
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
+EXECUTED = re.findall(r"<!-- executed -->\n```sh\n(.*?)```", README, flags=re.DOTALL)
+
+
+def bash(script: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=cwd,
+        env=surroundings(PATH=programs),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_every_block_of_commands_is_executed_here_or_says_make_or_pip():
+    blocks = re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
+    others = [block.strip() for block in blocks if block not in EXECUTED]
+    assert len(EXECUTED) == 2
+    assert others == ["make demo", "pip install .", "make test"]
+
+
+@pytest.mark.slow
+def test_the_demo_can_be_made_and_looked_at(tmp_path):
+    stamp = ROOT / ".venv/.installed"
+    if not stamp.exists() or stamp.stat().st_mtime < (ROOT / "pyproject.toml").stat().st_mtime:
+        pytest.skip("the virtual environment of the Makefile is missing or older than pyproject.toml")
+    demo = tmp_path / "demo"
+    made = bash(f"make demo DEMO={demo}", ROOT)
+    assert made.returncode == 0, made
+    suggested = re.findall(r"^\s+(?:next\s+)?(skillgit .*|git .*)$", made.stdout, flags=re.MULTILINE)
+    assert len(suggested) >= 5
+    for command in suggested:
+        found = bash(command, demo)
+        assert found.returncode == 0, found
+    looked = bash(EXECUTED[0].replace("cd build/demo", f"cd {demo}"), ROOT)
+    assert looked.returncode == 0, looked
+
+
+@pytest.mark.slow
+def test_training_as_described(tmp_path):
+    done = bash(EXECUTED[1], tmp_path)
+    assert done.returncode == 0, done
+    assert "second" in done.stdout
+
+
+def test_the_environment_and_the_backend_of_the_guide_work(tmp_path):
+    environment, backend = re.findall(r"```python\n(.*?)```", GUIDE, flags=re.DOTALL)
+    (tmp_path / "sums.py").write_text(environment)
+    (tmp_path / "echo.py").write_text(backend)
+    (tmp_path / "sums.yaml").write_text(
+        "env: {name: 'sums.py:Sums'}\ntrain: {num_epochs: 1}\nmodel: {target_backend: 'echo.py:Echo', target: echo}\n"
+    )
+    skillgit("init", "repository", cwd=tmp_path)
+    trained = skillgit("-C", "repository", "train", "../sums.yaml", "--run", "sums", cwd=tmp_path)
+    assert "sums" in trained.out
+    assert git("log", "-1", "--format=%s", "run/sums", cwd=tmp_path / "repository").out.startswith("run: ")

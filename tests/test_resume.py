@@ -1,0 +1,68 @@
+"""A run that is killed at any moment and resumed equals one that never was."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from program import QUICK, git, new_repository, refs, run, skillgit
+
+MORTAL = Path(__file__).with_name("mortal.py")
+NEVER = 10**9
+SMALL = ("train", "demo", "--run", "small", "--quiet", *QUICK)
+MOMENTS = [
+    *(("call", count) for count in (1, 12, 21, 33, 47, 60, 75, 90, 111, 140, 160)),
+    *(("recorded", count) for count in (1, 25, 64, 130)),
+    *(("objects", count) for count in (1, 3, 8)),
+    *(("refs", count) for count in (1, 2, 5)),
+]
+
+
+def train(repository: Path, moment: str, count: int, log: Path) -> int:
+    done = run(sys.executable, MORTAL, moment, str(count), log, "-C", repository, *SMALL)
+    assert done.code in {0, -signal.SIGKILL}, done
+    return done.code
+
+
+def calls(log: Path) -> int:
+    return len(log.read_text().splitlines()) if log.exists() else 0
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], int]:
+    folder = tmp_path_factory.mktemp("unbroken")
+    repository = new_repository(folder / "repository")
+    assert train(repository, "call", NEVER, folder / "log") == 0
+    return refs(repository), calls(folder / "log")
+
+
+def test_the_unbroken_run_has_everything_that_a_kill_could_spoil(unbroken):
+    names = unbroken[0]
+    assert {"refs/heads/run/small", "refs/heads/slow/small", "refs/skillgit/evidence/small"} <= names.keys()
+    assert any(name.startswith("refs/heads/rejected/small/") for name in names)
+    assert any(name.startswith("refs/tags/small/v") for name in names)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("moment", "count"), MOMENTS)
+def test_a_killed_run_ends_in_the_same_commits_and_repeats_no_call(moment, count, unbroken, tmp_path):
+    repository, log = new_repository(tmp_path / "repository"), tmp_path / "log"
+    assert train(repository, moment, count, log) == -signal.SIGKILL
+    assert train(repository, "call", NEVER, log) == 0
+    assert refs(repository) == unbroken[0]
+    assert calls(log) == unbroken[1]
+    git("fsck", "--strict", cwd=repository)
+    skillgit("fsck", "--deep", cwd=repository)
+
+
+@pytest.mark.slow
+def test_a_run_killed_again_and_again_still_gets_to_the_same_end(unbroken, tmp_path):
+    repository, log = new_repository(tmp_path / "repository"), tmp_path / "log"
+    deaths = 0
+    while train(repository, "call", 23, log) != 0:
+        deaths += 1
+    assert deaths >= 5
+    assert refs(repository) == unbroken[0]
+    assert calls(log) == unbroken[1]
