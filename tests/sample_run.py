@@ -25,6 +25,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import TYPE_CHECKING
 
+from pygit2.enums import FileMode
+
 from skillgit.domain.edit import Edit, Op, Source, apply
 from skillgit.domain.evaluation import Evaluation, Scored, Split
 from skillgit.domain.event import (
@@ -45,6 +47,7 @@ from skillgit.domain.event import (
 )
 from skillgit.domain.gate import GateRule, decide, flips
 from skillgit.domain.skill import DOCUMENT, Skill, with_slow_guidance
+from skillgit.store import tree
 from skillgit.store.writer import RunWriter
 
 if TYPE_CHECKING:
@@ -289,3 +292,9 @@ def write_run(repo: Repo, run: str = RUN, path: str = PATH, *, start: str = "", 
         writer.append(sample.event, sample.skill, sample.evidence, start=start)
         for sample in transitions(run, path)[:events]
     ]
+
+
+def with_file(repo, root, path, content):
+    """Return the tree ``root`` with the file ``path`` set to ``content``."""
+    blob = None if content is None else (repo.raw.create_blob(content), FileMode.BLOB)
+    return tree._with_entries(repo, root, {path: blob})

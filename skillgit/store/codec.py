@@ -76,7 +76,9 @@ def encode(event: Event, evidence: str) -> str:
         TrailerError: A trailer would be longer than the format allows.
     """
     parts = (message.subject(event), message.body(event), format_block(_trailers(event, evidence)))
-    return "\n\n".join(filter(None, parts)) + "\n"
+    text = "\n\n".join(filter(None, parts)) + "\n"
+    # A model's JSON may hold half of a surrogate pair, which no commit can.
+    return text.encode(errors="replace").decode()
 
 
 def _trailers(event: Event, evidence: str) -> Iterator[tuple[str, str]]:

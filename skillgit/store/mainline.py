@@ -86,7 +86,7 @@ def add_skill(repo: Repo, path: str, skill: Skill, *, time: datetime) -> Seeded:
 
 def _with_skill(repo: Repo, old: pygit2.Tree | None, path: str, skill: Skill) -> pygit2.Tree:
     if old is None:
-        return tree.with_file(repo, tree.with_skill(repo, None, path, skill), ".gitattributes", ATTRIBUTES)
+        return tree.with_skill(repo, None, path, skill, {".gitattributes": ATTRIBUTES})
     top = path.partition("/")[0]
     if tree.read_file(old, top) is not None:
         raise ConflictError(f"'{top}' on main is a file, not a folder", hint="rename it")

@@ -76,7 +76,7 @@ def format_token(value: str | float) -> str:
     if not isinstance(value, str):
         return repr(value)
     # urllib takes the tilde for safe, whatever it is told.
-    return quote(value, safe=_SAFE).replace("~", "%7E")
+    return quote(value, safe=_SAFE, errors="replace").replace("~", "%7E")
 
 
 def format_value(word: str = "", /, **fields: str | float) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from skillgit.store.repo import Repo
 
 _FILES = {FileMode.BLOB, FileMode.BLOB_EXECUTABLE}
+_Node = tuple[pygit2.Oid, FileMode]
 
 
 def read_skill(tree: pygit2.Tree, path: str) -> Skill:
@@ -53,25 +54,36 @@ def read_files(tree: pygit2.Tree) -> dict[str, bytes]:
     return {name: entry.data for name, entry in _walk(tree) if isinstance(entry, pygit2.Blob)}
 
 
-def with_skill(repo: Repo, tree: pygit2.Tree | None, path: str, skill: Skill) -> pygit2.Tree:
+def with_skill(
+    repo: Repo,
+    tree: pygit2.Tree | None,
+    path: str,
+    skill: Skill,
+    beside: Mapping[str, bytes | None] | None = None,
+) -> pygit2.Tree:
     """Return ``tree`` with the folder ``path`` holding exactly the files of ``skill``.
 
-    Links and submodules in the folder stay, since a skill cannot say anything about them.
+    Links and submodules in the folder stay, since a skill cannot say anything about them. Everything is written at
+    once, so that no tree is left over that nothing refers to.
+
+    Args:
+        repo: Where to write.
+        tree: What it is based on; ``None`` for nothing.
+        path: The skill folder.
+        skill: Its content.
+        beside: Other files to set, or to leave out where the content is ``None``.
     """
     old = _subtree(tree, path)
-    nodes: dict[str, tuple[pygit2.Oid, FileMode]] = {}
+    nodes: dict[str, _Node] = {}
     if old is not None:
         nodes = {name: (item.id, item.filemode) for name, item in _walk(old) if item.filemode not in _FILES}
     for name, content in skill.files.items():
         mode = FileMode.BLOB_EXECUTABLE if name in skill.executable else FileMode.BLOB
         nodes[name] = (repo.raw.create_blob(content), mode)
-    return _with_entry(repo, tree, path, _build(repo, nodes), FileMode.TREE)
-
-
-def with_file(repo: Repo, tree: pygit2.Tree | None, path: str, content: bytes | None) -> pygit2.Tree:
-    """Return ``tree`` with the file ``path`` set to ``content``, or without it if ``content`` is ``None``."""
-    oid = None if content is None else repo.raw.create_blob(content)
-    return _with_entry(repo, tree, path, oid, FileMode.BLOB)
+    entries: dict[str, _Node | None] = {path: (_build(repo, nodes), FileMode.TREE)}
+    for name, text in (beside or {}).items():
+        entries[name] = None if text is None else (repo.raw.create_blob(text), FileMode.BLOB)
+    return _with_entries(repo, tree, entries)
 
 
 def write_files(repo: Repo, files: Mapping[str, bytes]) -> pygit2.Tree:
@@ -81,10 +93,10 @@ def write_files(repo: Repo, files: Mapping[str, bytes]) -> pygit2.Tree:
     return _tree(found)
 
 
-def _build(repo: Repo, nodes: Mapping[str, tuple[pygit2.Oid, FileMode]]) -> pygit2.Oid:
+def _build(repo: Repo, nodes: Mapping[str, _Node]) -> pygit2.Oid:
     """Write the tree with the files ``nodes``, folders from the inside out."""
     builder = repo.raw.TreeBuilder()
-    folders: dict[str, dict[str, tuple[pygit2.Oid, FileMode]]] = {}
+    folders: dict[str, dict[str, _Node]] = {}
     for path, node in nodes.items():
         head, slash, rest = path.partition("/")
         if slash:
@@ -103,15 +115,20 @@ def _insert(builder: pygit2.TreeBuilder, name: str, oid: pygit2.Oid, mode: FileM
         raise SkillError(f"git refuses a file named '{name}'", hint="rename it") from error
 
 
-def _with_entry(repo: Repo, tree: pygit2.Tree | None, path: str, oid: pygit2.Oid | None, mode: FileMode) -> pygit2.Tree:
-    head, slash, rest = path.partition("/")
+def _with_entries(repo: Repo, tree: pygit2.Tree | None, entries: Mapping[str, _Node | None]) -> pygit2.Tree:
+    """Return ``tree`` with ``entries`` set by path, those without a node left out; folders from the inside out."""
     builder = repo.raw.TreeBuilder() if tree is None else repo.raw.TreeBuilder(tree)
-    if slash:
-        oid, mode = _with_entry(repo, _subtree(tree, head), rest, oid, mode).id, FileMode.TREE
-    if oid is not None:
-        _insert(builder, head, oid, mode)
-    elif tree is not None and head in tree:
-        builder.remove(head)
+    folders: dict[str, dict[str, _Node | None]] = {}
+    for path, node in entries.items():
+        head, slash, rest = path.partition("/")
+        if slash:
+            folders.setdefault(head, {})[rest] = node
+        elif node is not None:
+            _insert(builder, head, *node)
+        elif tree is not None and head in tree:
+            builder.remove(head)
+    for name, inside in folders.items():
+        _insert(builder, name, _with_entries(repo, _subtree(tree, name), inside).id, FileMode.TREE)
     return _tree(repo.raw[builder.write()])
 
 

@@ -159,8 +159,8 @@ class RunWriter:
         if isinstance(event, SlowProposed) and root is not None:
             return _slow_tree(self._repo, root, event)
         if skill is not None:
-            content = tree.with_skill(self._repo, root, event.skill, skill)
-            return content if root is not None else tree.with_file(self._repo, content, ".gitattributes", ATTRIBUTES)
+            beside = {} if root is not None else {".gitattributes": ATTRIBUTES}
+            return tree.with_skill(self._repo, root, event.skill, skill, beside)
         if root is None or not isinstance(event, RunStarted | Skipped | RunFinished):
             raise InvariantError(f"{event_name(event)} of run {self._run} has no skill", hint="skillgit fsck")
         return root
@@ -207,10 +207,11 @@ class RunWriter:
 def _slow_tree(repo: Repo, root: pygit2.Tree, event: SlowProposed) -> pygit2.Tree:
     """Return ``root`` with the guidance in the skill's slow region and the memory beside the skills."""
     skill = tree.read_skill(root, event.skill)
-    if event.guidance.strip() or slow_guidance(skill.document):
-        skill = skill.with_text(DOCUMENT, with_slow_guidance(skill.document, event.guidance))
-    content = tree.with_skill(repo, root, event.skill, skill)
-    return tree.with_file(repo, content, reader.MEMORY, event.memory.encode() if event.memory else None)
+    # Half of a surrogate pair, which a model's JSON may hold, has no UTF-8.
+    guidance, memory = (text.encode(errors="replace") for text in (event.guidance, event.memory))
+    if guidance.strip() or slow_guidance(skill.document):
+        skill = skill.with_text(DOCUMENT, with_slow_guidance(skill.document, guidance.decode()))
+    return tree.with_skill(repo, root, event.skill, skill, {reader.MEMORY: memory or None})
 
 
 @contextmanager

@@ -84,7 +84,7 @@ def test_without_a_command_help_goes_to_stderr(skillgit):
             "skillgit: there is no option '--jsom', did you mean '--json' or '--jsonl'?\nhint: skillgit log --help\n",
         ),
         (("log", "--json", "--plain"), "skillgit: choose one output format\nhint: skillgit log --help\n"),
-        (("diff", "v1"), "skillgit: missing argument 'B'\nhint: skillgit diff --help\n"),
+        (("diff", "v1"), "skillgit: name two versions, as in v3 v7 or v3..v7\nhint: skillgit diff --help\n"),
         (("diff", "a", "b", "--plain"), "skillgit: --plain and -z go with --items\nhint: skillgit diff --help\n"),
         (
             ("-C", "/nowhere/at/all", "log"),

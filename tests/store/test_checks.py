@@ -4,7 +4,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
-from sample_run import PATH, RUN, as_json, clock_from, transitions, write_run
+from sample_run import PATH, RUN, as_json, clock_from, transitions, with_file, write_run
 
 from skillgit.errors import RevisionNotFoundError
 from skillgit.store import reader, refs, tree
@@ -110,7 +110,7 @@ def test_a_better_score_all_through_the_trailers_still_contradicts_its_items(rep
 
 def test_a_text_that_is_not_what_the_patch_gives_is_found(repo, history) -> None:
     def other(root: pygit2.Tree) -> pygit2.Tree:
-        return tree.with_file(repo, root, f"{PATH}/references/units.md", b"smuggled\n")
+        return with_file(repo, root, f"{PATH}/references/units.md", b"smuggled\n")
 
     commit = rewrite(repo, history, 2, content=other)
 
@@ -119,7 +119,7 @@ def test_a_text_that_is_not_what_the_patch_gives_is_found(repo, history) -> None
 
 def test_changes_outside_the_skill_are_found(repo, history) -> None:
     def other(root: pygit2.Tree) -> pygit2.Tree:
-        return tree.with_file(repo, root, "bin/tool", b"smuggled\n")
+        return with_file(repo, root, "bin/tool", b"smuggled\n")
 
     commit = rewrite(repo, history, 1, content=other)
 
@@ -129,7 +129,7 @@ def test_changes_outside_the_skill_are_found(repo, history) -> None:
 @pytest.mark.parametrize("place", [3, 8])
 def test_changes_by_events_that_change_nothing_are_found(repo, history, place) -> None:
     def other(root: pygit2.Tree) -> pygit2.Tree:
-        return tree.with_file(repo, root, f"{PATH}/SKILL.md", b"smuggled\n")
+        return with_file(repo, root, f"{PATH}/SKILL.md", b"smuggled\n")
 
     commit = rewrite(repo, history, place, content=other)
 
@@ -139,7 +139,7 @@ def test_changes_by_events_that_change_nothing_are_found(repo, history, place) -
 def test_a_merge_that_says_something_else_than_the_guidance_is_found(repo, history) -> None:
     def other(root: pygit2.Tree) -> pygit2.Tree:
         document = (tree.read_file(root, f"{PATH}/SKILL.md") or b"").replace(b"shortest", b"longest")
-        return tree.with_file(repo, root, f"{PATH}/SKILL.md", document)
+        return with_file(repo, root, f"{PATH}/SKILL.md", document)
 
     commit = rewrite(repo, history, 5, content=other)
 
@@ -164,7 +164,7 @@ def test_a_version_that_is_missing_is_found(repo, history) -> None:
 
     problems = check_run(repo, RUN)
 
-    assert "a proposal on v1 while the current version is v0" in [problem.sentence for problem in problems]
+    assert "step 2 follows step 0" in [problem.sentence for problem in problems]
 
 
 def test_tags_and_best_that_moved_are_found_and_mended(repo, history, git) -> None:

@@ -5,9 +5,9 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-from sample_run import START
+from sample_run import START, with_file
 
-from skillgit.store import notes, refs, tree
+from skillgit.store import notes, refs
 from skillgit.store.repo import Repo
 
 
@@ -43,7 +43,7 @@ def test_what_people_add_is_kept_and_not_taken_for_a_fact(repo, history, git) ->
 
 def test_notes_that_git_spread_over_folders_stay_where_they_are(repo, history, git) -> None:
     one, two = history[0].commit, history[1].commit
-    spread = tree.with_file(repo, None, f"{one[:2]}/{one[2:]}", b"{}\n")
+    spread = with_file(repo, None, f"{one[:2]}/{one[2:]}", b"{}\n")
     identity = ("-c", "user.name=n", "-c", "user.email=e@localhost")
     git("update-ref", refs.NOTES, git(*identity, "commit-tree", "-m", "notes", str(spread.id)).strip())
 

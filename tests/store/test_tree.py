@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sample_run import with_file
 
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.errors import RevisionNotFoundError, SkillError
@@ -30,7 +31,7 @@ def skills(draw: st.DrawFn) -> Skill:
 @given(old=skills(), new=skills(), path=st.sampled_from(["demo", "skills/demo", "a/b/c/demo"]))
 def test_skills_come_back_and_replace_each_other_wholly(store, old, new, path) -> None:
     first = tree.with_skill(store, None, path, old)
-    around = tree.with_file(store, first, "README.md", b"mine")
+    around = with_file(store, first, "README.md", b"mine")
     second = tree.with_skill(store, around, path, new)
 
     assert tree.read_skill(first, path) == old
@@ -40,18 +41,18 @@ def test_skills_come_back_and_replace_each_other_wholly(store, old, new, path) -
 
 
 def test_files_are_set_and_removed(store) -> None:
-    first = tree.with_file(store, None, "a/b.txt", b"x")
-    second = tree.with_file(store, first, "c.txt", b"y")
+    first = with_file(store, None, "a/b.txt", b"x")
+    second = with_file(store, first, "c.txt", b"y")
 
     assert tree.read_files(second) == {"a/b.txt": b"x", "c.txt": b"y"}
-    assert tree.with_file(store, second, "c.txt", None).id == first.id
-    assert tree.with_file(store, second, "absent.txt", None).id == second.id
+    assert with_file(store, second, "c.txt", None).id == first.id
+    assert with_file(store, second, "absent.txt", None).id == second.id
     assert tree.read_file(second, "a") is None
     assert tree.read_file(second, "a/none") is None
 
 
 def test_a_file_in_the_place_of_a_folder_gives_way(store) -> None:
-    first = tree.with_file(store, None, "skills", b"a file")
+    first = with_file(store, None, "skills", b"a file")
     second = tree.with_skill(store, first, "skills/demo", Skill("demo", {DOCUMENT: b"x"}))
 
     assert tree.read_files(second) == {"skills/demo/SKILL.md": b"x"}
@@ -64,7 +65,7 @@ def test_names_that_git_refuses_are_refused(store, name) -> None:
 
 
 def test_what_is_no_skill_is_not_read(store) -> None:
-    found = tree.with_file(store, None, "skills/demo/notes.md", b"x")
+    found = with_file(store, None, "skills/demo/notes.md", b"x")
 
     with pytest.raises(SkillError, match=r"has no SKILL\.md"):
         tree.read_skill(found, "skills/demo")

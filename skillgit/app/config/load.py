@@ -113,7 +113,7 @@ def _check_split_options(info: EnvironmentInfo, layer: Layer, values: Config) ->
         if leaf and option.name not in declared and getattr(values.env, option.name) != option.default:
             raise ConfigError(
                 f"{leaf.origin}: environment '{info.name}' does not use env.{option.name}",
-                hint=f"skillgit envs show {info.name}",
+                hint=f"skillgit envs {info.name}",
             )
 
 

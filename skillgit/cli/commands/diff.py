@@ -19,17 +19,23 @@ if TYPE_CHECKING:
 
 @verb("diff")
 @click.argument("a", shell_complete=complete_revisions)
-@click.argument("b", shell_complete=complete_revisions)
+@click.argument("b", required=False, shell_complete=complete_revisions)
 @click.option("--stat", "what", flag_value="stat", help="Show how much changed in which file, and the scores")
 @click.option("--items", "what", flag_value="items", help="Show which items were fixed and which were broken")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if there is a difference, with 0 if there is none")
 @forms(Form.JSON, Form.PLAIN, Form.NUL)
 @click.pass_obj
-def command(session: Session, a: str, b: str, what: str | None, *, exit_code: bool, form: Form) -> ExitCode:
+def command(session: Session, a: str, b: str | None, what: str | None, *, exit_code: bool, form: Form) -> ExitCode:
     """Show the difference of two versions.
+
+    Name them as A B or as A..B.
 
     On a pipe the text is what git diff prints, byte for byte, so that git apply takes it.
     """
+    if b is None:
+        a, dots, b = a.partition("..")
+        if not (a and dots and b):
+            raise click.UsageError("name two versions, as in v3 v7 or v3..v7", click.get_current_context())
     if form in {Form.PLAIN, Form.NUL} and what != "items":
         raise click.UsageError("--plain and -z go with --items", click.get_current_context())
     show = {"stat": _stat, "items": _items}.get(what or "", _text)
