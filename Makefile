@@ -37,8 +37,8 @@ $(INSTALLED): pyproject.toml
 	@touch $@
 
 demo: $(INSTALLED)
-	@rm -rf $(DEMO) && mkdir -p $(DEMO)
-	$(BIN)/skillgit -C $(DEMO) init --env searchqa
+	@rm -rf $(DEMO)
+	$(BIN)/skillgit init $(DEMO) --env searchqa
 	$(BIN)/skillgit -C $(DEMO) train demo --run demo
 	@echo
 	@echo "The run is a git repository in $(DEMO). To type the commands above there:"

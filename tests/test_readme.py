@@ -45,6 +45,7 @@ def test_the_demo_can_be_made_and_looked_at(tmp_path):
     demo = tmp_path / "demo"
     made = bash(f"make demo DEMO={demo}", ROOT)
     assert made.returncode == 0, made
+    assert (demo / ".git").is_dir()
     suggested = re.findall(r"^\s+(?:next\s+)?(skillgit .*|git .*)$", made.stdout, flags=re.MULTILINE)
     assert len(suggested) >= 5
     for command in suggested:

@@ -47,8 +47,7 @@ def init(context: Context, directory: Path | None, skill: Path | None, environme
 
     Args:
         context: Where relative paths begin.
-        directory: The folder, which is made if it is missing; None for the repository that the context's folder lies
-            in, or else that folder.
+        directory: The folder, which is made if it is missing; None for the context's folder.
         skill: The seed: a skill folder, a ``SKILL.md`` or another Markdown file.
         environment: The environment whose seed to take if ``skill`` is None. Without either, a repository that has no
             skill gets one without rules.
@@ -62,7 +61,7 @@ def init(context: Context, directory: Path | None, skill: Path | None, environme
         raise UsageError("a skill and an environment both name a seed", hint="give one of them")
     place = (context.directory / directory if directory is not None else context.directory).resolve()
     first = _seed(context, skill, environment)
-    repo, created = _open(place, nested=directory is not None)
+    repo, created = _open(place)
     if first is None:
         there = mainline.skills_on_main(repo)
         if there:
@@ -87,10 +86,10 @@ def _seed(context: Context, skill: Path | None, environment: str | None) -> Skil
     return seed.normalise(found(defaults, context.directory).seed_skill())
 
 
-def _open(place: Path, *, nested: bool) -> tuple[Repo, bool]:
+def _open(place: Path) -> tuple[Repo, bool]:
     """Return the repository at ``place``, which is made if it is missing, and whether it was made.
 
-    Unless ``nested``, a repository that ``place`` lies in counts as well.
+    As for ``git init``, a repository that ``place`` merely lies in does not count.
     """
     if place.exists() and not place.is_dir():
         raise UsageError(f"{place} is a file", hint="name a folder")
@@ -101,7 +100,7 @@ def _open(place: Path, *, nested: bool) -> tuple[Repo, bool]:
         if (place / ".git").exists():
             raise
         return Repo.init(place), True
-    if nested and _root(found).resolve() != place:
+    if _root(found).resolve() != place:
         return Repo.init(place), True
     return found, False
 

@@ -67,9 +67,10 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
         return unreadable or [Problem(commit="", sentence=error.message)]
     versions = derived.versions(records)
     problems = list(_fold_problems(run, records, budget))
+    guidance = frozenset(record.commit for record in records if isinstance(record.event, SlowProposed))
     for record in records:
         found = (
-            *_parent_problems(record, records, versions),
+            *_parent_problems(record, guidance, versions),
             *contents.tree_problems(repo, record, versions),
             *contents.evidence_problems(repo, record, versions),
         )
@@ -135,14 +136,14 @@ def _fold_problems(run: str, records: Sequence[Recorded], budget: Callable[[int]
                 yield Problem(commit=record.commit, sentence=sentence)
 
 
-def _parent_problems(record: Recorded, records: Sequence[Recorded], versions: Mapping[int, str]) -> Iterator[str]:
-    event = record.event
-    if isinstance(event, Rejected) and record.parents != (versions.get(event.base, ""),):
+def _parent_problems(record: Recorded, guidance: frozenset[str], versions: Mapping[int, str]) -> Iterator[str]:
+    """Yield what is wrong with the parents of ``record``; ``guidance`` are the commits of the slow line."""
+    event, parents = record.event, record.parents
+    if isinstance(event, Rejected) and parents != (versions.get(event.base, ""),):
         yield f"it was proposed on v{event.base}, and its parent is not the commit of v{event.base}"
-    slow = [other.commit for other in records if isinstance(other.event, SlowProposed)]
-    if isinstance(event, SlowMerged) and not (len(record.parents) == contents.MERGE and record.parents[1] in slow):
+    if isinstance(event, SlowMerged) and not (len(parents) == contents.MERGE and parents[1] in guidance):
         yield "a slow merge has the run and the slow line as parents, and this commit has others"
-    if isinstance(event, SlowProposed) and record.parents[:1] not in {(commit,) for commit in (*slow, versions.get(0))}:
+    if isinstance(event, SlowProposed) and not (parents and (parents[0] in guidance or parents[0] == versions.get(0))):
         yield "its parent is neither the guidance before it nor v0"
 
 

@@ -10,7 +10,7 @@ from skillgit.store import refs
 from skillgit.store.transaction import RefUpdate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from skillgit.domain.event import Event
     from skillgit.store.record import Recorded
@@ -43,18 +43,26 @@ def derived_refs(run: str, records: Iterable[Recorded]) -> dict[str, str]:
     return found
 
 
-def derived_updates(run: str, records: Iterable[Recorded], stored: Mapping[str, str]) -> list[RefUpdate]:
-    """Return the moves that bring the derived refs of ``run`` from ``stored`` to where they have to be.
+def derived_moves(run: str, records: Iterable[Recorded], stored: Mapping[str, str]) -> list[RefUpdate]:
+    """Return the moves that ``records`` ask for where the derived refs of ``run`` stand at ``stored``."""
+    wanted = derived_refs(run, records)
+    return [
+        RefUpdate(name=name, new=commit, derived=True) for name, commit in wanted.items() if stored.get(name) != commit
+    ]
+
+
+def derived_updates(run: str, records: Sequence[Recorded], stored: Mapping[str, str]) -> list[RefUpdate]:
+    """Return the moves that bring all derived refs of ``run`` from ``stored`` to where its ``records`` want them.
 
     A tag of a version that is not in the history is removed: a process was killed before it could move the branch.
     """
-    wanted = derived_refs(run, records)
-    moves = [
-        RefUpdate(name=name, new=commit, derived=True) for name, commit in wanted.items() if stored.get(name) != commit
-    ]
+    known = versions(records)
     strays = [
         RefUpdate(name=name, new=None, derived=True)
         for name in stored
-        if (ref := refs.parse(name)) is not None and ref.kind is refs.Kind.TAG and ref.run == run and name not in wanted
+        if (ref := refs.parse(name)) is not None
+        and ref.kind is refs.Kind.TAG
+        and ref.run == run
+        and ref.number not in known
     ]
-    return moves + strays
+    return derived_moves(run, records, stored) + strays

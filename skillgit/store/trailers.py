@@ -26,6 +26,7 @@ BLOCK_LIMIT = 4096
 
 _SAFE = "._:/+-"
 _LINE = re.compile(r"(?P<key>[A-Za-z0-9-]+): ?(?P<value>.*)")
+_INTEGER = re.compile(r"-?\d+", re.ASCII)
 _TOKEN = re.compile(r"[A-Za-z0-9._:/+%-]+")
 
 
@@ -66,7 +67,7 @@ def as_integer(text: str, key: str) -> int:
     Raises:
         TrailerError: It is not one.
     """
-    if re.fullmatch(r"-?\d+", text, re.ASCII) is None:
+    if _INTEGER.fullmatch(text) is None:
         raise TrailerError(f"{key} is {text!r}, not an integer", hint="skillgit fsck")
     return int(text)
 

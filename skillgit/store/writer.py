@@ -66,6 +66,7 @@ class RunWriter:
         self._heads = {source.ref.local: source.tip for source in history.sources(repo, run, tips)}
         self._stored = {name: tip for name, tip in tips.items() if (ref := refs.parse(name)) and ref.run == run}
         self._records = reader.read_run(repo, run) if self._heads else []
+        self._versions = derived.versions(self._records)
         self._evidence: str | None = None
         self._resumed = False
 
@@ -123,7 +124,7 @@ class RunWriter:
         if isinstance(event, Accepted | Rejected | Skipped) and not isinstance(last, RunStarted):
             late = late or event.step <= last.step
         if not isinstance(event, Skipped | RunFinished):
-            late = late or event.base != max(derived.versions(self._records))
+            late = late or event.base != max(self._versions)
         if late:
             raise ConcurrentWriteError(
                 f"run {self._run} went on while {name} was computed; nothing was written", hint="resume the run"
@@ -145,9 +146,9 @@ class RunWriter:
             case RunStarted():
                 return [start] if start else []
             case Rejected():
-                return [derived.versions(self._records)[event.base]]
+                return [self._versions[event.base]]
             case SlowProposed():
-                return [self._heads.get(slow) or derived.versions(self._records)[0]]
+                return [self._heads.get(slow) or self._versions[0]]
             case SlowMerged():
                 if slow not in self._heads:
                     raise InvariantError(f"run {self._run} merges guidance that was not proposed", hint="skillgit fsck")
@@ -172,7 +173,7 @@ class RunWriter:
             # Side branches of a clone become local with the first event; the two lines must not move behind our back.
             if name not in self._stored or name in {refs.run_branch(self._run), refs.slow_branch(self._run)}:
                 moves.setdefault(name, RefUpdate(name=name, new=tip, expected=self._stored.get(name)))
-        updates = [*moves.values(), *derived.derived_updates(self._run, [*self._records, recorded], self._stored)]
+        updates = [*moves.values(), *self._derived(recorded)]
         kept = self._keep_evidence(recorded, signature)
         place = refs.evidence_ref(self._run)
         if kept is not None and kept != self._stored.get(place):
@@ -180,6 +181,12 @@ class RunWriter:
         reason = f"skillgit: {event_name(recorded.event)}"
         update_refs(self._repo, updates, identity=self._identity, reason=reason)
         self._remember(recorded, updates, kept)
+
+    def _derived(self, recorded: Recorded) -> list[RefUpdate]:
+        """Return the moves of tags and best; the first event of a process mends what an earlier one left undone."""
+        if self._resumed:
+            return derived.derived_moves(self._run, [recorded], self._stored)
+        return derived.derived_updates(self._run, [*self._records, recorded], self._stored)
 
     def _keep_evidence(self, recorded: Recorded, signature: pygit2.Signature) -> str | None:
         """Return the new end of the evidence chain, mended first if an earlier process was killed while refs moved."""
@@ -200,6 +207,7 @@ class RunWriter:
                 self._stored[update.name] = update.new
         self._heads[recorded.branch] = recorded.commit
         self._records.append(recorded)
+        self._versions |= derived.versions([recorded])
         self._evidence = kept
         self._resumed = True
 

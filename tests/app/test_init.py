@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -151,3 +152,12 @@ def test_a_bad_seed_leaves_nothing_behind(empty, tmp_path):
     (empty.directory / "file").write_text("x")
     with pytest.raises(UsageError, match="is a file"):
         init(empty, empty.directory / "file", None)
+
+
+def test_a_folder_inside_another_repository_becomes_a_repository_of_its_own(context, tmp_path):
+    outer = init(context, tmp_path / "outer", None)
+    inner = outer.path / "inner"
+    inner.mkdir()
+    made = init(replace(context, directory=inner), None, None)
+    assert made.created
+    assert made.path.resolve() == inner.resolve()
