@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from skillgit.domain.skill import DOCUMENT, Owner, Skill, blocks, has_marker
+from skillgit.domain.skill import DOCUMENT, KEEP_END, Owner, Skill, blocks, has_marker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -185,6 +185,9 @@ def _locate(text: str, parts: Sequence[Block], anchor: str) -> int:
 def _append(text: str, parts: Sequence[Block], content: str) -> str:
     """Add ``content`` as the last paragraph of the body: before the slow region if there is one, else at the end."""
     slow = next((part.start for part in parts if part.owner is Owner.SLOW), len(text))
+    before = next((part for part in reversed(parts) if part.end <= slow), None)
+    if before is not None and before.owner is Owner.KEEP and not text[: before.end].endswith(KEEP_END):
+        raise _RefusedError(EditStatus.PROTECTED, "a keep region is never closed")
     head, tail = text[:slow].rstrip("\n"), text[slow:]
     separator = "\n" if _is_list_item(_last_line(head)) and _is_list_item(content) else "\n\n"
     joined = f"{head}{separator}{content}\n" if head else f"{content}\n"

@@ -19,13 +19,18 @@ if TYPE_CHECKING:
     from skillgit.domain.gate import Verdict
 
 TITLE_LENGTH = 60
+EDITS_SHOWN = 24
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)?")
 
 
 def clean_line(text: str) -> str:
-    """Return ``text`` on one line without control characters, terminal escapes and surplus white space."""
-    return " ".join(_CONTROL.sub(" ", _ESCAPE.sub("", text)).split())
+    """Return ``text`` on one line without control characters, terminal escapes and surplus white space.
+
+    Halves of surrogate pairs, which no encoding can hold, become question marks.
+    """
+    storable = text if text.isascii() else text.encode("utf-8", "replace").decode()
+    return " ".join(_CONTROL.sub(" ", _ESCAPE.sub("", storable)).split())
 
 
 def clean_title(text: str) -> str:
@@ -199,7 +204,7 @@ class _Proposed(_Event):
     Attributes:
         step: 1-based over the whole run.
         base: The version that it was proposed on.
-        edits: The applied edits.
+        edits: The applied edits; the first 24 if there are more, so that trailers stay readable.
         changes: Their text, line by line.
         patch: How many edits there were.
         evaluation: The candidate's score on the selection split.
@@ -221,6 +226,10 @@ class _Proposed(_Event):
     broken: tuple[str, ...] = ()
     models: Models
     cost: Cost
+
+    def __post_init__(self) -> None:
+        _Event.__post_init__(self)
+        object.__setattr__(self, "edits", self.edits[:EDITS_SHOWN])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,7 @@ def check_run_name(name: str) -> str:
 def new_run_name(environment: str, day: date, entropy: bytes) -> str:
     """Make a run name ``<environment>-<yyyymmdd>-<4 base32 characters>``."""
     suffix = "".join(_BASE32[byte % 32] for byte in entropy[:4])
-    stem = re.sub(r"[^a-z0-9]+", "-", environment.lower()).strip("-")[:40]
+    stem = re.sub(r"[^a-z0-9]+", "-", environment.lower()).strip("-")[:40].rstrip("-") or "run"
     return check_run_name(f"{stem}-{day:%Y%m%d}-{suffix}")
 
 

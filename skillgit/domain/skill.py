@@ -162,4 +162,4 @@ class Skill:
 
     def with_text(self, path: str, text: str) -> Skill:
         """Return the skill with the file at ``path`` set to ``text``."""
-        return replace(self, files={**self.files, path: text.encode()})
+        return replace(self, files={**self.files, path: text.encode("utf-8", "replace")})

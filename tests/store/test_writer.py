@@ -263,6 +263,20 @@ def test_the_check_sees_the_event_as_readers_will(repo) -> None:
     assert seen == [recorded.event] == [event]
 
 
+def test_half_a_surrogate_pair_is_replaced_and_read_back_alike(repo) -> None:
+    writer = begun(repo)
+    event = SlowProposed(
+        run=RUN, skill=PATH, epoch=1, step=0, base=0, title="a\ud800b", why="\udfff", guidance="c\ud83d",
+        memory="\ud83d", models=Models(target="\ud800", optimizer="x"), cost=cost(0),
+    )  # fmt: skip
+
+    recorded = writer.append(event, None, {})
+
+    assert isinstance(recorded.event, SlowProposed)
+    assert (recorded.event.title, recorded.event.guidance, recorded.event.memory) == ("a?b", "c?", "?")
+    assert reader.read_run(repo, RUN)[-1] == recorded
+
+
 def test_a_run_that_moved_behind_the_writers_back_is_not_overwritten(repo) -> None:
     begun(repo)
     slow, fast = (RunWriter(repo, RUN, clock_from(count(9))) for _ in range(2))

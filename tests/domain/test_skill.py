@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from skillgit.domain.skill import (
+    DOCUMENT,
+    KEEP_END,
+    KEEP_START,
+    SLOW_END,
+    SLOW_START,
+    Owner,
+    Skill,
+    blocks,
+    frontmatter,
+    has_marker,
+    slow_guidance,
+    with_slow_guidance,
+)
+from skillgit.errors import SkillError
+
+HEAD = "---\nname: demo\ndescription: d\n---\n"
+PIECES = st.lists(
+    st.one_of(
+        st.sampled_from(
+            [
+                SLOW_START,
+                SLOW_END,
+                KEEP_START,
+                KEEP_END,
+                "---\nname: x\n---\n",
+                "---",
+                "\n",
+                "text",
+                "<!-- skillgit:",
+                "\r\n",
+            ]
+        ),
+        st.text(max_size=10),
+    ),
+    max_size=12,
+).map("".join)
+
+
+@given(PIECES, st.booleans())
+def test_blocks_cover_any_text_without_gaps(text, is_document) -> None:
+    parts = blocks(text, is_document=is_document)
+
+    assert "".join(text[part.start : part.end] for part in parts) == text
+    assert all(part.start < part.end for part in parts)
+
+
+@given(PIECES)
+def test_markers_are_never_body(text) -> None:
+    for part in blocks(text):
+        inside = text[part.start : part.end]
+        if part.owner is Owner.BODY:
+            assert SLOW_START not in inside
+            assert KEEP_START not in inside
+
+
+@given(PIECES, st.text(max_size=30))
+def test_guidance_is_read_as_it_was_set(text, guidance) -> None:
+    assume(not has_marker(guidance))
+
+    assert slow_guidance(with_slow_guidance(text, guidance)) == (
+        guidance.strip() if not _opens_keep(text) else slow_guidance(with_slow_guidance(text, guidance))
+    )
+
+
+def _opens_keep(text: str) -> bool:
+    """Say whether a keep region that is never closed reaches over the end, where a slow region would be added."""
+    parts = blocks(text)
+    return bool(parts) and parts[-1].owner is Owner.KEEP and not text.endswith(KEEP_END)
+
+
+@given(st.text(max_size=30), st.text(max_size=30), st.text(max_size=30))
+def test_setting_guidance_again_changes_only_the_region(before, first, second) -> None:
+    assume(not any(has_marker(text) or "<!--" in text for text in (before, first, second)))
+    once = with_slow_guidance(f"{HEAD}{before}\n{SLOW_START}\n{SLOW_END}\nafter\n", first)
+
+    twice = with_slow_guidance(once, second)
+
+    assert twice.startswith(f"{HEAD}{before}\n{SLOW_START}\n")
+    assert twice.endswith(f"{SLOW_END}\nafter\n")
+    assert with_slow_guidance(twice, first) == once
+
+
+def test_a_region_is_added_at_the_end() -> None:
+    assert with_slow_guidance("text\n\n\n", " be brief \n") == f"text\n\n{SLOW_START}\nbe brief\n{SLOW_END}\n"
+    assert with_slow_guidance("text", "") == f"text\n\n{SLOW_START}\n{SLOW_END}\n"
+
+
+@pytest.mark.parametrize("guidance", [SLOW_END, "<!--skillgit:keep-->", "a <!-- / skillgit:slow --> b"])
+def test_guidance_cannot_close_its_own_region(guidance) -> None:
+    with pytest.raises(SkillError):
+        with_slow_guidance("text", guidance)
+
+
+def test_owners() -> None:
+    text = f"{HEAD}# A\n{KEEP_START}\nmine\n{KEEP_END}\nb\n{SLOW_START}\ns\n{SLOW_END}\nc\n"
+
+    owners = [part.owner for part in blocks(text)]
+
+    assert owners == [Owner.FRONTMATTER, Owner.BODY, Owner.KEEP, Owner.BODY, Owner.SLOW, Owner.BODY]
+    assert [part.owner for part in blocks(HEAD, is_document=False)] == [Owner.BODY]
+
+
+def test_an_open_region_reaches_to_the_end() -> None:
+    assert [part.owner for part in blocks(f"a\n{KEEP_START}\nb\n")] == [Owner.BODY, Owner.KEEP]
+
+
+@pytest.mark.parametrize("text", ["", "---\n", "--- x\n---\n", "text\n---\na\n---\n", "---\nname: x\n"])
+def test_what_is_no_frontmatter(text) -> None:
+    assert frontmatter(text) == ""
+
+
+def test_frontmatter_ends_at_its_fence() -> None:
+    assert frontmatter(f"{HEAD}---\n") == HEAD
+    assert frontmatter("---\na: 1\n---") == "---\na: 1\n---"
+
+
+def test_a_skill_needs_a_readable_document() -> None:
+    with pytest.raises(SkillError, match="has no"):
+        Skill("x", {"a.md": b""})
+    with pytest.raises(SkillError, match="UTF-8"):
+        Skill("x", {DOCUMENT: b"\xff"})
+
+
+@given(
+    st.dictionaries(st.text(min_size=1, max_size=3), st.binary(max_size=3), max_size=4),
+    st.dictionaries(st.text(min_size=1, max_size=3), st.binary(max_size=3), max_size=4),
+)
+def test_digests_are_equal_exactly_for_equal_skills(one, two) -> None:
+    skills = [Skill("x", {DOCUMENT: b"", **files}) for files in (one, two)]
+
+    assert (skills[0].digest == skills[1].digest) == (dict(skills[0].files) == dict(skills[1].files))
+
+
+def test_the_executable_bit_counts() -> None:
+    files = {DOCUMENT: b"", "run.sh": b""}
+
+    assert Skill("x", files).digest != Skill("x", files, frozenset({"run.sh"})).digest
+
+
+def test_binary_files_are_not_text() -> None:
+    skill = Skill("x", {DOCUMENT: b"t", "a": b"\xff", "b": b"a\0", "c": b"c"})
+
+    assert dict(skill.text_files()) == {DOCUMENT: "t", "c": "c"}
+    assert skill.with_text("c", "d").files["c"] == b"d"
+    assert skill.files["c"] == b"c"
