@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,7 +46,7 @@ class Context:
             directory=where,
             environ=dict(os.environ),
             clock=_clock(os.environ.get("SKILLGIT_CLOCK", "")),
-            entropy=secrets.token_bytes,
+            entropy=os.urandom,
         )
 
 

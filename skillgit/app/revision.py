@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.workspace import Workspace, open_workspace
 from skillgit.errors import RevisionNotFoundError
 from skillgit.index import queries
-from skillgit.store import reader, refs
+from skillgit.store import refs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -182,6 +182,8 @@ def _of_row(row: LogRow) -> Resolved:
 def _commit(workspace: Workspace, text: str) -> str | None:
     """Return what git calls ``text``; a branch of ours that only a remote has counts as well."""
     try:
+        from skillgit.store import reader  # noqa: PLC0415 - decodes commits, which addresses of ours do not need
+
         return reader.resolve(workspace.repo, text)
     except RevisionNotFoundError:
         return next(

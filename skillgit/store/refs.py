@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from skillgit.domain.event import Rejected, SlowProposed
 from skillgit.domain.ids import RUN_NAME
 
 if TYPE_CHECKING:
@@ -122,6 +121,8 @@ def evidence_ref(run: str) -> str:
 
 def branch_of(event: Event) -> str:
     """Return the branch that the commit of ``event`` belongs to."""
+    from skillgit.domain.event import Rejected, SlowProposed  # noqa: PLC0415 - names of refs are needed without events
+
     match event:
         case Rejected():
             return rejected_branch(event.run, event.step)
