@@ -1,0 +1,66 @@
+"""Training through the Messages API is the training that the offline backend gives."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+from decisions import decisions, skills
+from program import QUICK, new_repository, skillgit
+
+from wire import Faults, wire_server
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KEY = "sk-ant-api03-PLANTED0123456789abcdefghijklmnop"
+CLAUDE = (
+    *("-o", "model.target_backend=claude_chat", "-o", "model.optimizer_backend=claude_chat"),
+    *("-o", "model.target=claude-reader-1", "-o", "model.optimizer=claude-analyst-1"),
+)
+
+
+def train(repository: Path, *options: str, url: str = "", code: int = 0):
+    over_the_wire = (*CLAUDE, "-o", f"model.claude_chat_base_url={url}") if url else ()
+    command = ("train", "demo", "--run", "demo", *options, *over_the_wire)
+    return skillgit(*command, cwd=repository, env={"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": ""}, code=code)
+
+
+@pytest.mark.slow
+def test_the_demo_learns_the_same_from_claude(tmp_path):
+    offline, claude = (new_repository(tmp_path / name) for name in ("offline", "claude"))
+    train(offline)
+    with wire_server() as wire:
+        train(claude, url=wire.url)
+        paid = Counter(entry.digest for entry in wire.log())
+        assert {entry.dialect for entry in wire.log()} == {"messages"}
+        assert {entry.role for entry in wire.log()} == {"target", "optimizer"}
+    assert set(paid.values()) == {1}
+    assert decisions(claude, "demo") == decisions(offline, "demo")
+    assert skills(claude, "demo") == skills(offline, "demo") != {}
+    skillgit("fsck", "--deep", cwd=claude)
+    files = [path for path in claude.rglob("*") if path.is_file()]
+    assert [path for path in files if KEY.encode() in path.read_bytes()] == []
+
+
+@pytest.mark.slow
+def test_faults_on_the_wire_change_nothing_and_nothing_is_paid_twice(tmp_path):
+    whole, troubled = (new_repository(tmp_path / name) for name in ("whole", "troubled"))
+    train(whole, *QUICK)
+    with wire_server(faults=Faults(rate=0.1, seed=3)) as wire:
+        train(troubled, *QUICK, "-o", "calls.attempts=8", url=wire.url)
+        log = wire.log()
+    assert len({entry.fault for entry in log} - {""}) > 5, "many kinds befell it"
+    assert set(Counter(entry.digest for entry in log if entry.delivered).values()) == {1}
+    assert decisions(troubled, "demo") == decisions(whole, "demo")
+    assert skills(troubled, "demo") == skills(whole, "demo")
+
+
+def test_a_key_that_is_refused_ends_the_run_at_once_and_is_not_told(tmp_path):
+    repository = new_repository(tmp_path / "repository")
+    with wire_server(faults=Faults(rate=1, kinds=("unauthorized",))) as wire:
+        ended = train(repository, *QUICK, url=wire.url, code=5)
+        assert len(wire.log()) < 40
+    assert "refused the request (401)" in ended.err
+    assert KEY not in ended.err + ended.out
