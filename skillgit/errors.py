@@ -24,6 +24,7 @@ SkillgitError                        1
 │   ├── TrailerError                     a commit's trailer block is missing or broken
 │   └── InvariantError                   an event contradicts the events before it
 ├── BudgetError                      7   a cap on calls, tokens or money was reached
+├── HandoffError                     8   questions wait for answers from outside; the run goes on when they are there
 └── StoppedError                     130 the user stopped a run; what was in flight is recorded
 """
 
@@ -51,6 +52,8 @@ class ExitCode(IntEnum):
     """History cannot be read (newer format, broken trailer block, contradicting events)."""
     BUDGET = 7
     """A cap on calls, tokens or money was reached; the run can be continued with a larger one."""
+    HANDOFF = 8
+    """Questions were written to files and wait for answers; the run can be continued when they are there."""
     INTERNAL = 70
     """A bug in skillgit."""
     INTERRUPTED = 130
@@ -63,6 +66,9 @@ class SkillgitError(Exception):
     Args:
         message: One sentence without a full stop that says what happened.
         hint: What helps: a command to type or a change to make.
+
+    Attributes:
+        result: What the work had come to when the error ended it, where a use case can tell; for machine formats.
     """
 
     exit_code = ExitCode.NO
@@ -71,6 +77,7 @@ class SkillgitError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.result: object | None = None
 
 
 class UsageError(SkillgitError):
@@ -177,6 +184,12 @@ class BudgetError(SkillgitError):
     """A cap on calls, tokens or money was reached."""
 
     exit_code = ExitCode.BUDGET
+
+
+class HandoffError(SkillgitError):
+    """Questions were handed to somebody outside; no model failed, and nothing can go on without the answers."""
+
+    exit_code = ExitCode.HANDOFF
 
 
 class StoppedError(SkillgitError):

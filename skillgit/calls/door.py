@@ -24,6 +24,7 @@ from skillgit.calls.retry import RetryPolicy
 from skillgit.calls.route import Route
 from skillgit.domain.event import Cost
 from skillgit.errors import BackendError, ConfigError
+from skillgit.plugin.exchange import request_digest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -123,7 +124,7 @@ class Calls:
     def fingerprint(self, role: str) -> str:
         """Return the digest of the backend, model and parameters that answer a role."""
         route = self._routes[role]
-        return answerer_fingerprint(route.backend_name, route.request(()))
+        return answerer_fingerprint(route.answerer, route.request(()))
 
     async def call(
         self,
@@ -150,7 +151,7 @@ class Calls:
         """
         route = self._routes[role]
         request = route.request(messages, tools)
-        key = reply_key(route.backend_name, request, draw)
+        key = reply_key(route.answerer, request, draw)
         paid = self.ledger.reply(key)
         if paid is None:
             order = _Order(key=key, route=route, request=request, role=role, stage=stage, scope=self._scope)
@@ -211,7 +212,11 @@ class Calls:
             seconds=seconds,
         )
         charge = Charge(key=order.key, role=order.role, stage=order.stage, cost=cost)
-        paid = self.ledger.record_reply(PaidReply(reply=redact_reply(reply), scope=order.scope, charge=charge))
+        paid = self.ledger.record_reply(
+            PaidReply(
+                reply=redact_reply(reply), scope=order.scope, charge=charge, request=request_digest(order.request)
+            )
+        )
         if paid.scope == self._scope:
             self.meter.add(paid.charge)  # now, not when a waiter wakes: the next call is checked against it
         return paid

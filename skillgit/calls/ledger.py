@@ -15,31 +15,34 @@ from typing import TYPE_CHECKING, Self, TypeAlias, cast
 from skillgit.calls.meter import Charge
 from skillgit.domain.event import Cost
 from skillgit.errors import FormatVersionError, HistoryError
-from skillgit.plugin.backend import Reply, ToolCall, Usage
+from skillgit.plugin.backend import Usage
+from skillgit.plugin.exchange import read_reply, reply_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
     from types import TracebackType
 
-    from skillgit.plugin.backend import FinishReason
+    from skillgit.plugin.backend import Reply
 
 JSON: TypeAlias = object
 """A value that JSON can hold; it is checked when it is recorded."""
 
-_FORMAT = 1
+_FORMAT = 2
 _BUSY_S = 30.0
 _SCHEMA = """
 CREATE TABLE reply (
     key TEXT PRIMARY KEY, scope TEXT NOT NULL, role TEXT NOT NULL, stage TEXT NOT NULL, reply TEXT NOT NULL,
     tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL, cached INTEGER NOT NULL, reasoning INTEGER NOT NULL,
-    usd REAL NOT NULL, seconds REAL NOT NULL
+    usd REAL NOT NULL, seconds REAL NOT NULL, request TEXT NOT NULL DEFAULT ''
 ) STRICT;
 CREATE TABLE rollout (
     key TEXT PRIMARY KEY, scope TEXT NOT NULL, value TEXT NOT NULL, cost TEXT NOT NULL
 ) STRICT;
 """
-_REPLY_COLUMNS = "scope, role, stage, reply, tokens_in, tokens_out, cached, reasoning, usd, seconds"
+_UPGRADES = {1: "ALTER TABLE reply ADD COLUMN request TEXT NOT NULL DEFAULT ''"}
+"""What makes a ledger of an older format one of the next; rows that were there have no digest of their request."""
+_REPLY_COLUMNS = "scope, role, stage, reply, tokens_in, tokens_out, cached, reasoning, usd, seconds, request"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +53,13 @@ class PaidReply:
         reply: What the model said, redacted.
         scope: The event in the making that paid for it.
         charge: What it paid.
+        request: The digest of the question (``skillgit.plugin.exchange``), by which a record can be replayed.
     """
 
     reply: Reply
     scope: str
     charge: Charge
+    request: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +140,7 @@ class Ledger:
         row = (
             *(charge.key, paid.scope, charge.role, charge.stage, _encode_reply(reply)),
             *(usage.tokens_in, usage.tokens_out, usage.cached, usage.reasoning, charge.cost.usd, charge.cost.seconds),
+            paid.request,
         )
         with _explained(self._name):
             insert = (
@@ -169,10 +175,11 @@ def _prepare(connection: sqlite3.Connection, name: str) -> None:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("BEGIN IMMEDIATE")
-    if _version(connection, name) == 0:
-        for statement in _SCHEMA.split(";"):
-            connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {_FORMAT}")
+    version = _version(connection, name)
+    statements = _SCHEMA.split(";") if version == 0 else [_UPGRADES[number] for number in range(version, _FORMAT)]
+    for statement in statements:
+        connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {_FORMAT}")
     connection.execute("COMMIT")
 
 
@@ -198,26 +205,18 @@ def _explained(name: str) -> Iterator[None]:
 
 
 def _encode_reply(reply: Reply) -> str:
-    calls = [[call.id, call.name, call.arguments] for call in reply.tool_calls]
-    return encode_json({"text": reply.text, "finish_reason": reply.finish_reason, "tool_calls": calls})
+    return encode_json(reply_json(reply))
 
 
 def _paid(key: str, row: tuple[object, ...]) -> PaidReply:
     scope, role, stage, text = cast("tuple[str, str, str, str]", row[:4])
     tokens_in, tokens_out, cached, reasoning = cast("tuple[int, int, int, int]", row[4:8])
-    usd, seconds = cast("tuple[float, float]", row[8:])
-    said = cast("dict[str, object]", json.loads(text))
-    reply = Reply(
-        text=cast("str", said["text"]),
-        usage=Usage(tokens_in=tokens_in, tokens_out=tokens_out, cached=cached, reasoning=reasoning),
-        finish_reason=cast("FinishReason", said["finish_reason"]),
-        tool_calls=tuple(
-            ToolCall(id=call, name=name, arguments=arguments)
-            for call, name, arguments in cast("list[list[str]]", said["tool_calls"])
-        ),
-    )
+    usd, seconds = cast("tuple[float, float]", row[8:10])
+    usage = Usage(tokens_in=tokens_in, tokens_out=tokens_out, cached=cached, reasoning=reasoning)
+    reply = read_reply(cast("dict[str, object]", json.loads(text)), usage)
     cost = Cost(calls=1, tokens_in=tokens_in, tokens_out=tokens_out, usd=usd, seconds=seconds)
-    return PaidReply(reply=reply, scope=scope, charge=Charge(key=key, role=role, stage=stage, cost=cost))
+    charge = Charge(key=key, role=role, stage=stage, cost=cost)
+    return PaidReply(reply=reply, scope=scope, charge=charge, request=cast("str", row[10]))
 
 
 def _encode_charges(charges: tuple[Charge, ...]) -> str:

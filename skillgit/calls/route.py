@@ -30,6 +30,7 @@ class Route:
         price: Dollars for a million tokens; None if that is not known.
         concurrency: Calls in flight at once.
         timeout_s: Deadline of one attempt in seconds.
+        variant: Identifies the backend's own settings, as far as they may change its answers.
     """
 
     backend: Backend
@@ -41,11 +42,17 @@ class Route:
     price: Price | None = None
     concurrency: int = 16
     timeout_s: float = 600.0
+    variant: str = ""
 
     @property
     def name(self) -> str:
         """Backend and model in one word."""
         return f"{self.backend_name}/{self.model}"
+
+    @property
+    def answerer(self) -> str:
+        """The backend with those of its settings that may change what it answers, for keys of the ledger."""
+        return f"{self.backend_name}#{self.variant}" if self.variant else self.backend_name
 
     def request(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Request:
         """Return the request that asks ``messages`` on this route."""

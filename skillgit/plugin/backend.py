@@ -189,6 +189,7 @@ class Backend(Protocol):
         Raises:
             RetryableBackendError: The call may succeed if it is repeated.
             FatalBackendError: It will not.
+            HandoffError: Somebody outside has to answer first; the run stops, and nothing has failed.
         """
         ...
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from skillgit.domain.leaks import Secrets
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
@@ -111,3 +113,17 @@ class Environment(Protocol):
     def score(self, item: Item, trajectory: Trajectory) -> tuple[Scored, str]:
         """Return the score and the feedback that the optimizer may read; pure and fast."""
         ...
+
+
+@runtime_checkable
+class KeepsSecrets(Protocol):
+    """What an environment may add, so that the leak lint knows what no skill may quote."""
+
+    def secrets(self, item: Item) -> Secrets:
+        """Return the answers, inputs and checks of ``item``."""
+        ...
+
+
+def secrets_of(environment: Environment, item: Item) -> Secrets:
+    """Return what is secret about ``item``; nothing, if the environment does not tell."""
+    return environment.secrets(item) if isinstance(environment, KeepsSecrets) else Secrets()

@@ -3,6 +3,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -36,11 +37,12 @@ def paid(key="k", scope="run/1", said="hello"):
     return PaidReply(reply=Reply(text=said, usage=usage), scope=scope, charge=charge)
 
 
-@given(reply=replies, scope=text, place=st.tuples(text, text), usd=amount, seconds=amount)
-def test_a_reply_is_read_as_it_was_recorded(reply, scope, place, usd, seconds):
-    usage, (role, stage) = reply.usage, place
+@given(reply=replies, scope=text, place=st.tuples(text, text), request=text, paid=st.tuples(amount, amount))
+def test_a_reply_is_read_as_it_was_recorded(reply, scope, place, request, paid):
+    usage, (role, stage), (usd, seconds) = reply.usage, place, paid
     cost = Cost(calls=1, tokens_in=usage.tokens_in, tokens_out=usage.tokens_out, usd=usd, seconds=seconds)
-    row = PaidReply(reply=reply, scope=scope, charge=Charge(key="k", role=role, stage=stage, cost=cost))
+    charge = Charge(key="k", role=role, stage=stage, cost=cost)
+    row = PaidReply(reply=reply, scope=scope, charge=charge, request=request)
     with Ledger.in_memory() as ledger:
         assert ledger.record_reply(row) == row
         assert ledger.reply("k") == row
@@ -84,6 +86,35 @@ def test_the_file_is_written_ahead_and_not_synchronised_at_every_row(tmp_path):
         assert ledger._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert ledger._connection.execute("PRAGMA synchronous").fetchone() == (1,)
         assert ledger._connection.in_transaction is False
+
+
+FORMAT_1 = """
+CREATE TABLE reply (
+    key TEXT PRIMARY KEY, scope TEXT NOT NULL, role TEXT NOT NULL, stage TEXT NOT NULL, reply TEXT NOT NULL,
+    tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL, cached INTEGER NOT NULL, reasoning INTEGER NOT NULL,
+    usd REAL NOT NULL, seconds REAL NOT NULL
+) STRICT;
+CREATE TABLE rollout (
+    key TEXT PRIMARY KEY, scope TEXT NOT NULL, value TEXT NOT NULL, cost TEXT NOT NULL
+) STRICT;
+INSERT INTO reply VALUES (
+    'k', 'run/1', 'target', 'rollout', '{"text":"hello","finish_reason":"stop","tool_calls":[]}', 3, 2, 0, 0, 0.5, 1.5
+);
+PRAGMA user_version = 1;
+"""
+
+
+def test_a_ledger_of_an_older_skillgit_keeps_what_was_paid_for(tmp_path):
+    path = tmp_path / "ledger.db"
+    connection = sqlite3.connect(path)
+    connection.executescript(FORMAT_1)
+    connection.close()
+    for _ in range(2):
+        with Ledger.open(path) as ledger:
+            assert ledger.reply("k") == paid()
+            new = replace(paid("l"), request="digest")
+            assert ledger.record_reply(new) == new
+            assert ledger._connection.execute("PRAGMA user_version").fetchone() == (2,)
 
 
 def test_a_ledger_of_a_newer_skillgit_is_left_alone(tmp_path):

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.edit import normalised
 from skillgit.errors import FatalBackendError
-from skillgit_backends.offline import merging, reviewing
+from skillgit_backends.offline import (
+    budgeting,
+    looking_back,
+    merging,
+    probing,
+    remembering,
+    reviewing,
+    rewriting,
+    suggesting,
+)
 from skillgit_backends.offline.briefing import Briefing
 from skillgit_backends.offline.diagnosis import causes
 from skillgit_backends.offline.habits import HARMFUL, Habit
@@ -52,6 +61,8 @@ def complete(messages: Sequence[Message]) -> str:
         raise FatalBackendError(
             f"offline/analyst does not know the task '{heading[:60]}'", hint="use it with skillgit's own prompts only"
         )
+    if remembering.is_asked(system):
+        task = remembering.with_notes(task)
     return json.dumps(task(Briefing(user)), ensure_ascii=False, indent=1)
 
 
@@ -67,13 +78,14 @@ def analyse_failures(briefing: Briefing) -> dict[str, Any]:
     for habit in (habit for habit in items if habit in HARMFUL and habit in stated):
         change = _undo(document, habit, stated, len(items[habit]), seed)
         if change and str(change["anchor"]) not in taken:
-            edits.append(change)
+            edits.append(change | {"items": items[habit]})
             taken.add(str(change["anchor"]))
             told.append(REMEDY.get(habit, habit))
     for habit in _choose(items, stated | _unsayable(avoid), _tried(briefing), seed):
         text = wording(habit, seed, avoid)
         if text and habit not in told:
-            edits.append(added_rule(document, text, support=len(items.get(habit, ())) or 1, taken=taken))
+            rule = added_rule(document, text, support=len(items.get(habit, ())) or 1, taken=taken)
+            edits.append(rule | {"items": items.get(habit, [])})
             told.append(habit)
     if not edits:
         edits, told = _clarify(document, items, stated, seed, avoid)
@@ -147,7 +159,7 @@ def _clarify(
         line = line_asking(document, habit) if habit in stated else ""
         text = wording(habit, seed, avoid | {normalised(line)}) if line else ""
         if text and habits_in(line) == {habit}:
-            return [edit("replace", anchor=line, content=f"- {text}", support=len(ids))], [habit]
+            return [edit("replace", anchor=line, content=f"- {text}", support=len(ids)) | {"items": ids}], [habit]
     return [], []
 
 
@@ -186,7 +198,7 @@ def analyse_successes(briefing: Briefing) -> dict[str, Any]:
         pattern, rule = HABITS_OF_SUCCESS[draw(seed, "habit", len(HABITS_OF_SUCCESS))]
     if normalised(rule) in briefing.rejected_lines or normalised(rule) in normalised(briefing.document):
         return nothing
-    edits = [edit("append", content=f"- {rule}", support=len(items))]
+    edits = [edit("append", content=f"- {rule}", support=len(items)) | {"items": items}]
     return {
         "findings": [{"pattern": pattern, "count": len(items), "items": items}],
         "title": title_of_edits(edits, "read with care"),
@@ -198,8 +210,22 @@ def analyse_successes(briefing: Briefing) -> dict[str, Any]:
 _TASKS: dict[str, Callable[[Briefing], dict[str, Any]]] = {
     "analyse failures": analyse_failures,
     "analyse successes": analyse_successes,
+    "suggest changes from failures": suggesting.suggest(analyse_failures),
+    "suggest changes from successes": suggesting.suggest(analyse_successes),
+    "rewrite from failures": rewriting.rewrite(analyse_failures),
+    "rewrite from successes": rewriting.rewrite(analyse_successes),
     "merge patches": merging.merge,
+    "merge and rank edits": merging.merge_and_rank,
     "rank edits": merging.rank,
+    "merge suggestions": suggesting.merge,
+    "merge and rank suggestions": suggesting.merge_and_rank,
+    "rank suggestions": suggesting.rank,
+    "merge rewrites": rewriting.merge,
+    "rewrite the skill": rewriting.from_suggestions,
+    "edit budget": budgeting.decide,
     "slow update": reviewing.slow_update,
     "optimizer memory": reviewing.memory,
+    "reflect on an epoch": looking_back.reflect,
+    "write a probe": probing.probe,
+    "put reminders together": remembering.consolidate,
 }

@@ -9,6 +9,7 @@ from typing import Any
 
 from skillgit.domain.edit import normalised
 
+_NO_LIMIT = 1_000
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 _STEP = re.compile(
     r"^(?:step|slow|epoch)\b.*?\b(?P<decision>accept\w*|reject\w*|skip\w*|revert\w*|merge\w*)\b", re.IGNORECASE
@@ -65,13 +66,14 @@ class Briefing:
         """The ``SKILL.md`` of the skill, of the current one where there are two."""
         skills = _sections(self.text, "skill")
         files = _sections(skills[-1][1], "file") if skills else []
-        return next((body for attributes, body in files if attributes.get("path") == "SKILL.md"), "")
+        whole = next((body for attributes, body in files if attributes.get("path") == "SKILL.md"), "")
+        return whole or (_put_together(skills[-1][1]) if skills else "")
 
     @property
     def budget(self) -> int:
-        """The most edits that may be proposed."""
+        """The most edits that may be proposed; more than anybody proposes where there is no limit."""
         match = re.search(r"^<budget>\s*(\d+)\s*</budget>", self.text, re.MULTILINE)
-        return int(match.group(1)) if match else 1
+        return int(match.group(1)) if match else _NO_LIMIT
 
     @property
     def attempts(self) -> list[Attempt]:
@@ -92,10 +94,19 @@ class Briefing:
         return [entry for entry in _entries(self.section("edits")) if isinstance(entry, dict)]
 
     @property
+    def suggestions(self) -> list[dict[str, Any]]:
+        """The suggestions to rank or to carry out."""
+        return [entry for entry in _entries(self.section("suggestions")) if isinstance(entry, dict)]
+
+    @property
     def steps(self) -> list[Step]:
         """What was tried before, as the history tells it."""
+        return self.steps_in("history")
+
+    def steps_in(self, tag: str) -> list[Step]:
+        """Return the steps that the section ``tag`` tells of."""
         found: list[tuple[bool, list[str]]] = []
-        for line in self.section("history").splitlines():
+        for line in self.section(tag).splitlines():
             match = _STEP.match(line)
             if match:
                 found.append((match.group("decision").lower().startswith(("accept", "merge")), []))
@@ -126,6 +137,18 @@ def _sections(text: str, tag: str) -> list[tuple[dict[str, str], str]]:
         (dict(_ATTRIBUTE.findall(match.group("attributes"))), match.group("body") or "")
         for match in pattern.finditer(text)
     ]
+
+
+def _put_together(skill: str) -> str:
+    """Return the document whose editable text and protected parts ``skill`` shows."""
+    document = next((body for _, body in _sections(skill, "body")), "")
+    head = ""
+    for attributes, text in _sections(skill, "protected"):
+        if "placeholder" in attributes:
+            document = document.replace(attributes["placeholder"], text, 1)
+        else:
+            head = f"{text}\n\n"
+    return f"{head}{document}\n"
 
 
 def _current(pair: str) -> str:

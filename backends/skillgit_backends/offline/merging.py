@@ -25,44 +25,77 @@ _Edit = dict[str, Any]
 
 def merge(briefing: Briefing) -> dict[str, Any]:
     """Join equal edits of all patches, sum their support and drop the weaker one of two that contradict each other."""
-    joined: dict[object, _Edit] = {}
-    for source, patches in briefing.patches:
-        for edit in (edit for patch in patches for edit in patch.get("edits", ()) if isinstance(edit, dict)):
-            _join(joined, edit, source)
-    stated = habits_in(briefing.document)
-    useful = [edit for edit in joined.values() if edit.get("op") != "append" or not _is_stated(edit, stated)]
-    ordered = _distinct_anchors(_without_contradictions(sorted(useful, key=_weight)))
-    count = sum(len(patches) for _, patches in briefing.patches)
-    return {
-        "title": title_of_edits(ordered, "small changes" if ordered else "no change"),
-        "reasoning": f"{count} patches, {len(joined)} different proposals; {len(ordered)} of them stay, by support.",
-        "edits": ordered,
-    }
+    return _answer(briefing, joined(_groups(briefing), briefing.document))
+
+
+def merge_and_rank(briefing: Briefing) -> dict[str, Any]:
+    """Join equal edits and choose the best supported ones."""
+    return _answer(briefing, chosen(briefing, joined(_groups(briefing), briefing.document)))
 
 
 def rank(briefing: Briefing) -> dict[str, Any]:
     """Choose the edits with the best source and the most support; those that resemble a rejected one come last."""
-    rejected = briefing.rejected_lines
-    edits = sorted(
-        enumerate(briefing.edits),
-        key=lambda entry: (_line(entry[1]) in rejected, *_weight(entry[1]), entry[0]),
-    )
-    chosen = edits[: briefing.budget]
+    return ranked(briefing, briefing.edits)
+
+
+def _groups(briefing: Briefing) -> list[tuple[str, list[_Edit]]]:
+    return [
+        (source, [edit for patch in patches for edit in patch.get("edits", ()) if isinstance(edit, dict)])
+        for source, patches in briefing.patches
+    ]
+
+
+def _answer(briefing: Briefing, edits: list[_Edit]) -> dict[str, Any]:
+    count = sum(len(patches) for _, patches in briefing.patches)
+    proposed = sum(len(edits) for _, edits in _groups(briefing))
     return {
-        "title": title_of_edits((edit for _, edit in chosen), "the best supported changes"),
-        "reasoning": f"{len(chosen)} of {len(edits)} edits, those that most failures support.",
-        "selected": [edit.get("number", position) for position, edit in chosen],
+        "title": title_of_edits(edits, "small changes" if edits else "no change"),
+        "reasoning": f"{count} patches with {proposed} proposals; {len(edits)} different ones stay, by support.",
+        "edits": edits,
     }
 
 
-def _join(joined: dict[object, _Edit], edit: _Edit, source: str) -> None:
+def joined(groups: list[tuple[str, list[_Edit]]], document: str) -> list[_Edit]:
+    """Return the edits of all ``groups``, each labelled with its source, without repetition and contradiction.
+
+    Each says in ``joins`` the numbers of the edits that it stands for.
+    """
+    found: dict[object, _Edit] = {}
+    for source, edits in groups:
+        for edit in edits:
+            _join(found, edit, source)
+    stated = habits_in(document)
+    useful = [edit for edit in found.values() if edit.get("op") != "append" or not _is_stated(edit, stated)]
+    return _distinct_anchors(_without_contradictions(sorted(useful, key=_weight)))
+
+
+def chosen(briefing: Briefing, edits: list[_Edit]) -> list[_Edit]:
+    """Return as many of ``edits`` as the budget allows: those that resemble a rejected one last, then by support."""
+    rejected = briefing.rejected_lines
+    return sorted(edits, key=lambda edit: (_line(edit) in rejected, *_weight(edit)))[: briefing.budget]
+
+
+def ranked(briefing: Briefing, edits: list[_Edit]) -> dict[str, Any]:
+    """Return the numbers of the chosen ones of ``edits``."""
+    best = chosen(briefing, [{"number": position} | edit for position, edit in enumerate(edits)])
+    return {
+        "title": title_of_edits(best, "the best supported changes"),
+        "reasoning": f"{len(best)} of {len(edits)} edits, those that most failures support.",
+        "selected": [edit["number"] for edit in best],
+    }
+
+
+def _join(found: dict[object, _Edit], edit: _Edit, source: str) -> None:
     source = str(edit.get("source") or source or "failure")
+    number = [edit["number"]] if "number" in edit else []
     key = _key(edit)
-    known_edit = joined.get(key)
+    known_edit = found.get(key)
     if known_edit is None:
-        joined[key] = {**edit, "support": _support(edit), "source": source}
+        kept = {name: value for name, value in edit.items() if name != "number"}
+        found[key] = {**kept, "support": _support(edit), "source": source, "joins": number}
         return
     known_edit["support"] += _support(edit)
+    known_edit["joins"] = [*known_edit["joins"], *number]
     if known_edit["source"] != source:
         known_edit["source"] = "mixed"
 

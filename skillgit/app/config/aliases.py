@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillgit.app.config.wording import shown
@@ -28,6 +28,7 @@ FLAT = {
 }
 """Flat keys of the reference whose names differ from the last part of the sectioned key."""
 
+_MINIMAX = ("region", "base_url", "temperature", "max_tokens")
 RENAMED = {
     "model.teacher": "model.optimizer",
     "model.student": "model.target",
@@ -37,10 +38,33 @@ RENAMED = {
     "model.student_backend": "model.target_backend",
     "optimizer.edit_budget": "optimizer.learning_rate",
     "optimizer.min_edit_budget": "optimizer.min_learning_rate",
+    "model.codex_path": "model.codex_exec_path",
+    "model.codex_bin": "model.codex_exec_path",
+    "model.codex_cli_bin": "model.codex_exec_path",
+    "model.codex_sandbox": "model.codex_exec_sandbox",
+    "model.sandbox": "model.codex_exec_sandbox",
     "env.workers": "calls.concurrency",
     "env.analyst_workers": "gradient.analyst_workers",
     "env.max_completion_tokens": "calls.max_output_tokens",
+    **dict.fromkeys(("model.azure_endpoint", "model.azure_openai_endpoint"), "model.openai_chat_azure_endpoint"),
+    **dict.fromkeys(
+        ("model.azure_api_version", "model.azure_openai_api_version"), "model.openai_chat_azure_api_version"
+    ),
+    "model.azure_openai_auth_mode": "model.openai_chat_auth_mode",
+    "model.azure_openai_ad_scope": "model.openai_chat_azure_ad_scope",
+    "model.azure_openai_managed_identity_client_id": "model.openai_chat_azure_client_id",
+    "model.qwen_chat_timeout_seconds": "model.qwen_chat_timeout_s",
+    **{f"model.minimax_{name}": f"model.minimax_chat_{name}" for name in _MINIMAX},
 }
+
+BACKENDS = {
+    **dict.fromkeys(("azure", "azure-openai", "azure_openai"), "openai_chat"),
+    **dict.fromkeys(("claude", "anthropic"), "claude_chat"),
+    **dict.fromkeys(("compat", "openai-compatible", "openai_compatible_chat"), "openai_compatible"),
+    "qwen": "qwen_chat",
+    "minimax": "minimax_chat",
+}
+"""Other names of backends; ``openai`` is none, for it means the codex CLI there."""
 
 SHORTHAND = "model.backend"
 ROLES = ("model.optimizer_backend", "model.target_backend")
@@ -61,20 +85,19 @@ class Retired:
     value: object = _ANY
 
 
-_REWRITE = "skills are edited, not rewritten"
-_AWARE = "skill-aware reflection is not supported"
+_REWRITE = "model.reasoning_effort and calls.max_output_tokens hold for rewrites too"
 _DENSITY = "semantic density is not supported"
 RETIRED = {
     "train.steps_per_epoch": Retired(reason="it follows from the train items and train.batch_size"),
-    "train.accumulation": Retired(reason="raise train.batch_size instead", value=1),
     "gradient.max_analyst_rounds": Retired(reason="analysts work in one round"),
-    "optimizer.meta_learning_rate": Retired(reason="the reference does not use it either"),
-    "optimizer.use_skill_aware_reflection": Retired(reason=_AWARE, value=False),
-    "optimizer.skill_aware_appendix_source": Retired(reason=_AWARE),
-    "optimizer.skill_aware_consolidate_threshold": Retired(reason=_AWARE, value=0),
+    "model.qwen_chat_api_key": Retired(reason="keys come from the environment", value=""),
+    "model.qwen_chat_enable_thinking": Retired(reason="set model.qwen_chat_thinking_mode instead", value=False),
+    "model.minimax_enable_thinking": Retired(reason="set model.minimax_chat_thinking_mode instead", value=False),
     "evaluation.use_semantic_density": Retired(reason=_DENSITY, value=False),
     "evaluation.semantic_density_weight": Retired(reason=_DENSITY),
     "evaluation.leading_words": Retired(reason=_DENSITY),
+    "model.codex_exec_full_auto": Retired(reason="the sandbox is model.codex_exec_sandbox"),
+    "model.codex_trace_to_optimizer": Retired(reason="the optimizer reads what the agent answered"),
     "model.rewrite_reasoning_effort": Retired(reason=_REWRITE),
     "model.rewrite_max_completion_tokens": Retired(reason=_REWRITE),
 }
@@ -160,8 +183,12 @@ def _without_effect(name: str, leaf: Leaf) -> str:
 
 
 def _expanded(layer: Layer) -> Layer:
-    """Let ``model.backend`` stand for both roles, where the same layer does not name them."""
+    """Let ``model.backend`` stand for both roles where the same layer does not name them; use our names of backends."""
     label = layer.pop(SHORTHAND, None)
-    if label is None:
-        return layer
-    return dict.fromkeys(ROLES, label) | layer
+    expanded = layer if label is None else dict.fromkeys(ROLES, label) | layer
+    return expanded | {role: _with_our_name(expanded[role]) for role in ROLES if role in expanded}
+
+
+def _with_our_name(leaf: Leaf) -> Leaf:
+    name = BACKENDS.get(leaf.value) if isinstance(leaf.value, str) else None
+    return leaf if name is None else replace(leaf, value=name, text=name)

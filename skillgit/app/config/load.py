@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.app.config import sources
+from skillgit.app.config import recorded, sources
 from skillgit.app.config.aliases import canonical
 from skillgit.app.config.files import read_layers
 from skillgit.app.config.leaf import DEFAULT, Layer, Origin
@@ -19,7 +19,7 @@ from skillgit.plugin.registry import BACKENDS, ENVIRONMENTS, installed, load_env
 from skillgit.plugin.splits import OPTIONS as SPLIT_OPTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from skillgit.app.config.schema import Config
@@ -50,6 +50,31 @@ def load_config(context: Context, name: str, overrides: Sequence[str] = ()) -> R
     path = sources.find(name, directory)
     root = directory if sources.is_shipped(path) else path.parent
     layers = [*read_layers(path, directory), *read_overrides(overrides, directory)]
+    return _resolved(context, name, layers, path=path, root=root)
+
+
+def load_recorded(
+    context: Context, name: str, document: Mapping[str, Mapping[str, object]], overrides: Sequence[str] = ()
+) -> ResolvedConfig:
+    """Return the configuration that a run recorded, with ``overrides``; relative paths start where the user is.
+
+    Args:
+        context: Where paths start.
+        name: What recorded it.
+        document: Section to its keys.
+        overrides: Texts of the form ``section.key=value``.
+
+    Raises:
+        ConfigError: A key or value is not valid, or not any more.
+        NotFoundError: There is no such environment.
+    """
+    directory = context.directory
+    layers = [recorded.layer(document, name, directory), *read_overrides(overrides, directory)]
+    return _resolved(context, name, layers, path=directory / name, root=directory)
+
+
+def _resolved(context: Context, name: str, layers: Sequence[Layer], *, path: Path, root: Path) -> ResolvedConfig:
+    directory = context.directory
     backends = [plugin.name for plugin in installed(BACKENDS)]
 
     # The environment's own options are keys too, so it has to be known before keys can be checked.

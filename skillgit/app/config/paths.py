@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from skillgit.app.config.leaf import Layer, Leaf
 
-PATHS = ("env.skill_init", "env.split_dir", "env.data_path", "env.split_output_dir", "env.out_root")
+PATHS = ("gate.pinned", "env.skill_init", "env.split_dir", "env.data_path", "env.split_output_dir", "env.out_root")
 PLUGINS = ("env.name", "model.optimizer_backend", "model.target_backend")
 
 

@@ -7,7 +7,11 @@ run may be continued with others:
 - ``calls.concurrency``, ``calls.attempts``, ``calls.timeout_s``, ``env.exec_timeout``, ``gradient.analyst_workers``:
   how fast, and how patiently;
 - ``model.prices``: what a call is said to cost;
-- ``env.data_path``, ``env.split_dir``, ``env.skill_init``: the content behind these paths has digests of its own;
+- ``train.diagnose_after``: what is told on the way;
+- ``env.data_path``, ``env.split_dir``, ``env.skill_init``, ``gate.pinned``: the content behind these paths has digests
+  of its own;
+- keys of a backend that end in ``_base_url``, ``_path``, ``_dir``, ``_api_key_env``, ``_timeout_s`` and the like: where
+  it is reached, and how patiently;
 - ``env.out_root``, ``env.split_output_dir``: they have no effect.
 
 ``calls.max_output_tokens`` and ``calls.temperature`` are part of it.
@@ -15,6 +19,7 @@ run may be continued with others:
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -42,11 +47,18 @@ NEUTRAL = frozenset(
         "env.skill_init",
         "env.split_dir",
         "env.split_output_dir",
+        "gate.pinned",
         "gradient.analyst_workers",
         "model.prices",
+        "train.diagnose_after",
     }
 )
 """Keys that are not part of the digest."""
+
+_WHERE = re.compile(
+    r"\w+_(?:base_url|path|dir|api_key_env|timeout_s|settle_s|pass_env|request_retries|azure_endpoint|azure_client_id)"
+)
+"""Settings of a backend that say where it is reached and how patiently, not what it answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,9 +112,17 @@ class ResolvedConfig:
         settings = self.values.model.backend_settings
         return {key[len(prefix) :]: value for key, value in settings.items() if key.startswith(prefix)}
 
+    def backend_variant(self, backend: str) -> str:
+        """Identify those settings of ``backend`` that may change what it answers; empty if there are none."""
+        said = {
+            name: value for name, value in self.backend_settings(backend).items() if not _WHERE.fullmatch(f"x_{name}")
+        }
+        return short_digest(said) if said else ""
+
 
 def _neutral(key: str) -> bool:
-    return key in NEUTRAL or key.startswith("model.prices.")
+    section, _, name = key.partition(".")
+    return key in NEUTRAL or key.startswith("model.prices.") or (section == "model" and bool(_WHERE.fullmatch(name)))
 
 
 def _nested(entries: tuple[Entry, ...]) -> dict[str, dict[str, object]]:

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, create_model
 
 from skillgit.engine.settings import (
     EvaluationSettings,
+    GateSettings,
     GradientSettings,
     MethodSettings,
     OptimizerSettings,
@@ -91,6 +92,7 @@ class Config(Section):
     gradient: GradientSettings
     optimizer: OptimizerSettings
     evaluation: EvaluationSettings
+    gate: GateSettings
     env: SerializeAsAny[EnvSettings]
     budget: BudgetSettings
     calls: CallsSettings
@@ -99,7 +101,11 @@ class Config(Section):
     def method(self) -> MethodSettings:
         """The part that the engine works with."""
         return MethodSettings(
-            train=self.train, gradient=self.gradient, optimizer=self.optimizer, evaluation=self.evaluation
+            train=self.train,
+            gradient=self.gradient,
+            optimizer=self.optimizer,
+            evaluation=self.evaluation,
+            gate=self.gate,
         )
 
 
@@ -109,6 +115,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "gradient": GradientSettings,
     "optimizer": OptimizerSettings,
     "evaluation": EvaluationSettings,
+    "gate": GateSettings,
     "env": EnvSettings,
     "budget": BudgetSettings,
     "calls": CallsSettings,

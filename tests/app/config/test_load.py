@@ -9,6 +9,7 @@ from skillgit.app.config import load_config, shipped
 from skillgit.app.config.schema import EnvSettings
 from skillgit.domain.evaluation import Metric
 from skillgit.errors import ConfigError, NotFoundError
+from skillgit.plugin.registry import BACKENDS, installed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     Load = Callable[..., ResolvedConfig]
     Write = Callable[..., Path]
+
+INSTALLED = [plugin.name for plugin in installed(BACKENDS)]
 
 
 def test_a_file_with_nothing_but_an_environment_has_all_defaults(load: Load):
@@ -137,7 +140,7 @@ def test_a_rule_over_two_keys_says_where_both_were_set(load: Load):
         ("batchsize=4", "did you mean 'train.batch_size'?"),
         ("evaluation.gate_metric=sofd", "did you mean 'soft'?"),
         ("model.backend=ofline", "did you mean 'offline'?"),
-        ("model.acme_url=x", "keys of a backend begin with its name; installed: offline"),
+        ("model.acme_url=x", f"keys of a backend begin with its name; installed: {', '.join(INSTALLED)}"),
     ],
 )
 def test_a_typo_gets_the_nearest_name(load: Load, override: str, hint: str):

@@ -64,3 +64,17 @@ def test_the_keys_left_out_exist_and_are_documented():
     for key in NEUTRAL:
         section = key.partition(".")[0]
         assert f"``{key}``" in resolved.__doc__ or f"``{section}.*``" in resolved.__doc__
+
+
+def test_where_a_backend_is_reached_may_change_and_what_it_answers_may_not(context):
+    here, there, other = (
+        load_config(context, "demo", ["model.target_backend=qwen_chat", "model.target=m", *more])
+        for more in (
+            ["model.qwen_chat_base_url=http://127.0.0.1:1/v1"],
+            ["model.qwen_chat_base_url=http://127.0.0.1:2/v1"],
+            ["model.qwen_chat_temperature=0.5"],
+        )
+    )
+    assert here.digest == there.digest != other.digest
+    assert here.backend_variant("qwen_chat") == ""
+    assert other.backend_variant("qwen_chat") != ""

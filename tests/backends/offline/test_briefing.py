@@ -3,11 +3,13 @@ from __future__ import annotations
 from offline_prompts import attempt, read, skill, tagged
 from reader_cases import PASSAGES
 
-from skillgit.domain.edit import Edit, Op, Patch
+from skillgit.domain.edit import Edit, Op
 from skillgit.domain.event import Change
 from skillgit.domain.gate import Decision
 from skillgit.domain.state import StepMemory
-from skillgit.engine.rendering import budget_section, edits_section, history_section, patches_section, skill_section
+from skillgit.engine.drafts import Draft
+from skillgit.engine.history import history_section
+from skillgit.engine.rendering import budget_section, drafts_section, proposals_section, skill_section
 from skillgit_backends.offline.briefing import Briefing
 
 OAK = PASSAGES[-1]
@@ -55,7 +57,9 @@ def test_history_tells_rejected_lines_from_accepted_ones():
 
 def test_patches_and_edits_are_read_with_source_and_number():
     edits = (Edit(op=Op.APPEND, content="- Rule.", support=3),)
-    found = Briefing(patches_section([Patch(edits=edits, title="t")], "success", 2) + "\n\n" + edits_section(edits))
+    found = Briefing(
+        drafts_section([Draft(proposals=edits, title="t")], "success", 2) + "\n\n" + proposals_section(edits)
+    )
     ((source, (patch,)),) = found.patches
     assert (source, patch["edits"][0]["support"]) == ("success", 3)
     assert [edit["number"] for edit in found.edits] == [0]

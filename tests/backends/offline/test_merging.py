@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from offline_prompts import ask_analyst, skill, tagged
 
-from skillgit.domain.edit import Edit, Op, Patch, Source
-from skillgit.engine.rendering import budget_section, edits_section, patches_section, skill_section
+from skillgit.domain.edit import Edit, Op, Source
+from skillgit.engine.drafts import Draft
+from skillgit.engine.rendering import budget_section, drafts_section, proposals_section, skill_section
 from skillgit_backends.offline.habits import Habit
 from skillgit_backends.offline.proposals import RULES
 
@@ -15,7 +16,7 @@ def rule(habit: Habit, number: int = 0, support: int = 1, source: Source = Sourc
 
 def merge(*groups: tuple[str, list[Edit]], rules: tuple[str, ...] = ()) -> dict:
     sections = [
-        patches_section([Patch(edits=(edit,), title="t") for edit in edits], source, 1) for source, edits in groups
+        drafts_section([Draft(proposals=(edit,), title="t") for edit in edits], source, 1) for source, edits in groups
     ]
     return ask_analyst("merge", skill_section(skill(*rules)), *sections)
 
@@ -64,7 +65,7 @@ def test_ranking_prefers_failures_and_support_and_avoids_what_was_rejected():
         rule(Habit.TYPE, 0, 3),
     ]
     history = tagged("history", f"step 1 (epoch 1) reject 0.1000 against 0.2000: t\n  + - {RULES[Habit.PAREN][0]}")
-    reply = ask_analyst("rank", skill_section(skill()), history, budget_section(3), edits_section(edits))
+    reply = ask_analyst("rank", skill_section(skill()), history, budget_section(3), proposals_section(edits))
     assert reply["selected"] == [3, 0, 2]
     assert len(reply["title"]) <= 60
 

@@ -1,0 +1,62 @@
+"""Owns how JSON events on lines are read: whatever is not known, or no JSON at all, is passed over and not an error."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Event = dict[str, Any]
+_KEPT = 4096
+
+
+@dataclass(slots=True, kw_only=True)
+class EventLines:
+    """Takes lines and gives on the events in them.
+
+    Attributes:
+        give: Is given each event.
+        noise: The end of what was no event.
+    """
+
+    give: Callable[[Event], None]
+    noise: str = ""
+
+    def take(self, line: bytes) -> None:
+        """Read one line; a JSON list counts as its members."""
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            self.noise = f"{self.noise}\n{line[-_KEPT:].decode(errors='replace')}".strip()[-_KEPT:]
+            return
+        for event in value if isinstance(value, list) else [value]:
+            if isinstance(event, dict):
+                self.give(event)
+
+
+def text_at(event: Event, *path: str) -> str:
+    """Return the text at ``path``, or an empty one if there is none."""
+    value = _at(event, path)
+    return value if isinstance(value, str) else ""
+
+
+def number_at(event: Event, *path: str) -> int:
+    """Return the whole number at ``path``, or 0 if there is none."""
+    value = _at(event, path)
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0
+
+
+def event_at(event: Event, *path: str) -> Event:
+    """Return the object at ``path``, or an empty one if there is none."""
+    value = _at(event, path)
+    return value if isinstance(value, dict) else {}
+
+
+def _at(event: Event, path: tuple[str, ...]) -> object:
+    value: object = event
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value

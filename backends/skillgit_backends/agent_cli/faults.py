@@ -1,0 +1,63 @@
+"""Owns what an agent's failure means: agents tell it in words, some with the status that their provider gave."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from skillgit.errors import FatalBackendError, RetryableBackendError
+
+if TYPE_CHECKING:
+    from skillgit.errors import BackendError
+
+LONGEST = 500
+_STATUS = re.compile(r"(?:status:?|API Error:?|rejected \() ?(?P<status>[45]\d\d)\b", re.IGNORECASE)
+_RETRYABLE = frozenset({408, 409, 425, 429})
+_SERVER = 500
+
+_LOGIN = re.compile(
+    r"not logged in|please (?:run )?/?log ?in|invalid api key|missing bearer|authentication_failed"
+    r"|token (?:has )?(?:expired|was revoked)|unauthorized|refresh token",
+    re.IGNORECASE,
+)
+_OVERFLOW = re.compile(
+    r"prompt is too long|context (?:window|length|limit)|context_length|input exceeds|ran out of room", re.IGNORECASE
+)
+_QUOTA = re.compile(r"usage limit|quota|credit balance|out of credits|billing", re.IGNORECASE)
+_MODEL = re.compile(r"model\b.{0,120}?(?:does not exist|not found|not supported|may not exist)", re.IGNORECASE)
+_POLICY = re.compile(r"usage polic|content polic|cyber_policy|flagged|safety reasons|refused to answer", re.IGNORECASE)
+_SETUP = re.compile(
+    r"missing environment variable|unknown option|unexpected argument|invalid value|cannot be used|error loading config"
+    r"|invalid_request|root/sudo|bubblewrap is required",
+    re.IGNORECASE,
+)
+
+
+def failure(name: str, said: str, *, status: int = 0, login: str, sure: bool = False) -> BackendError:
+    """Return what it means that the agent ``name`` failed with the words ``said``.
+
+    Args:
+        name: The agent's backend.
+        said: Its words, secrets taken out.
+        status: The HTTP status that it tells apart from its words; 0 if it does not.
+        login: How to log in.
+        sure: Whether repeating cannot help, if the words say nothing of it.
+    """
+    words = " ".join(said.split())[:LONGEST] or "it gave no reason"
+    found = _STATUS.search(words)
+    code = status or (int(found["status"]) if found else 0)
+    for pattern, sentence, hint in (
+        (_OVERFLOW, "the prompt does not fit into the model's context", "shorten the items or the skill"),
+        (_POLICY, "the model refuses the request by policy", "this item cannot be asked of this model"),
+        (_QUOTA, "the account's quota is used up", "wait until it is renewed, or use another account or model"),
+        (_MODEL, "there is no such model", "check model.target and model.optimizer"),
+    ):
+        if pattern.search(words):
+            return FatalBackendError(f"{name}: {sentence}: {words}", hint=hint)
+    if code in (401, 403) or (not code and _LOGIN.search(words)):
+        return FatalBackendError(f"{name} is not logged in, or may not do this: {words}", hint=login)
+    if code in _RETRYABLE or code >= _SERVER:
+        return RetryableBackendError(f"{name}: the provider cannot answer now: {words}", hint="try again later")
+    if code or sure or _SETUP.search(words):
+        return FatalBackendError(f"{name} failed: {words}", hint="run the agent by hand to see more")
+    return RetryableBackendError(f"{name} failed: {words}", hint="run the agent by hand to see more")

@@ -1,0 +1,64 @@
+"""Owns the look at an agent's program before it is used: which version it is, and whether somebody is logged in."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit_backends.agent_cli.process import Limits, run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from skillgit_backends.agent_cli.workspace import Workspace
+
+LIMITS = Limits(timeout_s=30.0, output_bytes=1 << 20)
+_VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """What was found.
+
+    Attributes:
+        path: The program.
+        version: Its version; empty if it does not say.
+        logged_in: Whether it has what it needs to call its model, as far as can be told without a call.
+        detail: How it is logged in, or what to do; never a secret.
+    """
+
+    path: str
+    version: str
+    logged_in: bool
+    detail: str
+
+
+async def ask(command: Sequence[str], workspace: Workspace, environment: Mapping[str, str]) -> tuple[int, str]:
+    """Return the exit code and the standard output of a short command.
+
+    Raises:
+        BackendError: It cannot be started, or does not end.
+    """
+    lines: list[str] = []
+    ended = await run(
+        command,
+        given=b"",
+        folder=workspace.work,
+        root=workspace.root,
+        environment=environment,
+        limits=LIMITS,
+        take=lambda line: lines.append(line.decode(errors="replace")),
+    )
+    return ended.code, "\n".join(lines)
+
+
+async def version(path: str, workspace: Workspace, environment: Mapping[str, str]) -> str:
+    """Return the version that the program at ``path`` tells; empty if it tells none.
+
+    Raises:
+        BackendError: It cannot be started, or does not end.
+    """
+    code, said = await ask([path, "--version"], workspace, environment)
+    found = _VERSION.search(said)
+    return found.group() if found and code == 0 else ""

@@ -1,0 +1,170 @@
+"""Owns one run of an agent's program: its input, its output line by line, its limits, and that nothing outlives it."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from skillgit.errors import FatalBackendError, RetryableBackendError
+from skillgit_backends.agent_cli.survivors import end_all
+
+if TYPE_CHECKING:
+    from asyncio import StreamReader, StreamWriter
+    from asyncio.subprocess import Process
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+_CHUNK = 1 << 16
+_LOOK_S = 0.05
+"""How often it is looked whether the program is over: some versions of asyncio also wait for those who inherited its
+streams."""
+_CLOSING_S = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a run may take at most.
+
+    Attributes:
+        timeout_s: Seconds.
+        output_bytes: Bytes on standard output.
+        error_bytes: Bytes of standard error that are kept, the last ones.
+    """
+
+    timeout_s: float
+    output_bytes: int = 64 << 20
+    error_bytes: int = 16 << 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a run ended: its exit code, negative for a signal, and the end of its standard error."""
+
+    code: int
+    errors: str
+
+
+@dataclass(slots=True, kw_only=True)
+class _Output:
+    """Standard output in lines; what is over the limit is read and dropped, for a full pipe would stop the program."""
+
+    take: Callable[[bytes], None]
+    limit: int
+    size: int = 0
+    rest: bytearray = field(default_factory=bytearray)
+    exceeded: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def read(self, stream: StreamReader) -> None:
+        while chunk := await stream.read(_CHUNK):
+            self.size += len(chunk)
+            if self.size > self.limit:
+                self.rest.clear()
+                self.exceeded.set()
+                continue
+            *lines, last = chunk.split(b"\n")
+            for line in lines:
+                self.take(bytes(self.rest + line))
+                self.rest.clear()
+            self.rest += last
+        if self.rest and not self.exceeded.is_set():
+            self.take(bytes(self.rest))
+
+
+async def run(
+    command: Sequence[str],
+    *,
+    given: bytes,
+    folder: Path,
+    root: Path,
+    environment: Mapping[str, str],
+    limits: Limits,
+    take: Callable[[bytes], None],
+) -> Ended:
+    """Run ``command`` to its end; when this returns or raises, no process of it is left.
+
+    Args:
+        command: The program and its arguments.
+        given: Its standard input.
+        folder: Where it works.
+        root: The folder of the call, by which stray children are found.
+        environment: All of its environment.
+        limits: What it may take.
+        take: Is given each line of standard output.
+
+    Raises:
+        RetryableBackendError: It did not end in time.
+        FatalBackendError: It cannot be started, or it says too much.
+    """
+    process = await _started(command, folder, environment)
+    output, errors = _Output(take=take, limit=limits.output_bytes), bytearray()
+    assert process.stdin and process.stdout and process.stderr  # noqa: S101, PT018 - all three are pipes
+    feeding = asyncio.create_task(_feed(process.stdin, given))
+    reading = [
+        asyncio.create_task(output.read(process.stdout)),
+        asyncio.create_task(_keep_end(process.stderr, errors, limits.error_bytes)),
+    ]
+    try:
+        async with asyncio.timeout(limits.timeout_s):
+            await _over(process, output.exceeded)
+    except TimeoutError as error:
+        raise RetryableBackendError(
+            f"{command[0]} did not end within {limits.timeout_s:g} s", hint="raise the timeout_s of the backend"
+        ) from error
+    finally:
+        end_all(process.pid, root)
+        feeding.cancel()
+        await _closed(process, [feeding, *reading])
+    if output.exceeded.is_set():
+        raise FatalBackendError(
+            f"{command[0]} wrote more than {limits.output_bytes >> 20} MiB", hint="such an output holds no answer"
+        )
+    return Ended(code=process.returncode or 0, errors=errors.decode(errors="replace").strip())
+
+
+async def _started(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Process:
+    pipe = asyncio.subprocess.PIPE
+    try:
+        return await asyncio.create_subprocess_exec(
+            *command, cwd=folder, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+        )
+    except (FileNotFoundError, PermissionError) as error:
+        raise FatalBackendError(
+            f"{command[0]} cannot be started: {error.strerror}", hint="install it, or set the path of the backend"
+        ) from error
+    except OSError as error:
+        raise RetryableBackendError(
+            f"{command[0]} cannot be started now: {error.strerror}", hint="lower calls.concurrency"
+        ) from error
+
+
+async def _feed(stream: StreamWriter, given: bytes) -> None:
+    with suppress(BrokenPipeError, ConnectionResetError):  # a program may end before it has read everything
+        stream.write(given)
+        await stream.drain()
+    stream.close()
+
+
+async def _keep_end(stream: StreamReader, kept: bytearray, limit: int) -> None:
+    while chunk := await stream.read(_CHUNK):
+        kept += chunk
+        del kept[:-limit]
+
+
+async def _over(process: Process, exceeded: asyncio.Event) -> None:
+    waiting = asyncio.create_task(process.wait())
+    try:
+        while process.returncode is None and not exceeded.is_set():
+            await asyncio.wait([waiting], timeout=_LOOK_S)
+    finally:
+        waiting.cancel()
+
+
+async def _closed(process: Process, tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Wait until everything that was written is read: nobody is left who could write more."""
+    waiting = asyncio.create_task(process.wait())
+    _, pending = await asyncio.wait([waiting, *tasks], timeout=_CLOSING_S)
+    for task in pending:
+        task.cancel()
+    process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - there is no other way to close the pipes

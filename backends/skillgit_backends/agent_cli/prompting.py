@@ -1,0 +1,161 @@
+"""Owns how a request becomes what an agent is given: skills, pictures, instructions and a task.
+
+A skill that a system message carries between ``<skill name="…">`` and ``</skill>``, each on a line of its own, is taken
+out: it is delivered as a file where the agent looks for skills. A sentence stands in its place.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.domain.skill import frontmatter
+from skillgit.errors import FatalBackendError
+from skillgit.plugin.backend import Image, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillgit.plugin.backend import Message, Request
+
+_OPENED = re.compile(r'^<skill name="(?P<name>[^"\n]*)">[ \t]*\n', re.MULTILINE)
+_CLOSED = re.compile(r"^</skill>[ \t]*(?:\n|\Z)", re.MULTILINE)
+_NO_NAME = re.compile(r"[^a-z0-9]+")
+_LONGEST_NAME = 64
+_DESCRIPTION = "How to do the task of this workspace. Use it for every task here."
+_ENDINGS = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillText:
+    """A skill to deliver: its name as agents allow it, and its ``SKILL.md``."""
+
+    name: str
+    document: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A picture to deliver: its path in the workspace and its bytes."""
+
+    name: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """What an agent is given.
+
+    Attributes:
+        skills: To be placed where the agent looks for skills.
+        pictures: To be placed into the workspace.
+        instructions: What the system messages say besides the skills.
+        task: What is to be done, or the conversation to be continued.
+    """
+
+    skills: tuple[SkillText, ...]
+    pictures: tuple[Picture, ...]
+    instructions: str
+    task: str
+
+
+def assignment(request: Request) -> Assignment:
+    """Return what ``request`` asks, in the form that an agent is given it.
+
+    Raises:
+        FatalBackendError: It holds a picture that is none.
+    """
+    skills: list[SkillText] = []
+    pictures: list[Picture] = []
+    said = [message for message in request.messages if message.role != "system"]
+    instructions = [_taken_out(message.text, skills) for message in request.messages if message.role == "system"]
+    is_question = len(said) == 1 and said[0].role == "user"
+    task = _words(said[0], pictures) if is_question else _conversation(said, pictures)
+    return Assignment(
+        skills=tuple(skills),
+        pictures=tuple(pictures),
+        instructions="\n\n".join(text for text in instructions if text),
+        task=task,
+    )
+
+
+def _taken_out(text: str, skills: list[SkillText]) -> str:
+    """Return ``text`` without its skills, which are added to ``skills``.
+
+    A skill ends at the last closing line before the next one opens: its text may itself speak of such lines.
+    """
+    kept: list[str] = []
+    position = 0
+    openings = list(_OPENED.finditer(text))
+    for number, opened in enumerate(openings):
+        limit = openings[number + 1].start() if number + 1 < len(openings) else len(text)
+        closings = list(_CLOSED.finditer(text, opened.end(), limit))
+        if opened.start() < position or not closings:
+            continue
+        skill = _skill(opened["name"], text[opened.end() : closings[-1].start()], {skill.name for skill in skills})
+        skills.append(skill)
+        kept.append(text[position : opened.start()])
+        kept.append(f"The skill {skill.name} is installed here. Load it before you begin, and follow it.\n")
+        position = closings[-1].end()
+    return "".join([*kept, text[position:]]).strip()
+
+
+def _skill(given: str, body: str, taken: set[str]) -> SkillText:
+    plain = _NO_NAME.sub("-", given.lower()).strip("-")[:_LONGEST_NAME].strip("-") or "skill"
+    name, number = plain, 1
+    while name in taken:
+        number += 1
+        name = f"{plain[: _LONGEST_NAME - 4].rstrip('-')}-{number}"
+    head = frontmatter(body)
+    # A JSON string is a YAML string too, whatever is in it.
+    told = (f"{key}: {json.dumps(value)}" for key, value in (("name", name), ("description", _described(head))))
+    return SkillText(name=name, document="\n".join(["---", *told, "---", "", body[len(head) :].strip(), ""]))
+
+
+def _described(head: str) -> str:
+    if not head:
+        return _DESCRIPTION
+    import yaml  # noqa: PLC0415 - skills come without frontmatter as a rule
+
+    try:
+        read = yaml.safe_load("\n".join(head.strip().splitlines()[1:-1]))
+    except yaml.YAMLError:
+        return _DESCRIPTION
+    description = read.get("description") if isinstance(read, dict) else None
+    return " ".join(description.split()) if isinstance(description, str) and description.strip() else _DESCRIPTION
+
+
+def _conversation(messages: Sequence[Message], pictures: list[Picture]) -> str:
+    turns: list[str] = []
+    for message in messages:
+        calls = "".join(f"\n[calls {call.name} as {call.id}: {call.arguments}]" for call in message.tool_calls)
+        answered = f' answers="{message.tool_call_id}"' if message.tool_call_id else ""
+        turns.append(f'<turn role="{message.role}"{answered}>\n{_words(message, pictures)}{calls}\n</turn>')
+    history = "\n".join(turns)
+    return f"<conversation>\n{history}\n</conversation>\n\nYou are the assistant. Give the next turn, and nothing else."
+
+
+def _words(message: Message, pictures: list[Picture]) -> str:
+    words: list[str] = []
+    for part in message.parts:
+        if isinstance(part, Text):
+            words.append(part.text)
+        else:
+            pictures.append(_picture(part, len(pictures) + 1))
+            words.append(f"\n[picture: {pictures[-1].name}]\n")
+    return "".join(words)
+
+
+def _picture(image: Image, number: int) -> Picture:
+    ending = _ENDINGS.get(image.media_type)
+    if ending is None:
+        raise FatalBackendError(f"agents read no {image.media_type}", hint=f"they read {', '.join(sorted(_ENDINGS))}")
+    try:
+        data = base64.b64decode(image.data, validate=True)
+    except binascii.Error as error:
+        raise FatalBackendError("a picture is not base64", hint="this is a fault of the environment") from error
+    return Picture(name=f"pictures/{number:02d}.{ending}", data=data)

@@ -1,0 +1,100 @@
+"""Owns the folders of one call: a home, a workspace and a temporary folder that nothing else has used or will use.
+
+The home is not inside the temporary folder, because Codex puts no helper programs there and then cannot sandbox.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillgit_backends.agent_cli.prompting import Picture, SkillText
+
+_PRIVATE = 0o600
+_FOLDER = 0o700
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workspace:
+    """The folders of one call.
+
+    Attributes:
+        root: Holds the others; its path is in the environment of every process of the call.
+    """
+
+    root: Path
+
+    @property
+    def home(self) -> Path:
+        """The agent's home."""
+        return self.root / "home"
+
+    @property
+    def work(self) -> Path:
+        """Where the agent works."""
+        return self.root / "work"
+
+    @property
+    def temporary(self) -> Path:
+        """Where the agent's temporary files go."""
+        return self.root / "tmp"
+
+    @property
+    def outside(self) -> Path:
+        """Files of the call that a sandboxed agent cannot write."""
+        return self.root / "call"
+
+    def place_skills(self, folder: str, skills: Sequence[SkillText]) -> None:
+        """Write each skill as ``<folder>/<name>/SKILL.md`` into the workspace."""
+        for skill in skills:
+            path = self.work / folder / skill.name / "SKILL.md"
+            path.parent.mkdir(parents=True)
+            path.write_text(skill.document, encoding="utf-8", errors="replace")
+
+    def place_pictures(self, pictures: Sequence[Picture]) -> list[Path]:
+        """Write the pictures into the workspace and return where they are."""
+        paths = [self.work / picture.name for picture in pictures]
+        for path, picture in zip(paths, pictures, strict=True):
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(picture.data)
+        return paths
+
+    def place_private(self, path: Path, text: str) -> Path:
+        """Write a file that only this user may read."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with os.fdopen(
+            os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE), "w", encoding="utf-8", errors="replace"
+        ) as file:
+            file.write(text)
+        return path
+
+
+@contextmanager
+def fresh_workspace() -> Iterator[Workspace]:
+    """Give the folders for one call, and remove them with all that is inside."""
+    root = Path(tempfile.mkdtemp(prefix="skillgit-agent-")).resolve()
+    workspace = Workspace(root=root)
+    try:
+        for folder in (workspace.home, workspace.work, workspace.temporary, workspace.outside):
+            folder.mkdir(mode=_FOLDER)
+        yield workspace
+    finally:
+        _remove(root)
+
+
+def _remove(root: Path) -> None:
+    shutil.rmtree(root, ignore_errors=True)
+    if root.exists():  # an agent may have taken its own right to write into a folder
+        for folder, names, _ in os.walk(root):
+            for path in (Path(folder, name) for name in names):
+                if not path.is_symlink():
+                    path.chmod(_FOLDER)
+        shutil.rmtree(root, ignore_errors=True)

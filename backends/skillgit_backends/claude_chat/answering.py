@@ -1,0 +1,105 @@
+"""Owns how an answer of the Messages API is read; what is no whole answer is an error, never an empty text."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import TYPE_CHECKING, cast
+
+from skillgit.errors import FatalBackendError, RetryableBackendError
+from skillgit.plugin.backend import Reply, ToolCall, Usage, flatten
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from skillgit.plugin.backend import FinishReason, Request
+
+_LOG = logging.getLogger(__name__)
+_FINISH: dict[str, FinishReason] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "pause_turn": "length",
+    "tool_use": "tool_calls",
+}
+_CHARACTERS_PER_TOKEN = 4
+
+
+def read_answer(document: object, request: Request) -> Reply:
+    """Return the reply that the body of an answer holds.
+
+    Raises:
+        RetryableBackendError: It holds none, or not a whole one.
+        FatalBackendError: The model refuses, or thought so long that nothing was left for an answer.
+    """
+    answer = cast("Mapping[str, object]", document) if isinstance(document, dict) else {}
+    blocks, reason = answer.get("content"), answer.get("stop_reason")
+    if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
+        raise RetryableBackendError("Claude's answer is not a message", hint="check model.claude_chat_base_url")
+    if reason == "refusal":
+        raise _refusal(answer)
+    if not isinstance(reason, str):
+        raise RetryableBackendError("Claude's answer breaks off", hint="")
+    said = cast("Sequence[Mapping[str, object]]", blocks)
+    text = "".join(str(block.get("text") or "") for block in said if block.get("type") == "text")
+    calls = tuple(_tool_call(block) for block in said if block.get("type") == "tool_use")
+    if not text and not calls:
+        raise _nothing(reason)
+    finish = _FINISH.get(reason, "stop")
+    return Reply(text=text, usage=_usage(answer, request, text, calls), finish_reason=finish, tool_calls=calls)
+
+
+def _tool_call(block: Mapping[str, object]) -> ToolCall:
+    arguments = json.dumps(block.get("input") or {}, ensure_ascii=False)
+    return ToolCall(id=str(block.get("id") or ""), name=str(block.get("name") or ""), arguments=arguments)
+
+
+def _refusal(answer: Mapping[str, object]) -> FatalBackendError:
+    details = answer.get("stop_details")
+    known = cast("Mapping[str, object]", details) if isinstance(details, dict) else {}
+    category, why = known.get("category"), known.get("explanation")
+    return FatalBackendError(
+        "Claude refused to answer, by policy"
+        + (f" ({category})" if isinstance(category, str) else "")
+        + (f": {why}" if isinstance(why, str) else ""),
+        hint="the question touches what Anthropic's usage policy forbids; change the item or take another model",
+    )
+
+
+def _nothing(reason: str) -> FatalBackendError | RetryableBackendError:
+    if _FINISH.get(reason) == "length":
+        return FatalBackendError(
+            "Claude's answer has no text: its length was used up before the answer began",
+            hint="raise calls.max_output_tokens, or lower model.reasoning_effort",
+        )
+    return RetryableBackendError("Claude's answer is empty", hint="")
+
+
+def _usage(answer: Mapping[str, object], request: Request, text: str, calls: Sequence[ToolCall]) -> Usage:
+    used = answer.get("usage")
+    counts = cast("Mapping[str, object]", used) if isinstance(used, dict) else {}
+    plain, out = counts.get("input_tokens"), counts.get("output_tokens")
+    if not isinstance(plain, int) or not isinstance(out, int):
+        _LOG.warning("Claude's answer does not say how many tokens it took; they are estimated")
+        said = text + "".join(call.arguments for call in calls)
+        return Usage(tokens_in=_estimate(flatten(request.messages)), tokens_out=_estimate(said))
+    details = counts.get("output_tokens_details")
+    thought = cast("Mapping[str, object]", details) if isinstance(details, dict) else {}
+    cached = _count(counts, "cache_read_input_tokens")
+    return Usage(
+        # The API counts what was read from and written to a cache apart from the rest.
+        tokens_in=plain + cached + _count(counts, "cache_creation_input_tokens"),
+        tokens_out=out,
+        cached=cached,
+        reasoning=_count(thought, "thinking_tokens"),
+    )
+
+
+def _count(counts: Mapping[str, object], name: str) -> int:
+    value = counts.get(name)
+    return value if isinstance(value, int) else 0
+
+
+def _estimate(text: str) -> int:
+    return -(-len(text) // _CHARACTERS_PER_TOKEN)

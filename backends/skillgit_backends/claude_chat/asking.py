@@ -1,0 +1,151 @@
+"""Owns how a request is put in the words of the Messages API."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, cast
+
+from skillgit.errors import FatalBackendError
+from skillgit.plugin.backend import Image, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillgit.plugin.backend import Message, Part, Request, Tool
+    from skillgit_backends.claude_chat.settings import Settings
+
+Block = dict[str, Any]
+
+BUDGETS = {"low": 1024, "medium": 4096, "high": 16384, "xhigh": 32768, "max": 65536}
+LEAST_BUDGET = 1024
+LARGE = 4096
+"""Characters of a user text from which caching pays: about the least number of tokens that a provider caches."""
+_CACHED = {"type": "ephemeral"}
+_IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+_BUDGET_ONLY = re.compile(r"claude-(?:3\b|[a-z]+-4(?:-[015])?(?:-\d{8}|-latest|@.*|\Z))")
+"""Claude 3.7 to 4.5: models that think by a budget and know nothing of effort."""
+
+
+def parameters(request: Request, settings: Settings) -> dict[str, Any]:
+    """Return what to call the Messages API with.
+
+    Raises:
+        FatalBackendError: The API cannot be asked this.
+    """
+    system = [part.text for message in request.messages if message.role == "system" for part in _texts(message)]
+    messages = _turns(request.messages)
+    asked: dict[str, Any] = {
+        "model": request.model,
+        "max_tokens": request.max_output_tokens,
+        "messages": messages,
+        **_thinking(request, settings),
+    }
+    if system:
+        asked["system"] = [{"type": "text", "text": text} for text in system]
+    if request.tools:
+        asked["tools"] = [_tool(tool) for tool in request.tools]
+    if request.temperature is not None:
+        asked["temperature"] = request.temperature
+    _mark_for_caching(asked, settings)
+    return asked
+
+
+def _texts(message: Message) -> list[Text]:
+    return [part for part in message.parts if isinstance(part, Text) and part.text]
+
+
+def _turns(messages: Sequence[Message]) -> list[Block]:
+    """Return the conversation as turns: neighbours of one side are one turn, as the API wants tool results."""
+    turns: list[Block] = []
+    for message in messages:
+        if message.role == "system":
+            continue
+        role, blocks = ("assistant" if message.role == "assistant" else "user"), _blocks(message)
+        if turns and turns[-1]["role"] == role:
+            turns[-1]["content"].extend(blocks)
+        elif blocks:
+            turns.append({"role": role, "content": blocks})
+    if not turns:
+        raise FatalBackendError("claude_chat was asked nothing", hint="a request needs a user message with text")
+    return turns
+
+
+def _blocks(message: Message) -> list[Block]:
+    parts = [_part(part) for part in message.parts if not isinstance(part, Text) or part.text]
+    if message.role == "tool":
+        return [{"type": "tool_result", "tool_use_id": message.tool_call_id, "content": parts}]
+    uses = [
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": _arguments(call.arguments)}
+        for call in message.tool_calls
+    ]
+    return parts + uses
+
+
+def _part(part: Part) -> Block:
+    if not isinstance(part, Image):
+        return {"type": "text", "text": part.text}
+    if part.media_type not in _IMAGES:
+        raise FatalBackendError(
+            f"Claude does not see pictures of type {part.media_type}", hint=f"it sees {', '.join(_IMAGES)}"
+        )
+    return {"type": "image", "source": {"type": "base64", "media_type": part.media_type, "data": part.data}}
+
+
+def _arguments(text: str) -> dict[str, object]:
+    """Return a tool call's arguments; a model's broken JSON is shown to it as it wrote it."""
+    try:
+        read = json.loads(text or "{}")
+    except ValueError:
+        read = None
+    return cast("dict[str, object]", read) if isinstance(read, dict) else {"arguments": text}
+
+
+def _tool(tool: Tool) -> Block:
+    return {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
+
+
+def _thinking(request: Request, settings: Settings) -> Block:
+    if settings.thinking == "off":
+        return {"thinking": {"type": "disabled"}}
+    if not request.reasoning_effort:
+        return {}
+    by_budget = settings.thinking == "budget" or (settings.thinking == "auto" and _BUDGET_ONLY.match(request.model))
+    if by_budget and request.messages[-1].role == "tool":
+        return {}
+    if request.temperature is not None:
+        raise FatalBackendError(
+            "Claude takes no temperature while it thinks",
+            hint="unset calls.temperature, or unset model.reasoning_effort, or model.claude_chat_thinking: off",
+        )
+    if not by_budget:
+        return {"thinking": {"type": "adaptive"}, "output_config": {"effort": request.reasoning_effort}}
+    budget = min(BUDGETS[request.reasoning_effort], request.max_output_tokens // 2)
+    if budget < LEAST_BUDGET:
+        raise FatalBackendError(
+            f"Claude cannot think within {request.max_output_tokens} tokens",
+            hint=f"calls.max_output_tokens must be {2 * LEAST_BUDGET} or more, or model.reasoning_effort unset",
+        )
+    return {"thinking": {"type": "enabled", "budget_tokens": budget}}
+
+
+def _mark_for_caching(asked: dict[str, Any], settings: Settings) -> None:
+    """Mark the ends of the prefixes that later calls share; the order of the API is tools, system prompt, turns."""
+    if settings.cache == "off":
+        return
+    shared = asked.get("system") or asked.get("tools")
+    if shared:
+        shared[-1]["cache_control"] = _CACHED
+    if settings.cache == "prefix":
+        large = _first_large(asked["messages"], goes_on="tools" in asked)
+        if large is not None:
+            large["cache_control"] = _CACHED
+
+
+def _first_large(turns: list[Block], *, goes_on: bool) -> Block | None:
+    """Return the first large text of the user that something follows, now or in the next call of the conversation."""
+    blocks = [(turn["role"], block) for turn in turns for block in turn["content"]]
+    for number, (role, block) in enumerate(blocks):
+        if role == "user" and len(block.get("text", "")) >= LARGE:
+            return cast("Block", block) if goes_on or number + 1 < len(blocks) else None
+    return None

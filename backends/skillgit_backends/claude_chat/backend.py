@@ -1,0 +1,104 @@
+"""Owns the connection to Anthropic's Messages API: one client, made at the first call, without retries of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+from skillgit.errors import RetryableBackendError
+from skillgit.plugin.backend import BackendInfo
+from skillgit_backends.claude_chat.answering import read_answer
+from skillgit_backends.claude_chat.asking import parameters
+from skillgit_backends.claude_chat.settings import credential, read_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from anthropic import AsyncAnthropic
+
+    from skillgit.plugin.backend import Reply, Request
+    from skillgit_backends.claude_chat.settings import Credential
+
+STREAMED_FROM = 21_333
+"""Tokens above which an answer may take more than ten minutes, for which the API wants a stream."""
+_CONNECT_S = 10.0
+
+
+class ClaudeChatBackend:
+    """Talks to Claude."""
+
+    info = BackendInfo(
+        name="claude_chat",
+        summary="Claude through Anthropic's Messages API: tools, pictures, thinking, prompt caching.",
+    )
+
+    def __init__(self, settings: Mapping[str, object]) -> None:
+        self._settings = read_settings(settings)
+        self._client: AsyncAnthropic | None = None
+        self._made_for: tuple[asyncio.AbstractEventLoop, Credential] | None = None
+        self._replaced: list[AsyncAnthropic] = []
+
+    async def complete(self, request: Request) -> Reply:
+        """Answer ``request``.
+
+        Raises:
+            RetryableBackendError: The call may succeed if it is repeated.
+            FatalBackendError: It will not, or there is no key.
+        """
+        asked = parameters(request, self._settings)
+        key = credential(self._settings)
+        document = await self._ask(self._connected(key), key, asked)
+        return read_answer(document, request)
+
+    async def aclose(self) -> None:
+        """Release connections."""
+        open_ones = [*self._replaced, *([self._client] if self._client else [])]
+        self._client, self._made_for, self._replaced = None, None, []
+        for client in open_ones:
+            await client.close()
+
+    async def _ask(self, client: AsyncAnthropic, key: Credential, asked: dict[str, Any]) -> object:
+        import aiohttp  # noqa: PLC0415 - slow to import
+        import anthropic  # noqa: PLC0415
+        import httpx2  # noqa: PLC0415
+
+        from skillgit_backends.claude_chat.failing import failure  # noqa: PLC0415 - imports the SDK
+
+        try:
+            if asked["max_tokens"] > STREAMED_FROM:
+                async with client.messages.stream(**asked) as stream:
+                    return (await stream.get_final_message()).to_dict(mode="json")
+            # The raw body is read here: the SDK takes any JSON for a message, and builds objects that nobody needs.
+            answer = await client.messages.with_raw_response.create(**asked)
+            document: object = json.loads(answer.http_response.content)
+        except (anthropic.AnthropicError, httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
+            told = failure(error, self._settings)
+            told.message = key.scrub(told.message)
+            told.args = (told.message,)
+            raise told from None  # the SDK's error holds the request with its headers
+        except json.JSONDecodeError:
+            raise RetryableBackendError(
+                "Claude's answer is not JSON", hint="check model.claude_chat_base_url, or what stands in between"
+            ) from None
+        return document
+
+    def _connected(self, key: Credential) -> AsyncAnthropic:
+        """Return the client; a new one where the key is another one now, or the event loop."""
+        loop = asyncio.get_running_loop()
+        if self._client is not None and self._made_for == (loop, key):
+            return self._client
+        from anthropic import AsyncAnthropic, DefaultAioHttpClient, Timeout  # noqa: PLC0415 - slow to import
+
+        if self._client is not None:
+            self._replaced.append(self._client)
+        self._client = AsyncAnthropic(
+            api_key=key.api_key,
+            auth_token=key.auth_token,
+            base_url=self._settings.base_url or None,
+            max_retries=0,
+            timeout=Timeout(None, connect=_CONNECT_S),  # the caller has a deadline
+            http_client=DefaultAioHttpClient(timeout=Timeout(None, connect=_CONNECT_S), follow_redirects=False),
+        )
+        self._made_for = (loop, key)
+        return self._client

@@ -1,0 +1,76 @@
+"""Owns what a failure of a call means: whether it may pass, how long to wait, and what to tell the user."""
+
+from __future__ import annotations
+
+import email.utils
+import re
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from anthropic import APIStatusError, APITimeoutError
+
+from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skillgit_backends.claude_chat.settings import Settings
+
+_PASSING = {"rate_limit_error": 429, "api_error": 500, "timeout_error": 504, "overloaded_error": 529}
+"""Errors in the middle of a stream, whose status was 200."""
+_RETRYABLE = frozenset({408, 409, 425, 429})
+_OVERFLOW = re.compile(
+    r"prompt is too long|exceed(?:s|ed)? (?:the )?context|context (?:window|length|limit)", re.IGNORECASE
+)
+_LONG = 500
+
+
+def failure(error: Exception, settings: Settings) -> BackendError:
+    """Return what ``error``, which the SDK or its transport raised, means."""
+    if isinstance(error, APIStatusError):
+        return _refused(error, settings)
+    if isinstance(error, APITimeoutError):
+        return RetryableBackendError("Claude did not answer in time", hint="raise calls.timeout_s")
+    cause = error.__cause__ or error
+    return RetryableBackendError(
+        f"the connection to Claude broke: {type(cause).__name__}{f': {cause}' if str(cause) else ''}"[:_LONG],
+        hint="check the network and model.claude_chat_base_url",
+    )
+
+
+def _refused(error: APIStatusError, settings: Settings) -> BackendError:
+    status = _PASSING.get(str(error.type), error.status_code) if error.status_code < 400 else error.status_code  # noqa: PLR2004
+    said = " ".join((error.api_message or error.message or "").split())[:_LONG]
+    if status in _RETRYABLE or status >= 500:  # noqa: PLR2004 - the server's own errors
+        what = {429: "its rate limit is reached", 529: "it is overloaded"}.get(status, f"it answered {status}")
+        return RetryableBackendError(
+            f"Claude cannot answer now: {what}: {said}",
+            hint="lower calls.concurrency, or wait for your quota" if status == 429 else "",  # noqa: PLR2004
+            retry_after=_retry_after(error.response.headers),
+        )
+    return FatalBackendError(f"Claude refused the request ({status}): {said}", hint=_hint(status, said, settings))
+
+
+def _hint(status: int, said: str, settings: Settings) -> str:
+    if _OVERFLOW.search(said) or status == 413:  # noqa: PLR2004 - too large
+        return "the prompt does not fit into the model's context: shorten the items or the skill, or take another model"
+    if "credit balance" in said or status == 402:  # noqa: PLR2004 - payment required
+        return "the account has no credit left"
+    return {
+        401: f"check the key in {settings.api_key_env}",
+        403: f"the key in {settings.api_key_env} may not use this model or this API",
+        404: "check the model's name, and model.claude_chat_base_url",
+    }.get(status, "")
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that a server asks to wait, which it writes as a number or as a date."""
+    with suppress(KeyError, ValueError):
+        return max(0.0, float(headers["retry-after-ms"]) / 1000)
+    with suppress(KeyError, ValueError):
+        return max(0.0, float(headers["retry-after"]))
+    with suppress(KeyError, ValueError, TypeError):
+        moment = email.utils.parsedate_to_datetime(headers["retry-after"])
+        return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+    return None

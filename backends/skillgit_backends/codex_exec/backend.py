@@ -1,0 +1,115 @@
+"""Owns one call of Codex, from the request to the reply or to the error that it is."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from skillgit.errors import FatalBackendError, RetryableBackendError
+from skillgit.plugin.backend import BackendInfo, Reply
+from skillgit_backends.agent_cli.child_environment import without_secrets
+from skillgit_backends.agent_cli.events import EventLines
+from skillgit_backends.agent_cli.faults import failure
+from skillgit_backends.agent_cli.process import Limits, run
+from skillgit_backends.agent_cli.prompting import assignment
+from skillgit_backends.agent_cli.reckoning import estimate
+from skillgit_backends.agent_cli.tooling import offer, read_answer
+from skillgit_backends.agent_cli.workspace import fresh_workspace
+from skillgit_backends.codex_exec import login
+from skillgit_backends.codex_exec.command import SKILLS, command, last_message, prompt
+from skillgit_backends.codex_exec.probing import probe
+from skillgit_backends.codex_exec.protocol import Turn
+from skillgit_backends.codex_exec.settings import NAME, read_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skillgit.plugin.backend import Request
+    from skillgit_backends.agent_cli.probe import Probe
+    from skillgit_backends.agent_cli.process import Ended
+    from skillgit_backends.agent_cli.workspace import Workspace
+
+_LONGEST_MESSAGE = 4 << 20
+
+
+class CodexExecBackend:
+    """Lets Codex work on each request in a workspace of its own."""
+
+    info = BackendInfo(
+        name=NAME,
+        summary="The Codex command line program in its sandbox, the skill in its skill folder; a login is enough.",
+    )
+
+    def __init__(self, settings: Mapping[str, object]) -> None:
+        self._settings = read_settings(settings)
+
+    async def complete(self, request: Request) -> Reply:
+        """Answer ``request``.
+
+        Raises:
+            RetryableBackendError: The call may succeed if it is repeated.
+            FatalBackendError: It will not: Codex is not installed or not logged in, or the request is refused.
+        """
+        if request.temperature is not None:
+            raise FatalBackendError("codex takes no temperature", hint="set calls.temperature to null")
+        if login.is_missing(self._settings, os.environ):
+            raise FatalBackendError(f"{NAME} is not logged in", hint=login.HOW)
+        with fresh_workspace() as workspace:
+            return await self._work(request, workspace)
+
+    async def probe(self) -> Probe:
+        """Return the program's version and whether it is logged in.
+
+        Raises:
+            BackendError: It cannot be started.
+        """
+        return await probe(self._settings, os.environ)
+
+    async def aclose(self) -> None:
+        """Release nothing: every process ended with its call."""
+
+    async def _work(self, request: Request, workspace: Workspace) -> Reply:
+        given = assignment(request)
+        environment = login.prepare(self._settings, os.environ, workspace)
+        workspace.place_skills(SKILLS, given.skills)
+        pictures = workspace.place_pictures(given.pictures)
+        turn = Turn()
+        lines = EventLines(give=turn.hear)
+        ended = await run(
+            command(self._settings, request, workspace, pictures, environment),
+            given=prompt(given, offer(request.tools)),
+            folder=workspace.work,
+            root=workspace.root,
+            environment=environment,
+            limits=Limits(timeout_s=self._settings.timeout_s),
+            take=lines.take,
+        )
+        if ended.code or turn.failure or not turn.completed:
+            raise self._failure(ended, turn, lines.noise, environment)
+        return _reply(request, turn, _read(workspace) or turn.message)
+
+    def _failure(self, ended: Ended, turn: Turn, noise: str, environment: Mapping[str, str]) -> Exception:
+        secrets = (login.KEY, self._settings.api_key_env, *self._settings.pass_env)
+        said = without_secrets(turn.failure or ended.errors or noise, environment, secrets)
+        if turn.failure:
+            return failure(NAME, said, login=login.HOW)
+        if ended.code > 0:
+            # It did not even tell that its turn failed: its settings or its command line are not to its liking.
+            return failure(NAME, f"exit code {ended.code}: {said}", login=login.HOW, sure=not turn.thread)
+        how = f"signal {-ended.code}" if ended.code else "its turn did not complete"
+        return RetryableBackendError(f"{NAME} broke off: {how}: {said[:500]}", hint="run the agent by hand to see more")
+
+
+def _read(workspace: Workspace) -> str:
+    try:
+        with last_message(workspace).open("rb") as file:
+            return file.read(_LONGEST_MESSAGE).decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
+def _reply(request: Request, turn: Turn, text: str) -> Reply:
+    if not text.strip():
+        raise RetryableBackendError(f"{NAME} ended without an answer", hint="run the agent by hand to see more")
+    usage = turn.usage or estimate(NAME, request, text)
+    return read_answer(text, usage) if request.tools else Reply(text=text, usage=usage)

@@ -1,0 +1,79 @@
+"""What is particular to MiniMax: regions, thinking, and errors inside answers of status 200."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from skillgit.errors import ConfigError, FatalBackendError
+from skillgit.plugin.backend import BackendInfo
+from skillgit_backends.free_keys import FreeKey
+from skillgit_backends.openai_wire import OpenAIWireBackend, Variant
+from skillgit_backends.openai_wire.reading import mapping
+from skillgit_backends.openai_wire.variant import THINKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skillgit.plugin.backend import Request
+    from skillgit_backends.openai_wire import Settings
+
+REGIONS = {"global_en": "https://api.minimax.io/v1", "cn_zh": "https://api.minimaxi.com/v1"}
+_STATUS = {
+    **dict.fromkeys((1002, 1039, 2056), 429),  # rate of requests, rate of tokens, use of a plan
+    **dict.fromkeys((1004, 2049), 401),
+    **dict.fromkeys((1000, 1001, 1013, 1024, 1033), 500),
+    1008: 402,  # the balance is used up
+    **dict.fromkeys((1026, 1027), 400),
+}
+_POLICY = (1026, 1027)
+
+
+def _by_region(settings: Settings) -> str:
+    region = settings.region or os.environ.get("MINIMAX_REGION", "") or "global_en"
+    if region not in REGIONS:
+        raise ConfigError(f"MINIMAX_REGION is '{region}'", hint=f"it must be one of {', '.join(REGIONS)}")
+    return REGIONS[region]
+
+
+def _thinking(settings: Settings, request: Request) -> dict[str, Any]:
+    if settings.thinking_mode == "server_default":
+        return {}
+    if settings.thinking_mode == "enabled":
+        return {"thinking": {"type": "adaptive"}}
+    if "minimax-m2" in request.model.lower():
+        raise FatalBackendError(
+            f"minimax_chat: {request.model} always thinks",
+            hint="leave model.minimax_chat_thinking_mode at server_default, or take a newer model",
+        )
+    return {"thinking": {"type": "disabled"}}
+
+
+def _fault(document: Mapping[str, object]) -> tuple[int, str] | None:
+    told = mapping(document.get("base_resp"))
+    code = told.get("status_code")
+    if not isinstance(code, int) or not code:
+        return None
+    policy = "content filter: " if code in _POLICY else ""
+    return _STATUS.get(code, 400), f"{policy}{told.get('status_msg') or ''} ({code})"
+
+
+class MiniMaxChatBackend(OpenAIWireBackend):
+    """Talks to MiniMax."""
+
+    info = BackendInfo(
+        name="minimax_chat", summary="MiniMax in both of its regions; thinking on, off or as the server has it."
+    )
+    variant = Variant(
+        name="minimax_chat",
+        keys={
+            "region": FreeKey(default="", choices=("", *REGIONS)),
+            "thinking_mode": FreeKey(default="server_default", choices=THINKING),
+        },
+        url_variables=("MINIMAX_BASE_URL",),
+        key_variables=("MINIMAX_API_KEY",),
+        default_url=_by_region,
+        effort=False,
+        extra_body=_thinking,
+        fault=_fault,
+    )

@@ -1,0 +1,20 @@
+"""The ``openai_compatible`` backend: a second server of OpenAI's protocol, so that each role can have one of its own.
+
+| setting `model.openai_compatible_…` | default | meaning |
+|---|---|---|
+| `base_url` | "" | address of the API with its `/v1`; empty: `OPENAI_COMPATIBLE_BASE_URL`, else OpenAI |
+| `api_key_env` | "" | the environment variable that holds the key; empty: `OPENAI_COMPATIBLE_API_KEY` |
+| `api` | "chat" | `chat` (completions) or `responses` |
+| `timeout_s` | 600 | seconds without a byte from the server after which a call has failed |
+| `token_parameter` | "auto" | `max_tokens` or `max_completion_tokens`; `auto` finds out which one the server takes |
+| `temperature` | | sent where `calls.temperature` is empty; nothing is sent by default |
+| `max_tokens` | | replies are at most so long, whatever `calls.max_output_tokens` allows; no further limit by default |
+
+Without a key, a server other than OpenAI's gets a word that local servers ignore.
+"""
+
+from __future__ import annotations
+
+from skillgit_backends.openai_compatible.backend import OpenAICompatibleBackend
+
+__all__ = ["OpenAICompatibleBackend"]

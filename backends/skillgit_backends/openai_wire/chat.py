@@ -1,0 +1,140 @@
+"""Owns the dialect "chat completions": how a request is put, and how its answer is read."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from skillgit.plugin.backend import Image, Reply, Text, ToolCall
+from skillgit_backends.openai_wire.failing import refused
+from skillgit_backends.openai_wire.reading import (
+    count,
+    mapping,
+    mappings,
+    not_an_answer,
+    nothing_said,
+    text_of,
+    tokens,
+    usage,
+    written_by,
+)
+from skillgit_backends.openai_wire.thinking import split_thought
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from skillgit.plugin.backend import FinishReason, Message, Part, Request, Tool, Usage
+
+_FINISH: dict[object, FinishReason] = {"length": "length", "max_tokens": "length"}
+
+
+def parameters(request: Request, *, limit: int, token_parameter: str) -> dict[str, Any]:
+    """Return what to call chat completions with.
+
+    Args:
+        request: What is asked.
+        limit: The reply's length in tokens at most.
+        token_parameter: The name that the server gives this limit.
+    """
+    asked: dict[str, Any] = {
+        "model": request.model,
+        "messages": list(_messages(request.messages)),
+        token_parameter: limit,
+    }
+    if request.temperature is not None:
+        asked["temperature"] = request.temperature
+    if request.reasoning_effort:
+        asked["reasoning_effort"] = request.reasoning_effort
+    if request.tools:
+        asked["tools"] = [_tool(tool) for tool in request.tools]
+    return asked
+
+
+def read(document: Mapping[str, object], request: Request, name: str) -> Reply:
+    """Return the reply that an answer's body holds.
+
+    Raises:
+        RetryableBackendError: It holds none.
+        FatalBackendError: The model refuses, or came to no answer within its length.
+    """
+    choices = mappings(document.get("choices"))
+    if not choices:
+        raise not_an_answer(name, "has no choices")
+    message, reason = choices[0].get("message"), choices[0].get("finish_reason")
+    if not isinstance(message, dict):
+        raise not_an_answer(name, "has a choice without a message")
+    if isinstance(message.get("refusal"), str) and message["refusal"]:
+        raise refused(message["refusal"], name)
+    if reason == "content_filter":
+        raise refused("its answer was withheld", name)
+    calls = tuple(_tool_call(entry, name) for entry in mappings(message.get("tool_calls")))
+    thought, text = split_thought(text_of(message.get("content")))
+    thought = text_of(message.get("reasoning_content") or message.get("reasoning")) or thought
+    if not text and not calls:
+        raise nothing_said(name, cut=reason in _FINISH)
+    finish = _FINISH.get(reason, "tool_calls" if calls else "stop")
+    used = _usage(document, request, (thought, written_by(text, calls)), name)
+    return Reply(text=text, usage=used, finish_reason=finish, tool_calls=calls)
+
+
+def _messages(messages: Iterable[Message]) -> Iterable[dict[str, Any]]:
+    shown: list[Part] = []
+    for message in messages:
+        if message.role != "tool" and shown:
+            yield {"role": "user", "content": _content(shown)}
+            shown = []
+        if message.role == "tool":
+            # A tool's message holds only text; its pictures follow when all tools have answered.
+            shown += [part for part in message.parts if isinstance(part, Image)]
+            yield {"role": "tool", "tool_call_id": message.tool_call_id, "content": message.text}
+        elif message.tool_calls:
+            calls = [_called(call) for call in message.tool_calls]
+            yield {"role": "assistant", "content": message.text or None, "tool_calls": calls}
+        else:
+            yield {"role": message.role, "content": _content(message.parts)}
+    if shown:
+        yield {"role": "user", "content": _content(shown)}
+
+
+def _content(parts: Sequence[Part]) -> str | list[dict[str, Any]]:
+    if all(isinstance(part, Text) for part in parts):
+        return "".join(part.text for part in parts if isinstance(part, Text))
+    return [_part(part) for part in parts]
+
+
+def _part(part: Part) -> dict[str, Any]:
+    if isinstance(part, Text):
+        return {"type": "text", "text": part.text}
+    url = f"data:{part.media_type};base64,{part.data}"
+    return {"type": "image_url", "image_url": {"url": url, **({"detail": part.detail} if part.detail else {})}}
+
+
+def _tool(tool: Tool) -> dict[str, Any]:
+    described = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+    return {"type": "function", "function": described}
+
+
+def _called(call: ToolCall) -> dict[str, Any]:
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+
+
+def _tool_call(entry: Mapping[str, object], name: str) -> ToolCall:
+    function = mapping(entry.get("function"))
+    tool, arguments = function.get("name"), function.get("arguments")
+    if not isinstance(tool, str) or not tool:
+        raise not_an_answer(name, "has a tool call without a name")
+    written = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
+    return ToolCall(id=str(entry.get("id") or ""), name=tool, arguments=written)
+
+
+def _usage(document: Mapping[str, object], request: Request, written: tuple[str, str], name: str) -> Usage:
+    told, (thought, said) = mapping(document.get("usage")), written
+    cached = count(mapping(told.get("prompt_tokens_details")).get("cached_tokens"))
+    reasoning = count(mapping(told.get("completion_tokens_details")).get("reasoning_tokens"))
+    return usage(
+        (count(told.get("prompt_tokens")), count(told.get("completion_tokens"))),
+        (cached, reasoning or tokens(thought)),
+        request,
+        thought + said,
+        name,
+    )

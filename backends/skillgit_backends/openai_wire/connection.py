@@ -1,0 +1,87 @@
+"""Owns the connection: one client of the official SDK for as long as endpoint and event loop stay the same."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from skillgit.errors import FatalBackendError
+from skillgit_backends.openai_wire.endpoint import NO_KEY
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from openai import AsyncOpenAI
+
+    from skillgit_backends.openai_wire.endpoint import Endpoint
+
+_CONNECT_S = 20.0
+
+
+class Connection:
+    """Holds the client; keys live in it and nowhere else.
+
+    Args:
+        timeout_s: Seconds without a byte from the server after which a call has failed.
+    """
+
+    def __init__(self, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        self._client: AsyncOpenAI | None = None
+        self._made_for: tuple[asyncio.AbstractEventLoop, Endpoint] | None = None
+        self._to_close: list[Any] = []
+
+    def client(self, endpoint: Endpoint) -> AsyncOpenAI:
+        """Return the client for ``endpoint``."""
+        here = (asyncio.get_running_loop(), endpoint)
+        if self._client is None or self._made_for != here:
+            # Calls may still be in flight on the one before, so it is closed only at the end.
+            self._client, self._made_for = self._made(endpoint), here
+            self._to_close.append(self._client)
+        return self._client
+
+    async def aclose(self) -> None:
+        """Close everything that was opened."""
+        closing, self._to_close = self._to_close, []
+        self._client, self._made_for = None, None
+        for opened in closing:
+            await opened.close()
+
+    def _made(self, endpoint: Endpoint) -> AsyncOpenAI:
+        from openai import AsyncAzureOpenAI, AsyncOpenAI, DefaultAioHttpClient, Timeout  # noqa: PLC0415 - takes 0.5 s
+
+        timeout = Timeout(self._timeout_s, connect=min(_CONNECT_S, self._timeout_s))
+        transport = DefaultAioHttpClient(timeout=timeout)
+        if not endpoint.azure:
+            return AsyncOpenAI(
+                base_url=endpoint.url, api_key=endpoint.key or NO_KEY, max_retries=0, http_client=transport
+            )
+        return AsyncAzureOpenAI(
+            azure_endpoint=endpoint.url.rstrip("/"),
+            api_version=endpoint.version,
+            api_key=endpoint.key or None,
+            azure_ad_token_provider=None if endpoint.key else self._tokens(endpoint),
+            max_retries=0,
+            http_client=transport,
+        )
+
+    def _tokens(self, endpoint: Endpoint) -> Callable[[], Awaitable[str]]:
+        """Return where the SDK gets a token for each call; it is kept until shortly before it expires."""
+        try:
+            from azure.identity.aio import (  # noqa: PLC0415 - an extra that few need
+                AzureCliCredential,
+                ManagedIdentityCredential,
+                get_bearer_token_provider,
+            )
+        except ImportError:
+            raise FatalBackendError(
+                f"the sign-in '{endpoint.auth}' needs the package azure-identity",
+                hint="pip install 'skillgit[azure]', or put a key into AZURE_OPENAI_API_KEY",
+            ) from None
+        credential = (
+            AzureCliCredential()
+            if endpoint.auth == "azure_cli"
+            else ManagedIdentityCredential(client_id=endpoint.client_id or None)
+        )
+        self._to_close.append(credential)
+        return get_bearer_token_provider(credential, endpoint.scope)

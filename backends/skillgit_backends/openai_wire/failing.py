@@ -1,0 +1,194 @@
+"""Owns what a failure of a call means: whether it may pass, how long to wait, and what to tell the user."""
+
+from __future__ import annotations
+
+import email.utils
+import re
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError
+from skillgit_backends.openai_wire.endpoint import NO_KEY
+from skillgit_backends.openai_wire.reading import mapping
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from openai import APIStatusError
+
+    from skillgit_backends.openai_wire.endpoint import Endpoint
+
+OVERFLOW = re.compile(
+    r"context[_ ](?:length|window|size|limit)|prompt is too long|input is too long|too many (?:input )?tokens|"
+    r"exceed\w* (?:the )?(?:available )?context",
+    re.IGNORECASE,
+)
+POLICY = re.compile(r"content[_ ](?:filter|policy|management policy)|moderation|safety system", re.IGNORECASE)
+EMPTY_PURSE = re.compile(
+    r"insufficient[_ ](?:quota|balance)|credit balance|billing_hard_limit|out of credit", re.IGNORECASE
+)
+UNKNOWN_MODEL = re.compile(
+    r"model_not_found|DeploymentNotFound|model\b.{0,80}\b(?:does not|doesn't) exist|unknown model", re.IGNORECASE
+)
+_RETRYABLE = frozenset({408, 409, 425, 429})
+_CODES = {"rate_limit_exceeded": 429, "rate_limit_error": 429, "server_error": 500, "overloaded": 529, "timeout": 408}
+_LONG = 400
+_SHORTEST_KEY = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """What a server says went wrong."""
+
+    status: int
+    said: str
+    code: str = ""
+    retry_after: float | None = None
+
+
+def failure(error: Exception, endpoint: Endpoint, name: str) -> BackendError | None:
+    """Return what ``error``, which the SDK or its transport raised, means; None if that is not known."""
+    import openai  # noqa: PLC0415 - imported already: it raised the error
+
+    if isinstance(error, openai.APIStatusError):
+        return judged(_fault(error), endpoint, name)
+    if isinstance(error, openai.APITimeoutError) and not _broke(error):
+        return RetryableBackendError(
+            f"{name}: {endpoint.host} did not answer in time", hint=f"raise model.{name}_timeout_s"
+        )
+    if isinstance(error, (openai.APIConnectionError, OSError)) or type(error).__module__.startswith(
+        ("aiohttp.", "httpx2.", "httpx2_", "httpcore")
+    ):
+        cause = _broke(error) or error.__cause__ or error
+        said = clean(str(cause), endpoint)
+        return RetryableBackendError(
+            f"{name}: the connection to {endpoint.host} broke: {type(cause).__name__}{f': {said}' if said else ''}",
+            hint=f"check the network, and model.{name}_base_url where it is set",
+        )
+    if type(error).__module__.startswith("azure."):
+        return _sign_in(error, endpoint, name)
+    if isinstance(error, openai.OpenAIError):
+        return RetryableBackendError(
+            f"{name}: {endpoint.host} gave no usable answer: {clean(str(error), endpoint)}", hint=_ADDRESS.format(name)
+        )
+    return None
+
+
+_ADDRESS = "check that model.{}_base_url is the address of an OpenAI-compatible API, with its /v1"
+
+
+def judged(fault: Fault, endpoint: Endpoint, name: str) -> BackendError:
+    """Return the error that a server's fault is."""
+    text, status = f"{fault.code} {fault.said}", fault.status
+    said = clean(fault.said, endpoint)
+    if status == 402 or EMPTY_PURSE.search(text):  # noqa: PLR2004 - payment required
+        return FatalBackendError(f"{name}: the quota at {endpoint.host} is used up: {said}", hint="check the billing")
+    if OVERFLOW.search(text) and status < 500 and status != 429:  # noqa: PLR2004 - a server's own failures pass
+        return FatalBackendError(
+            f"{name}: the prompt does not fit into the model's context: {said}",
+            hint="shorten the items or the skill, lower calls.max_output_tokens, or take another model",
+        )
+    if POLICY.search(text) and status in (400, 403):
+        return refused(said, name)
+    if status in _RETRYABLE or status >= 500:  # noqa: PLR2004 - the server's own failures
+        what = {429: "its rate limit is reached", 529: "it is overloaded"}.get(status, f"it answered {status}")
+        return RetryableBackendError(
+            f"{name}: {endpoint.host} cannot answer now: {what}{f': {said}' if said else ''}",
+            hint="lower calls.concurrency, or wait for your quota" if status == 429 else "",  # noqa: PLR2004
+            retry_after=fault.retry_after,
+        )
+    if status in (401, 403):
+        # Providers quote keys here, so their words are not repeated.
+        return FatalBackendError(f"{name}: {endpoint.host} refused the key ({status})", hint=_whose(endpoint))
+    return FatalBackendError(
+        f"{name}: {endpoint.host} refused the request ({status}): {said}", hint=_hint(text, status, name)
+    )
+
+
+def embedded(error: object, endpoint: Endpoint, name: str) -> BackendError:
+    """Return the error that the ``error`` of a body of status 200 is; gateways pass failures on in this way."""
+    told = mapping(error) or {"message": str(error)}
+    code = told.get("code") if told.get("code") is not None else told.get("type")
+    status = code if isinstance(code, int) else _CODES.get(str(code), 400)
+    return judged(Fault(status=status, said=str(told.get("message") or ""), code=str(code or "")), endpoint, name)
+
+
+def refused(said: str, name: str) -> FatalBackendError:
+    """Return the error of a question or an answer that the provider's policy forbids."""
+    return FatalBackendError(
+        f"{name}: the model refuses by policy{f': {said}' if said else ''}",
+        hint="look at the item: the provider's content policy does not allow it",
+    )
+
+
+def clean(said: str, endpoint: Endpoint) -> str:
+    """Return a provider's words on one line, not too long, and without the key."""
+    line = " ".join(said.split())
+    if len(endpoint.key) >= _SHORTEST_KEY:
+        line = line.replace(endpoint.key, "…")
+    return line[:_LONG]
+
+
+def _broke(error: BaseException) -> ConnectionError | None:
+    """Return the broken connection behind ``error``; the SDK takes one that breaks at once for a timeout."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ConnectionError):
+        cause = cause.__cause__ or cause.__context__
+    return cause
+
+
+def _fault(error: APIStatusError) -> Fault:
+    body = mapping(error.body)
+    said = body.get("message") or body.get("detail") or body.get("error") or error.message
+    return Fault(
+        status=error.status_code,
+        said=str(said),
+        code=str(body.get("code") or ""),
+        retry_after=_retry_after(error.response.headers),
+    )
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    with suppress(ValueError):
+        return max(0.0, float(headers.get("retry-after-ms", "")) / 1000)
+    value = headers.get("retry-after", "")
+    with suppress(ValueError):
+        return max(0.0, float(value))
+    with suppress(ValueError, TypeError):
+        return max(0.0, (email.utils.parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
+    return None
+
+
+def _whose(endpoint: Endpoint) -> str:
+    if endpoint.auth == "azure_cli":
+        return "run 'az login' with an account that may use the deployment"
+    if endpoint.auth == "managed_identity":
+        return "give the managed identity the role 'Cognitive Services OpenAI User'"
+    if endpoint.key == NO_KEY:
+        return "none was sent: name the environment variable that holds the key in the setting api_key_env"
+    return f"check the key in {endpoint.key_name} and what it is allowed to do"
+
+
+def _hint(text: str, status: int, name: str) -> str:
+    if UNKNOWN_MODEL.search(text):
+        return "check the model's name in model.target or model.optimizer; with Azure it is the deployment's name"
+    if status == 404:  # noqa: PLR2004 - not found
+        return _ADDRESS.format(name)
+    if "max_tokens" in text or "completion tokens" in text:
+        return "lower calls.max_output_tokens"
+    if "temperature" in text:
+        return f"the model takes no such temperature: leave calls.temperature and model.{name}_temperature empty"
+    if "reasoning" in text:
+        return "the model takes no such reasoning effort: leave model.reasoning_effort empty"
+    return "the request is not one that this model or server understands"
+
+
+def _sign_in(error: Exception, endpoint: Endpoint, name: str) -> BackendError:
+    exceptions = sys.modules["azure.core.exceptions"]
+    said = clean(str(error), endpoint)
+    if isinstance(error, exceptions.ClientAuthenticationError):
+        return FatalBackendError(f"{name}: signing in to Azure failed: {said}", hint=_whose(endpoint))
+    return RetryableBackendError(f"{name}: Azure's sign-in gave no answer: {said}", hint=_whose(endpoint))

@@ -1,0 +1,106 @@
+"""Owns how values are taken from an answer's JSON, which may have any shape, and what a missing token count becomes."""
+
+from __future__ import annotations
+
+import logging
+from functools import cache
+from typing import TYPE_CHECKING, cast
+
+from skillgit.errors import FatalBackendError, RetryableBackendError
+from skillgit.plugin.backend import Usage, flatten
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from skillgit.plugin.backend import Request, ToolCall
+
+_LOG = logging.getLogger(__name__)
+_CHARACTERS_PER_TOKEN = 4
+
+
+def mapping(value: object) -> Mapping[str, object]:
+    """Return ``value`` if it is an object of JSON, else an empty one."""
+    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
+
+
+def mappings(value: object) -> Sequence[Mapping[str, object]]:
+    """Return the objects of JSON in ``value``, if it is a list."""
+    return [mapping(entry) for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def text_of(value: object) -> str:
+    """Return ``value`` if it is text, or the text parts in it if it is a list of parts."""
+    if isinstance(value, str):
+        return value
+    parts = [part.get("text") for part in mappings(value) if part.get("type") in ("text", "output_text")]
+    return "".join(part for part in parts if isinstance(part, str))
+
+
+def count(value: object) -> int | None:
+    """Return ``value`` if it is a number of tokens."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def tokens(text: str) -> int:
+    """Estimate the tokens of ``text``."""
+    return -(-len(text) // _CHARACTERS_PER_TOKEN)
+
+
+def usage(
+    counted: tuple[int | None, int | None],
+    details: tuple[int | None, int | None],
+    request: Request,
+    written: str,
+    name: str,
+) -> Usage:
+    """Return what a call used; what the server does not count is estimated.
+
+    Args:
+        counted: Tokens in and out.
+        details: Cached and reasoning ones of them.
+        request: What was asked.
+        written: Everything that the model wrote.
+        name: The backend.
+    """
+    tokens_in, tokens_out = counted
+    if tokens_in is None or tokens_out is None:
+        _say_estimated(name, request.model)
+        tokens_in = tokens(flatten(request.messages)) if tokens_in is None else tokens_in
+        tokens_out = tokens(written) if tokens_out is None else tokens_out
+    cached, reasoning = (number or 0 for number in details)
+    return Usage(
+        tokens_in=tokens_in, tokens_out=tokens_out, cached=min(cached, tokens_in), reasoning=min(reasoning, tokens_out)
+    )
+
+
+def not_an_answer(name: str, what: str) -> RetryableBackendError:
+    """Return the error of an answer that has not the shape of one."""
+    return RetryableBackendError(
+        f"{name}: the server's answer {what}",
+        hint=f"if this lasts, check that model.{name}_base_url is the address of an OpenAI-compatible API",
+    )
+
+
+def nothing_said(name: str, *, cut: bool) -> RetryableBackendError | FatalBackendError:
+    """Return the error of an answer without text and tool call.
+
+    Args:
+        name: The backend.
+        cut: Whether the model had reached the limit of its length.
+    """
+    if cut:
+        return FatalBackendError(
+            f"{name}: the model reached the limit of its length before it said anything",
+            hint="raise calls.max_output_tokens, which counts thinking too, or lower model.reasoning_effort",
+        )
+    return RetryableBackendError(f"{name}: the model's answer is empty", hint="if this lasts, look at the prompt")
+
+
+def written_by(text: str, calls: Sequence[ToolCall]) -> str:
+    """Return everything that a model wrote, to estimate its length."""
+    return text + "".join(call.name + call.arguments for call in calls)
+
+
+@cache
+def _say_estimated(name: str, model: str) -> None:
+    _LOG.warning("%s/%s does not count tokens: they are estimated at four characters each", name, model)

@@ -1,0 +1,134 @@
+"""Owns the dialect "Responses": how a request is put, and how its answer is read. Nothing is stored at the server."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from skillgit.plugin.backend import Reply, Text, ToolCall
+from skillgit_backends.openai_wire.failing import refused
+from skillgit_backends.openai_wire.reading import (
+    count,
+    mapping,
+    mappings,
+    not_an_answer,
+    nothing_said,
+    text_of,
+    usage,
+    written_by,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from skillgit.plugin.backend import FinishReason, Message, Part, Request, Tool, Usage
+
+AZURE_VERSION = "2025-04-01-preview"
+"""The oldest version of Azure's API that is asked for Responses."""
+_ONLY = re.compile(r"codex|computer-use|deep-research|(?:\A|[/-])(?:o\d|gpt-\d+(?:\.\d+)?)-pro\b")
+
+
+def only_here(model: str) -> bool:
+    """Say whether ``model`` of OpenAI cannot be asked by chat completions."""
+    return _ONLY.search(model) is not None
+
+
+def parameters(request: Request, *, limit: int) -> dict[str, Any]:
+    """Return what to call Responses with; the length of a reply is at most ``limit`` tokens."""
+    instructions = _instructions(request.messages)
+    asked: dict[str, Any] = {
+        "model": request.model,
+        "input": list(_items(request.messages[len(instructions) :])),
+        "max_output_tokens": limit,
+        "store": False,
+    }
+    if instructions:
+        asked["instructions"] = "\n\n".join(message.text for message in instructions)
+    if request.temperature is not None:
+        asked["temperature"] = request.temperature
+    if request.reasoning_effort:
+        asked["reasoning"] = {"effort": request.reasoning_effort}
+    if request.tools:
+        asked["tools"] = [_tool(tool) for tool in request.tools]
+    return asked
+
+
+def read(document: Mapping[str, object], request: Request, name: str) -> Reply:
+    """Return the reply that an answer's body holds.
+
+    Raises:
+        RetryableBackendError: It holds none.
+        FatalBackendError: The model refuses, or came to no answer within its length.
+    """
+    status, output = document.get("status"), document.get("output")
+    if status not in ("completed", "incomplete") or not isinstance(output, list):
+        raise not_an_answer(name, "is not a finished response")
+    why = mapping(document.get("incomplete_details")).get("reason")
+    if why == "content_filter":
+        raise refused("its answer was withheld", name)
+    entries = mappings(output)
+    parts = [part for entry in entries if entry.get("type") == "message" for part in mappings(entry.get("content"))]
+    text = text_of(parts)
+    refusals = [str(part.get("refusal") or "") for part in parts if part.get("type") == "refusal"]
+    if refusals and not text:
+        raise refused(refusals[0], name)
+    calls = tuple(_tool_call(entry, name) for entry in entries if entry.get("type") == "function_call")
+    if not text and not calls:
+        raise nothing_said(name, cut=status == "incomplete")
+    whole: FinishReason = "tool_calls" if calls else "stop"
+    used = _usage(document, request, written_by(text, calls), name)
+    return Reply(text=text, usage=used, finish_reason="length" if status == "incomplete" else whole, tool_calls=calls)
+
+
+def _instructions(messages: Sequence[Message]) -> list[Message]:
+    first = next((number for number, message in enumerate(messages) if message.role != "system"), len(messages))
+    return list(messages[:first])
+
+
+def _items(messages: Iterable[Message]) -> Iterable[dict[str, Any]]:
+    for message in messages:
+        if message.role == "tool":
+            yield {"type": "function_call_output", "call_id": message.tool_call_id, "output": _content(message.parts)}
+        elif message.parts and (message.text or message.role != "assistant"):
+            yield {"role": message.role, "content": _content(message.parts)}
+        for call in message.tool_calls:
+            yield {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments}
+
+
+def _content(parts: Sequence[Part]) -> str | list[dict[str, Any]]:
+    if all(isinstance(part, Text) for part in parts):
+        return "".join(part.text for part in parts if isinstance(part, Text))
+    return [_part(part) for part in parts]
+
+
+def _part(part: Part) -> dict[str, Any]:
+    if isinstance(part, Text):
+        return {"type": "input_text", "text": part.text}
+    url = f"data:{part.media_type};base64,{part.data}"
+    return {"type": "input_image", "image_url": url, "detail": part.detail or "auto"}
+
+
+def _tool(tool: Tool) -> dict[str, Any]:
+    return {
+        "type": "function",
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": dict(tool.parameters),
+        "strict": False,
+    }
+
+
+def _tool_call(entry: Mapping[str, object], name: str) -> ToolCall:
+    call, tool, arguments = entry.get("call_id"), entry.get("name"), entry.get("arguments")
+    if not isinstance(tool, str) or not tool:
+        raise not_an_answer(name, "has a tool call without a name")
+    return ToolCall(id=str(call or ""), name=tool, arguments=arguments if isinstance(arguments, str) else "{}")
+
+
+def _usage(document: Mapping[str, object], request: Request, written: str, name: str) -> Usage:
+    told = mapping(document.get("usage"))
+    cached = count(mapping(told.get("input_tokens_details")).get("cached_tokens"))
+    reasoning = count(mapping(told.get("output_tokens_details")).get("reasoning_tokens"))
+    return usage(
+        (count(told.get("input_tokens")), count(told.get("output_tokens"))), (cached, reasoning), request, written, name
+    )

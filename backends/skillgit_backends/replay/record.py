@@ -1,0 +1,148 @@
+"""Owns how a record is read: a ledger of skillgit, or JSON lines."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import TYPE_CHECKING, Protocol, cast
+
+from skillgit.errors import ConfigError
+from skillgit.plugin.backend import Reply, Usage
+from skillgit.plugin.exchange import read_reply
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+_MAGIC = b"SQLite format 3\x00"
+_COUNTS = ("tokens_in", "tokens_out", "cached", "reasoning")
+
+
+class Record(Protocol):
+    """Recorded replies."""
+
+    undated: int
+    """Replies that nobody can ask for: an older skillgit recorded them without their request."""
+
+    def count(self, request: str) -> int:
+        """Return how many replies there are to the request with this digest."""
+        ...
+
+    def reply(self, request: str, number: int) -> Reply:
+        """Return one of them, in the order of their recording."""
+        ...
+
+    def close(self) -> None:
+        """Close the file."""
+        ...
+
+
+def open_record(path: Path) -> Record:
+    """Open the record at ``path``.
+
+    Raises:
+        ConfigError: It is neither a ledger nor a file of JSON lines.
+    """
+    try:
+        with path.open("rb") as file:
+            is_ledger = file.read(len(_MAGIC)) == _MAGIC
+    except OSError as error:
+        raise _unusable(path, error.strerror or str(error)) from error
+    return LedgerRecord(path) if is_ledger else LinesRecord(path)
+
+
+def _unusable(path: Path, why: str) -> ConfigError:
+    return ConfigError(f"{path} cannot be replayed: {why}", hint="model.replay_path names a ledger.db or JSON lines")
+
+
+class LedgerRecord:
+    """The replies of a ledger, as it is when it is opened; it may be written meanwhile."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._rows: dict[str, list[int]] = {}
+        try:
+            self._connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+        except sqlite3.Error as error:
+            raise _unusable(path, str(error)) from error
+        try:
+            for request, row in self._connection.execute("SELECT request, rowid FROM reply ORDER BY rowid"):
+                self._rows.setdefault(request, []).append(row)
+        except sqlite3.Error as error:
+            self._connection.close()
+            why = "an older skillgit wrote it, without the requests" if "no such column" in str(error) else str(error)
+            raise _unusable(path, why) from error
+        self.undated = len(self._rows.pop("", ()))
+
+    def count(self, request: str) -> int:
+        """Return how many replies there are."""
+        return len(self._rows.get(request, ()))
+
+    def reply(self, request: str, number: int) -> Reply:
+        """Return one of them."""
+        query = "SELECT reply, tokens_in, tokens_out, cached, reasoning FROM reply WHERE rowid = ?"
+        try:
+            text, *counts = self._connection.execute(query, (self._rows[request][number],)).fetchone()
+            return read_reply(json.loads(text), Usage(**dict(zip(_COUNTS, counts, strict=True))))
+        except (sqlite3.Error, TypeError, ValueError) as error:
+            raise _unusable(self._path, f"reply {number} to {request[:12]} cannot be read: {error}") from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+
+class LinesRecord:
+    """The replies of a file of JSON lines."""
+
+    undated = 0
+
+    def __init__(self, path: Path) -> None:
+        self._replies: dict[str, list[Reply]] = {}
+        try:
+            lines = path.read_text("utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise _unusable(path, str(error)) from error
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                self._take(path, number, line)
+
+    def _take(self, path: Path, number: int, line: str) -> None:
+        try:
+            request, reply = _read_line(json.loads(line))
+        except (TypeError, ValueError) as error:
+            raise _unusable(path, f"line {number}: {error}") from error
+        self._replies.setdefault(request, []).append(reply)
+
+    def count(self, request: str) -> int:
+        """Return how many replies there are."""
+        return len(self._replies.get(request, ()))
+
+    def reply(self, request: str, number: int) -> Reply:
+        """Return one of them."""
+        return self._replies[request][number]
+
+    def close(self) -> None:
+        """Leave the file, which is closed."""
+
+
+def _read_line(value: object) -> tuple[str, Reply]:
+    match value:
+        case {"request": str(request), "reply": str(text)}:
+            return request, read_reply({"text": text}, _estimate(text))
+        case {"request": str(request), "reply": dict(said)}:
+            return request, read_reply(said, _usage(said))
+    raise ValueError("a line has the keys request and reply")
+
+
+def _usage(said: Mapping[str, object]) -> Usage:
+    match said.get("usage"):
+        case None:
+            return _estimate(str(said.get("text", "")))
+        case dict(given) if all(type(value) is int for value in given.values()):
+            return Usage(**cast("dict[str, int]", given))
+    raise ValueError(f"usage has the keys {', '.join(_COUNTS)}, all of them numbers")
+
+
+def _estimate(text: str) -> Usage:
+    return Usage(tokens_in=0, tokens_out=-(-len(text) // 4))

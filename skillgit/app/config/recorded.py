@@ -1,0 +1,69 @@
+"""A configuration as a run recorded it: read back into values that files and overrides can be put on top of."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from skillgit.app.config.leaf import NESTED, Layer, Leaf, Origin
+from skillgit.app.config.paths import PLUGINS
+from skillgit.app.config.schema import SECTIONS
+from skillgit.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+
+def read_document(content: bytes, name: str) -> dict[str, dict[str, object]]:
+    """Return the sections of a recorded configuration.
+
+    Raises:
+        ConfigError: It is none.
+    """
+    try:
+        found = json.loads(content)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(section, dict) for section in found.values()):
+        raise ConfigError(f"the configuration that {name} recorded cannot be read", hint="name a file with --config")
+    return found
+
+
+def layer(document: Mapping[str, Mapping[str, object]], name: str, folder: Path) -> Layer:
+    """Return the values of a recorded configuration.
+
+    Args:
+        document: Section to its keys.
+        name: What recorded it, for messages.
+        folder: The folder that relative paths refer to.
+    """
+    origin = Origin(kind="file", where=name)
+    return {key: _leaf(value, origin, folder) for key, value in _keys(document)}
+
+
+def strangers(document: Mapping[str, Mapping[str, object]]) -> list[str]:
+    """Return the keys by which a configuration from elsewhere could run code or send a secret somewhere."""
+    by_path = [key for key, value in _keys(document) if key in PLUGINS and ".py" in str(value)]
+    known = {f"model.{name}" for name in SECTIONS["model"].model_fields}
+    free = [
+        key
+        for key, _ in _keys(document)
+        if key.startswith("model.") and key not in known and not key.startswith(tuple(f"{name}." for name in NESTED))
+    ]
+    return [*by_path, *free]
+
+
+def _keys(document: Mapping[str, Mapping[str, object]]) -> Iterator[tuple[str, object]]:
+    for section, values in document.items():
+        for name, value in values.items():
+            key = f"{section}.{name}"
+            if key in NESTED and isinstance(value, dict):
+                yield from ((f"{key}.{entry}", inner) for entry, inner in value.items())
+            else:
+                yield key, value
+
+
+def _leaf(value: object, origin: Origin, folder: Path) -> Leaf:
+    text = value if isinstance(value, str) else "" if value is None else None
+    return Leaf(value=value, text=text, plain=False, origin=origin, folder=folder)

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import pytest
+
+from skillgit.errors import FatalBackendError, RetryableBackendError
+from skillgit.plugin.backend import Request, Usage, user
+from skillgit_backends.claude_chat.answering import read_answer
+
+REQUEST = Request(model="claude-opus-5", messages=(user("question"),))
+USED = {"input_tokens": 5, "output_tokens": 3}
+
+
+def read(content, stop="end_turn", usage=USED, **more):
+    return read_answer({"type": "message", "content": content, "stop_reason": stop, "usage": usage, **more}, REQUEST)
+
+
+def text(said):
+    return {"type": "text", "text": said}
+
+
+@pytest.mark.parametrize(
+    ("stop", "finish"),
+    [
+        ("end_turn", "stop"),
+        ("stop_sequence", "stop"),
+        ("max_tokens", "length"),
+        ("model_context_window_exceeded", "length"),
+        ("pause_turn", "length"),
+        ("tool_use", "tool_calls"),
+        ("something_new", "stop"),
+    ],
+)
+def test_reasons_to_stop(stop, finish):
+    assert read([text("a"), {"type": "thinking", "thinking": "hm"}, text("b")], stop).finish_reason == finish
+    assert read([text("a"), text("b")], stop).text == "ab"
+
+
+def test_all_kinds_of_tokens_are_counted():
+    usage = USED | {
+        "cache_read_input_tokens": 100,
+        "cache_creation_input_tokens": 20,
+        "output_tokens_details": {"thinking_tokens": 2},
+    }
+    assert read([text("a")], usage=usage).usage == Usage(tokens_in=125, tokens_out=3, cached=100, reasoning=2)
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"input_tokens": 1}, {"input_tokens": None, "output_tokens": 1}, "much"])
+def test_usage_that_is_not_there_is_estimated_and_that_is_said(usage, caplog):
+    assert read([text("12345")], usage=usage).usage == Usage(tokens_in=4, tokens_out=2)
+    assert "estimated" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        None,
+        [],
+        "text",
+        {},
+        {"content": "text", "stop_reason": "end_turn"},
+        {"content": ["text"], "stop_reason": "end_turn"},
+        {"content": [text("half of an")], "stop_reason": None},
+        {"content": [text("")], "stop_reason": "end_turn"},
+        {"content": [{"type": "thinking", "thinking": "hm"}], "stop_reason": "end_turn"},
+        {"type": "error", "error": {"type": "overloaded_error"}},
+    ],
+)
+def test_what_is_no_whole_answer_may_be_one_next_time(document):
+    with pytest.raises(RetryableBackendError):
+        read_answer(document, REQUEST)
+
+
+def test_an_answer_that_thinking_left_no_room_for_is_fatal():
+    with pytest.raises(FatalBackendError, match="used up before the answer began") as caught:
+        read([{"type": "thinking", "thinking": "hm"}], "max_tokens")
+    assert "calls.max_output_tokens" in caught.value.hint
+
+
+@pytest.mark.parametrize("details", [None, {}, {"category": None, "explanation": None}])
+def test_a_refusal_without_reasons_is_one(details):
+    with pytest.raises(FatalBackendError, match=r"^Claude refused to answer, by policy$"):
+        read([text("I")], "refusal", stop_details=details)
