@@ -39,6 +39,7 @@ class Source(StrEnum):
     SUCCESS = "success"
     MIXED = "mixed"
     SLOW = "slow"
+    META = "meta"
     HUMAN = "human"
 
 
@@ -51,8 +52,9 @@ class Edit:
         file: Path inside the skill folder.
         anchor: Where to do it: text that occurs exactly once in the file's body; empty for ``append``.
         content: The new text; empty for ``delete``.
-        support: How many trajectories it rests on, as the optimizer says.
+        support: How many trajectories it rests on.
         source: Whose observation it is.
+        items: Ids of the trajectories, as far as they are known.
     """
 
     op: Op
@@ -61,6 +63,7 @@ class Edit:
     content: str = ""
     support: int = 1
     source: Source = Source.FAILURE
+    items: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +84,8 @@ class EditStatus(StrEnum):
     PROTECTED = "protected"
     DUPLICATE = "duplicate"
     INVALID = "invalid"
+    SET_ASIDE = "set-aside"
+    """The patch with it was rejected, and a part of it without this edit was accepted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,12 +188,12 @@ def _locate(text: str, parts: Sequence[Block], anchor: str) -> int:
 
 
 def _append(text: str, parts: Sequence[Block], content: str) -> str:
-    """Add ``content`` as the last paragraph of the body: before the slow region if there is one, else at the end."""
-    slow = next((part.start for part in parts if part.owner is Owner.SLOW), len(text))
-    before = next((part for part in reversed(parts) if part.end <= slow), None)
+    """Add ``content`` as the last paragraph of the body: before slow region and appendix if there are any."""
+    stop = next((part.start for part in parts if part.owner in {Owner.SLOW, Owner.APPENDIX}), len(text))
+    before = next((part for part in reversed(parts) if part.end <= stop), None)
     if before is not None and before.owner is Owner.KEEP and not text[: before.end].endswith(KEEP_END):
         raise _RefusedError(EditStatus.PROTECTED, "a keep region is never closed")
-    head, tail = text[:slow].rstrip("\n"), text[slow:]
+    head, tail = text[:stop].rstrip("\n"), text[stop:]
     separator = "\n" if _is_list_item(_last_line(head)) and _is_list_item(content) else "\n\n"
     joined = f"{head}{separator}{content}\n" if head else f"{content}\n"
     return f"{joined}\n{tail}" if tail else joined

@@ -6,7 +6,7 @@ in no mean and is reported as missing coverage.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import fsum
 from typing import TYPE_CHECKING
@@ -99,6 +99,8 @@ class FailedToEvaluate:
 
 
 Outcome = Scored | FailedToEvaluate
+PERFECT = Scored(1.0, 1.0)
+"""The highest score that an item can have."""
 
 
 def mean(values: list[float]) -> float:
@@ -119,6 +121,8 @@ class EvaluationSummary:
         soft: Mean soft score of the scored items.
         seed: The seed under which it was measured.
         version: The version that was measured, where it is not the commit's own.
+        unneeded: How many items the decision did not need, because it could no longer change; they count nowhere.
+        spare: How many of those had been rolled out all the same, together with items that were needed.
     """
 
     split: Split
@@ -129,11 +133,25 @@ class EvaluationSummary:
     soft: float
     seed: int
     version: int | None = None
+    unneeded: int = 0
+    spare: int = 0
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it ended before all items were evaluated, so that its means are those of a part."""
+        return self.unneeded > 0
 
     @property
     def coverage(self) -> float:
-        """Share of the items that have a score."""
-        return self.scored / self.n if self.n else 0.0
+        """Share of the items that were needed which have a score."""
+        needed = self.n - self.unneeded
+        return self.scored / needed if needed else 0.0
+
+    def highest(self, metric: Metric, soft_weight: float) -> float:
+        """Return the highest score that all items together could have reached, up to rounding."""
+        reached = self.scored + self.unneeded
+        share = self.scored / reached if reached else 0.0
+        return share * self.score(metric, soft_weight) + (1.0 - share) if reached else 0.0
 
     def score(self, metric: Metric, soft_weight: float) -> float:
         """Return the mean under ``metric``; ``soft_weight`` is the share of ``soft`` in ``mixed``."""
@@ -149,17 +167,28 @@ class Evaluation:
         item_set: Digest of the ids and contents of the items.
         outcomes: Item id to outcome, in the order of the items.
         seed: The seed under which it was measured.
+        unneeded: The items that the decision did not need, because it could no longer change.
+        spare: How many of those were rolled out all the same.
     """
 
     split: Split
     item_set: str
     outcomes: Mapping[str, Outcome]
     seed: int
+    unneeded: tuple[str, ...] = ()
+    spare: int = 0
 
     @property
     def scored(self) -> dict[str, Scored]:
         """The outcomes that have a score."""
         return {item: outcome for item, outcome in self.outcomes.items() if isinstance(outcome, Scored)}
+
+    def at_best(self) -> Evaluation:
+        """Return it as it would be if every item without an outcome reached the highest score."""
+        if not self.unneeded:
+            return self
+        outcomes = {**self.outcomes, **dict.fromkeys(self.unneeded, PERFECT)}
+        return replace(self, outcomes=outcomes, unneeded=(), spare=0)
 
     def summary(self, version: int | None = None) -> EvaluationSummary:
         """Return what a trailer says of it."""
@@ -167,12 +196,14 @@ class Evaluation:
         return EvaluationSummary(
             split=self.split,
             item_set=self.item_set,
-            n=len(self.outcomes),
+            n=len(self.outcomes) + len(self.unneeded),
             scored=len(scored),
             hard=mean([outcome.hard for outcome in scored]),
             soft=mean([outcome.soft for outcome in scored]),
             seed=self.seed,
             version=version,
+            unneeded=len(self.unneeded),
+            spare=self.spare,
         )
 
 

@@ -6,46 +6,22 @@ it back gives an equal event, and a resumed run sees exactly what an unbroken ru
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
 from skillgit.domain.evaluation import EvaluationSummary
 from skillgit.domain.ids import text_digest
+from skillgit.domain.prose import clean_line, clean_paragraphs, clean_title
+from skillgit.domain.rewrite import UpdateMode
 
 if TYPE_CHECKING:
+    from skillgit.domain.appendix import AppendixCounts
     from skillgit.domain.edit import Edit, Op, Source
     from skillgit.domain.gate import Verdict
+    from skillgit.domain.placebo import Placebo
 
-TITLE_LENGTH = 60
 EDITS_SHOWN = 24
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)?")
-
-
-def clean_line(text: str) -> str:
-    """Return ``text`` on one line without control characters, terminal escapes and surplus white space.
-
-    Halves of surrogate pairs, which no encoding can hold, become question marks.
-    """
-    storable = text if text.isascii() else text.encode("utf-8", "replace").decode()
-    return " ".join(_CONTROL.sub(" ", _ESCAPE.sub("", storable)).split())
-
-
-def clean_title(text: str) -> str:
-    """Return ``text`` as a commit title: one line of at most 60 characters, cut at a word, without a full stop."""
-    line = clean_line(text).rstrip(" .;:,")
-    if len(line) <= TITLE_LENGTH:
-        return line
-    cut = line[: TITLE_LENGTH - 1].rsplit(" ", 1)[0].rstrip(" .;:,")
-    return f"{cut or line[: TITLE_LENGTH - 1]}…"
-
-
-def clean_paragraphs(text: str) -> str:
-    """Return ``text`` as paragraphs of one clean line each, parted by single blank lines."""
-    paragraphs = (clean_line(paragraph) for paragraph in re.split(r"\n\s*\n", text))
-    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +45,8 @@ class EditRecord:
         support: How many trajectories it rests on.
         source: Whose observation it is.
         anchor: The first 8 hexadecimal characters of the anchor's digest; empty without an anchor.
+        fixed: Items that it fixed, where that is known: where it was measured alone.
+        broken: Items that it broke, likewise.
     """
 
     op: Op
@@ -76,6 +54,8 @@ class EditRecord:
     support: int
     source: Source
     anchor: str = ""
+    fixed: int | None = None
+    broken: int | None = None
 
     @classmethod
     def of(cls, edit: Edit) -> EditRecord:
@@ -84,15 +64,51 @@ class EditRecord:
         return cls(op=edit.op, file=edit.file, support=edit.support, source=edit.source, anchor=anchor)
 
 
+class BudgetSource(StrEnum):
+    """Who set the edit budget of a step."""
+
+    SCHEDULE = "schedule"
+    OPTIMIZER = "optimizer"
+    FALLBACK = "fallback"
+    """The schedule, because what the optimizer said could not be used."""
+    NONE = "none"
+    """Nobody: there was no limit."""
+    META = "meta"
+    """The budget of the reflection on an epoch."""
+
+
+class Origin(StrEnum):
+    """Where a candidate comes from."""
+
+    STEP = "step"
+    """A batch of rollouts."""
+    META = "meta"
+    """The reflection on the steps of an epoch, at its end."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatchCounts:
-    """How many edits a step merged, ranked, applied and skipped, and the edit budget that held."""
+    """How many proposals a step merged and ranked, how many edits it applied and skipped, and the budget that held.
+
+    Attributes:
+        merged: Proposals of all analysts, duplicates joined.
+        ranked: Those that were chosen.
+        applied: Edits that took effect; of a rewrite, the stretches of lines that changed.
+        skipped: Edits that did not.
+        budget: The edit budget; absent where there was no limit.
+        by: Who set it.
+        mode: What a proposal was: an edit, a suggestion or a whole document.
+        salvaged: Whether the edits are a part of a patch that the gate had refused as a whole.
+    """
 
     merged: int
     ranked: int
     applied: int
     skipped: int
-    budget: int
+    budget: int | None
+    by: BudgetSource = BudgetSource.SCHEDULE
+    mode: UpdateMode = UpdateMode.PATCH
+    salvaged: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +223,8 @@ class _Proposed(_Event):
         edits: The applied edits; the first 24 if there are more, so that trailers stay readable.
         changes: Their text, line by line.
         patch: How many edits there were.
+        origin: Where it comes from; the reflection on an epoch bears the number of the epoch's last step.
+        appendix: What became of the appendix; absent where it stayed as it was.
         evaluation: The candidate's score on the selection split.
         verdict: The gate's decision and its numbers.
         fixed: Items that score higher than under the base.
@@ -220,6 +238,8 @@ class _Proposed(_Event):
     edits: tuple[EditRecord, ...] = ()
     changes: tuple[Change, ...] = ()
     patch: PatchCounts
+    origin: Origin = Origin.STEP
+    appendix: AppendixCounts | None = None
     evaluation: EvaluationSummary
     verdict: Verdict
     fixed: tuple[str, ...] = ()
@@ -246,10 +266,11 @@ class Rejected(_Proposed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped(_Event):
-    """A step ended without a candidate to measure; ``title`` says why."""
+    """A step, or the reflection on an epoch, ended without a candidate to measure; ``title`` says why."""
 
     step: int
     patch: PatchCounts
+    origin: Origin = Origin.STEP
     models: Models
     cost: Cost
 
@@ -321,6 +342,7 @@ class RunFinished(_Event):
         step: The last step.
         outcome: How it ended.
         evaluations: Scores on the test split of the first, the best and the last version, each naming its version.
+        placebo: What the gate made of candidates that change nothing; absent if there were none.
         models: The models.
         cost: What the final evaluation cost.
     """
@@ -328,6 +350,7 @@ class RunFinished(_Event):
     step: int
     outcome: RunOutcome
     evaluations: tuple[EvaluationSummary, ...] = ()
+    placebo: Placebo | None = None
     models: Models
     cost: Cost
 
@@ -357,6 +380,17 @@ def event_step(event: Event) -> int:
     return 0 if isinstance(event, RunStarted) else event.step
 
 
+def event_origin(event: Event) -> Origin:
+    """Return where the candidate of ``event`` comes from; a step for events without one."""
+    return event.origin if isinstance(event, Accepted | Rejected | Skipped) else Origin.STEP
+
+
+def event_rank(event: Event) -> int:
+    """Return the place of ``event`` among those of its step: the step, the reflection on its epoch, the slow update."""
+    kind: type[Event] = Skipped if event_origin(event) is Origin.META else type(event)
+    return 2 * list(EVENT_NAMES).index(kind) + (event_origin(event) is Origin.META)
+
+
 def event_order(event: Event) -> tuple[int, int]:
     """Return the key that sorts the events of a run: step, then kind."""
-    return event_step(event), list(EVENT_NAMES).index(type(event))
+    return event_step(event), event_rank(event)

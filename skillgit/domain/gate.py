@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from math import comb
 from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Metric
+from skillgit.domain.statistics import sign_flip_test, sign_test
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from skillgit.domain.evaluation import Evaluation
 
 
@@ -33,6 +35,18 @@ class Policy(StrEnum):
 
     STRICT = "strict"
     """Accept if the candidate's mean is strictly greater (the paper's gate)."""
+    PAIRED = "paired"
+    """Accept if it is, and a paired test on the items takes the difference for a gain."""
+    MARGIN = "margin"
+    """Accept if the candidate's mean is greater by more than a margin."""
+
+
+class NoRegression(StrEnum):
+    """Which items may not score lower than under the current version, whatever the mean."""
+
+    NONE = "none"
+    PINNED = "pinned"
+    ALL = "all"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +59,10 @@ class GateRule:
         soft_weight: Share of the soft score in the mixed metric.
         min_coverage: Below this share of scored items on either side, the gate is indecisive.
         enabled: Without a gate every measured candidate is accepted.
+        alpha: Level of the paired test.
+        margin: By how much the margin policy wants the score to be greater.
+        no_regression: Which items may not score lower.
+        pinned: The items that ``no_regression: pinned`` names.
     """
 
     policy: Policy = Policy.STRICT
@@ -52,23 +70,33 @@ class GateRule:
     soft_weight: float = 0.5
     min_coverage: float = 0.9
     enabled: bool = True
+    alpha: float = 0.05
+    margin: float = 0.0
+    no_regression: NoRegression = NoRegression.NONE
+    pinned: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """A decision with every number that it compared.
+    """A decision with every number that it compared, so that it can be replayed from them.
 
     Attributes:
         decision: What the gate decided.
         policy: How it compared.
         metric: Which score it compared.
-        score: The candidate's score.
+        score: The candidate's score; of a candidate whose evaluation was stopped, the highest that it could have had.
         current: The score of the version that it was proposed on.
         best: The best score so far.
-        fixed: Items that score higher than under the current version.
+        fixed: Items that score higher than under the current version, among those that were rolled out.
         broken: Items that score lower.
-        p: One-sided exact sign test: the chance of so many fixed if every change of an item were a coin flip.
+        p: One-sided p-value of the paired test: the chance of such a gain if every change of an item were a coin flip.
         soft_weight: Share of the soft score in the mixed metric.
+        alpha: Level of the paired test; absent under other policies.
+        margin: What the margin policy wanted; absent under other policies.
+        no_regression: Which items might not score lower.
+        blocked: How many of those did.
+        repeats: Extra rollouts of every item that differed; the numbers are means over them.
+        gated: Whether there was a gate at all.
     """
 
     decision: Decision
@@ -81,6 +109,12 @@ class Verdict:
     broken: int
     p: float
     soft_weight: float = 0.5
+    alpha: float | None = None
+    margin: float | None = None
+    no_regression: NoRegression = NoRegression.NONE
+    blocked: int = 0
+    repeats: int = 0
+    gated: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,76 +135,102 @@ def flips(candidate: Evaluation, current: Evaluation, metric: Metric, soft_weigh
     passed: list[str] = []
     failed: list[str] = []
     for item, outcome in candidate.scored.items():
-        if item not in before:
+        old = before.get(item)
+        if old is None:
             continue
-        difference = outcome.value(metric, soft_weight) - before[item].value(metric, soft_weight)
-        if difference > 0:
-            fixed.append(item)
-        elif difference < 0:
-            broken.append(item)
-        else:
+        new_value, old_value = outcome.value(metric, soft_weight), old.value(metric, soft_weight)
+        if new_value == old_value:
             (passed if outcome.passed else failed).append(item)
+        else:
+            (fixed if new_value > old_value else broken).append(item)
     return Flips(fixed=tuple(fixed), broken=tuple(broken), stable_pass=tuple(passed), stable_fail=tuple(failed))
 
 
-def sign_test(fixed: int, broken: int) -> float:
-    """Return the one-sided exact sign-test p-value: P(X >= fixed) for X ~ Binomial(fixed + broken, 1/2).
+def differences(candidate: Evaluation, current: Evaluation, metric: Metric, soft_weight: float) -> list[float]:
+    """Return the gain of every item of ``current``, in its order; 0 where a side has no score."""
+    before, after = current.scored, candidate.scored
+    return [
+        after[item].value(metric, soft_weight) - before[item].value(metric, soft_weight)
+        if item in before and item in after
+        else 0.0
+        for item in current.outcomes
+    ]
 
-    This is the exact form of McNemar's test for paired pass/fail outcomes; without changes it is 1.
-    """
-    n = fixed + broken
-    return float(sum(comb(n, k) for k in range(fixed, n + 1)) / 2**n)
 
-
-def decide(rule: GateRule, candidate: Evaluation, current: Evaluation, best: float) -> Verdict:
+def decide(rule: GateRule, candidate: Evaluation, current: Evaluation, best: float, *, repeats: int = 0) -> Verdict:
     """Decide on a candidate.
+
+    A candidate whose evaluation was stopped is judged by the highest score that it could still have had; whoever stops
+    an evaluation makes sure that it is refused all the same (see ``early_stop``).
 
     Args:
         rule: The gate's settings.
         candidate: Its evaluation.
         current: The evaluation of the version that it was proposed on, over the same items.
         best: The best score of the run so far, under the rule's metric.
+        repeats: How many extra rollouts the outcomes of items that differ are means of.
     """
-    pairs = flips(candidate, current, rule.metric, rule.soft_weight)
-    new, old = candidate.summary(), current.summary()
-    score = new.score(rule.metric, rule.soft_weight)
-    base = old.score(rule.metric, rule.soft_weight)
-    covered = min(new.coverage, old.coverage) >= rule.min_coverage
-    return Verdict(
-        decision=decision_from_numbers(score=score, current=base, best=best, gated=rule.enabled)
-        if covered
-        else Decision.INDECISIVE,
+    metric, weight = rule.metric, rule.soft_weight
+    pairs = flips(candidate, current, metric, weight)
+    # The sign of a hard score's difference is all that there is to it.
+    hard = metric is Metric.HARD
+    after, before = candidate.at_best(), current.summary()
+    reached = after.summary()
+    verdict = Verdict(
+        decision=Decision.INDECISIVE,
         policy=rule.policy,
-        metric=rule.metric,
-        score=score,
-        current=base,
+        metric=metric,
+        score=reached.score(metric, weight),
+        current=before.score(metric, weight),
         best=best,
         fixed=len(pairs.fixed),
         broken=len(pairs.broken),
-        p=sign_test(len(pairs.fixed), len(pairs.broken)),
-        soft_weight=rule.soft_weight,
+        p=sign_test(len(pairs.fixed), len(pairs.broken))
+        if hard
+        else sign_flip_test(differences(candidate, current, metric, weight)),
+        soft_weight=weight,
+        alpha=rule.alpha if rule.policy is Policy.PAIRED else None,
+        margin=rule.margin if rule.policy is Policy.MARGIN else None,
+        no_regression=rule.no_regression,
+        blocked=blocked(rule, pairs.broken),
+        repeats=repeats,
+        gated=rule.enabled,
     )
+    covered = min(reached.coverage, before.coverage) >= rule.min_coverage and pinned_are_scored(rule, after, current)
+    return replace(verdict, decision=decision(verdict)) if covered else verdict
 
 
-def decision_from_numbers(*, score: float, current: float, best: float, gated: bool) -> Decision:
-    """Return the strict policy's decision: ties reject; without a gate everything is accepted."""
-    if score > best and (score > current or not gated):
+def blocked(rule: GateRule, broken: Iterable[str]) -> int:
+    """Return how many of the broken items are among those that may not score lower."""
+    if rule.no_regression is NoRegression.NONE:
+        return 0
+    return sum(rule.no_regression is NoRegression.ALL or item in rule.pinned for item in broken)
+
+
+def pinned_are_scored(rule: GateRule, candidate: Evaluation, current: Evaluation) -> bool:
+    """Say whether every pinned item that has a score under the current version has one under the candidate."""
+    if rule.no_regression is not NoRegression.PINNED:
+        return True
+    before, after = current.scored, candidate.scored
+    return all(item in after for item in rule.pinned if item in before)
+
+
+def threshold(verdict: Verdict) -> float:
+    """Return what the score has to be greater than."""
+    return verdict.current + (verdict.margin or 0.0)
+
+
+def decision(verdict: Verdict) -> Decision:
+    """Return the decision that follows from the numbers of ``verdict``: ties reject, and no gate accepts everything."""
+    convinced = verdict.policy is not Policy.PAIRED or verdict.p <= (verdict.alpha or 0.0)
+    passes = verdict.score > threshold(verdict) and convinced and verdict.blocked == 0
+    if verdict.gated and not passes:
+        return Decision.REJECT
+    if verdict.score > verdict.best:
         return Decision.ACCEPT_NEW_BEST
-    if not gated:
-        return Decision.FORCE_ACCEPT
-    return Decision.ACCEPT if score > current else Decision.REJECT
+    return Decision.ACCEPT if verdict.gated else Decision.FORCE_ACCEPT
 
 
 def consistent(verdict: Verdict) -> bool:
     """Say whether a recorded decision follows from its own numbers."""
-    if verdict.decision is Decision.INDECISIVE:
-        return True
-    expected = decision_from_numbers(
-        score=verdict.score,
-        current=verdict.current,
-        best=verdict.best,
-        gated=verdict.decision is not Decision.FORCE_ACCEPT,
-    )
-    return verdict.decision is expected or (
-        verdict.decision is Decision.ACCEPT_NEW_BEST and verdict.score > verdict.best
-    )
+    return verdict.decision in {Decision.INDECISIVE, decision(verdict)}

@@ -5,6 +5,8 @@ A ``SKILL.md`` is divided into blocks. Each block has one owner, and only its ow
 - the *frontmatter* belongs to people: no optimizer edits it;
 - a *keep* region (``<!-- skillgit:keep -->`` … ``<!-- /skillgit:keep -->``) belongs to people too;
 - the *slow* region (``<!-- skillgit:slow -->`` … ``<!-- /skillgit:slow -->``) belongs to the slow update;
+- the *appendix* region (``<!-- skillgit:appendix -->`` … ``<!-- /skillgit:appendix -->``) belongs to skill-aware
+  reflection: one bullet for each reminder;
 - everything else is *body* and belongs to the steps.
 
 A region that is opened and never closed reaches to the end of the file: a damaged marker protects too much, never too
@@ -23,16 +25,24 @@ from typing import TYPE_CHECKING
 from skillgit.errors import SkillError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 DOCUMENT = "SKILL.md"
 SLOW_START, SLOW_END = "<!-- skillgit:slow -->", "<!-- /skillgit:slow -->"
 KEEP_START, KEEP_END = "<!-- skillgit:keep -->", "<!-- /skillgit:keep -->"
+APPENDIX_START, APPENDIX_END = "<!-- skillgit:appendix -->", "<!-- /skillgit:appendix -->"
+APPENDIX_HEADING = "## Reminders"
 
 _FRONTMATTER = re.compile(r"\A---[ \t]*\n.*?^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _REGION = re.compile(
-    rf"{re.escape(SLOW_START)}(?P<slow>.*?)(?:{re.escape(SLOW_END)}|\Z)"
-    rf"|{re.escape(KEEP_START)}.*?(?:{re.escape(KEEP_END)}|\Z)",
+    "|".join(
+        rf"{re.escape(start)}(?P<{name}>.*?)(?:{re.escape(end)}|\Z)"
+        for name, start, end in (
+            ("slow", SLOW_START, SLOW_END),
+            ("keep", KEEP_START, KEEP_END),
+            ("appendix", APPENDIX_START, APPENDIX_END),
+        )
+    ),
     re.DOTALL,
 )
 _MARKER = re.compile(r"<!--\s*/?\s*skillgit:[a-z-]*\s*-->")
@@ -45,6 +55,14 @@ class Owner(StrEnum):
     BODY = "body"
     KEEP = "keep"
     SLOW = "slow"
+    APPENDIX = "appendix"
+
+
+_MARKERS = {
+    Owner.SLOW: (SLOW_START, SLOW_END),
+    Owner.KEEP: (KEEP_START, KEEP_END),
+    Owner.APPENDIX: (APPENDIX_START, APPENDIX_END),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +96,7 @@ def blocks(text: str, *, is_document: bool = True) -> tuple[Block, ...]:
     found = [Block(owner=Owner.FRONTMATTER, start=0, end=start)]
     position = start
     for match in _REGION.finditer(text, start):
-        owner = Owner.SLOW if match.group("slow") is not None else Owner.KEEP
+        owner = _owner(match)
         found.append(Block(owner=Owner.BODY, start=position, end=match.start()))
         found.append(Block(owner=owner, start=match.start(), end=match.end()))
         position = match.end()
@@ -86,12 +104,30 @@ def blocks(text: str, *, is_document: bool = True) -> tuple[Block, ...]:
     return tuple(block for block in found if block.end > block.start)
 
 
+def _owner(region: re.Match[str]) -> Owner:
+    return next(owner for owner in _MARKERS if region.group(owner.value) is not None)
+
+
+def _region(text: str, owner: Owner) -> re.Match[str] | None:
+    """Return the first region of ``owner``."""
+    regions = _REGION.finditer(text, len(frontmatter(text)))
+    return next((region for region in regions if _owner(region) is owner), None)
+
+
+def _with_region(text: str, owner: Owner, content: str) -> str:
+    """Return ``text`` with the region of ``owner`` set; one that is missing is added at the end."""
+    start, end = _MARKERS[owner]
+    region = f"{start}\n{content}\n{end}" if content else f"{start}\n{end}"
+    found = _region(text, owner)
+    if found is not None:
+        return text[: found.start()] + region + text[found.end() :]
+    return f"{text.rstrip(chr(10))}\n\n{region}\n"
+
+
 def slow_guidance(text: str) -> str:
     """Return what stands between the slow markers, trimmed; empty if there is no slow region."""
-    for match in _REGION.finditer(text, len(frontmatter(text))):
-        if match.group("slow") is not None:
-            return match.group("slow").strip()
-    return ""
+    region = _region(text, Owner.SLOW)
+    return region.group("slow").strip() if region is not None else ""
 
 
 def with_slow_guidance(text: str, guidance: str) -> str:
@@ -104,12 +140,31 @@ def with_slow_guidance(text: str, guidance: str) -> str:
     """
     if has_marker(guidance):
         raise SkillError("slow guidance contains a region marker", hint="write the guidance without HTML comments")
-    body = guidance.strip()
-    region = f"{SLOW_START}\n{body}\n{SLOW_END}" if body else f"{SLOW_START}\n{SLOW_END}"
-    for match in _REGION.finditer(text, len(frontmatter(text))):
-        if match.group("slow") is not None:
-            return text[: match.start()] + region + text[match.end() :]
-    return f"{text.rstrip(chr(10))}\n\n{region}\n"
+    return _with_region(text, Owner.SLOW, guidance.strip())
+
+
+def appendix_notes(text: str) -> tuple[str, ...]:
+    """Return the reminders in the appendix region, without their bullets; none if there is no such region."""
+    region = _region(text, Owner.APPENDIX)
+    lines = region.group("appendix").split("\n") if region is not None else ()
+    return tuple(line[2:].strip() for line in lines if line.startswith("- ") and line[2:].strip())
+
+
+def with_appendix(text: str, notes: Iterable[str]) -> str:
+    """Return ``text`` with the appendix region set to ``notes``; every other character stays as it was.
+
+    A region that is missing is added at the end; without notes nothing is added.
+
+    Raises:
+        SkillError: A note contains a region marker or a line break, or is empty.
+    """
+    listed = [note.strip() for note in notes]
+    if any(has_marker(note) or "\n" in note or not note for note in listed):
+        raise SkillError("a reminder has to be one line without region markers", hint="write it as plain text")
+    if not listed and _region(text, Owner.APPENDIX) is None:
+        return text
+    bullets = "\n".join(f"- {note}" for note in listed)
+    return _with_region(text, Owner.APPENDIX, f"{APPENDIX_HEADING}\n\n{bullets}" if listed else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from skillgit.domain.event import (
     Event,
     Inherited,
     Measurement,
+    Origin,
     Rejected,
     Reverted,
     RunFinished,
@@ -22,6 +23,7 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
     event_name,
+    event_origin,
 )
 from skillgit.domain.gate import Decision, consistent
 from skillgit.errors import InvariantError
@@ -55,9 +57,12 @@ class StepMemory:
         why: The reasons then.
         changes: The changed lines.
         score: The candidate's score.
+        bound: Whether that is only the highest that it could have been.
         current: The score that it had to beat.
         fixed: Items that it fixed.
         broken: Items that it broke.
+        origin: Whether it was a step or the reflection on an epoch.
+        base: The version that its candidate was made of; absent for a skipped step.
     """
 
     epoch: int
@@ -67,9 +72,12 @@ class StepMemory:
     why: str = ""
     changes: tuple[Change, ...] = ()
     score: float = 0.0
+    bound: bool = False
     current: float = 0.0
     fixed: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
+    origin: Origin = Origin.STEP
+    base: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +92,7 @@ class RunState:
         best: The best version.
         memory: The steps so far, oldest first.
         optimizer_memory: What the optimizer keeps from the last slow update that had something to keep.
+        meta_epoch: The last epoch that was reflected on.
         slow_epoch: The last epoch whose slow update is finished, merge included.
         pending_merge: Accepted guidance whose merge is not written yet.
         cost: What the run cost so far.
@@ -97,6 +106,7 @@ class RunState:
     best: int = 0
     memory: tuple[StepMemory, ...] = ()
     optimizer_memory: str = ""
+    meta_epoch: int = 0
     slow_epoch: int = 0
     pending_merge: SlowProposed | None = None
     cost: Cost = Cost()
@@ -147,9 +157,7 @@ def advance(state: RunState, event: Event) -> RunState:
         case Accepted() | Rejected():
             return _after_candidate(state, event)
         case Skipped():
-            _check_step(state, event)
-            memory = StepMemory(epoch=event.epoch, step=event.step, decision=None, title=event.title, why=event.why)
-            return _moved(state, event, memory=(*state.memory, memory), cost=state.cost + event.cost)
+            return _after_skip(state, event)
         case SlowProposed():
             return _after_slow_proposal(state, event)
         case SlowMerged():
@@ -165,13 +173,22 @@ def advance(state: RunState, event: Event) -> RunState:
 
 def _moved(state: RunState, event: Event, **changes: object) -> RunState:
     step = 0 if isinstance(event, RunStarted) else event.step
-    return replace(state, epoch=event.epoch, step=step, **changes)  # type: ignore[arg-type]
+    reflected = event.epoch if event_origin(event) is Origin.META else state.meta_epoch
+    return replace(state, epoch=event.epoch, step=step, meta_epoch=reflected, **changes)  # type: ignore[arg-type]
 
 
 def _with_version(state: RunState, event: Event, evaluation: Measurement, *, best: int, **changes: object) -> RunState:
     step = 0 if isinstance(event, RunStarted) else event.step
     new = VersionState(version=state.version + 1, epoch=event.epoch, step=step, evaluation=evaluation)
     return _moved(state, event, versions=(*state.versions, new), best=best, **changes)
+
+
+def _after_skip(state: RunState, event: Skipped) -> RunState:
+    _check_step(state, event)
+    memory = StepMemory(
+        epoch=event.epoch, step=event.step, decision=None, title=event.title, why=event.why, origin=event.origin
+    )
+    return _moved(state, event, memory=(*state.memory, memory), cost=state.cost + event.cost)
 
 
 def _after_candidate(state: RunState, event: Accepted | Rejected) -> RunState:
@@ -186,9 +203,12 @@ def _after_candidate(state: RunState, event: Accepted | Rejected) -> RunState:
         why=event.why,
         changes=event.changes,
         score=event.verdict.score,
+        bound=event.evaluation.stopped,
         current=event.verdict.current,
         fixed=event.fixed,
         broken=event.broken,
+        base=event.base,
+        origin=event.origin,
     )
     remembered = (*state.memory, memory)
     cost = state.cost + event.cost
@@ -239,7 +259,18 @@ def _check_common(state: RunState, event: Event) -> None:
 
 
 def _check_step(state: RunState, event: Accepted | Rejected | Skipped) -> None:
-    _check(event.step == state.step + 1, f"step {event.step} follows step {state.step}")
+    if event.origin is Origin.STEP:
+        _check(event.step == state.step + 1, f"step {event.step} follows step {state.step}")
+        return
+    _check(event.step == state.step > 0, f"the reflection on step {event.step} follows step {state.step}")
+    _check(event.epoch == state.epoch, f"epoch {event.epoch} is reflected on in epoch {state.epoch}")
+    _check(state.meta_epoch < event.epoch, f"epoch {event.epoch} is reflected on twice")
+    _check(
+        state.slow_epoch < event.epoch and state.pending_merge is None,
+        f"epoch {event.epoch} is reflected on after its slow update",
+    )
+    gated = isinstance(event, Skipped) or event.verdict.gated
+    _check(gated, f"the reflection on epoch {event.epoch} passed no gate")
 
 
 def _check_base(state: RunState, base: int) -> None:

@@ -8,18 +8,15 @@ from sample_run import transitions
 from skillgit.domain.edit import Edit, Op
 from skillgit.domain.event import (
     EVENT_NAMES,
-    TITLE_LENGTH,
     Change,
     Cost,
     EditRecord,
     Event,
-    clean_line,
-    clean_paragraphs,
-    clean_title,
     event_name,
     event_order,
     event_step,
 )
+from skillgit.domain.prose import TITLE_LENGTH, clean_line, clean_paragraphs, clean_title
 
 
 @given(strategies.texts)

@@ -5,6 +5,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from skillgit.domain.skill import (
+    APPENDIX_END,
+    APPENDIX_HEADING,
+    APPENDIX_START,
     DOCUMENT,
     KEEP_END,
     KEEP_START,
@@ -12,10 +15,12 @@ from skillgit.domain.skill import (
     SLOW_START,
     Owner,
     Skill,
+    appendix_notes,
     blocks,
     frontmatter,
     has_marker,
     slow_guidance,
+    with_appendix,
     with_slow_guidance,
 )
 from skillgit.errors import SkillError
@@ -29,6 +34,8 @@ PIECES = st.lists(
                 SLOW_END,
                 KEEP_START,
                 KEEP_END,
+                APPENDIX_START,
+                APPENDIX_END,
                 "---\nname: x\n---\n",
                 "---",
                 "\n",
@@ -58,21 +65,53 @@ def test_markers_are_never_body(text) -> None:
         if part.owner is Owner.BODY:
             assert SLOW_START not in inside
             assert KEEP_START not in inside
+            assert APPENDIX_START not in inside
 
 
 @given(PIECES, st.text(max_size=30))
 def test_guidance_is_read_as_it_was_set(text, guidance) -> None:
     assume(not has_marker(guidance))
 
-    assert slow_guidance(with_slow_guidance(text, guidance)) == (
-        guidance.strip() if not _opens_keep(text) else slow_guidance(with_slow_guidance(text, guidance))
-    )
+    assume(not _is_open(text))
+
+    assert slow_guidance(with_slow_guidance(text, guidance)) == guidance.strip()
 
 
-def _opens_keep(text: str) -> bool:
-    """Say whether a keep region that is never closed reaches over the end, where a slow region would be added."""
-    parts = blocks(text)
-    return bool(parts) and parts[-1].owner is Owner.KEEP and not text.endswith(KEEP_END)
+def _is_open(text: str) -> bool:
+    """Say whether a region that is never closed reaches over the end, where a region would be added."""
+    last = blocks(text)[-1:]
+    ends = {Owner.KEEP: KEEP_END, Owner.APPENDIX: APPENDIX_END, Owner.SLOW: SLOW_END}
+    return any(part.owner in ends and not text.endswith(ends[part.owner]) for part in last)
+
+
+LINES = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=20).filter(str.strip)
+
+
+@given(PIECES, st.lists(LINES, max_size=4))
+def test_reminders_are_read_as_they_were_set(text, notes) -> None:
+    assume(not any(map(has_marker, notes)) and not _is_open(text))
+
+    after = with_appendix(text, notes)
+
+    assert appendix_notes(after) == tuple(note.strip() for note in notes)
+    assert with_appendix(after, notes) == after
+
+
+def test_the_appendix_is_added_after_the_guidance_and_changes_nothing_else() -> None:
+    text = with_slow_guidance(f"{HEAD}body\n", "guide")
+
+    after = with_appendix(text, ["first", "second"])
+
+    assert after == f"{text}\n{APPENDIX_START}\n{APPENDIX_HEADING}\n\n- first\n- second\n{APPENDIX_END}\n"
+    assert with_appendix(after, []).startswith(text)
+    assert with_appendix(text, []) == text
+    assert with_slow_guidance(after, "guide") == after
+
+
+@pytest.mark.parametrize("note", ["two\nlines", APPENDIX_END, " "])
+def test_a_reminder_is_one_line(note) -> None:
+    with pytest.raises(SkillError):
+        with_appendix("text", [note])
 
 
 @given(st.text(max_size=30), st.text(max_size=30), st.text(max_size=30))

@@ -1,0 +1,218 @@
+"""Leaks: text of a candidate that quotes what the optimizer must not put into a skill.
+
+An environment says what is secret about an item. Answers are secret in every split; inputs are secret in selection and
+test, where scores are made; the sources of checks are secret everywhere. Words say little by themselves, so that a
+match counts only if it carries information: see :func:`find_leak` for the rules.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from skillgit.domain.evaluation import Split
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+QUOTED_WORDS = 8
+"""So many words in a row make a quotation of a long text; a shorter text is quoted if all of it is."""
+SHORTEST_QUOTED = 4
+"""A text of fewer words can be met by chance and is no quotation."""
+CONTEXT_WORDS = 3
+"""So many telling words of an item's inputs next to a weak answer make it a leak."""
+FEWEST_CONTEXT_WORDS = 2
+COMMON_SHARE = 0.05
+COMMON_ITEMS = 3
+"""A word in the inputs of more items than this number and this share is common."""
+
+_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
+_SENTENCE_START = re.compile(r"(?:^|[.!?:;]\s+|\n)\W*$")
+_SHORT = 3
+_EVERYDAY_WORDS = (
+    "about above after again all also always and answer any are article because been before below between both but"
+    " can cannot could date does done each else english every exactly example false few first for from full give given"
+    " has have here how into item its just keep last least less like line long make many may month more most must name"
+    " names never none not nothing now number off once one only other out over own part person place question same"
+    " second see short should some such than that the their them then there these they thing this those three time"
+    " title too true two under unit until use very was well were what when where which while who whole whom whose why"
+    " will with without word words work would write year years yes you your"
+)
+_EVERYDAY = frozenset(_EVERYDAY_WORDS.split())
+
+
+class Kind(StrEnum):
+    """What was quoted."""
+
+    ANSWER = "answer"
+    INPUT = "input"
+    CHECK = "check"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secrets:
+    """What is secret about one item.
+
+    Attributes:
+        answers: The accepted answers.
+        inputs: What the target reads, the question first: a document, search results, …
+        checks: Sources of programs that check an answer.
+    """
+
+    answers: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """A quotation: the item that it comes from and what of it."""
+
+    item: str
+    kind: Kind
+
+    def __str__(self) -> str:
+        article = "an" if self.kind is Kind.ANSWER else "the" if self.kind is Kind.INPUT else "a"
+        return f"leak: quotes {article} {self.kind} of item {self.item}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    item: str
+    words: tuple[str, ...]
+    spelled: str
+    context: frozenset[str]
+    """The telling words of the item's question."""
+
+
+@dataclass(frozen=True, slots=True)
+class SecretIndex:
+    """The secrets of all items, ready for being looked for.
+
+    Attributes:
+        answers: The answers.
+        body: The secret long texts as folded words, joined by blanks, each between line ends.
+        starts: Where in ``body`` each text begins.
+        sources: Item and kind of each text.
+        common: Words that stand in the inputs of many items.
+    """
+
+    answers: tuple[_Answer, ...]
+    body: str
+    starts: tuple[int, ...]
+    sources: tuple[Leak, ...]
+    common: frozenset[str]
+
+
+def words(text: str) -> list[str]:
+    """Return the folded words of ``text``."""
+    return [match.group().casefold() for match in _WORD.finditer(text)]
+
+
+def build_index(rows: Iterable[tuple[str, Split, Secrets]]) -> SecretIndex:
+    """Return the index of the secrets of items, given as id, split and secrets."""
+    rows = list(rows)
+    common = _common_words([secrets for _, _, secrets in rows])
+    answers = tuple(
+        _Answer(item=item, words=tuple(words(answer)), spelled=answer.strip(), context=_telling(secrets.inputs, common))
+        for item, _, secrets in rows
+        for answer in secrets.answers
+        if words(answer)
+    )
+    texts = [(" ".join(words(text)), Leak(item, kind)) for item, kind, text in _long_texts(rows)]
+    starts, position = [], 1
+    for text, _ in texts:
+        starts.append(position)
+        position += len(text) + 3
+    body = "\n" + "\n".join(f" {text} " for text, _ in texts) + "\n"
+    return SecretIndex(answers, body, tuple(starts), tuple(source for _, source in texts), common)
+
+
+def _long_texts(rows: Sequence[tuple[str, Split, Secrets]]) -> Iterable[tuple[str, Kind, str]]:
+    for item, split, secrets in rows:
+        yield from ((item, Kind.CHECK, text) for text in secrets.checks)
+        if split is not Split.TRAIN:
+            yield from ((item, Kind.INPUT, text) for text in secrets.inputs)
+
+
+def _common_words(secrets: Sequence[Secrets]) -> frozenset[str]:
+    seen: dict[str, int] = {}
+    for found in secrets:
+        for word in {word for text in found.inputs for word in words(text)}:
+            seen[word] = seen.get(word, 0) + 1
+    limit = max(COMMON_ITEMS, COMMON_SHARE * len(secrets))
+    return frozenset(word for word, items in seen.items() if items > limit)
+
+
+def _telling(inputs: Sequence[str], common: frozenset[str]) -> frozenset[str]:
+    """Return the words of the first input, the question, that are neither everyday nor common."""
+    return frozenset(word for word in words("".join(inputs[:1])) if _tells(word, common))
+
+
+def _tells(word: str, known: frozenset[str]) -> bool:
+    return len(word) > _SHORT and not word.isdigit() and word not in _EVERYDAY and word not in known
+
+
+def find_leak(index: SecretIndex, text: str, known: str) -> Leak | None:
+    """Return the first secret that ``text`` quotes.
+
+    A long secret text is quoted by eight of its words in a row. An answer is quoted if its words stand in a row in
+    ``text`` and one of them tells something: it is no number, no short, everyday or common word, and does not stand in
+    ``known``. A single word has to be spelled as a name as well. Every other answer, years and numbers among them,
+    counts only next to three telling words of the item's own question, or all of them if it has but two.
+
+    Args:
+        index: The secrets.
+        text: What a candidate would add.
+        known: What may be repeated: the skill as it stands, its frontmatter, the environment's taxonomy.
+    """
+    folded = words(text)
+    allowed = words(known)
+    quoted = _quotation(index, folded, f" {' '.join(allowed)} ")
+    return quoted or _answer(index, text, folded, frozenset(allowed))
+
+
+def _quotation(index: SecretIndex, folded: Sequence[str], allowed: str) -> Leak | None:
+    for start in range(len(folded) - QUOTED_WORDS + 1):
+        run = f" {' '.join(folded[start : start + QUOTED_WORDS])} "
+        place = index.body.find(run)
+        if place >= 0 and run not in allowed:
+            return index.sources[bisect_right(index.starts, place) - 1]
+    return _whole_text(index, f" {' '.join(folded)} ", allowed)
+
+
+def _whole_text(index: SecretIndex, folded: str, allowed: str) -> Leak | None:
+    """Return a secret text that is too short for a quotation and stands whole in ``folded``."""
+    ends = (*(start - 1 for start in index.starts), len(index.body) - 1)
+    for (begin, end), source in zip(pairwise(ends), index.sources, strict=True):
+        secret = index.body[begin + 1 : end]
+        count = secret.count(" ") - 1
+        if SHORTEST_QUOTED <= count < QUOTED_WORDS and secret in folded and secret not in allowed:
+            return source
+    return None
+
+
+def _answer(index: SecretIndex, text: str, folded: Sequence[str], allowed: frozenset[str]) -> Leak | None:
+    joined, present = f" {' '.join(folded)} ", frozenset(folded)
+    for answer in index.answers:
+        if answer.words[0] not in present or f" {' '.join(answer.words)} " not in joined:
+            continue
+        strong = any(_tells(word, allowed | index.common) for word in answer.words)
+        if strong and (len(answer.words) > 1 or _stands_as_name(answer.spelled, text)):
+            return Leak(answer.item, Kind.ANSWER)
+        context = answer.context - allowed
+        if len(context & present) >= max(min(CONTEXT_WORDS, len(context)), FEWEST_CONTEXT_WORDS):
+            return Leak(answer.item, Kind.ANSWER)
+    return None
+
+
+def _stands_as_name(spelled: str, text: str) -> bool:
+    """Say whether a single word is a name, and stands in ``text`` where only a name has a capital."""
+    if not spelled[:1].isupper():
+        return False
+    found = re.finditer(rf"(?<!\w){re.escape(spelled)}(?!\w)", text)
+    return any(_SENTENCE_START.search(text[: match.start()]) is None for match in found)

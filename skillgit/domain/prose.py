@@ -1,0 +1,33 @@
+"""Text of models made fit for one line, one title, plain paragraphs; cleaning twice is cleaning once."""
+
+from __future__ import annotations
+
+import re
+
+TITLE_LENGTH = 60
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)?")
+
+
+def clean_line(text: str) -> str:
+    """Return ``text`` on one line without control characters, terminal escapes and surplus white space.
+
+    Halves of surrogate pairs, which no encoding can hold, become question marks.
+    """
+    storable = text if text.isascii() else text.encode("utf-8", "replace").decode()
+    return " ".join(_CONTROL.sub(" ", _ESCAPE.sub("", storable)).split())
+
+
+def clean_title(text: str) -> str:
+    """Return ``text`` as a commit title: one line of at most 60 characters, cut at a word, without a full stop."""
+    line = clean_line(text).rstrip(" .;:,")
+    if len(line) <= TITLE_LENGTH:
+        return line
+    cut = line[: TITLE_LENGTH - 1].rsplit(" ", 1)[0].rstrip(" .;:,")
+    return f"{cut or line[: TITLE_LENGTH - 1]}…"
+
+
+def clean_paragraphs(text: str) -> str:
+    """Return ``text`` as paragraphs of one clean line each, parted by single blank lines."""
+    paragraphs = (clean_line(paragraph) for paragraph in re.split(r"\n\s*\n", text))
+    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)

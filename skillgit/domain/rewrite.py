@@ -1,0 +1,217 @@
+"""Rewriting a document as a whole: what a writer sees of it, and how code puts the rest back.
+
+A writer is shown the *editable text*: the document without its frontmatter, each protected region replaced by a
+placeholder. What comes back is put together with the frontmatter and the regions by code, and compared with the
+original: a rewrite that would lose, move, copy or alter a protected region is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from skillgit.domain.edit import Edit, Op, Source
+from skillgit.domain.skill import DOCUMENT, Owner, blocks, has_marker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillgit.domain.skill import Skill
+
+_PLACEHOLDER = re.compile(r"\[\[protected:\d+\]\]")
+
+
+class UpdateMode(StrEnum):
+    """What analysts propose, and how a candidate comes of it."""
+
+    PATCH = "patch"
+    """Edits, which code applies."""
+    SUGGESTIONS = "rewrite_from_suggestions"
+    """Suggestions, which a writer carries out in one rewrite."""
+    FULL = "full_rewrite_minibatch"
+    """Whole documents, which are merged into one."""
+
+
+class SuggestionType(StrEnum):
+    """What a suggestion wants done."""
+
+    ADD_RULE = "add_rule"
+    REMOVE_RULE = "remove_rule"
+    MERGE_RULES = "merge_rules"
+    REORGANIZE = "reorganize"
+    COMPRESS = "compress"
+    CLARIFY = "clarify"
+
+
+class Priority(StrEnum):
+    """How much an analyst expects of a suggestion."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suggestion:
+    """What an analyst wants changed, for a writer to carry out.
+
+    Attributes:
+        type: The kind of change.
+        title: A few words for it.
+        motivation: The observation behind it.
+        instruction: What the writer is to do.
+        priority: How much it promises.
+        support: How many trajectories it rests on.
+        source: Whose observation it is.
+        items: Ids of the trajectories, as far as they are known.
+    """
+
+    type: SuggestionType
+    title: str
+    motivation: str = ""
+    instruction: str
+    priority: Priority = Priority.MEDIUM
+    support: int = 1
+    source: Source = Source.FAILURE
+    items: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewrite:
+    """A complete new editable text.
+
+    Attributes:
+        title: A few words for what it achieves.
+        summary: What it changes, one line each.
+        body: The editable text with its placeholders.
+        support: How many trajectories it rests on.
+        source: Whose observation it is.
+        items: Ids of the trajectories, as far as they are known.
+    """
+
+    title: str
+    summary: tuple[str, ...] = ()
+    body: str
+    support: int = 1
+    source: Source = Source.FAILURE
+    items: tuple[str, ...] = ()
+
+
+class RewriteError(ValueError):
+    """A rewrite does not keep what is protected; the text says how, for the writer to read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Region:
+    """A protected region: its placeholder, its owner and its text with the markers."""
+
+    placeholder: str
+    owner: Owner
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Template:
+    """A document as a writer sees it.
+
+    Attributes:
+        frontmatter: What stands before the editable text.
+        body: The editable text with placeholders, without the blank lines around it.
+        regions: What the placeholders stand for, in order.
+        lead: The line breaks before ``body``.
+        trail: The line breaks after it.
+    """
+
+    frontmatter: str
+    body: str
+    regions: tuple[Region, ...]
+    lead: str
+    trail: str
+
+    @classmethod
+    def of(cls, text: str) -> Template:
+        """Return the template of a document."""
+        head, shown, regions = "", "", list[Region]()
+        for block in blocks(text):
+            part = text[block.start : block.end]
+            if block.owner is Owner.FRONTMATTER:
+                head = part
+            elif block.owner is Owner.BODY:
+                shown += part
+            else:
+                placeholder = f"[[protected:{len(regions) + 1}]]"
+                regions.append(Region(placeholder=placeholder, owner=block.owner, text=part))
+                shown += placeholder
+        body = shown.strip("\n")
+        lead = shown[: len(shown) - len(shown.lstrip("\n"))] if body else ""
+        return cls(frontmatter=head, body=body, regions=tuple(regions), lead=lead, trail=shown[len(lead) + len(body) :])
+
+    def fill(self, body: str) -> str:
+        """Return the document with ``body`` as its editable text.
+
+        Raises:
+            RewriteError: ``body`` does not hold every placeholder once and in order, holds a region marker, or would
+                change what is protected in another way.
+        """
+        body = body.strip("\n")
+        if not body.strip():
+            raise RewriteError("the new text is empty")
+        if has_marker(body):
+            raise RewriteError("the new text contains a region marker; leave the placeholders in their place")
+        wanted = [region.placeholder for region in self.regions]
+        found = _PLACEHOLDER.findall(body)
+        if found != wanted:
+            missing = [placeholder for placeholder in wanted if placeholder not in found]
+            told = f"{', '.join(missing)} is missing" if missing else f"the placeholders are {', '.join(found)}"
+            raise RewriteError(
+                f"{told}; the new text must contain {', '.join(wanted) or 'no placeholder'}"
+                f"{', each once and in this order' if wanted else ''}"
+            )
+        filled = body
+        for region in self.regions:
+            filled = filled.replace(region.placeholder, region.text, 1)
+        text = f"{self.frontmatter}{self.lead}{filled}{self.trail}"
+        if list(_protected(text)) != [(Owner.FRONTMATTER, self.frontmatter)] * bool(self.frontmatter) + [
+            (region.owner, region.text) for region in self.regions
+        ]:
+            raise RewriteError("the new text would change a protected part of the document")
+        return text
+
+
+def _protected(text: str) -> Iterator[tuple[Owner, str]]:
+    for block in blocks(text):
+        if block.owner is not Owner.BODY:
+            yield block.owner, text[block.start : block.end]
+
+
+def rewritten(skill: Skill, body: str) -> Skill:
+    """Return ``skill`` with ``body`` as the editable text of its document; nothing else changes.
+
+    Raises:
+        RewriteError: ``body`` does not keep what is protected.
+    """
+    return skill.with_text(DOCUMENT, Template.of(skill.document).fill(body))
+
+
+def changed_hunks(old: Skill, new: Skill, *, support: int, source: Source) -> tuple[Edit, ...]:
+    """Return what a rewrite of the document changed, as edits that each tell one stretch of lines.
+
+    They say what happened and are not made for :func:`skillgit.domain.edit.apply`: a line may occur twice.
+    """
+    before, after = old.document.splitlines(), new.document.splitlines()
+    found: list[Edit] = []
+    for tag, a_from, a_to, b_from, b_to in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if tag == "equal":
+            continue
+        gone, come = "\n".join(before[a_from:a_to]), "\n".join(after[b_from:b_to])
+        op = Op.REPLACE if gone.strip() and come.strip() else Op.INSERT_AFTER if come.strip() else Op.DELETE
+        if not gone.strip() and not come.strip():
+            continue
+        anchor = gone if gone.strip() else next((line for line in reversed(before[:a_from]) if line.strip()), "")
+        if not anchor:
+            op = Op.APPEND
+        found.append(Edit(op=op, anchor=anchor, content=come, support=support, source=source))
+    return tuple(found)

@@ -1,0 +1,197 @@
+"""Statistics of paired outcomes: tests, intervals and power. Everything is exact or has a fixed stream of chance."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from functools import cache, lru_cache
+from hashlib import shake_256
+from math import comb, exp, fsum, lgamma, log, log1p, sqrt
+from operator import add
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+EXACT_ITEMS = 24
+"""Up to so many items the sign-flip test counts every assignment of signs; above, it samples them."""
+FLIPS = 9_999
+"""Assignments of signs that the sign-flip test samples."""
+RESAMPLES = 2_000
+"""Samples with replacement that a bootstrap interval rests on."""
+_BYTE = 8
+_NEGLIGIBLE = 6.0
+"""Standard deviations from the mean beyond which a binomial is taken for nothing."""
+
+
+def sign_test(fixed: int, broken: int) -> float:
+    """Return the one-sided exact sign-test p-value: P(X >= fixed) for X ~ Binomial(fixed + broken, 1/2).
+
+    This is the exact form of McNemar's test for paired pass/fail outcomes; without changes it is 1.
+    """
+    n = fixed + broken
+    return float(sum(comb(n, k) for k in range(fixed, n + 1)) / 2**n)
+
+
+def sign_flip_test(differences: Sequence[float]) -> float:
+    """Return the one-sided p-value of the sign-flip permutation test of paired differences.
+
+    It is the chance of a sum at least as great as the observed one if the sign of every difference were a coin flip. Up
+    to ``EXACT_ITEMS`` items it is exact; above, it is estimated from ``FLIPS`` assignments of signs. Which of the two
+    depends on the number of items alone, and the signs of an item on its place alone. So the p-value is a function of
+    the data, and it never rises when a difference does: bounds on differences are bounds on p.
+
+    Args:
+        differences: One per item; 0 for an item that did not change or has no score on a side.
+    """
+    sizes = _as_integers([abs(difference) for difference in differences])
+    # Flipping signs is choosing which differences count as gains: the sums compare as the sums of the gains do.
+    gained = sum(size for size, difference in zip(sizes, differences, strict=True) if difference > 0)
+    if len(differences) <= EXACT_ITEMS:
+        return _exact_share([size for size in sizes if size], gained)
+    reached = sum(total >= gained for total in _sampled_sums(sizes))
+    return (1 + reached) / (1 + FLIPS)
+
+
+def _as_integers(values: Sequence[float]) -> list[int]:
+    """Return floats times one power of two that makes all of them whole, so that sums of them are exact."""
+    ratios = [value.as_integer_ratio() for value in values]
+    common = max((denominator for _, denominator in ratios), default=1)
+    return [numerator * (common // denominator) for numerator, denominator in ratios]
+
+
+def _exact_share(sizes: Sequence[int], least: int) -> float:
+    """Return the share of subsets of ``sizes`` with at least the sum ``least``: halves are listed, pairs counted."""
+    half = len(sizes) // 2
+    first, second = sorted(_subset_sums(sizes[:half])), sorted(_subset_sums(sizes[half:]))
+    count = sum(len(second) - bisect_left(second, least - total) for total in first)
+    return float(count / 2 ** len(sizes))
+
+
+def _subset_sums(sizes: Sequence[int]) -> list[int]:
+    sums = [0]
+    for size in sizes:
+        sums += [total + size for total in sums]
+    return sums
+
+
+def _sampled_sums(sizes: Sequence[int]) -> list[int]:
+    """Return the sum of the chosen ``sizes`` for every sampled choice; a byte of chance chooses among eight places."""
+    totals = [0] * FLIPS
+    for start in range(0, len(sizes), _BYTE):
+        group = sizes[start : start + _BYTE]
+        if any(group):
+            table = _subset_sums([*group, *[0] * (_BYTE - len(group))])
+            totals = list(map(add, totals, map(table.__getitem__, _chance(start // _BYTE))))
+    return totals
+
+
+@lru_cache(maxsize=256)
+def _chance(group: int) -> bytes:
+    return shake_256(f"sign-flip {group}".encode()).digest(FLIPS)
+
+
+def wilson_interval(share: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Return the Wilson score interval of a share of ``n`` items; (0, 1) for none."""
+    if n <= 0:
+        return 0.0, 1.0
+    z = _quantile(confidence)
+    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def _quantile(confidence: float) -> float:
+    from statistics import NormalDist  # noqa: PLC0415 - slow to import, and most commands compute no interval
+
+    return NormalDist().inv_cdf((1 + confidence) / 2)
+
+
+def bootstrap_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
+    """Return the percentile bootstrap interval of the mean; for paired outcomes ``values`` are their differences."""
+    n = len(values)
+    if n == 0:
+        return 0.0, 0.0
+    means = sorted(fsum(values[place] for place in places) / n for places in _resamples(n))
+    tail = round((1 - confidence) / 2 * RESAMPLES)
+    return means[tail], means[RESAMPLES - 1 - tail]
+
+
+def _resamples(n: int) -> Iterator[list[int]]:
+    chance = shake_256(b"bootstrap").digest(4 * n * RESAMPLES)
+    for start in range(0, len(chance), 4 * n):
+        yield [int.from_bytes(chance[at : at + 4], "big") % n for at in range(start, start + 4 * n, 4)]
+
+
+def paired_power(n: int, *, fixed: float, broken: float, alpha: float) -> float:
+    """Return the chance that the paired test at ``alpha`` finds a true gain.
+
+    Args:
+        n: Number of items.
+        fixed: Chance of an item to be fixed.
+        broken: Chance of an item to be broken.
+        alpha: Level of the test.
+    """
+    changing = fixed + broken
+    if changing <= 0.0 or n <= 0:
+        return 0.0
+    centre, spread = n * changing, _NEGLIGIBLE * sqrt(n * changing) + _NEGLIGIBLE
+    changed = range(max(1, int(centre - spread)), min(n, int(centre + spread)) + 1)
+    return min(
+        1.0,
+        fsum(
+            _binomial(n, count, changing) * _tail(count, _fixes_needed(count, alpha), fixed / changing)
+            for count in changed
+        ),
+    )
+
+
+def minimum_detectable_effect(
+    n: int, *, alpha: float, power: float = 0.8, broken: float = 0.0, fixable: float = 1.0
+) -> float | None:
+    """Return the smallest true gain that the paired test at ``alpha`` finds with the chance ``power``.
+
+    Args:
+        n: Number of items.
+        alpha: Level of the test.
+        power: Chance of finding it.
+        broken: Chance of an item to be broken all the same.
+        fixable: Share of the items that can be fixed at all.
+
+    Returns:
+        The gain as a share of the items; None if none that is possible is found so often.
+    """
+    most = min(fixable, 1.0 - broken)
+    if most <= broken or paired_power(n, fixed=most, broken=broken, alpha=alpha) < power:
+        return None
+    low, high = broken, most
+    for _ in range(16):
+        middle = (low + high) / 2
+        enough = paired_power(n, fixed=middle, broken=broken, alpha=alpha) >= power
+        low, high = (low, middle) if enough else (middle, high)
+    return high - broken
+
+
+@cache
+def _fixes_needed(changed: int, alpha: float) -> int:
+    """Return the least number of fixed among ``changed`` items that the sign test takes for a gain."""
+    fixed, ways, tail = changed, 1, 1
+    numerator, denominator = alpha.as_integer_ratio()
+    limit = (numerator << changed) // denominator
+    while fixed >= 0 and tail <= limit:
+        ways = ways * fixed // (changed - fixed + 1)
+        tail += ways
+        fixed -= 1
+    return fixed + 1
+
+
+def _tail(n: int, least: int, p: float) -> float:
+    centre, spread = n * p, _NEGLIGIBLE * sqrt(n * p * (1 - p)) + _NEGLIGIBLE
+    first, last = max(least, int(centre - spread)), min(n, int(centre + spread))
+    return fsum(_binomial(n, count, p) for count in range(first, last + 1))
+
+
+def _binomial(n: int, k: int, p: float) -> float:
+    if p <= 0.0 or p >= 1.0:
+        return float(k == (n if p >= 1.0 else 0))
+    ways = lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
+    return exp(ways + k * log(p) + (n - k) * log1p(-p))

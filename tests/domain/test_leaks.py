@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillgit.domain.evaluation import Split
+from skillgit.domain.leaks import Kind, Secrets, build_index, find_leak
+
+QUESTION = "Which river flows through the Austrian capital Vienna?"
+CONTEXT = (
+    "[DOC] [TLE] Vienna [PAR] The river that flows through Vienna is the Danube, which reaches the Black Sea in Romania"
+    " after passing ten countries."
+)
+CHECK = "def check(answer): return answer.strip().lower().startswith('dan') and len(answer) < 9"
+ROWS = [
+    ("tr-1", Split.TRAIN, Secrets(answers=("Usain Bolt",), inputs=("Which sprinter holds the record?", "He ran it."))),
+    ("se-1", Split.SELECTION, Secrets(answers=("Danube", "the Danube"), inputs=(QUESTION, CONTEXT), checks=(CHECK,))),
+    (
+        "te-1",
+        Split.TEST,
+        Secrets(answers=("1867",), inputs=("In which year was Alaska bought from Russia?", "It was.")),
+    ),
+    ("te-2", Split.TEST, Secrets(answers=("water",), inputs=("What does a distillery boil first?", "Hot."))),
+    ("te-3", Split.TEST, Secrets(answers=("New York",), inputs=("Where is Broadway?", "In a big city."))),
+]
+INDEX = build_index(ROWS)
+
+
+def leak(text: str, known: str = "") -> tuple[str, Kind] | None:
+    found = find_leak(INDEX, text, known)
+    return None if found is None else (found.item, found.kind)
+
+
+@pytest.mark.parametrize(
+    ("text", "item"),
+    [
+        ("- The fastest man is usain bolt.", "tr-1"),
+        ("- If Vienna is mentioned, the answer is Danube.", "se-1"),
+        ("- For the year in which Alaska was bought from Russia, answer 1867.", "te-1"),
+        ("- Where a distillery has to boil something first, say water.", "te-2"),
+        ("- Theatres are in New York as a rule.", "te-3"),
+    ],
+)
+def test_an_answer_is_found_in_any_split(text, item):
+    assert leak(text) == (item, Kind.ANSWER)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- Answer in as few words as the question asks for.",
+        "- Years are four digits: 1867, not 67.",
+        "- Do not water down the answer.",
+        "- Look for new names; prefer the last.",
+        "",
+        "...",
+    ],
+)
+def test_common_words_years_and_numbers_alone_do_not_count(text):
+    assert leak(text) is None
+
+
+def test_what_the_skill_or_the_taxonomy_says_already_may_be_said_again():
+    assert leak("- Write Danube as one word.") == ("se-1", Kind.ANSWER)
+    assert leak("- Write Danube as one word.", known="Rivers, such as the Danube.") is None
+
+
+def test_a_capital_at_the_start_of_a_sentence_makes_no_name():
+    index = build_index(
+        [("a", Split.TRAIN, Secrets(answers=("Paper",), inputs=("What is money made of in the end?",)))]
+    )
+    assert find_leak(index, "- Paper trails count. Paper is patient.", "") is None
+    assert find_leak(index, "- The stuff is called Paper.", "") is not None
+
+
+def test_words_of_many_items_are_common():
+    rows = [
+        (f"i{n}", Split.TRAIN, Secrets(answers=("Europe",), inputs=(f"q {n}", "somewhere in Europe"))) for n in range(9)
+    ]
+    assert find_leak(build_index(rows), "- Prefer places in Europe.", "") is None
+
+
+def test_eight_words_in_a_row_of_a_held_out_input_are_a_quotation():
+    assert leak("- After passing ten countries it reaches nothing.") is None
+    assert leak("- It is known which reaches the Black Sea in Romania after passing ten countries.") == (
+        "se-1",
+        Kind.INPUT,
+    )
+    assert leak("- Q: what does a distillery boil first? A: ...") == ("te-2", Kind.INPUT), "a short text, whole"
+
+
+def test_inputs_of_train_items_may_be_quoted():
+    assert leak("- Q: which sprinter holds the record? It is a question for a person.") is None
+
+
+def test_the_source_of_a_check_may_not_be_quoted():
+    assert leak("- Write answer.strip().lower().startswith('dan') and len(answer) < 9") == ("se-1", Kind.CHECK)
+
+
+def test_a_leak_names_the_item_and_never_the_secret():
+    found = find_leak(INDEX, "- It is Usain Bolt.", "")
+    assert str(found) == "leak: quotes an answer of item tr-1"
+
+
+@given(st.text(max_size=300))
+def test_without_secrets_nothing_leaks(text):
+    assert find_leak(build_index([("a", Split.TEST, Secrets())]), text, "") is None
+
+
+@given(st.lists(st.from_regex(r"[a-z]{3,9}", fullmatch=True), min_size=8, max_size=30))
+def test_a_whole_held_out_text_of_eight_words_or_more_is_always_found(words):
+    text = " ".join(words)
+    index = build_index([("a", Split.SELECTION, Secrets(inputs=(text,)))])
+    assert find_leak(index, f"- {text}.", "") is not None
+    assert find_leak(index, f"- {text}.", text) is None
