@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from skillgit.calls.redaction import redact
 from skillgit.domain.evaluation import FailedToEvaluate
 from skillgit.domain.ids import text_digest
-from skillgit.engine.rendering import edit_fields
+from skillgit.engine.rendering import edit_fields, proposed_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from skillgit.domain.edit import EditReport, Patch
     from skillgit.domain.trajectory import Rollout
+    from skillgit.engine.drafts import Draft
     from skillgit.engine.replies import Finding
 
 Evidence = dict[str, bytes]
@@ -52,16 +53,40 @@ def rollouts_files(name: str, rollouts: Sequence[Rollout]) -> Evidence:
     return found | {f"{name}.json": json_file(rows)}
 
 
-def patch_file(patch: Patch, reports: Iterable[EditReport]) -> Evidence:
-    """Return ``patch.json``: the selected edits in the order of their application, with what became of each."""
-    edits = [edit_fields(report.edit) | {"status": report.status.value, "detail": report.detail} for report in reports]
-    return {"patch.json": json_file({"title": patch.title, "reasoning": patch.reasoning, "edits": edits})}
+def patch_file(
+    patch: Patch | Draft,
+    reports: Iterable[EditReport],
+    rewrite: str | None = None,
+    appendix: Sequence[str] | None = None,
+) -> Evidence:
+    """Return ``patch.json``: the selected edits in the order of their application, with what became of each.
+
+    Of a rewrite it holds the suggestions that it was to carry out and the new editable text; its edits are the
+    stretches of lines that changed. With new reminders it holds all that stand in the
+    appendix.
+    """
+    edits = [
+        edit_fields(report.edit)
+        | {"status": report.status.value, "detail": report.detail}
+        | ({"items": list(report.edit.items)} if report.edit.items else {})
+        for report in reports
+    ]
+    told: dict[str, object] = {"title": patch.title, "reasoning": patch.reasoning, "edits": edits}
+    suggestions = [proposed_fields(found) for found in getattr(patch, "suggestions", ())]
+    if suggestions:
+        told["suggestions"] = suggestions
+    if rewrite is not None:
+        told["rewrite"] = rewrite
+    if appendix is not None:
+        told["appendix"] = list(appendix)
+    return {"patch.json": json_file(told)}
 
 
-def findings_file(findings: Sequence[Finding], unusable: int) -> Evidence:
-    """Return ``findings.json``: what analysts saw, and how many of them gave no usable reply."""
+def findings_file(findings: Sequence[Finding], unusable: int, calls: Sequence[str] = ()) -> Evidence:
+    """Return ``findings.json``: what analysts saw, how many gave no usable reply, and which later calls did not."""
     listed = [{"pattern": found.pattern, "count": found.count, "items": list(found.items)} for found in findings]
-    return {"findings.json": json_file({"findings": listed, "unusable_replies": unusable})}
+    told: dict[str, object] = {"findings": listed, "unusable_replies": unusable}
+    return {"findings.json": json_file(told | ({"unusable_calls": list(calls)} if calls else {}))}
 
 
 def merged(parts: Iterable[Mapping[str, bytes]]) -> Evidence:

@@ -21,9 +21,9 @@ def stream(seed: int, purpose: str, *place: int) -> Random:
     return Random(int(digest([seed, purpose, *place])[:16], 16))  # noqa: S311 - reproducible, not secret
 
 
-def steps_per_epoch(items: int, batch_size: int) -> int:
-    """Return how many batches use every item once; the last may be short."""
-    return ceil(items / batch_size)
+def steps_per_epoch(items: int, step_size: int) -> int:
+    """Return how many steps of ``step_size`` items use every item once; the last may be short."""
+    return ceil(items / step_size)
 
 
 def epoch_of(step: int, per_epoch: int) -> int:
@@ -31,13 +31,16 @@ def epoch_of(step: int, per_epoch: int) -> int:
     return (step - 1) // per_epoch + 1
 
 
-def batch(items: Sequence[Item], *, seed: int, step: int, batch_size: int) -> list[Item]:
-    """Return the items of a step: the epoch's shuffle of all items, cut into consecutive batches."""
-    per_epoch = steps_per_epoch(len(items), batch_size)
+def step_items(items: Sequence[Item], *, seed: int, step: int, step_size: int) -> list[Item]:
+    """Return the items of a step: the epoch's shuffle of all items, cut into consecutive stretches.
+
+    No item stands in an epoch twice, however many batches a step has.
+    """
+    per_epoch = steps_per_epoch(len(items), step_size)
     epoch = epoch_of(step, per_epoch)
     shuffled = shuffle(items, stream(seed, "epoch", epoch))
-    start = (step - 1) % per_epoch * batch_size
-    return shuffled[start : start + batch_size]
+    start = (step - 1) % per_epoch * step_size
+    return shuffled[start : start + step_size]
 
 
 def slow_sample(items: Sequence[Item], *, seed: int, epoch: int, size: int) -> list[Item]:

@@ -10,11 +10,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Split
-from skillgit.domain.event import Cost, RunFinished, RunOutcome, RunStarted
+from skillgit.domain.event import Cost, RunFinished, RunStarted
 from skillgit.engine import artifacts
 from skillgit.engine.batches import epoch_of
 from skillgit.engine.concurrency import ordered
 from skillgit.engine.evaluate import evaluate, evaluate_selection
+from skillgit.engine.guards import stop_at_once, stop_before_step, stop_sentence
+from skillgit.engine.meta_reflect import is_due, reflect_on_epoch
+from skillgit.engine.outcome import finish_sentence, run_outcome
+from skillgit.engine.placebo import measure_placebo
 from skillgit.engine.progress import Stage
 from skillgit.engine.slow import merge_slow_update, propose_slow_update
 from skillgit.engine.step import models, run_step
@@ -82,14 +86,18 @@ class Trainer:
         self._tell_place(state)
         if state.pending_merge is not None:
             return merge_slow_update(session, state, state.pending_merge, self.history)
+        if stop_at_once(session, state):
+            return await self._finish(state)
+        if is_due(session, state):
+            session.calls.enter(f"{session.run}/meta-{state.epoch}", state.cost)
+            return await reflect_on_epoch(session, state, self.history.skill(state.version))
         if self._slow_update_is_due(state):
             session.calls.enter(f"{session.run}/slow-{state.epoch}", state.cost)
             return await propose_slow_update(session, state, self.history)
-        if state.step < session.steps:
+        if state.step < session.steps and not stop_before_step(session, state):
             step = state.step + 1
             session.calls.enter(f"{session.run}/step-{step}", state.cost)
             return await run_step(session, state, self.history.skill(state.version), step)
-        session.calls.enter(f"{session.run}/finish", state.cost)
         return await self._finish(state)
 
     def _slow_update_is_due(self, state: RunState) -> bool:
@@ -135,23 +143,27 @@ class Trainer:
 
     async def _finish(self, state: RunState) -> Transition:
         session = self.session
+        session.calls.enter(f"{session.run}/finish", state.cost)
         began = session.clock()
         measured = await self._test(state) if session.settings.evaluation.eval_test else {}
+        placebo = await measure_placebo(session, state, self.history.skill(state.version))
         outcome = run_outcome(session, state)
+        told = (finish_sentence(session, state, outcome), stop_sentence(session, state), placebo.sentence)
         event = RunFinished(
             run=session.run,
             skill=session.skill_path,
             epoch=state.epoch,
             step=state.step,
             title=f"{outcome.value} after {state.step} steps",
-            why=finish_sentence(session, state, outcome),
+            why=" ".join(filter(None, told)),
             outcome=outcome,
             evaluations=tuple(result.evaluation.summary(version) for version, result in measured.items()),
+            placebo=placebo.counts,
             models=models(session),
             cost=session.cost_since(began),
         )
         files = [artifacts.rollouts_files(f"test-v{version}", result.rollouts) for version, result in measured.items()]
-        return Transition(event=event, evidence=artifacts.merged(files))
+        return Transition(event=event, evidence=artifacts.merged([*files, placebo.files]))
 
     async def _test(self, state: RunState) -> dict[int, Measured]:
         """Measure the first, the best and the last version on the test split."""
@@ -163,29 +175,3 @@ class Trainer:
             return await evaluate(session, self.history.skill(version), Split.TEST)
 
         return dict(zip(versions, await ordered(one, versions, limit=len(versions)), strict=True))
-
-
-def run_outcome(session: Session, state: RunState) -> RunOutcome:
-    """Return how a run that has done all its steps ended."""
-    if state.best > 0 and session.score(state, state.best) > session.score(state, 0):
-        return RunOutcome.IMPROVED
-    if session.score(state, 0) >= 1.0:
-        return RunOutcome.CEILING
-    if all(step.decision is None for step in state.memory):
-        return RunOutcome.NO_CANDIDATES
-    return RunOutcome.NULL_RESULT
-
-
-def finish_sentence(session: Session, state: RunState, outcome: RunOutcome) -> str:
-    """Return one sentence that explains the outcome."""
-    first, best = session.score(state, 0), session.score(state, state.best)
-    rejected = sum(step.decision is not None and not step.decision.accepted for step in state.memory)
-    match outcome:
-        case RunOutcome.IMPROVED:
-            return f"v{state.best} scores {best:.4f} on the selection split where the seed scores {first:.4f}."
-        case RunOutcome.CEILING:
-            return "The seed solves every selection item, so that no edit can score higher."
-        case RunOutcome.NO_CANDIDATES:
-            return "No step produced a candidate to measure."
-        case _:
-            return f"{rejected} candidates were measured and none scores above the seed's {first:.4f}."

@@ -16,12 +16,15 @@ class Stage(StrEnum):
     BASELINE = "baseline"
     ROLLOUT = "rollout"
     REFLECT = "reflect"
+    PROBE = "probe"
     AGGREGATE = "aggregate"
     SELECT = "select"
     UPDATE = "update"
     EVALUATE = "evaluate"
+    META = "meta reflect"
     SLOW = "slow update"
     TEST = "test"
+    PLACEBO = "placebo"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,4 +65,8 @@ class Watcher(Protocol):
 
     def happened(self, event: Event, commit: str) -> None:
         """An event was written."""
+        ...
+
+    def remark(self, text: str) -> None:
+        """Something is worth telling that is no event."""
         ...

@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from skillgit.domain.edit import Edit
+from skillgit.domain.rewrite import Rewrite, Suggestion, Template
 from skillgit.domain.skill import DOCUMENT
+from skillgit.engine.elision import elide, elided_turns
 from skillgit.engine.prompts import prompt
 from skillgit.plugin.backend import system, user
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from skillgit.domain.edit import Edit, Patch
     from skillgit.domain.skill import Skill
-    from skillgit.domain.state import StepMemory
     from skillgit.domain.trajectory import Rollout, Trajectory
+    from skillgit.engine.drafts import Draft, Proposed
     from skillgit.plugin.backend import Message
 
 CHARACTERS_PER_TOKEN = 4
@@ -44,30 +46,30 @@ def skill_section(skill: Skill, **attributes: str) -> str:
     return tagged("skill", "\n".join(shown), name=skill.name, **attributes)
 
 
+def template_section(skill: Skill) -> str:
+    """Return the skill as the writer of a whole document sees it: the editable text, then what is protected."""
+    template = Template.of(skill.document)
+    shown = [tagged("body", template.body, file=DOCUMENT)]
+    if template.frontmatter:
+        shown.append(tagged("protected", template.frontmatter, owner="frontmatter"))
+    shown += [
+        tagged("protected", region.text, owner=region.owner.value, placeholder=region.placeholder)
+        for region in template.regions
+    ]
+    others = [path for path in skill.files if path != DOCUMENT]
+    if others:
+        shown.append(tagged("other_files", "\n".join(others)))
+    return tagged("skill", "\n".join(shown), name=skill.name)
+
+
 def memory_section(memory: str) -> str:
     """Return the optimizer's memory, or nothing."""
     return tagged("memory", memory) if memory else ""
 
 
-def budget_section(budget: int) -> str:
+def budget_section(budget: int | None) -> str:
     """Return the edit budget."""
-    return f"<budget>{budget}</budget>"
-
-
-def history_section(steps: Sequence[StepMemory]) -> str:
-    """Return what was tried before, newest first, or nothing."""
-    return tagged("history", "\n".join(_step(step) for step in reversed(steps))) if steps else ""
-
-
-def _step(step: StepMemory) -> str:
-    head = f"step {step.step} (epoch {step.epoch})"
-    if step.decision is None:
-        return f"{head} skipped: {step.title}"
-    lines = [f"{head} {step.decision} {step.score:.4f} against {step.current:.4f}: {step.title}"]
-    lines += [f"  {change.sign} {change.text}" for change in step.changes]
-    if step.broken:
-        lines.append(f"  broke: {', '.join(step.broken)}")
-    return "\n".join(lines)
+    return f"<budget>{'none' if budget is None else budget}</budget>"
 
 
 def trajectories_section(rollouts: Sequence[Rollout], outcome: str, max_tokens: int) -> str:
@@ -91,20 +93,17 @@ def _scores(rollout: Rollout) -> dict[str, str | float]:
 
 
 def trajectory_text(trajectory: Trajectory, max_tokens: int) -> str:
-    """Return turns, answer and feedback of a trajectory; long turns are elided in the middle, in the open."""
-    limit = max(max_tokens * CHARACTERS_PER_TOKEN // max(len(trajectory.turns), 1), 400)
-    parts = [tagged("turn", elide(turn.content, limit), role=turn.role) for turn in trajectory.turns]
-    parts.append(tagged("answer", elide(trajectory.answer, limit)))
-    parts.append(tagged("feedback", elide(trajectory.feedback, limit)))
-    return "\n".join(parts)
+    """Return turns, answer and feedback of a trajectory in about ``max_tokens``; what is left out is said.
 
-
-def elide(text: str, limit: int) -> str:
-    """Return ``text``, with its middle left out if it is longer than ``limit`` characters."""
-    if len(text) <= limit:
-        return text
-    head, tail = limit * 2 // 3, limit // 3
-    return f"{text[:head]}\n[... {len(text) - head - tail} characters left out ...]\n{text[-tail:]}"
+    Answer and feedback come first when room is short, then the first turns, the failing one and the last ones.
+    """
+    room = max_tokens * CHARACTERS_PER_TOKEN
+    answer, feedback = (elide(text, max(room // 6, 200)) for text in (trajectory.answer, trajectory.feedback))
+    parts = [
+        turn if isinstance(turn, str) else tagged("turn", turn.content, role=turn.role)
+        for turn in elided_turns(trajectory.turns, room - len(answer) - len(feedback))
+    ]
+    return "\n".join([*parts, tagged("answer", answer), tagged("feedback", feedback)])
 
 
 def edit_fields(edit: Edit) -> dict[str, object]:
@@ -119,16 +118,44 @@ def edit_fields(edit: Edit) -> dict[str, object]:
     }
 
 
-def patches_section(patches: Sequence[Patch], source: str, level: int) -> str:
-    """Return patches as a JSON list."""
-    listed = [
-        {"title": patch.title, "reasoning": patch.reasoning, "edits": [edit_fields(edit) for edit in patch.edits]}
-        for patch in patches
-    ]
+def proposed_fields(proposed: Proposed) -> dict[str, object]:
+    """Return a proposal of any kind as JSON values."""
+    if isinstance(proposed, Edit):
+        return edit_fields(proposed)
+    shared: dict[str, object] = {"support": proposed.support, "source": proposed.source.value}
+    if isinstance(proposed, Suggestion):
+        return {
+            "type": proposed.type.value,
+            "title": proposed.title,
+            "motivation": proposed.motivation,
+            "instruction": proposed.instruction,
+            "priority": proposed.priority.value,
+            **shared,
+        }
+    return {"title": proposed.title, "summary": list(proposed.summary), "body": proposed.body, **shared}
+
+
+_KINDS = {Edit: "edits", Suggestion: "suggestions", Rewrite: "rewrites"}
+
+
+def kind_of(proposals: Sequence[Proposed]) -> str:
+    """Return what proposals are called in prompts: edits, suggestions or rewrites."""
+    return _KINDS[type(proposals[0])] if proposals else "edits"
+
+
+def drafts_section(drafts: Sequence[Draft], source: str, level: int, first: int = 0) -> str:
+    """Return drafts of several analysts as a JSON list, their proposals numbered from ``first`` on."""
+    number, listed = first, list[dict[str, object]]()
+    for draft in drafts:
+        entries = []
+        for proposed in draft.proposals:
+            entries.append({"number": number} | proposed_fields(proposed))
+            number += 1
+        listed.append({"title": draft.title, "reasoning": draft.reasoning, kind_of(draft.proposals): entries})
     return tagged("patches", json.dumps(listed, indent=1, ensure_ascii=False), source=source, level=level)
 
 
-def edits_section(edits: Sequence[Edit]) -> str:
-    """Return numbered edits as a JSON list."""
-    listed = [{"number": number} | edit_fields(edit) for number, edit in enumerate(edits)]
-    return tagged("edits", json.dumps(listed, indent=1, ensure_ascii=False))
+def proposals_section(proposals: Sequence[Proposed]) -> str:
+    """Return numbered proposals as a JSON list."""
+    listed = [{"number": number} | proposed_fields(proposed) for number, proposed in enumerate(proposals)]
+    return tagged(kind_of(proposals), json.dumps(listed, indent=1, ensure_ascii=False))

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import json
 import re
+from abc import abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from skillgit.domain.edit import Edit, Op, Patch, Source
+from skillgit.domain.rewrite import Priority, Rewrite, RewriteError, Suggestion, SuggestionType, Template
 from skillgit.domain.skill import DOCUMENT, has_marker
+from skillgit.engine.drafts import Draft, common_source, grounded, joint_total, supported
 from skillgit.plugin.backend import assistant, user
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from skillgit.domain.skill import Skill
+    from skillgit.engine.drafts import Proposed
     from skillgit.engine.session import Session
     from skillgit.plugin.backend import Message
 
 _FENCE = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
+_WIDE_FENCE = re.compile(r"```(?:json)?\s*\n(.*)```", re.DOTALL)
 
 
 def _count(value: object) -> object:
@@ -30,19 +37,54 @@ def _count(value: object) -> object:
 Count = Annotated[int, BeforeValidator(_count)]
 
 
-class _Reply(BaseModel):
+class Reply(BaseModel):
+    """What a prompt asks for; keys that it does not ask for are ignored."""
+
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
-class EditReply(_Reply):
+def _listed(value: object) -> tuple[object, ...]:
+    """Read a list that a model may leave out, or write as a single value."""
+    if value is None:
+        return ()
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
+
+
+def _named(value: object) -> object:
+    return tuple(str(entry) for entry in _listed(value))
+
+
+def _numbers(value: object) -> object:
+    return tuple(int(str(entry)) for entry in _listed(value) if re.fullmatch(r"\d+", str(entry)))
+
+
+def _noted(value: object) -> object:
+    """Read notes that a model may write as texts, as one text or as objects with ``note`` or ``content``."""
+    texts = [entry.get("note", entry.get("content")) if isinstance(entry, dict) else entry for entry in _listed(value)]
+    return tuple(text for text in texts if isinstance(text, str) and text.strip())
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_named)]
+Notes = Annotated[tuple[str, ...], BeforeValidator(_noted)]
+Numbers = Annotated[tuple[int, ...], BeforeValidator(_numbers)]
+
+
+class _ProposalReply(Reply):
+    """What every kind of proposal says of itself: where it comes from and, after a merge, what it joins."""
+
+    support: Count = 1
+    source: Source | None = None
+    items: Names = ()
+    joins: Numbers = ()
+
+
+class EditReply(_ProposalReply):
     """An edit as a model writes it."""
 
     op: Op
     file: str = DOCUMENT
     anchor: str = ""
     content: str = ""
-    support: Count = 1
-    source: Source | None = None
 
     @field_validator("anchor", "content", mode="before")
     @classmethod
@@ -58,10 +100,38 @@ class EditReply(_Reply):
             content=self.content,
             support=self.support,
             source=self.source or source,
+            items=self.items,
+        )
+
+    def proposed(self, source: Source) -> Edit:
+        """Return the edit; ``source`` holds where the model names none."""
+        return self.edit(source)
+
+
+class SuggestionReply(_ProposalReply):
+    """A suggestion as a model writes it."""
+
+    type: SuggestionType
+    title: str = ""
+    motivation: str = ""
+    instruction: Annotated[str, Field(min_length=1)]
+    priority: Priority = Priority.MEDIUM
+
+    def proposed(self, source: Source) -> Suggestion:
+        """Return the suggestion; ``source`` holds where the model names none."""
+        return Suggestion(
+            type=self.type,
+            title=self.title,
+            motivation=self.motivation,
+            instruction=self.instruction,
+            priority=self.priority,
+            support=self.support,
+            source=self.source or source,
+            items=self.items,
         )
 
 
-class Finding(_Reply):
+class Finding(Reply):
     """What an analyst saw in several trajectories."""
 
     pattern: str
@@ -69,12 +139,41 @@ class Finding(_Reply):
     items: tuple[str, ...] = ()
 
 
-class PatchReply(_Reply):
-    """A proposed patch."""
+class DraftReply(Reply):
+    """Proposals of whatever kind; each kind says where in its JSON they stand."""
 
     title: str = ""
     reasoning: str = ""
+
+    @abstractmethod
+    def parts(self) -> Sequence[EditReply | SuggestionReply | RewriteReply]:
+        """Return the proposals."""
+
+    def draft(self, source: Source, shown: Sequence[str]) -> Draft:
+        """Return an analyst's proposals, whose support the ``shown`` trajectories bound."""
+        proposals = tuple(grounded(part.proposed(source), shown) for part in self.parts())
+        return Draft(proposals=proposals, reasoning=self.reasoning, title=self.title)
+
+    def merged(self, inputs: Sequence[Proposed]) -> Draft:
+        """Return merged proposals; their support is that of the numbered ``inputs`` that they say they join."""
+        source, most = common_source(inputs), joint_total(inputs)
+        proposals = []
+        for part in self.parts():
+            proposed = part.proposed(source)
+            joined = [inputs[number] for number in dict.fromkeys(part.joins) if number < len(inputs)]
+            known = supported(proposed, joined) if joined else replace(proposed, support=min(proposed.support, most))
+            proposals.append(known)
+        return Draft(proposals=tuple(proposals), reasoning=self.reasoning, title=self.title)
+
+
+class PatchReply(DraftReply):
+    """A proposed patch."""
+
     edits: tuple[EditReply, ...]
+
+    def parts(self) -> Sequence[EditReply]:
+        """Return the edits."""
+        return self.edits
 
     def patch(self, source: Source) -> Patch:
         """Return the patch; ``source`` holds for edits that name none."""
@@ -82,13 +181,90 @@ class PatchReply(_Reply):
         return Patch(edits=edits, reasoning=self.reasoning, title=self.title)
 
 
-class AnalysisReply(PatchReply):
-    """An analyst's answer."""
+class SuggestionsReply(DraftReply):
+    """Proposed suggestions."""
+
+    suggestions: tuple[SuggestionReply, ...]
+
+    def parts(self) -> Sequence[SuggestionReply]:
+        """Return the suggestions."""
+        return self.suggestions
+
+
+class RewriteReply(DraftReply, _ProposalReply):
+    """A complete new editable text; an empty one is none."""
+
+    summary: Names = ()
+    body: str
+
+    def parts(self) -> Sequence[RewriteReply]:
+        """Return the text as the only proposal, if there is one."""
+        return (self,) if self.body.strip() else ()
+
+    def proposed(self, source: Source) -> Rewrite:
+        """Return the rewrite; ``source`` holds where the model names none."""
+        return Rewrite(
+            title=self.title,
+            summary=self.summary,
+            body=self.body,
+            support=self.support,
+            source=self.source or source,
+            items=self.items,
+        )
+
+    def merged(self, inputs: Sequence[Proposed]) -> Draft:
+        """Return the text, which joins all ``inputs``."""
+        drafted = super().merged(inputs)
+        return replace(drafted, proposals=tuple(supported(found, inputs) for found in drafted.proposals))
+
+
+class Analysis(DraftReply):
+    """What an analyst says beside its proposals; notes only where it was asked for them."""
 
     findings: tuple[Finding, ...] = ()
+    notes: Notes = ()
 
 
-class RankReply(_Reply):
+class AnalysisReply(PatchReply, Analysis):
+    """An analyst's answer: edits."""
+
+
+class SuggestionAnalysis(SuggestionsReply, Analysis):
+    """An analyst's answer: suggestions."""
+
+
+class RewriteAnalysis(RewriteReply, Analysis):
+    """An analyst's answer: a whole new text."""
+
+    def draft(self, source: Source, shown: Sequence[str]) -> Draft:
+        """Return the text, which rests on all trajectories that the analyst was shown."""
+        drafted = super().draft(source, shown)
+        proposals = tuple(replace(found, items=tuple(shown), support=len(shown)) for found in drafted.proposals)
+        return replace(drafted, proposals=proposals)
+
+
+def _edits(value: object) -> object:
+    """Read a number of edits: an integer, an integral float, or the first integer of a text; never below 0."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        found = re.search(r"-?\d+", value)
+        value = int(found.group()) if found else value
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return max(value, 0) if isinstance(value, int) else value
+
+
+class BudgetReply(Reply):
+    """How many edits the optimizer wants to make."""
+
+    edits: Annotated[int, Field(strict=True), BeforeValidator(_edits)]
+    reasoning: str = ""
+    confidence: str = ""
+    risks: Names = ()
+
+
+class RankReply(Reply):
     """The choice of edits."""
 
     title: str = ""
@@ -96,7 +272,7 @@ class RankReply(_Reply):
     selected: tuple[Annotated[int, Field(strict=True)], ...]
 
 
-class GuidanceReply(_Reply):
+class GuidanceReply(Reply):
     """The slow update's answer."""
 
     title: str = ""
@@ -111,14 +287,14 @@ class GuidanceReply(_Reply):
         return value.strip()
 
 
-class MemoryReply(_Reply):
+class MemoryReply(Reply):
     """The optimizer's note to itself."""
 
     reasoning: str = ""
     memory: str
 
 
-R = TypeVar("R", bound=_Reply)
+R = TypeVar("R", bound=Reply)
 
 
 class UnusableReplyError(Exception):
@@ -142,24 +318,59 @@ def parse(text: str, schema: type[R]) -> R:
 
 
 def _json_object(text: str) -> dict[str, object] | None:
-    """Return the JSON object of a reply: in a fence, else between the outermost braces; near misses are mended."""
-    fenced = _FENCE.search(text)
-    candidate = fenced.group(1) if fenced else text[text.find("{") : text.rfind("}") + 1]
-    try:
-        value = json.loads(candidate)
-    except json.JSONDecodeError:
-        if "{" not in candidate:
-            return None
-        from json_repair import repair_json  # noqa: PLC0415 - needed for damaged replies only
+    """Return the JSON object of a reply: in a fence, else between the outermost braces; near misses are mended.
 
-        value = repair_json(candidate, return_objects=True)
+    A text inside the JSON may hold fences of its own, so that the first end of a fence need not be the last.
+    """
+    fences = [found.group(1) for pattern in (_FENCE, _WIDE_FENCE) if (found := pattern.search(text))]
+    braces = text[text.find("{") : text.rfind("}") + 1]
+    for candidate in (*fences, braces):
+        try:
+            value = json.loads(candidate)
+        except json.JSONDecodeError:
+            continue
+        return value if isinstance(value, dict) and value else None
+    damaged = fences[0] if fences and fences[0] == fences[-1] else braces
+    if "{" not in damaged:
+        return None
+    from json_repair import repair_json  # noqa: PLC0415 - needed for damaged replies only
+
+    value = repair_json(damaged, return_objects=True)
     return value if isinstance(value, dict) and value else None
 
 
+def keeps_protected(skill: Skill) -> Callable[[Reply], None]:
+    """Return a check of replies with a whole new text: it must keep what is protected in ``skill``."""
+    template = Template.of(skill.document)
+
+    def check(reply: Reply) -> None:
+        if isinstance(reply, RewriteReply) and reply.body.strip():
+            try:
+                template.fill(reply.body)
+            except RewriteError as error:
+                raise UnusableReplyError(f"body: {error}") from error
+
+    return check
+
+
 async def ask(
-    session: Session, stage: str, messages: Sequence[Message], schema: type[R], *, draw: tuple[str | int, ...]
+    session: Session,
+    stage: str,
+    messages: Sequence[Message],
+    schema: type[R],
+    *,
+    draw: tuple[str | int, ...],
+    check: Callable[[R], object] = lambda _: None,
 ) -> R | None:
     """Ask the optimizer for JSON; a reply that does not fit is sent back once with the reason.
+
+    Args:
+        session: Whom to ask.
+        stage: What the call is for.
+        messages: The prompt.
+        schema: The shape of the reply.
+        draw: The place in the run that the call belongs to.
+        check: Raises UnusableReplyError if a reply of the right shape cannot be used all the same.
 
     Returns:
         The reply, or None if the second one does not fit either.
@@ -169,8 +380,11 @@ async def ask(
         place = (stage, session.seed, *draw, attempt)
         reply = await session.calls.call("optimizer", stage, conversation, draw=place)
         try:
-            return parse(reply.text, schema)
+            answer = parse(reply.text, schema)
+            check(answer)
         except UnusableReplyError as fault:
             again = f"Your reply cannot be used: {fault}. Answer again with one JSON object and nothing else."
             conversation += [assistant(reply.text), user(again)]
+        else:
+            return answer
     return None

@@ -29,20 +29,29 @@ class _Conversation:
     stage: str
     seed: int
     item: str
+    sample: int = 0
     turn: int = 0
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
         """Ask the target model."""
         self.turn += 1
-        draw = ("rollout", self.seed, self.item, self.turn)
+        draw: tuple[str | int, ...] = ("rollout", self.seed, self.item, self.turn, *_resampled(self.sample))
         return await self.calls.call("target", self.stage, messages, draw=draw, tools=tools)
 
 
-async def roll_out(session: Session, skill: Skill, items: Sequence[Item], stage: str) -> list[Rollout]:
+def _resampled(sample: int) -> tuple[int, ...]:
+    """Return what a draw or a key adds for another sample than the first."""
+    return (sample,) if sample else ()
+
+
+async def roll_out(
+    session: Session, skill: Skill, items: Sequence[Item], stage: str, *, sample: int = 0
+) -> list[Rollout]:
     """Roll out ``items`` with ``skill``; results stand in the order of the items.
 
-    An item that was rolled out before with the same skill, environment, model and seed is not rolled out again. An item
-    that infrastructure kept from being evaluated has the outcome ``FailedToEvaluate``, which is never kept.
+    An item that was rolled out before with the same skill, environment, model, seed and sample is not rolled out again;
+    each ``sample`` is a draw of its own. An item that infrastructure kept from being evaluated has the outcome
+    ``FailedToEvaluate``, which is never kept.
 
     Raises:
         BudgetError: A cap was reached.
@@ -50,16 +59,16 @@ async def roll_out(session: Session, skill: Skill, items: Sequence[Item], stage:
     """
 
     async def one(item: Item) -> Rollout:
-        return await _one(session, skill, item, stage)
+        return await _one(session, skill, item, stage, sample)
 
     return await ordered(one, items, limit=session.workers, each=session.monitor.tick)
 
 
-async def _one(session: Session, skill: Skill, item: Item, stage: str) -> Rollout:
+async def _one(session: Session, skill: Skill, item: Item, stage: str, sample: int) -> Rollout:
     environment = session.task.environment
 
     async def produce() -> tuple[object, bool]:
-        target = _Conversation(calls=session.calls, stage=stage, seed=session.seed, item=item.id)
+        target = _Conversation(calls=session.calls, stage=stage, seed=session.seed, item=item.id, sample=sample)
         try:
             trajectory = await environment.rollout(item, skill, target)
         except (BackendError, EnvironmentFaultError) as error:
@@ -76,6 +85,7 @@ async def _one(session: Session, skill: Skill, item: Item, stage: str) -> Rollou
             item.digest,
             session.calls.fingerprint("target"),
             session.seed,
+            *_resampled(sample),
         ]
     )
     row = cast("Mapping[str, object]", await session.calls.rollout(key, produce))

@@ -26,7 +26,8 @@ def edit_budget(settings: OptimizerSettings, step: int, steps: int) -> int:
         return largest
     share = min(step, steps) / steps
     match settings.lr_scheduler:
-        case "constant":
+        case "constant" | "autonomous":
+            # With a schedule that is the optimizer's, this is what holds where its answer cannot be used.
             return largest
         case "linear":
             return max(smallest, round(largest + (smallest - largest) * share))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from skillgit.domain.evaluation import Split, item_set_digest
 from skillgit.domain.event import Cost
 from skillgit.engine.batches import steps_per_epoch
+from skillgit.engine.leaks import LeakLint
 from skillgit.engine.progress import Progress, Stage
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from skillgit.calls.door import Calls
+    from skillgit.domain.gate import GateRule
     from skillgit.domain.state import RunState
     from skillgit.domain.trajectory import Item
     from skillgit.engine.settings import MethodSettings
@@ -90,6 +92,8 @@ class Session:
         workers: Rollouts in the making at once.
         clock: Returns the time.
         monitor: Whom to tell.
+        leaks: What no skill may quote.
+        pinned: Ids of the items that may not score lower.
     """
 
     run: str
@@ -100,6 +104,8 @@ class Session:
     workers: int
     clock: Callable[[], datetime]
     monitor: Monitor
+    leaks: LeakLint = field(default_factory=LeakLint)
+    pinned: frozenset[str] = frozenset()
 
     @property
     def seed(self) -> int:
@@ -109,12 +115,17 @@ class Session:
     @property
     def per_epoch(self) -> int:
         """Steps of an epoch."""
-        return steps_per_epoch(len(self.task.items[Split.TRAIN]), self.settings.train.batch_size)
+        return steps_per_epoch(len(self.task.items[Split.TRAIN]), self.settings.train.step_size)
 
     @property
     def steps(self) -> int:
         """Steps of the whole run."""
         return self.per_epoch * self.settings.train.num_epochs
+
+    @property
+    def rule(self) -> GateRule:
+        """The gate's rule."""
+        return self.settings.rule(self.pinned)
 
     def cost_since(self, began: datetime) -> Cost:
         """Return what the event in the making has cost, with the wall time since ``began``."""
@@ -122,5 +133,5 @@ class Session:
 
     def score(self, state: RunState, version: int) -> float:
         """Return a version's selection score under the gate's metric."""
-        rule = self.settings.evaluation.rule()
+        rule = self.rule
         return state.evaluation(version).score(rule.metric, rule.soft_weight)

@@ -3,57 +3,48 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from skillgit.calls.redaction import redact
-from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.event import Cost, SlowMerged, SlowProposed
-from skillgit.domain.gate import decide, flips
 from skillgit.domain.skill import DOCUMENT, slow_guidance, with_slow_guidance
 from skillgit.engine import artifacts
-from skillgit.engine.batches import slow_sample
 from skillgit.engine.concurrency import both
-from skillgit.engine.evaluate import evaluate, evaluate_selection
+from skillgit.engine.guards import refusal
+from skillgit.engine.history import history_section
+from skillgit.engine.judge import judge
+from skillgit.engine.pairs import Category, Pair, compare_versions, comparison_file
 from skillgit.engine.progress import Stage
-from skillgit.engine.rendering import (
-    conversation,
-    history_section,
-    memory_section,
-    skill_section,
-    tagged,
-    trajectory_text,
-)
+from skillgit.engine.rendering import conversation, memory_section, skill_section, tagged, trajectory_text
 from skillgit.engine.replies import GuidanceReply, MemoryReply, ask
-from skillgit.engine.rollout import roll_out
 from skillgit.engine.step import models
 from skillgit.engine.transition import Transition
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
-    from skillgit.domain.trajectory import Rollout
-    from skillgit.engine.evaluate import Measured
+    from skillgit.engine.judge import Judged
     from skillgit.engine.session import Session
     from skillgit.engine.transition import SkillHistory
 
 
-class Category(StrEnum):
-    """How an item's outcome changed over an epoch."""
-
-    REGRESSED = "regressed"
-    PERSISTENT_FAIL = "persistent_fail"
-    IMPROVED = "improved"
-    STABLE_SUCCESS = "stable_success"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
-    """One item rolled out with the skill of the previous epoch's end and with the current one."""
+class Guidance:
+    """What the optimizer says, and what it scored.
 
-    category: Category
-    previous: Rollout
-    current: Rollout
+    Attributes:
+        text: The new guidance; empty if there is nothing new to merge.
+        title: What it is about, or why there is none.
+        why: The reasons.
+        judged: What the skill with it scores and what the gate says; absent without guidance.
+    """
+
+    text: str = ""
+    title: str = "nothing to add"
+    why: str = ""
+    judged: Judged | None = None
 
 
 def previous_version(state: RunState, epoch: int) -> int:
@@ -61,60 +52,49 @@ def previous_version(state: RunState, epoch: int) -> int:
     return max(version.version for version in state.versions if version.epoch < epoch)
 
 
-def compare(previous: list[Rollout], current: list[Rollout]) -> list[Pair]:
-    """Pair two rollouts of the same items; items without a score on both sides are left out."""
-    found: list[Pair] = []
-    for before, after in zip(previous, current, strict=True):
-        if isinstance(before.outcome, Scored) and isinstance(after.outcome, Scored):
-            category = _category(passed_before=before.outcome.passed, passes_now=after.outcome.passed)
-            found.append(Pair(category=category, previous=before, current=after))
-    order = list(Category)
-    return sorted(found, key=lambda pair: order.index(pair.category))
-
-
-def _category(*, passed_before: bool, passes_now: bool) -> Category:
-    if passed_before:
-        return Category.STABLE_SUCCESS if passes_now else Category.REGRESSED
-    return Category.IMPROVED if passes_now else Category.PERSISTENT_FAIL
-
-
 async def propose_slow_update(session: Session, state: RunState, history: SkillHistory) -> Transition:
-    """Return the slow update of the epoch that has just ended; guidance that is new is measured and gated."""
+    """Return the slow update of the epoch that has just ended.
+
+    Guidance that is new is measured whatever the settings, so that no version ever has a score that nobody measured.
+    Without a gate of its own it is merged after that, even if it lowers the score.
+    """
     began = session.clock()
     session.monitor.stage(Stage.SLOW)
     current = history.skill(state.version)
     previous = history.skill(previous_version(state, state.epoch))
-    pairs = await _roll_out_both(session, previous, current, state.epoch)
+    comparison = await compare_versions(session, previous, current, state.epoch)
     guided, remembered = await both(
-        _guidance(session, state, previous, current, pairs),
-        _memory(session, state, previous, current, pairs),
+        _guidance(session, state, previous, current, comparison.kept),
+        _memory(session, state, previous, current, comparison.kept),
     )
-    guidance = guided.guidance if guided is not None else ""
-    if guidance == slow_guidance(current.document):
-        guidance = ""
-    candidate = await evaluate_selection(session, with_guidance(current, guidance)) if guidance else None
-    base = await evaluate(session, current, Split.SELECTION) if guidance else None
+    guidance = await _weighed(session, state, current, guided)
     memory = redact(remembered.memory.strip()) if remembered is not None else ""
-    cost = session.cost_since(began)
-    event = _event(session, state, guided, guidance=guidance, memory=memory, candidate=candidate, base=base, cost=cost)
-    selection = artifacts.rollouts_files("selection", candidate.rollouts) if candidate is not None else {}
-    return Transition(event=event, evidence=artifacts.merged([{"comparison.json": _comparison(pairs)}, selection]))
+    event = _event(session, state, guidance, memory=memory or state.optimizer_memory, cost=session.cost_since(began))
+    files = guidance.judged.evidence if guidance.judged is not None else {}
+    return Transition(event=event, evidence=artifacts.merged([comparison_file(comparison), files]))
 
 
-async def _roll_out_both(session: Session, previous: Skill, current: Skill, epoch: int) -> list[Pair]:
-    size = session.settings.optimizer.slow_update_samples
-    items = slow_sample(session.task.items[Split.TRAIN], seed=session.seed, epoch=epoch, size=size)
-    before, after = await both(
-        roll_out(session, previous, items, "slow"),
-        roll_out(session, current, items, "slow"),
+async def _weighed(session: Session, state: RunState, current: Skill, guided: GuidanceReply | None) -> Guidance:
+    """Measure what the optimizer says, exactly as it would be merged; what no candidate may say is not measured."""
+    text = redact(guided.guidance) if guided is not None else ""
+    if guided is None or not text or text == slow_guidance(current.document):
+        return Guidance(why=guided.reasoning if guided is not None else "")
+    candidate = with_guidance(current, text)
+    if (refused := refusal(session, state, current, candidate)) is not None:
+        return Guidance(title=refused.title, why=refused.why)
+    gated = session.settings.optimizer.slow_update_gate_with_selection
+    return Guidance(
+        text=text,
+        title=guided.title or f"guidance of epoch {state.epoch}",
+        why=guided.reasoning,
+        judged=await judge(session, state, current, candidate, gated=gated),
     )
-    return compare(before, after)
 
 
 async def _guidance(
-    session: Session, state: RunState, previous: Skill, current: Skill, pairs: list[Pair]
+    session: Session, state: RunState, previous: Skill, current: Skill, pairs: Sequence[Pair]
 ) -> GuidanceReply | None:
-    if not session.settings.optimizer.use_slow_update:
+    if not session.settings.optimizer.use_slow_update or not pairs:
         return None
     standing = slow_guidance(current.document)
     sections = (
@@ -128,7 +108,7 @@ async def _guidance(
 
 
 async def _memory(
-    session: Session, state: RunState, previous: Skill, current: Skill, pairs: list[Pair]
+    session: Session, state: RunState, previous: Skill, current: Skill, pairs: Sequence[Pair]
 ) -> MemoryReply | None:
     last_epoch = state.epoch >= session.settings.train.num_epochs
     if last_epoch or not session.settings.optimizer.use_meta_skill:
@@ -136,7 +116,9 @@ async def _memory(
     sections = (
         *_both_skills(previous, current),
         memory_section(state.optimizer_memory),
-        history_section([step for step in state.memory if step.epoch == state.epoch]),
+        history_section(
+            [step for step in state.memory if step.epoch == state.epoch], session.settings.gradient.max_history_tokens
+        ),
         _comparison_section(session, pairs),
     )
     messages = conversation("meta_skill", session.task.environment.taxonomy(), sections)
@@ -147,7 +129,7 @@ def _both_skills(previous: Skill, current: Skill) -> tuple[str, str]:
     return skill_section(previous, version="previous"), skill_section(current, version="current")
 
 
-def _comparison_section(session: Session, pairs: list[Pair]) -> str:
+def _comparison_section(session: Session, pairs: Sequence[Pair]) -> str:
     limit = session.settings.gradient.max_trajectory_tokens
     counts = {category.value: sum(pair.category is category for pair in pairs) for category in Category}
     shown = [_pair_section(pair, limit) for pair in pairs if pair.category is not Category.STABLE_SUCCESS]
@@ -168,38 +150,22 @@ def with_guidance(skill: Skill, guidance: str) -> Skill:
     return skill.with_text(DOCUMENT, with_slow_guidance(skill.document, guidance))
 
 
-def _event(
-    session: Session,
-    state: RunState,
-    guided: GuidanceReply | None,
-    *,
-    guidance: str,
-    memory: str,
-    candidate: Measured | None,
-    base: Measured | None,
-    cost: Cost,
-) -> SlowProposed:
-    rule = session.settings.evaluation.rule()
-    verdict = fixed = broken = None
-    if candidate is not None and base is not None:
-        verdict = decide(rule, candidate.evaluation, base.evaluation, session.score(state, state.best))
-        pairs = flips(candidate.evaluation, base.evaluation, rule.metric, rule.soft_weight)
-        fixed, broken = pairs.fixed, pairs.broken
-    title = guided.title if guided is not None and guidance else "nothing to add"
+def _event(session: Session, state: RunState, guidance: Guidance, *, memory: str, cost: Cost) -> SlowProposed:
+    judged = guidance.judged
     return SlowProposed(
         run=session.run,
         skill=session.skill_path,
         epoch=state.epoch,
         step=state.step,
         base=state.version,
-        title=redact(title) or f"guidance of epoch {state.epoch}",
-        why=redact(guided.reasoning) if guided is not None else "",
-        guidance=redact(guidance),
+        title=redact(guidance.title),
+        why=redact(guidance.why),
+        guidance=guidance.text,
         memory=memory,
-        evaluation=candidate.evaluation.summary() if candidate is not None else None,
-        verdict=verdict,
-        fixed=fixed or (),
-        broken=broken or (),
+        evaluation=judged.evaluation if judged is not None else None,
+        verdict=judged.verdict if judged is not None else None,
+        fixed=judged.fixed if judged is not None else (),
+        broken=judged.broken if judged is not None else (),
         models=models(session),
         cost=cost,
     )
@@ -222,22 +188,3 @@ def merge_slow_update(session: Session, state: RunState, proposed: SlowProposed,
         verdict=proposed.verdict,
     )
     return Transition(event=event, skill=with_guidance(history.skill(state.version), proposed.guidance))
-
-
-def _comparison(pairs: list[Pair]) -> bytes:
-    rows = [
-        {
-            "id": pair.current.item.id,
-            "category": pair.category.value,
-            "previous": _side(pair.previous),
-            "current": _side(pair.current),
-        }
-        for pair in pairs
-    ]
-    return artifacts.json_file(rows)
-
-
-def _side(rollout: Rollout) -> dict[str, object]:
-    outcome, trajectory = rollout.outcome, rollout.trajectory
-    scores = {"hard": outcome.hard, "soft": outcome.soft} if isinstance(outcome, Scored) else {}
-    return {**scores, "answer": trajectory.answer if trajectory is not None else ""}

@@ -2,37 +2,49 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from skillgit.calls.redaction import redact
 from skillgit.domain.edit import EditStatus
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Accepted, Cost, EditRecord, Event, Models, PatchCounts, Rejected, Skipped
-from skillgit.domain.gate import decide, flips
+from skillgit.domain.rewrite import UpdateMode
 from skillgit.domain.text_diff import changed_lines
 from skillgit.engine import artifacts
-from skillgit.engine.aggregate import aggregate
-from skillgit.engine.batches import batch, epoch_of
-from skillgit.engine.evaluate import evaluate, evaluate_selection
+from skillgit.engine.aggregate import aggregate, merge_and_rank, pooled
+from skillgit.engine.appendix import remember
+from skillgit.engine.batches import epoch_of, step_items
+from skillgit.engine.budget import analyst_budget, step_budget
+from skillgit.engine.deep_reflect import probe
+from skillgit.engine.drafts import concatenated
+from skillgit.engine.guards import Refusal, refusal
+from skillgit.engine.judge import judge
+from skillgit.engine.leaks import told
 from skillgit.engine.progress import Stage
-from skillgit.engine.reflect import reflect
+from skillgit.engine.reflect import reflect, with_probe
+from skillgit.engine.rewrite import carry_out
 from skillgit.engine.rollout import roll_out
-from skillgit.engine.schedule import edit_budget
+from skillgit.engine.salvage import attributed, salvage, worth_salvaging
 from skillgit.engine.select import select
 from skillgit.engine.transition import Transition
-from skillgit.engine.update import update
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
-    from skillgit.domain.edit import Application, Patch
+    from skillgit.domain.edit import Application
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
     from skillgit.domain.trajectory import Rollout
-    from skillgit.engine.evaluate import Measured
+    from skillgit.engine.appendix import Appendix
+    from skillgit.engine.budget import Budget
+    from skillgit.engine.drafts import Draft
+    from skillgit.engine.judge import Judged
     from skillgit.engine.reflect import Reflection
     from skillgit.engine.replies import Finding
+    from skillgit.engine.rewrite import Candidate
     from skillgit.engine.session import Session
 
 SHOWN_ITEMS = 4
@@ -44,31 +56,46 @@ class Proposal:
     """What a step has found before the candidate is measured.
 
     Attributes:
-        rollouts: The batch.
+        rollouts: The batches.
         reflection: What the analysts said.
-        merged: The patch of all analysts.
-        selected: The edits within the budget.
-        application: The candidate and what became of each edit.
+        merged: The draft of all analysts.
+        selected: The proposals within the budget.
+        candidate: What they lead to.
         budget: The edit budget.
+        mode: What a proposal is.
+        salvaged: Whether the candidate is a part of one that the gate refused.
+        appendix: New reminders; absent if there are none.
     """
 
     rollouts: tuple[Rollout, ...]
     reflection: Reflection
-    merged: Patch
-    selected: Patch
-    application: Application
-    budget: int
+    merged: Draft
+    selected: Draft
+    candidate: Candidate
+    budget: Budget
+    mode: UpdateMode = UpdateMode.PATCH
+    salvaged: bool = False
+    appendix: Appendix | None = None
+
+    @property
+    def application(self) -> Application:
+        """The candidate's skill, new reminders included, and what became of each edit."""
+        made = self.candidate.application
+        return made if self.appendix is None else replace(made, skill=self.appendix.joined(made.skill))
 
     @property
     def counts(self) -> PatchCounts:
         """How many edits there were at each stage."""
         applied = len(self.application.applied)
         return PatchCounts(
-            merged=len(self.merged.edits),
-            ranked=len(self.selected.edits),
+            merged=len(self.merged.proposals),
+            ranked=len(self.selected.proposals),
             applied=applied,
             skipped=len(self.application.reports) - applied,
-            budget=self.budget,
+            budget=self.budget.limit,
+            by=self.budget.by,
+            mode=self.mode,
+            salvaged=self.salvaged,
         )
 
 
@@ -79,33 +106,63 @@ async def run_step(session: Session, state: RunState, skill: Skill, step: int) -
     if proposal.application.skill.digest == skill.digest:
         cost = session.cost_since(began)
         return Transition(event=_skipped(session, proposal, step, cost), evidence=_evidence(proposal))
-    candidate = await evaluate_selection(session, proposal.application.skill)
-    current = await evaluate(session, skill, Split.SELECTION)
+    if (refused := refusal(session, state, skill, proposal.application.skill)) is not None:
+        event = _skipped(session, proposal, step, session.cost_since(began), refused)
+        return Transition(event=event, evidence=_evidence(proposal))
+    whole = await _measured(session, state, skill, proposal, step=step, began=began)
+    if not worth_salvaging(session, whole.event):
+        return whole
+
+    async def measured(part: Application) -> Transition:
+        alone = replace(proposal, candidate=replace(proposal.candidate, application=part), salvaged=True)
+        return await _measured(session, state, skill, alone, step=step, began=began)
+
+    made = await salvage(session, state, skill, whole, edits=proposal.application.applied, judge=measured)
+    return replace(made, event=replace(made.event, cost=session.cost_since(began)))  # type: ignore[arg-type]
+
+
+async def _measured(
+    session: Session, state: RunState, skill: Skill, proposal: Proposal, *, step: int, began: datetime
+) -> Transition:
+    """Measure the candidate of ``proposal`` and put it before the gate."""
+    judged = await judge(session, state, skill, proposal.application.skill)
     cost = session.cost_since(began)
     return Transition(
-        event=_judged(session, state, skill, step, proposal=proposal, candidate=candidate, current=current, cost=cost),
+        event=_judged(session, state, skill, step, proposal=proposal, judged=judged, cost=cost),
         skill=proposal.application.skill,
-        evidence=artifacts.merged([_evidence(proposal), artifacts.rollouts_files("selection", candidate.rollouts)]),
+        evidence=artifacts.merged([_evidence(proposal), judged.evidence]),
     )
 
 
 async def _propose(session: Session, state: RunState, skill: Skill, step: int) -> Proposal:
     settings = session.settings
-    budget = edit_budget(settings.optimizer, step, session.steps)
-    items = batch(session.task.items[Split.TRAIN], seed=session.seed, step=step, batch_size=settings.train.batch_size)
+    items = step_items(
+        session.task.items[Split.TRAIN], seed=session.seed, step=step, step_size=settings.train.step_size
+    )
     session.monitor.stage(Stage.ROLLOUT, len(items))
     rollouts = await roll_out(session, skill, items, "rollout")
-    reflection = await reflect(session, state, skill, rollouts, step=step, budget=budget)
-    merged = await aggregate(session, state, skill, reflection, step=step)
-    selected = await select(session, state, skill, merged, step=step, budget=budget)
-    session.monitor.stage(Stage.UPDATE)
+    each = analyst_budget(session, step)
+    reflection = await reflect(session, state, skill, rollouts, step=step, budget=each)
+    probed = await probe(session, state, skill, rollouts, step=step, budget=each)
+    reflection = with_probe(reflection, probed, each)
+    if settings.optimizer.merges_in_one_call:
+        merged = concatenated([*chain.from_iterable(pooled(reflection))])
+        budget = await step_budget(session, state, skill, merged, rollouts, step=step)
+        selected = await merge_and_rank(session, state, skill, reflection, step=step, budget=budget.limit)
+    else:
+        merged = await aggregate(session, state, skill, reflection, step=step)
+        budget = await step_budget(session, state, skill, merged, rollouts, step=step)
+        selected = await select(session, state, skill, merged, step=step, budget=budget.limit)
+    candidate = await carry_out(session, state, skill, selected, step=step, budget=budget.limit)
     return Proposal(
         rollouts=tuple(rollouts),
         reflection=reflection,
         merged=merged,
         selected=selected,
-        application=update(skill, selected, budget),
+        candidate=candidate,
+        appendix=await remember(session, candidate.application.skill, reflection.notes, step=step),
         budget=budget,
+        mode=settings.optimizer.skill_update_mode,
     )
 
 
@@ -116,29 +173,29 @@ def _judged(
     step: int,
     *,
     proposal: Proposal,
-    candidate: Measured,
-    current: Measured,
+    judged: Judged,
     cost: Cost,
 ) -> Event:
-    rule = session.settings.evaluation.rule()
-    verdict = decide(rule, candidate.evaluation, current.evaluation, session.score(state, state.best))
-    pairs = flips(candidate.evaluation, current.evaluation, rule.metric, rule.soft_weight)
-    edits = proposal.application.applied
+    verdict = judged.verdict
+    title, reasons = _words(session, skill, proposal)
     facts = {
         "run": session.run,
         "skill": session.skill_path,
         "epoch": epoch_of(step, session.per_epoch),
         "step": step,
         "base": state.version,
-        "title": redact(proposal.selected.title or edits[0].content or f"delete {edits[0].anchor}"),
-        "why": redact(why(proposal.selected.reasoning, proposal.reflection.findings, len(proposal.rollouts))),
-        "edits": tuple(EditRecord.of(edit) for edit in edits),
+        "title": title,
+        "why": reasons,
+        "edits": attributed(proposal.application.applied, verdict, proposal.mode)
+        if proposal.appendix is None
+        else tuple(map(EditRecord.of, proposal.application.applied)),
         "changes": changed_lines(skill, proposal.application.skill),
         "patch": proposal.counts,
-        "evaluation": candidate.evaluation.summary(),
+        "appendix": proposal.appendix.counts if proposal.appendix is not None else None,
+        "evaluation": judged.evaluation,
         "verdict": verdict,
-        "fixed": pairs.fixed,
-        "broken": pairs.broken,
+        "fixed": judged.fixed,
+        "broken": judged.broken,
         "models": models(session),
         "cost": cost,
     }
@@ -147,8 +204,19 @@ def _judged(
     return Rejected(**facts)  # type: ignore[arg-type]
 
 
-def _skipped(session: Session, proposal: Proposal, step: int, cost: Cost) -> Skipped:
-    title, reason = _skip_reason(proposal)
+def _words(session: Session, skill: Skill, proposal: Proposal) -> tuple[str, str]:
+    """Return the title and the reasons of a candidate."""
+    edits, reports = proposal.application.applied, proposal.application.reports
+    title = told(session, skill, reports, proposal.candidate.title or proposal.selected.title)
+    reasoning = proposal.candidate.reasoning or proposal.selected.reasoning
+    reasons = told(session, skill, reports, why(reasoning, proposal.reflection.findings, len(proposal.rollouts)))
+    if not edits and proposal.appendix is not None:
+        title = f"remind: {proposal.appendix.notes[-1]}"
+    return redact(title or edits[0].content or f"delete {edits[0].anchor}"), redact(reasons)
+
+
+def _skipped(session: Session, proposal: Proposal, step: int, cost: Cost, refused: Refusal | None = None) -> Skipped:
+    title, reason = (refused.title, refused.why) if refused is not None else _skip_reason(proposal)
     return Skipped(
         run=session.run,
         skill=session.skill_path,
@@ -166,10 +234,17 @@ def _skip_reason(proposal: Proposal) -> tuple[str, str]:
     """Return the title and the reasons of a step without a candidate."""
     if not any(rollout.trajectory for rollout in proposal.rollouts):
         return "no item could be evaluated", "Every rollout of the batch failed to evaluate."
-    if not proposal.merged.edits and proposal.reflection.unusable:
+    if not proposal.merged.proposals and proposal.reflection.unusable:
         return "no usable reply", f"{proposal.reflection.unusable} analyst replies were not the JSON asked for."
-    if not proposal.merged.edits:
+    if not proposal.merged.proposals:
         return "no edit proposed", "The analysts found nothing worth changing."
+    if proposal.budget.limit == 0:
+        said = proposal.budget.reply.reasoning if proposal.budget.reply is not None else ""
+        return "the optimizer chose to change nothing", said or "It set the edit budget of the step to 0."
+    if proposal.candidate.failure:
+        return "no usable rewrite", proposal.candidate.failure
+    if proposal.candidate.rewrite is not None:
+        return "the rewrite leaves the skill as it was", "The new text equals the old one."
     refused = [f"{report.edit.op} is {report.status}: {report.detail}" for report in proposal.application.reports]
     applied = any(report.status is EditStatus.APPLIED for report in proposal.application.reports)
     title = "edits leave the skill as it was" if applied else "no edit applies"
@@ -196,7 +271,16 @@ def _evidence(proposal: Proposal) -> artifacts.Evidence:
     return artifacts.merged(
         [
             artifacts.rollouts_files("rollout", proposal.rollouts),
-            artifacts.findings_file(proposal.reflection.findings, proposal.reflection.unusable),
-            artifacts.patch_file(proposal.selected, proposal.application.reports),
+            artifacts.findings_file(
+                proposal.reflection.findings, proposal.reflection.unusable, proposal.selected.unusable
+            ),
+            artifacts.patch_file(
+                proposal.selected,
+                proposal.application.reports,
+                proposal.candidate.rewrite,
+                proposal.appendix.notes if proposal.appendix is not None else None,
+            ),
+            proposal.reflection.probe.evidence() if proposal.reflection.probe is not None else {},
+            proposal.budget.evidence(),
         ]
     )

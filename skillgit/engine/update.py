@@ -5,16 +5,28 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skillgit.calls.redaction import redact
+from skillgit.calls.redaction import MASK, redact
 from skillgit.domain.edit import Application, EditReport, EditStatus, apply
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from skillgit.domain.edit import Edit, Patch
     from skillgit.domain.skill import Skill
+    from skillgit.engine.drafts import Draft
 
 
-def update(skill: Skill, patch: Patch, budget: int) -> Application:
-    """Apply at most ``budget`` edits of ``patch``; one that carries something shaped like a secret is refused."""
+def update(
+    skill: Skill, patch: Patch | Draft, budget: int | None, lint: Callable[[Edit], str] = lambda _: ""
+) -> Application:
+    """Apply at most ``budget`` edits of ``patch``; one that carries something shaped like a secret is refused.
+
+    Args:
+        skill: The skill to edit.
+        patch: The edits.
+        budget: How many of them at most; None is no limit.
+        lint: Says of an edit why it is quarantined; the edits after it are applied all the same.
+    """
     reports: list[EditReport] = []
     for edit in patch.edits[:budget]:
         if _carries_secret(edit):
@@ -23,6 +35,9 @@ def update(skill: Skill, patch: Patch, budget: int) -> Application:
                 EditReport(edit=refused, status=EditStatus.INVALID, detail="the edit carries something like a secret")
             )
             continue
+        if quarantined := lint(edit):
+            reports.append(EditReport(edit=edit, status=EditStatus.INVALID, detail=quarantined))
+            continue
         applied = apply(skill, [edit])
         skill = applied.skill
         reports.extend(applied.reports)
@@ -30,4 +45,5 @@ def update(skill: Skill, patch: Patch, budget: int) -> Application:
 
 
 def _carries_secret(edit: Edit) -> bool:
-    return redact(edit.content) != edit.content or redact(edit.anchor) != edit.anchor
+    """Say whether the edit carries a secret, or the mask that took its place when the reply was recorded."""
+    return any(MASK in text or redact(text) != text for text in (edit.content, edit.anchor))

@@ -124,6 +124,9 @@ REPLIES: dict[str, Callable[[str], str]] = {
     "Rank edits": lambda _: json.dumps({"selected": [0]}),
     "Slow update": lambda _: json.dumps({"title": "guide", "reasoning": "r", "guidance": "- amber birch coral dune"}),
     "Optimizer memory": lambda _: json.dumps({"memory": "- words help"}),
+    "Reflect on an epoch": lambda _: json.dumps({"title": "back", "edits": [{"op": "append", "content": "- dune"}]}),
+    "Write a probe": lambda _: json.dumps({"reasoning": "Why?", "probe": "Say which word you miss."}),
+    "Put reminders together": lambda _: json.dumps({"notes": ["one for all"]}),
 }
 
 
@@ -156,7 +159,10 @@ def trainer(
 ) -> Trainer:
     environment = environment or ToyEnvironment()
     defaults: dict[str, Mapping[str, object]] = {"train": {"num_epochs": 2, "batch_size": 4, "seed": 1}}
-    settings = MethodSettings.model_validate(defaults | sections)
+    given = defaults | sections
+    # The toy is solved soon, and most tests want to see what comes after.
+    given["train"] = {"stop_at_ceiling": False} | given["train"]
+    settings = MethodSettings.model_validate(given)
 
     async def instantly(_: float) -> None:
         return None

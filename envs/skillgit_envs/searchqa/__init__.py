@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.ids import short_digest
+from skillgit.domain.leaks import Secrets
 from skillgit.errors import ConfigError
 from skillgit.plugin.environment import EnvironmentInfo, Option
 from skillgit.plugin.skill_folder import read_skill
@@ -72,6 +73,11 @@ class SearchQA:
     def taxonomy(self) -> str:
         """Return the kinds of failure that matter here."""
         return prompt.prompt_file("taxonomy")
+
+    def secrets(self, item: Item) -> Secrets:
+        """Return the accepted answers, the question and the search results."""
+        golds = cast("Sequence[str]", item.content["answers"])
+        return Secrets(answers=tuple(golds), inputs=(str(item.content["question"]), str(item.content["context"])))
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
         """Ask the target once."""

@@ -7,7 +7,31 @@ from importlib.resources import files
 
 from skillgit.domain.ids import short_digest
 
-NAMES = ("analyse_failures", "analyse_successes", "merge", "rank", "slow_update", "meta_skill")
+NAMES = (
+    "analyse_failures",
+    "analyse_successes",
+    "merge",
+    "rank",
+    "slow_update",
+    "meta_skill",
+    "probe",
+    "probed",
+    "meta_reflect",
+    "lapses_in_failures",
+    "lapses_in_successes",
+    "consolidate_notes",
+    "suggest_from_failures",
+    "suggest_from_successes",
+    "rewrite_from_failures",
+    "rewrite_from_successes",
+    "merge_suggestions",
+    "merge_rewrites",
+    "merge_and_rank",
+    "merge_and_rank_suggestions",
+    "rank_suggestions",
+    "budget",
+    "rewrite",
+)
 
 
 @cache

@@ -1,0 +1,113 @@
+"""Who says how many proposals a step may carry out: the schedule, the optimizer, or nobody."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, assert_never
+
+from skillgit.domain.evaluation import Scored, mean
+from skillgit.domain.event import BudgetSource
+from skillgit.engine import artifacts
+from skillgit.engine.history import history_section
+from skillgit.engine.progress import Stage
+from skillgit.engine.rendering import (
+    conversation,
+    memory_section,
+    proposals_section,
+    skill_section,
+    tagged,
+)
+from skillgit.engine.replies import BudgetReply, ask
+from skillgit.engine.schedule import edit_budget
+from skillgit.engine.settings import ControlMode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.state import RunState
+    from skillgit.domain.trajectory import Rollout
+    from skillgit.engine.drafts import Draft
+    from skillgit.engine.session import Session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """The edit budget of a step.
+
+    Attributes:
+        limit: Proposals at most; None is no limit.
+        by: Who set it.
+        available: The proposals that there were, where the optimizer was asked.
+        reply: What the optimizer said.
+    """
+
+    limit: int | None
+    by: BudgetSource
+    available: int = 0
+    reply: BudgetReply | None = None
+
+    def evidence(self) -> artifacts.Evidence:
+        """Return ``budget.json``, if the optimizer was asked."""
+        if self.by not in {BudgetSource.OPTIMIZER, BudgetSource.FALLBACK}:
+            return {}
+        said = self.reply.model_dump(mode="json") if self.reply is not None else None
+        told = {"budget": self.limit, "by": self.by.value, "available": self.available, "reply": said}
+        return {"budget.json": artifacts.json_file(told)}
+
+
+def analyst_budget(session: Session, step: int) -> int | None:
+    """Return how many proposals an analyst may make: what the schedule says where the schedule holds.
+
+    Where the optimizer sets the budget afterwards, it is the largest one.
+    """
+    optimizer = session.settings.optimizer
+    match optimizer.control:
+        case ControlMode.FIXED:
+            return edit_budget(optimizer, step, session.steps)
+        case ControlMode.AUTONOMOUS:
+            return optimizer.learning_rate
+        case ControlMode.NONE:
+            return None
+        case other:
+            assert_never(other)
+
+
+async def step_budget(
+    session: Session, state: RunState, skill: Skill, draft: Draft, rollouts: Sequence[Rollout], *, step: int
+) -> Budget:
+    """Return the budget of a step whose merged proposals are ``draft``.
+
+    The optimizer is asked where it has the say and there is something to choose from; more than there is, it cannot
+    choose. If its answer cannot be used, the schedule holds, and the budget says so.
+    """
+    optimizer = session.settings.optimizer
+    if optimizer.control is ControlMode.NONE:
+        return Budget(limit=None, by=BudgetSource.NONE)
+    scheduled = edit_budget(optimizer, step, session.steps)
+    if optimizer.control is ControlMode.FIXED or not draft.proposals:
+        return Budget(limit=scheduled, by=BudgetSource.SCHEDULE)
+    session.monitor.stage(Stage.SELECT, 1)
+    messages = conversation(
+        "budget",
+        "",
+        (
+            skill_section(skill),
+            memory_section(state.optimizer_memory),
+            history_section(state.memory, session.settings.gradient.max_history_tokens),
+            _scores(rollouts),
+            proposals_section(draft.proposals),
+        ),
+    )
+    reply = await ask(session, "budget", messages, BudgetReply, draw=(step,))
+    available = len(draft.proposals)
+    if reply is None:
+        return Budget(limit=scheduled, by=BudgetSource.FALLBACK, available=available)
+    limit = min(reply.edits, available)
+    return Budget(limit=limit, by=BudgetSource.OPTIMIZER, available=available, reply=reply)
+
+
+def _scores(rollouts: Sequence[Rollout]) -> str:
+    scored = [rollout.outcome for rollout in rollouts if isinstance(rollout.outcome, Scored)]
+    hard, soft = (mean([getattr(outcome, name) for outcome in scored]) for name in ("hard", "soft"))
+    return tagged("batch", f"hard {hard:.4f}\nsoft {soft:.4f}", items=len(scored))

@@ -1,0 +1,187 @@
+"""Deep reflect: a few items are rolled out again with a probe, and what they show then is analysed too.
+
+The probe is an instruction that the optimizer writes for the experiment. It stands behind the skill during these
+rollouts only and is never part of a candidate; since the text differs, so do the keys of its rollouts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pydantic import field_validator
+
+from skillgit.calls.redaction import redact
+from skillgit.domain.edit import Source
+from skillgit.domain.evaluation import Scored
+from skillgit.domain.rewrite import UpdateMode
+from skillgit.domain.skill import DOCUMENT, has_marker
+from skillgit.engine import artifacts
+from skillgit.engine.appendix import aware, extended, listens
+from skillgit.engine.batches import shuffle, stream
+from skillgit.engine.dialect import dialect
+from skillgit.engine.elision import elide
+from skillgit.engine.history import history_section
+from skillgit.engine.progress import Stage
+from skillgit.engine.rendering import (
+    budget_section,
+    conversation,
+    memory_section,
+    skill_section,
+    tagged,
+    template_section,
+    trajectories_section,
+)
+from skillgit.engine.replies import Reply, ask, keeps_protected
+from skillgit.engine.rollout import roll_out
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.state import RunState
+    from skillgit.domain.trajectory import Rollout
+    from skillgit.engine.drafts import Draft
+    from skillgit.engine.replies import Analysis
+    from skillgit.engine.session import Session
+
+PROBE_LENGTH = 1200
+"""Characters of a probe at most."""
+_ANSWER_SHOWN = 200
+
+
+class ProbeReply(Reply):
+    """An instruction for an experiment; empty if none is needed."""
+
+    reasoning: str = ""
+    probe: str
+
+    @field_validator("probe")
+    @classmethod
+    def _no_markers(cls, value: str) -> str:
+        if has_marker(value):
+            raise ValueError("a probe must not contain skillgit markers")
+        return value.strip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """An experiment.
+
+    Attributes:
+        text: The instruction; empty if the optimizer wanted none.
+        reasoning: Which explanations it is to tell apart.
+        before: The rollouts that it looks into.
+        after: The same items with the probe.
+        analysis: What an analyst says of it; None without a usable reply.
+    """
+
+    text: str = ""
+    reasoning: str = ""
+    before: tuple[Rollout, ...] = ()
+    after: tuple[Rollout, ...] = ()
+    analysis: Analysis | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Reminders that the analyst gave."""
+        return self.analysis.notes if self.analysis is not None else ()
+
+    def draft(self, budget: int | None) -> Draft | None:
+        """Return what the analyst proposes, cut to ``budget``; None without a usable reply."""
+        if self.analysis is None:
+            return None
+        draft = self.analysis.draft(Source.FAILURE, [rollout.item.id for rollout in self.after])
+        return replace(draft, proposals=draft.proposals[:budget])
+
+    def evidence(self) -> artifacts.Evidence:
+        """Return ``probe.json`` with the instruction and, if it was tried, ``probed.json`` with its rollouts."""
+        told = {"probe": self.text, "reasoning": self.reasoning, "items": [rollout.item.id for rollout in self.before]}
+        files = artifacts.rollouts_files("probed", self.after) if self.after else {}
+        return artifacts.merged([{"probe.json": artifacts.json_file(told)}, files])
+
+
+async def probe(
+    session: Session, state: RunState, skill: Skill, rollouts: Sequence[Rollout], *, step: int, budget: int | None
+) -> Probe | None:
+    """Carry out the experiment of a step; None where the settings want none or nothing failed."""
+    settings = session.settings.gradient
+    if not settings.use_deep_reflect:
+        return None
+    failed = diverse(
+        session, [found for found in rollouts if _solved(found) is False], settings.deep_reflect_failures, step
+    )
+    solved = diverse(session, [found for found in rollouts if _solved(found)], settings.deep_reflect_successes, step)
+    if not failed:
+        return None
+    reply = await _written(session, skill, failed, solved, step=step)
+    text = redact(elide(reply.probe, PROBE_LENGTH)) if reply is not None else ""
+    before = (*failed, *solved)
+    if reply is None or not text:
+        return Probe(reasoning=reply.reasoning if reply is not None else "", before=before)
+    session.monitor.stage(Stage.PROBE, len(before))
+    after = await roll_out(session, probed(skill, text), [rollout.item for rollout in before], "probe")
+    made = Probe(text=text, reasoning=reply.reasoning, before=before, after=tuple(after))
+    if not any(rollout.trajectory for rollout in after):
+        return made
+    return replace(made, analysis=await _analysed(session, state, skill, made, step=step, budget=budget))
+
+
+def probed(skill: Skill, text: str) -> Skill:
+    """Return ``skill`` as the target sees it in the experiment: with the probe behind it."""
+    return skill.with_text(DOCUMENT, f"{skill.document.rstrip()}\n\n## For this task only\n\n{text}\n")
+
+
+def diverse(session: Session, rollouts: Sequence[Rollout], size: int, step: int) -> tuple[Rollout, ...]:
+    """Return ``size`` of ``rollouts``: the types of tasks in turn, the most frequent first, each in random order."""
+    by_type: dict[str, list[Rollout]] = {}
+    for rollout in shuffle(sorted(rollouts, key=lambda found: found.item.id), stream(session.seed, "probe", step)):
+        by_type.setdefault(rollout.item.task_type, []).append(rollout)
+    queues = sorted(by_type.items(), key=lambda entry: (-len(entry[1]), entry[0]))
+    longest = max((len(queue) for _, queue in queues), default=0)
+    in_turn = [queue[place] for place in range(longest) for _, queue in queues if place < len(queue)]
+    return tuple(in_turn[:size])
+
+
+def _solved(rollout: Rollout) -> bool | None:
+    """Say whether the item is solved; None if it could not be evaluated."""
+    return rollout.outcome.passed if isinstance(rollout.outcome, Scored) else None
+
+
+async def _written(
+    session: Session, skill: Skill, failed: Sequence[Rollout], solved: Sequence[Rollout], *, step: int
+) -> ProbeReply | None:
+    room = session.settings.gradient.max_trajectory_tokens
+    sections = (
+        skill_section(skill),
+        trajectories_section(failed, "failure", room),
+        trajectories_section(solved, "success", room) if solved else "",
+    )
+    messages = conversation("probe", session.task.environment.taxonomy(), sections)
+    return await ask(session, "probe", messages, ProbeReply, draw=(step,))
+
+
+async def _analysed(
+    session: Session, state: RunState, skill: Skill, made: Probe, *, step: int, budget: int | None
+) -> Analysis | None:
+    words, settings = dialect(session), session.settings
+    whole = settings.optimizer.skill_update_mode is UpdateMode.FULL
+    sections = (
+        template_section(skill) if whole else skill_section(skill),
+        memory_section(state.optimizer_memory),
+        history_section(state.memory, settings.gradient.max_history_tokens),
+        "" if whole else budget_section(budget),
+        tagged("probe", made.text),
+        tagged("before", "\n".join(map(_before, made.before))),
+        trajectories_section(made.after, "probed", settings.gradient.max_trajectory_tokens),
+    )
+    messages = conversation(words.failures, session.task.environment.taxonomy(), sections)
+    asked = aware(session, Source.FAILURE, extended(messages, "probed"))
+    reply = await ask(session, "analyst", asked, words.analysis, draw=(step, "probe"), check=keeps_protected(skill))
+    return reply if reply is None or listens(session, Source.FAILURE) else reply.model_copy(update={"notes": ()})
+
+
+def _before(rollout: Rollout) -> str:
+    answer = rollout.trajectory.answer if rollout.trajectory is not None else ""
+    hard = rollout.outcome.hard if isinstance(rollout.outcome, Scored) else 0.0
+    return f"{rollout.item.id}: hard {hard:g}, answered: {elide(' '.join(answer.split()), _ANSWER_SHOWN)}"

@@ -1,0 +1,94 @@
+"""What analysts propose, in the words of the update mode: edits, suggestions or whole documents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
+
+from skillgit.domain.edit import Edit, Source
+from skillgit.domain.rewrite import Rewrite, Suggestion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+Proposed = Edit | Suggestion | Rewrite
+
+P = TypeVar("P", bound=Edit | Suggestion | Rewrite)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """Proposals with the reasoning behind them and a title for the commit.
+
+    Attributes:
+        proposals: Edits, suggestions or whole documents, the most valuable first.
+        reasoning: Why.
+        title: What they achieve.
+        unusable: Kinds of optimizer calls on the way here whose replies could not be used.
+    """
+
+    proposals: tuple[Proposed, ...] = ()
+    reasoning: str = ""
+    title: str = ""
+    unusable: tuple[str, ...] = ()
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """The proposals that are edits."""
+        return tuple(proposed for proposed in self.proposals if isinstance(proposed, Edit))
+
+    @property
+    def suggestions(self) -> tuple[Suggestion, ...]:
+        """The proposals that are suggestions."""
+        return tuple(proposed for proposed in self.proposals if isinstance(proposed, Suggestion))
+
+    @property
+    def rewrites(self) -> tuple[Rewrite, ...]:
+        """The proposals that are whole documents."""
+        return tuple(proposed for proposed in self.proposals if isinstance(proposed, Rewrite))
+
+
+def grounded(proposed: P, shown: Sequence[str]) -> P:
+    """Return ``proposed`` with the support that it can have at most, given the trajectories that its analyst saw."""
+    items = tuple(item for item in dict.fromkeys(proposed.items) if item in shown)
+    return replace(proposed, items=items, support=len(items) or min(proposed.support, max(len(shown), 1)))
+
+
+def supported(proposed: P, parts: Sequence[Proposed]) -> P:
+    """Return ``proposed`` with the support of ``parts``, which it joins: distinct trajectories count once.
+
+    Trajectories of parts that do not name theirs are taken to be others, as those of different analysts are.
+    """
+    items = tuple(dict.fromkeys(item for part in parts for item in part.items))
+    unnamed = sum(part.support for part in parts if not part.items)
+    return replace(proposed, items=items, support=len(items) + unnamed, source=common_source(parts))
+
+
+def common_source(parts: Iterable[Proposed]) -> Source:
+    """Return the source that all ``parts`` share, else mixed."""
+    sources = {part.source for part in parts}
+    return sources.pop() if len(sources) == 1 else Source.MIXED
+
+
+def joint_total(parts: Sequence[Proposed]) -> int:
+    """Return how many distinct trajectories are behind ``parts``; those that are not named count as others."""
+    named = {item for part in parts for item in part.items}
+    return max(len(named) + sum(part.support for part in parts if not part.items), 1)
+
+
+def concatenated(drafts: Sequence[Draft], *unusable: str) -> Draft:
+    """Return all proposals in order under the first draft's title; ``unusable`` says what should have joined them."""
+    if not drafts:
+        return Draft(unusable=unusable)
+    return Draft(
+        proposals=tuple(proposed for draft in drafts for proposed in draft.proposals),
+        reasoning="\n\n".join(dict.fromkeys(draft.reasoning for draft in drafts if draft.reasoning)),
+        title=drafts[0].title,
+        unusable=tuple(dict.fromkeys((*(name for draft in drafts for name in draft.unusable), *unusable))),
+    )
+
+
+def best_supported(draft: Draft, budget: int | None, *unusable: str) -> Draft:
+    """Return the ``budget`` proposals with the most support, for when nobody ranked them."""
+    ordered = sorted(draft.proposals, key=lambda proposed: -proposed.support)
+    return replace(draft, proposals=tuple(ordered[:budget]), unusable=(*draft.unusable, *unusable))

@@ -1,0 +1,81 @@
+"""Leaving out parts of long conversations, in the open: their head, their tail and the failing turn stay."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillgit.domain.trajectory import Turn
+
+LEAST = 240
+"""Characters of a turn that are worth showing."""
+_MARK = 50
+_HEAD = 2
+_TROUBLE = re.compile(
+    r"\b(?:error|exception|traceback|failed|failure|invalid|denied|refused|not found|timed out|no such)\b",
+    re.IGNORECASE,
+)
+
+
+def elide(text: str, limit: int) -> str:
+    """Return ``text``, with its middle left out if it is longer than ``limit`` characters."""
+    if len(text) <= limit:
+        return text
+    head, tail = limit * 2 // 3, limit // 3
+    return f"{text[:head]}\n[... {len(text) - head - tail} characters left out ...]\n{text[len(text) - tail :]}"
+
+
+def failing_turn(turns: Sequence[Turn]) -> int:
+    """Return the place of the turn that the failure shows in: the last reply of the surroundings that tells of trouble.
+
+    Without one it is the last turn of the target, which gave the answer.
+    """
+    surroundings = [place for place, turn in enumerate(turns) if place and turn.role in ("tool", "user")]
+    troubled = [place for place in surroundings if _TROUBLE.search(turns[place].content)]
+    spoken = [place for place, turn in enumerate(turns) if turn.role == "assistant"]
+    return (troubled or spoken or [max(len(turns) - 1, 0)])[-1]
+
+
+def elided_turns(turns: Sequence[Turn], room: int) -> Iterator[Turn | str]:
+    """Yield ``turns`` so that they fill about ``room`` characters; a string says what is left out between two."""
+    shown = _shown(turns, room)
+    sizes = [len(turns[place].content) for place in shown]
+    gaps = len(turns) - len(shown)
+    limit = _limit(sizes, room - (_MARK * 3 if gaps else 0))
+    before = -1
+    for place in shown:
+        yield from _gap(place - before - 1)
+        yield replace(turns[place], content=elide(turns[place].content, limit))
+        before = place
+    yield from _gap(len(turns) - before - 1)
+
+
+def _gap(size: int) -> Iterator[str]:
+    if size:
+        yield f"[... {size} {'turn' if size == 1 else 'turns'} left out ...]"
+
+
+def _shown(turns: Sequence[Turn], room: int) -> list[int]:
+    """Return the places of the turns to show: all if each can have some room, else head, failing turn and tail."""
+    if sum(min(len(turn.content), LEAST) for turn in turns) <= room:
+        return list(range(len(turns)))
+    most = max(room // LEAST, 1)
+    failing = failing_turn(turns)
+    wanted = [failing, *range(_HEAD), failing - 1, *reversed(range(_HEAD, len(turns)))]
+    places = dict.fromkeys(place for place in wanted if 0 <= place < len(turns))
+    return sorted([*places][:most])
+
+
+def _limit(sizes: Sequence[int], room: int) -> int:
+    """Return the length at which turns are elided, so that short ones stay whole and long ones share what is left."""
+    left, open_ = room, len(sizes)
+    for size in sorted(sizes):
+        share = max(left, 0) // open_
+        if size > share:
+            return max(share - _MARK, LEAST // 2)
+        left, open_ = left - size, open_ - 1
+    return max(sizes, default=0)

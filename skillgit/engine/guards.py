@@ -1,0 +1,139 @@
+"""Guards: what keeps a candidate from being measured in vain, and a run from going on in vain."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING
+
+from rapidfuzz import fuzz
+
+from skillgit.domain.edit import normalised
+from skillgit.domain.event import Origin
+from skillgit.domain.gate import Decision
+from skillgit.domain.skill import frontmatter
+from skillgit.domain.text_diff import changed_lines
+from skillgit.engine.leaks import leak_between
+from skillgit.engine.rendering import CHARACTERS_PER_TOKEN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from skillgit.domain.event import Change
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.state import RunState, StepMemory
+    from skillgit.engine.session import Session
+
+ALIKE = 95.0
+"""Likeness of two changes, of 100, from which on the later one is a repetition."""
+
+_DECISIVE = re.compile(r"\b(?:no|not|never|none|nor|without|only|unless|except|always|\w+n['\u2019]t|\d[\d.,]*)\b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """Why a candidate is not measured: a title for the commit and the reasons."""
+
+    title: str
+    why: str
+
+
+def refusal(session: Session, state: RunState, skill: Skill, candidate: Skill) -> Refusal | None:
+    """Return why ``candidate``, made of ``skill``, is not worth measuring; None if it is."""
+    return (
+        _quoting(session, skill, candidate)
+        or _too_long(session, skill, candidate)
+        or _repeated(state, changed_lines(skill, candidate))
+    )
+
+
+def skill_tokens(skill: Skill) -> int:
+    """Return about how many tokens the text of ``SKILL.md`` has, regions included and frontmatter left out."""
+    return ceil(len(skill.document.removeprefix(frontmatter(skill.document))) / CHARACTERS_PER_TOKEN)
+
+
+def _quoting(session: Session, skill: Skill, candidate: Skill) -> Refusal | None:
+    leak = leak_between(session, skill, candidate)
+    return None if leak is None else Refusal(title="the candidate quotes a secret of an item", why=f"{leak}.")
+
+
+def _too_long(session: Session, skill: Skill, candidate: Skill) -> Refusal | None:
+    limit, length, before = session.settings.optimizer.max_skill_tokens, skill_tokens(candidate), skill_tokens(skill)
+    if length <= max(limit, before):
+        return None
+    return Refusal(
+        title=f"too long: {length} tokens, {limit} are allowed",
+        why=f"The candidate has about {length} tokens where optimizer.max_skill_tokens allows {limit}.",
+    )
+
+
+def _repeated(state: RunState, changes: Iterable[Change]) -> Refusal | None:
+    """Return the refusal of changes that a step on the same version made before, and that the gate rejected."""
+    wanted = comparable(changes)
+    for step in reversed(state.memory):
+        if step.decision is Decision.REJECT and step.base == state.version and alike(wanted, comparable(step.changes)):
+            return _repetition(step)
+    return None
+
+
+def _repetition(step: StepMemory) -> Refusal:
+    name = f"the reflection on epoch {step.epoch}" if step.origin is Origin.META else f"step {step.step}"
+    return Refusal(
+        title=f"repeats what {name} tried",
+        why=(
+            f"The changed lines are those of {name}, or nearly. On the same version they scored"
+            f" {'at most ' if step.bound else ''}{step.score:.4f} against {step.current:.4f} and were rejected."
+        ),
+    )
+
+
+def comparable(changes: Iterable[Change]) -> list[str]:
+    """Return changes as sorted signed lines without case, bullets and surplus space."""
+    return sorted(f"{change.sign}{normalised(change.text)}" for change in changes)
+
+
+def alike(ours: list[str], theirs: list[str]) -> bool:
+    """Say whether two changes, as sorted signed lines, are the same or nearly.
+
+    Words that turn the meaning of a rule round, and numbers, have to be the same however alike the rest is.
+    """
+    return all(_same(_signed(ours, sign), _signed(theirs, sign)) for sign in "+-")
+
+
+def _signed(lines: list[str], sign: str) -> str:
+    return "\n".join(line for line in lines if line.startswith(sign))
+
+
+def _same(mine: str, other: str) -> bool:
+    if mine == other:
+        return True
+    if sorted(_DECISIVE.findall(mine)) != sorted(_DECISIVE.findall(other)):
+        return False
+    return fuzz.ratio(mine, other, score_cutoff=ALIKE) >= ALIKE
+
+
+def stop_at_once(session: Session, state: RunState) -> str:
+    """Return why nothing more can be gained, so that the run ends where it stands; empty if something can."""
+    settings, measured = session.settings, state.evaluation(state.version)
+    covered = measured.coverage >= settings.evaluation.min_coverage
+    if settings.train.stop_at_ceiling and covered and session.score(state, state.version) >= 1.0:
+        return f"v{state.version} has the full score on the selection split, so that no edit can score higher."
+    return ""
+
+
+def stop_before_step(session: Session, state: RunState) -> str:
+    """Return why no further step is taken though there would be one; empty if one is taken."""
+    patience = session.settings.train.patience
+    waited = state.step - state.versions[state.best].step
+    if patience and waited >= patience and state.step < session.steps:
+        steps = "1 step" if waited == 1 else f"{waited} steps in a row"
+        return f"{steps} made no new best version, and train.patience is {patience}."
+    return ""
+
+
+def stop_sentence(session: Session, state: RunState) -> str:
+    """Return why a run that finishes at ``state`` has not done all its steps; empty if it has."""
+    if state.step >= session.steps:
+        return ""
+    return stop_at_once(session, state) or stop_before_step(session, state)

@@ -1,0 +1,164 @@
+"""Meta reflect: at the end of an epoch, edits that follow from what its steps tried and what the gate measured.
+
+It is the only stage that sees which accepted edits were worth what. Its candidate passes the gate in every mode, with a
+gate of its own event: a version on the run branch, or a rejected candidate beside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.calls.redaction import redact
+from skillgit.domain.edit import Source
+from skillgit.domain.event import Accepted, BudgetSource, EditRecord, Origin, PatchCounts, Rejected, Skipped
+from skillgit.domain.text_diff import changed_lines
+from skillgit.engine import artifacts
+from skillgit.engine.drafts import Draft
+from skillgit.engine.guards import refusal
+from skillgit.engine.history import history_section, record_section
+from skillgit.engine.judge import judge
+from skillgit.engine.leaks import edit_lint, told
+from skillgit.engine.progress import Stage
+from skillgit.engine.rendering import budget_section, conversation, memory_section, skill_section
+from skillgit.engine.replies import PatchReply, ask
+from skillgit.engine.step import models
+from skillgit.engine.transition import Transition
+from skillgit.engine.update import update
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from skillgit.domain.edit import Application
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.state import RunState
+    from skillgit.engine.guards import Refusal
+    from skillgit.engine.judge import Judged
+    from skillgit.engine.session import Session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """What the optimizer concludes from an epoch.
+
+    Attributes:
+        draft: Its edits; None if it gave no usable reply.
+        application: The candidate, and what became of each edit.
+        counts: How many edits there were.
+    """
+
+    draft: Draft | None
+    application: Application
+    counts: PatchCounts
+
+
+def is_due(session: Session, state: RunState) -> bool:
+    """Say whether the epoch that has just ended is to be reflected on now."""
+    at_the_end = state.step > 0 and state.step % session.per_epoch == 0
+    open_ = max(state.meta_epoch, state.slow_epoch) < state.epoch
+    return session.settings.optimizer.use_meta_reflect and at_the_end and open_
+
+
+async def reflect_on_epoch(session: Session, state: RunState, skill: Skill) -> Transition:
+    """Return what comes of the record of the epoch that has just ended: a version, a rejected candidate or nothing."""
+    began = session.clock()
+    session.monitor.stage(Stage.META, 1)
+    revision = await _propose(session, state, skill)
+    candidate, refused = revision.application.skill, None
+    if candidate.digest != skill.digest:
+        refused = refusal(session, state, skill, candidate)
+        if refused is None:
+            judged = await judge(session, state, skill, candidate, gated=True)
+            event = _judged(session, state, skill, revision=revision, judged=judged, began=began)
+            files = artifacts.merged([_evidence(revision), judged.evidence])
+            return Transition(event=event, skill=candidate, evidence=files)
+    return Transition(event=_skipped(session, state, revision, refused, began), evidence=_evidence(revision))
+
+
+async def _propose(session: Session, state: RunState, skill: Skill) -> Revision:
+    budget, room = session.settings.optimizer.meta_learning_rate, session.settings.gradient.max_history_tokens
+    epoch = [step for step in state.memory if step.epoch == state.epoch]
+    sections = (
+        skill_section(skill),
+        memory_section(state.optimizer_memory),
+        history_section([step for step in state.memory if step.epoch < state.epoch], room),
+        record_section(epoch, room),
+        budget_section(budget),
+    )
+    messages = conversation("meta_reflect", session.task.environment.taxonomy(), sections)
+    reply = await ask(session, "meta_reflect", messages, PatchReply, draw=(state.epoch,))
+    draft = reply.draft(Source.META, [f"step-{step.step}" for step in epoch]) if reply is not None else None
+    application = update(skill, draft or Draft(), budget, edit_lint(session, skill))
+    proposed, applied = len(draft.proposals) if draft is not None else 0, len(application.applied)
+    counts = PatchCounts(
+        merged=proposed,
+        ranked=min(proposed, budget),
+        applied=applied,
+        skipped=len(application.reports) - applied,
+        budget=budget,
+        by=BudgetSource.META,
+    )
+    return Revision(draft=draft, application=application, counts=counts)
+
+
+def _judged(
+    session: Session, state: RunState, skill: Skill, *, revision: Revision, judged: Judged, began: datetime
+) -> Accepted | Rejected:
+    edits, reports = revision.application.applied, revision.application.reports
+    draft = revision.draft or Draft()
+    facts = {
+        "run": session.run,
+        "skill": session.skill_path,
+        "epoch": state.epoch,
+        "step": state.step,
+        "base": state.version,
+        "origin": Origin.META,
+        "title": redact(told(session, skill, reports, draft.title) or f"reflect on epoch {state.epoch}"),
+        "why": redact(told(session, skill, reports, draft.reasoning)),
+        "edits": tuple(EditRecord.of(edit) for edit in edits),
+        "changes": changed_lines(skill, revision.application.skill),
+        "patch": revision.counts,
+        "evaluation": judged.evaluation,
+        "verdict": judged.verdict,
+        "fixed": judged.fixed,
+        "broken": judged.broken,
+        "models": models(session),
+        "cost": session.cost_since(began),
+    }
+    if judged.verdict.decision.accepted:
+        return Accepted(**facts, version=state.version + 1)  # type: ignore[arg-type]
+    return Rejected(**facts)  # type: ignore[arg-type]
+
+
+def _skipped(
+    session: Session, state: RunState, revision: Revision, refused: Refusal | None, began: datetime
+) -> Skipped:
+    title, why = (refused.title, refused.why) if refused is not None else _reason(revision)
+    return Skipped(
+        run=session.run,
+        skill=session.skill_path,
+        epoch=state.epoch,
+        step=state.step,
+        origin=Origin.META,
+        title=title,
+        why=redact(why),
+        patch=revision.counts,
+        models=models(session),
+        cost=session.cost_since(began),
+    )
+
+
+def _reason(revision: Revision) -> tuple[str, str]:
+    """Return the title and the reasons of a reflection without a candidate."""
+    if revision.draft is None:
+        return "no usable reply", "The optimizer's reply was not the JSON asked for, nor was the second one."
+    if not revision.draft.proposals:
+        return "the epoch asks for no edit", revision.draft.reasoning
+    reports = revision.application.reports
+    if revision.application.applied:
+        return "edits leave the skill as it was", revision.draft.reasoning
+    return "no edit applies", "\n\n".join(f"{report.edit.op} is {report.status}: {report.detail}" for report in reports)
+
+
+def _evidence(revision: Revision) -> artifacts.Evidence:
+    return artifacts.patch_file(revision.draft or Draft(), revision.application.reports)

@@ -1,0 +1,112 @@
+"""From the chosen proposals to a candidate: edits are applied, suggestions and whole documents become a rewrite."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.calls.redaction import redact
+from skillgit.domain.edit import Application, EditReport, EditStatus, Source
+from skillgit.domain.rewrite import RewriteError, UpdateMode, changed_hunks, rewritten
+from skillgit.engine.drafts import common_source, joint_total
+from skillgit.engine.history import history_section
+from skillgit.engine.leaks import edit_lint
+from skillgit.engine.progress import Stage
+from skillgit.engine.rendering import (
+    conversation,
+    memory_section,
+    proposals_section,
+    template_section,
+)
+from skillgit.engine.replies import RewriteReply, ask, keeps_protected
+from skillgit.engine.update import update
+
+if TYPE_CHECKING:
+    from skillgit.domain.rewrite import Rewrite
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.state import RunState
+    from skillgit.engine.drafts import Draft, Proposed
+    from skillgit.engine.session import Session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """What became of the chosen proposals.
+
+    Attributes:
+        application: The new skill, and what became of each edit; of a rewrite, the stretches of lines that changed.
+        rewrite: The new editable text; absent where edits were applied.
+        failure: Why there is no new text though one was wanted.
+        title: What a rewrite achieves, in the writer's words.
+        reasoning: Why, in the writer's words.
+    """
+
+    application: Application
+    rewrite: str | None = None
+    failure: str = ""
+    title: str = ""
+    reasoning: str = ""
+
+
+async def carry_out(
+    session: Session, state: RunState, skill: Skill, chosen: Draft, *, step: int, budget: int | None
+) -> Candidate:
+    """Return the candidate that the ``chosen`` proposals lead to."""
+    session.monitor.stage(Stage.UPDATE)
+    match session.settings.optimizer.skill_update_mode:
+        case UpdateMode.PATCH:
+            return Candidate(application=update(skill, chosen, budget, edit_lint(session, skill)))
+        case UpdateMode.SUGGESTIONS:
+            return await _from_suggestions(session, state, skill, chosen, step=step)
+        case UpdateMode.FULL:
+            best = _preferred(chosen)
+            return _unchanged(skill) if best is None else put_together(skill, best.body, [best], title=best.title)
+
+
+def _unchanged(skill: Skill, failure: str = "") -> Candidate:
+    return Candidate(application=Application(skill=skill, reports=()), failure=failure)
+
+
+def _preferred(draft: Draft) -> Rewrite | None:
+    """Return the text with the best source and the most support: after a failed merge there are several."""
+    ordered = sorted(draft.rewrites, key=lambda found: (found.source is Source.SUCCESS, -found.support))
+    return ordered[0] if ordered else None
+
+
+async def _from_suggestions(session: Session, state: RunState, skill: Skill, chosen: Draft, *, step: int) -> Candidate:
+    """Have the optimizer rewrite the editable text once, so that it carries out all ``chosen`` suggestions."""
+    if not chosen.suggestions:
+        return _unchanged(skill)
+    sections = (
+        template_section(skill),
+        memory_section(state.optimizer_memory),
+        history_section(state.memory, session.settings.gradient.max_history_tokens),
+        proposals_section(chosen.suggestions),
+    )
+    messages = conversation("rewrite", "", sections)
+    reply = await ask(session, "rewrite", messages, RewriteReply, draw=(step,), check=keeps_protected(skill))
+    if reply is None:
+        return _unchanged(skill, "The optimizer's new text could not be used, nor could the second one.")
+    if not reply.body.strip():
+        return _unchanged(skill, "The optimizer returned no new text.")
+    return put_together(skill, reply.body, chosen.suggestions, title=reply.title, reasoning=reply.reasoning)
+
+
+def put_together(
+    skill: Skill, body: str, proposals: tuple[Proposed, ...] | list[Proposed], *, title: str = "", reasoning: str = ""
+) -> Candidate:
+    """Return ``skill`` with ``body`` as its editable text, and what that changes, as edits that rest on ``proposals``.
+
+    A text that carries something shaped like a secret, or does not keep what is protected, leaves the skill as it was.
+    """
+    if redact(body) != body:
+        return _unchanged(skill, "The new text carries something like a secret.")
+    try:
+        new = rewritten(skill, body)
+    except RewriteError as error:
+        return _unchanged(skill, f"The new text does not keep what is protected: {error}.")
+    support, source = joint_total(proposals), common_source(proposals)
+    hunks = changed_hunks(skill, new, support=support, source=source)
+    reports = tuple(EditReport(edit=hunk, status=EditStatus.APPLIED) for hunk in hunks)
+    application = Application(skill=new, reports=reports)
+    return Candidate(application=application, rewrite=body, title=title, reasoning=reasoning)

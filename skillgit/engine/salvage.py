@@ -1,0 +1,185 @@
+"""Salvage: parts of a rejected patch of several edits, each measured and gated like any other candidate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+from skillgit.domain.edit import Application, EditReport, EditStatus, apply
+from skillgit.domain.evaluation import Scored, Split
+from skillgit.domain.event import EditRecord, Rejected
+from skillgit.domain.gate import Decision
+from skillgit.domain.rewrite import UpdateMode
+from skillgit.engine import artifacts
+from skillgit.engine.guards import refusal
+from skillgit.engine.rendering import edit_fields
+from skillgit.engine.rollout import roll_out
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from skillgit.domain.edit import Edit
+    from skillgit.domain.event import Event
+    from skillgit.domain.gate import Verdict
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.state import RunState
+    from skillgit.domain.trajectory import Rollout
+    from skillgit.engine.session import Session
+    from skillgit.engine.transition import Transition
+
+MOST_PARTS = 2
+"""Parts that are measured at most."""
+FEWEST_EDITS = 2
+"""A patch of fewer edits has no parts."""
+_WHOLE = "salvage"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Some edits of a patch on their own.
+
+    Attributes:
+        application: The skill with these edits, and what became of every edit of the patch.
+        breaks: Of the items that the whole patch broke, those that the part breaks too.
+    """
+
+    application: Application
+    breaks: int
+
+
+def worth_salvaging(session: Session, event: Event) -> bool:
+    """Say whether ``event`` is a rejection with parts to look at, and the settings ask for it."""
+    return (
+        session.settings.optimizer.salvage
+        and isinstance(event, Rejected)
+        and event.verdict.decision is Decision.REJECT
+        and event.patch.applied >= FEWEST_EDITS
+        and event.patch.mode is UpdateMode.PATCH
+        and event.appendix is None
+    )
+
+
+async def salvage(
+    session: Session,
+    state: RunState,
+    skill: Skill,
+    whole: Transition,
+    *,
+    edits: Sequence[Edit],
+    judge: Callable[[Application], Awaitable[Transition]],
+) -> Transition:
+    """Return the first part of a rejected patch that passes the gate; ``whole``, the rejection, if none does.
+
+    The edits are halved by their support. Both halves are first rolled out on the items that the whole is known to have
+    broken; the half that breaks fewer of them is measured first. At most two parts are measured, and each is one more
+    look at the selection split.
+
+    Args:
+        session: What the stages work with.
+        state: The run so far.
+        skill: The current version.
+        whole: The rejection.
+        edits: The applied edits of the patch.
+        judge: Measures a part and puts it before the gate.
+    """
+    tried: list[dict[str, object]] = []
+    for part in (await _parts(session, skill, whole, edits))[:MOST_PARTS]:
+        if refusal(session, state, skill, part.application.skill) is not None:
+            continue
+        judged = await judge(part.application)
+        tried.append(_row(part, judged.event))
+        if not isinstance(judged.event, Rejected):
+            return replace(judged, evidence=artifacts.merged([judged.evidence, _kept(whole, tried)]))
+    files = {"salvage.json": artifacts.json_file({"parts": tried})}
+    return replace(whole, evidence=artifacts.merged([whole.evidence, files]))
+
+
+def attributed(edits: Sequence[Edit], verdict: Verdict, mode: UpdateMode) -> tuple[EditRecord, ...]:
+    """Return the records of applied edits; an accepted edit that was measured alone bears what it fixed and broke.
+
+    Of several edits that were measured together, nobody knows which did what, and nothing is guessed.
+    """
+    records = tuple(EditRecord.of(edit) for edit in edits)
+    if len(records) != 1 or mode is not UpdateMode.PATCH or not verdict.decision.accepted:
+        return records
+    return (replace(records[0], fixed=verdict.fixed, broken=verdict.broken),)
+
+
+def halves(edits: Sequence[Edit]) -> list[tuple[Edit, ...]]:
+    """Return the half of ``edits`` with the most support and the other one, each in the order of the patch."""
+    by_support = sorted(range(len(edits)), key=lambda place: (-edits[place].support, place))
+    middle = (len(edits) + 1) // 2
+    return [tuple(edits[place] for place in sorted(chosen)) for chosen in (by_support[:middle], by_support[middle:])]
+
+
+async def _parts(session: Session, skill: Skill, whole: Transition, edits: Sequence[Edit]) -> list[Part]:
+    """Return the halves that can stand alone, the one that breaks least first."""
+    broken = set(whole.event.broken) if isinstance(whole.event, Rejected) else set()
+    items = [item for item in session.task.items[Split.SELECTION] if item.id in broken]
+    before = await roll_out(session, skill, items, "selection")
+    found: list[Part] = []
+    for half in halves(edits):
+        application = _apart(skill, half, edits)
+        if application.skill.digest == skill.digest:
+            continue
+        after = await roll_out(session, application.skill, items, "selection")
+        found.append(Part(application=application, breaks=_breaks(session, before, after)))
+    return sorted(found, key=lambda part: part.breaks)
+
+
+def _breaks(session: Session, before: Sequence[Rollout], after: Sequence[Rollout]) -> int:
+    """Return how many items score lower after than before; one that could not be evaluated counts as broken."""
+    rule = session.rule
+
+    def value(rollout: Rollout) -> float:
+        outcome = rollout.outcome
+        return outcome.value(rule.metric, rule.soft_weight) if isinstance(outcome, Scored) else 0.0
+
+    return sum(value(new) < value(old) for old, new in zip(before, after, strict=True))
+
+
+def _apart(skill: Skill, chosen: Sequence[Edit], edits: Sequence[Edit]) -> Application:
+    """Return ``chosen`` applied to ``skill``; the other edits are reported as set aside."""
+    alone = apply(skill, chosen)
+    reports = iter(alone.reports)
+    kept = set(map(id, chosen))
+    return Application(
+        skill=alone.skill,
+        reports=tuple(
+            next(reports)
+            if id(edit) in kept
+            else EditReport(edit=edit, status=EditStatus.SET_ASIDE, detail="the patch with it was rejected")
+            for edit in edits
+        ),
+    )
+
+
+def _row(part: Part, event: Event) -> dict[str, object]:
+    verdict = getattr(event, "verdict", None)
+    return {
+        "edits": [edit_fields(edit) for edit in part.application.applied],
+        "breaks": part.breaks,
+        "decision": verdict.decision.value if verdict is not None else "",
+        "score": verdict.score if verdict is not None else None,
+        "fixed": list(getattr(event, "fixed", ())),
+        "broken": list(getattr(event, "broken", ())),
+    }
+
+
+def _kept(whole: Transition, tried: list[dict[str, object]]) -> artifacts.Evidence:
+    """Return the evidence of the rejected whole under a folder of its own, and the parts that were tried."""
+    inner = b'"trajectory": "selection/'
+    moved = {
+        f"{_WHOLE}/{path}": content.replace(inner, b'"trajectory": "salvage/selection/')
+        for path, content in whole.evidence.items()
+        if path.startswith(("patch.json", "selection"))
+    }
+    event = cast("Rejected", whole.event)
+    told = {
+        "score": event.verdict.score,
+        "current": event.verdict.current,
+        "p": event.verdict.p,
+        "fixed": list(event.fixed),
+        "broken": list(event.broken),
+    }
+    return moved | {"salvage.json": artifacts.json_file({"whole": told, "parts": tried})}

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import asyncio
+
+from toy import History, ToyBackend, run_to_end, trainer
+
+from skillgit.calls.ledger import Ledger
+from skillgit.domain.event import Change, Origin
+from skillgit.domain.gate import Decision
+from skillgit.domain.state import StepMemory
+from skillgit.engine.history import ITEMS_SHOWN, history_section, record_section
+
+
+def step(number: int, **changes) -> StepMemory:
+    facts = {
+        "epoch": (number - 1) // 2 + 1,
+        "step": number,
+        "decision": Decision.REJECT,
+        "title": f"rule {number}",
+        "why": f"cause {number}\n\nfinding {number}",
+        "changes": (Change(sign="+", text=f"- rule {number} " + "x" * 80),),
+        "score": 0.5,
+        "current": 0.75,
+        "fixed": ("q1",),
+        "broken": ("q2", "q3"),
+    }
+    return StepMemory(**{**facts, **changes})
+
+
+def test_history_covers_all_epochs_newest_first_with_the_items_that_a_rejected_edit_broke():
+    text = history_section([step(1), step(2), step(3)])
+    assert [line for line in text.splitlines() if line.startswith("step")] == [
+        "step 3 (epoch 2) reject 0.5000 against 0.7500: rule 3",
+        "step 2 (epoch 1) reject 0.5000 against 0.7500: rule 2",
+        "step 1 (epoch 1) reject 0.5000 against 0.7500: rule 1",
+    ]
+    assert text.count("  broke: q2, q3") == 3
+    assert "cause" not in text
+
+
+def test_what_does_not_fit_is_told_by_its_title_and_then_left_out_in_the_open():
+    steps = [step(number) for number in range(1, 41)]
+    text = history_section(steps, 400)
+    assert len(text) < 400 * 4 + 100
+    lines = text.splitlines()
+    assert lines[1].startswith("step 40 ")
+    told = sum(line.startswith("step ") for line in lines)
+    assert lines[-2] == f"[... {40 - told} earlier steps left out ...]"
+    assert 0 < sum("broke" in line for line in lines) < told, "older steps are told by their titles"
+
+
+def test_the_newest_step_is_told_however_long_it_is_and_its_lists_are_cut_in_the_open():
+    long = step(
+        1,
+        changes=tuple(Change(sign="-", text=f"line {number}") for number in range(60)),
+        broken=tuple(f"q{number}" for number in range(100)),
+    )
+    text = history_section([long], 1)
+    assert "[... 36 changed lines left out ...]" in text
+    assert f"and {100 - ITEMS_SHOWN} more" in text
+
+
+def test_a_record_tells_reasons_and_gains_and_a_reflection_by_its_epoch():
+    text = record_section([step(1), step(1, origin=Origin.META, decision=Decision.ACCEPT_NEW_BEST)], 2000)
+    assert "epoch 1 reflection accept_new_best 0.5000 against 0.7500: rule 1" in text
+    assert "  because: cause 1\n  because: finding 1\n" in text
+    assert "  fixed: q1\n" in text
+    assert history_section([]) == ""
+    assert "skipped: rule 1" in record_section([step(1, decision=None)], 2000)
+
+
+def test_a_resumed_run_shows_the_same_history_in_its_prompts():
+    def prompts(backend: ToyBackend) -> list[str]:
+        return [r.messages[-1].text for r in backend.requests if "<history>" in r.messages[-1].text]
+
+    unbroken, history = ToyBackend(), History()
+    asyncio.run(run_to_end(trainer(unbroken, history), history))
+    assert any("step 1 (epoch 1)" in text and "step 3 (epoch 2)" in text for text in prompts(unbroken))
+    first, second, history, ledger = ToyBackend(), ToyBackend(), History(), Ledger.in_memory()
+    asyncio.run(run_to_end(trainer(first, history, ledger=ledger), history, limit=4))
+    asyncio.run(run_to_end(trainer(second, history, ledger=ledger), history))
+    assert prompts(first) + prompts(second) == prompts(unbroken)

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from toy import History, ToyBackend, ToyEnvironment, run_to_end, trainer
+
+from skillgit.domain.evaluation import Split
+from skillgit.domain.event import Accepted, Skipped
+from skillgit.domain.leaks import Secrets
+from skillgit.plugin.environment import secrets_of
+
+CHECK = "assert answer.lower() == 'a secret word that nobody is told about' and len(answer) > 3"
+ONE_STEP = {"num_epochs": 1, "batch_size": 8, "seed": 1}
+
+
+class SecretiveEnvironment(ToyEnvironment):
+    """Every item has a gold answer and a check that the toy's scorer does not even use."""
+
+    def secrets(self, item):
+        return Secrets(
+            answers=(f"Gold Of {item.id.capitalize()}",), inputs=(f"{item.id} needs this and that",), checks=(CHECK,)
+        )
+
+
+def run(edits, *, title="add", reasoning="It is missing.", **options):
+    reply = json.dumps({"title": title, "reasoning": reasoning, "edits": edits})
+    backend, history = ToyBackend(script={"Analyse failures": lambda _: reply}), History()
+    options = {"environment": SecretiveEnvironment(), "train": ONE_STEP} | options
+    return backend, asyncio.run(run_to_end(trainer(backend, history, **options), history))
+
+
+LEAKING = {"op": "append", "content": "- For it the answer is Gold Of Selection3."}
+HONEST = {"op": "append", "content": "- amber"}
+
+
+def test_an_edit_that_quotes_an_answer_is_quarantined_and_the_rest_goes_on():
+    _, history = run([LEAKING, HONEST])
+    event, evidence = history[1].event, json.loads(history[1].evidence["patch.json"])
+    assert isinstance(event, Accepted)
+    assert (event.patch.applied, event.patch.skipped) == (1, 1)
+    assert [(row["status"], row["detail"]) for row in evidence["edits"]] == [
+        ("invalid", "leak: quotes an answer of item selection3"),
+        ("applied", ""),
+    ]
+    assert "Gold" not in history[1].skill.document
+
+
+def test_if_nothing_is_left_the_step_is_skipped_for_free():
+    backend, history = run([LEAKING])
+    assert isinstance(history[1].event, Skipped)
+    assert "leak: quotes an answer of item selection3" in history[1].event.why
+    assert len([r for r in backend.requests if r.model == "target"]) == 3 * 8, "baseline, batch and test only"
+
+
+def test_no_commit_names_the_answer():
+    told = "Item three wants Gold Of Selection3."
+    _, history = run([LEAKING, HONEST], title=told, reasoning=f"{told}\n\nThe word is missing.")
+    event = history[1].event
+    assert "Gold" not in event.title + event.why
+    assert "(left out: leak: quotes an answer of item selection3)" in event.why
+    assert "The word is missing." in event.why
+
+
+def test_the_lint_can_be_turned_off():
+    _, history = run([LEAKING, HONEST], evaluation={"leak_lint": False})
+    assert history[1].event.patch.applied == 2
+
+
+def test_an_environment_that_keeps_no_secrets_has_none():
+    environment = ToyEnvironment()
+    _, history = run([LEAKING, HONEST], environment=environment)
+    assert secrets_of(environment, environment.items(Split.TRAIN)[0]) == Secrets()
+    assert history[1].event.patch.applied == 2
+
+
+@pytest.mark.parametrize("mode", ["patch"])
+def test_no_prompt_ever_contains_the_text_of_a_check(mode):
+    class Checked(SecretiveEnvironment):
+        def items(self, split):
+            return tuple(
+                type(item)(id=item.id, content={**item.content, "check": CHECK}) for item in super().items(split)
+            )
+
+    backend, history = ToyBackend(), History()
+    made = trainer(backend, history, environment=Checked(), optimizer={"skill_update_mode": mode})
+    asyncio.run(run_to_end(made, history))
+    assert {request.model for request in backend.requests} == {"target", "optimizer"}
+    for request in backend.requests:
+        assert not any("nobody is told" in message.text for message in request.messages)
+
+
+def test_optimizer_prompts_show_no_item_of_selection_or_test():
+    backend, history = ToyBackend(), History()
+    asyncio.run(run_to_end(trainer(backend, history), history))
+    prompts = [message.text for r in backend.requests if r.model == "optimizer" for message in r.messages]
+    assert prompts
+    assert not any('<trajectory id="selection' in text or '<trajectory id="test' in text for text in prompts)
+    assert not any("selection0 needs" in text or "test0 needs" in text for text in prompts)

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from toy import History, ToyBackend, ToyEnvironment, items, run_to_end, trainer
+
+from skillgit.domain.evaluation import Split
+from skillgit.domain.event import RunFinished, RunOutcome
+
+NOTHING = {"Analyse failures": lambda _: json.dumps({"edits": []})}
+USELESS = {"Analyse failures": lambda _: json.dumps({"edits": [{"op": "append", "content": "- be kind"}]})}
+
+
+class Knowing(ToyEnvironment):
+    """A toy whose seed solves all selection items but those that need one of ``missing``."""
+
+    def __init__(self, missing: tuple[str, ...], *, broken: frozenset[str] = frozenset()) -> None:
+        super().__init__(broken)
+        self.missing = missing
+
+    def score(self, item, trajectory):
+        solved, feedback = super().score(item, trajectory)
+        known = item.content["needs"] not in self.missing and item.id.startswith("selection")
+        return (type(solved)(hard=1.0, soft=1.0) if known else solved), feedback
+
+
+def finished(environment: ToyEnvironment, script: dict) -> RunFinished:
+    history = History()
+    options = {"train": {"num_epochs": 1, "batch_size": 4, "seed": 1}}
+    made = trainer(ToyBackend(script=script), history, environment=environment, **options)
+    asyncio.run(run_to_end(made, history))
+    event = history[-1].event
+    assert isinstance(event, RunFinished)
+    return event
+
+
+@pytest.mark.parametrize(
+    ("environment", "script", "outcome", "said"),
+    [
+        (ToyEnvironment(), {}, RunOutcome.IMPROVED, "where the seed scores 0.0000"),
+        (ToyEnvironment(), USELESS, RunOutcome.NULL_RESULT, "none scores above the seed's 0.0000"),
+        (ToyEnvironment(), NOTHING, RunOutcome.NO_CANDIDATES, "No step produced a candidate"),
+        (Knowing(()), USELESS, RunOutcome.CEILING, "The seed solves every selection item"),
+        (Knowing(("amber",)), USELESS, RunOutcome.UNDERPOWERED, "what is left to gain is 0.2500"),
+    ],
+)
+def test_each_way_to_end_has_its_outcome_and_its_sentence(environment, script, outcome, said):
+    event = finished(environment, script)
+    assert event.outcome is outcome
+    assert said in event.why
+    assert event.title.startswith(outcome.value)
+
+
+def test_a_null_result_says_that_the_gate_could_not_decide():
+    broken = frozenset(item.id for item in items(Split.SELECTION.value, 2))
+    event = finished(ToyEnvironment(broken=broken), USELESS)
+    assert event.outcome is RunOutcome.NULL_RESULT
+    assert "too few items could be evaluated to decide" in event.why

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from toy import SEED, WORDS, History, ToyBackend, ToyEnvironment, items, run_to_end, trainer
+
+from skillgit.domain.event import RunStarted, Skipped, SlowMerged, SlowProposed
+from skillgit.domain.gate import Decision
+from skillgit.domain.skill import slow_guidance
+from skillgit.engine.batches import epoch_of, slow_sample, step_items
+from skillgit.engine.pairs import Category, compare_versions
+from skillgit.engine.settings import OptimizerSettings, PairPolicy
+
+STILL = {"Analyse failures": lambda _: json.dumps({"edits": []})}
+ALL_WORDS = SEED.with_text("SKILL.md", SEED.document + "".join(f"- {word}\n" for word in WORDS))
+TWO_WORDS = SEED.with_text("SKILL.md", SEED.document + "- amber\n- birch\n")
+
+
+def run(backend: ToyBackend, **options) -> History:
+    history = History()
+    return asyncio.run(run_to_end(trainer(backend, history, **options), history))
+
+
+def harmful(_: str) -> str:
+    return json.dumps({"guidance": "- be silent"})
+
+
+class Silenced(ToyEnvironment):
+    """Everything is solved until the skill asks for silence."""
+
+    async def rollout(self, item, skill, target):
+        trajectory = await super().rollout(item, skill, target)
+        object.__setattr__(
+            trajectory, "answer", "no" if "silent" in skill.document else "yes" if item.id != "selection0" else "no"
+        )
+        return trajectory
+
+
+def test_forced_guidance_is_merged_though_it_lowers_the_score_and_has_its_own_measured_one():
+    options = {"slow_update_gate_with_selection": False}
+    history = run(ToyBackend(script=STILL | {"Slow update": harmful}), environment=Silenced(), optimizer=options)
+    proposed, merged = (
+        transition.event for transition in history if isinstance(transition.event, SlowProposed | SlowMerged)
+    )
+    assert proposed.verdict.decision is merged.verdict.decision is Decision.FORCE_ACCEPT
+    assert not merged.verdict.gated
+    state = history.state()
+    assert state.evaluation(0).hard == 0.875
+    assert (state.version, state.evaluation(1).hard) == (1, 0.0)
+    assert state.best == 0, "a lower score is never the best"
+    assert len(json.loads(next(t for t in history if t.event is proposed).evidence["selection.json"])) == 8
+
+
+def test_forced_guidance_that_scores_best_is_the_new_best():
+    history = run(ToyBackend(script=STILL), optimizer={"slow_update_gate_with_selection": False})
+    state = history.state()
+    assert (state.best, state.version, state.evaluation(1).hard) == (1, 1, 1.0)
+
+
+def test_guidance_has_a_gate_of_its_own_in_a_run_without_one():
+    history = run(
+        ToyBackend(script=STILL | {"Slow update": harmful}), environment=Silenced(), evaluation={"use_gate": False}
+    )
+    proposed = next(t.event for t in history if isinstance(t.event, SlowProposed))
+    assert proposed.verdict.decision is Decision.REJECT
+    assert not any(isinstance(t.event, SlowMerged) for t in history)
+
+
+def test_what_is_measured_is_what_is_merged_even_where_a_secret_is_left_out():
+    secret = "sk-" + "a1B2" * 12
+    script = STILL | {"Slow update": lambda _: json.dumps({"guidance": f"- amber birch coral dune {secret}"})}
+    backend = ToyBackend(script=script)
+    history = run(backend)
+    merged = next(t for t in history if isinstance(t.event, SlowMerged))
+    seen = [r.messages[0].text for r in backend.requests if r.model == "target" and "amber birch" in r.messages[0].text]
+    assert secret not in merged.skill.document
+    assert {slow_guidance(text) for text in seen} == {slow_guidance(merged.skill.document)}
+
+
+def test_the_last_memory_that_is_not_empty_is_kept():
+    answers = iter(["- first", ""])
+    script = {"Optimizer memory": lambda _: json.dumps({"memory": next(answers)})}
+    backend = ToyBackend(script=script)
+    history = run(backend, train={"num_epochs": 4, "batch_size": 8, "seed": 1})
+    events = [t.event for t in history if isinstance(t.event, SlowProposed)]
+    assert [event.memory for event in events] == ["- first"] * 3
+    asked = [r for r in backend.requests if r.messages[0].text.startswith("# Optimizer memory")]
+    assert len(asked) == 2, "none is written after the last epoch"
+    assert history.state().optimizer_memory == "- first"
+
+
+def compared(policy: PairPolicy, previous=SEED, current=TWO_WORDS, *, samples: int = 4, workers: int = 4):
+    history = History()
+    made = trainer(
+        ToyBackend(),
+        history,
+        environment=Large(),
+        optimizer={"longitudinal_pair_policy": policy, "slow_update_samples": samples},
+    )
+    object.__setattr__(made.session, "workers", workers)
+    return asyncio.run(compare_versions(made.session, previous, current, 2))
+
+
+class Large(ToyEnvironment):
+    def items(self, split):
+        return items(split.value, 40)
+
+
+def test_changed_pairs_are_topped_up_from_other_train_items():
+    found = compared(PairPolicy.CHANGED, samples=12)
+    assert [pair.category for pair in found.kept] == [Category.IMPROVED] * 12
+    assert compared(PairPolicy.CHANGED, samples=12, workers=1) == found
+    seen = [pair.current.item.id for pair in (*found.kept, *found.dropped)]
+    assert len(seen) == len(set(seen))
+    assert len(seen) == 12 + 8 * -(-(len(seen) - 12) // 8), "rounds have a fixed size"
+
+
+def test_topping_up_ends_with_the_train_items():
+    found = compared(PairPolicy.CHANGED, TWO_WORDS, TWO_WORDS)
+    assert found.kept == ()
+    assert len(found.dropped) == 40
+    assert len(compared(PairPolicy.CHANGED, samples=40).kept) == 20
+
+
+def test_unchanged_pairs_are_not_topped_up_and_mixed_ones_are_all():
+    unchanged = compared(PairPolicy.UNCHANGED, samples=8)
+    assert {pair.category for pair in unchanged.kept} == {Category.PERSISTENT_FAIL, Category.STABLE_SUCCESS} - (
+        set() if any(pair.category is Category.STABLE_SUCCESS for pair in unchanged.kept) else {Category.STABLE_SUCCESS}
+    )
+    assert len(unchanged.kept) + len(unchanged.dropped) == 8
+    assert len(compared(PairPolicy.MIXED, samples=8).kept) == 8
+    assert compared(PairPolicy.UNCHANGED, SEED, ALL_WORDS).kept == ()
+
+
+def test_without_a_pair_that_counts_no_guidance_is_asked_for():
+    backend = ToyBackend(script=STILL)
+    history = run(backend, optimizer={"longitudinal_pair_policy": "changed"})
+    assert [type(t.event) for t in history][:6] == [RunStarted, *[Skipped] * 4, SlowProposed]
+    assert not any(r.messages[0].text.startswith("# Slow update") for r in backend.requests)
+
+
+def test_the_sample_of_an_epoch_is_not_the_batch_of_a_later_one():
+    train = items("train", 200)
+    for epoch in range(2, 8):
+        sample = {item.id for item in slow_sample(train, seed=42, epoch=epoch, size=20)}
+        for step in range(1, 41):
+            batch = {item.id for item in step_items(train, seed=42, step=step, step_size=40)}
+            assert not sample <= batch, f"epoch {epoch} equals a part of step {step} (epoch {epoch_of(step, 5)})"
+
+
+@pytest.mark.parametrize(
+    ("alias", "policy"),
+    [
+        *[(alias, PairPolicy.MIXED) for alias in ("mixed", "default", "random", "all")],
+        *[(alias, PairPolicy.CHANGED) for alias in ("changed", "change", "delta", "10_01", "01_10")],
+        *[(alias, PairPolicy.UNCHANGED) for alias in ("unchanged", "stable", "same", "00_11")],
+    ],
+)
+def test_the_policies_have_the_names_of_the_reference(alias, policy):
+    assert OptimizerSettings(longitudinal_pair_policy=alias).longitudinal_pair_policy is policy
