@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
+from skillgit.domain.appendix import AppendixCounts
 from skillgit.domain.edit import Op, Source
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
 from skillgit.domain.event import (
     Accepted,
+    BudgetSource,
     Change,
     Cost,
     EditRecord,
     Event,
     Inherited,
     Models,
+    Origin,
     PatchCounts,
     Rejected,
     Reverted,
@@ -24,7 +29,9 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
 )
-from skillgit.domain.gate import Decision, Policy, Verdict
+from skillgit.domain.gate import Decision, NoRegression, Policy, Verdict
+from skillgit.domain.placebo import Placebo
+from skillgit.domain.rewrite import UpdateMode
 
 HOSTILE = (
     "Skillgit-Event: accepted",
@@ -74,18 +81,33 @@ models = st.builds(Models, target=tokens, optimizer=tokens)
 costs = st.builds(
     Cost, calls=counts, tokens_in=counts, tokens_out=counts, usd=numbers.map(abs), seconds=numbers.map(abs)
 )
-patches = st.builds(PatchCounts, merged=counts, ranked=counts, applied=counts, skipped=counts, budget=counts)
-summaries = st.builds(
-    EvaluationSummary,
-    split=st.sampled_from(Split),
-    item_set=st.sampled_from(["4be1", "0123456789ab"]),
-    n=counts,
-    scored=counts,
-    hard=numbers,
-    soft=numbers,
-    seed=st.integers(),
-    version=st.none() | counts,
-).filter(lambda summary: abs(summary.seed) < 2**64)
+patches = st.builds(
+    PatchCounts,
+    merged=counts,
+    ranked=counts,
+    applied=counts,
+    skipped=counts,
+    budget=st.none() | counts,
+    by=st.sampled_from(BudgetSource),
+    mode=st.sampled_from(UpdateMode),
+    salvaged=st.booleans(),
+)
+summaries = (
+    st.builds(
+        EvaluationSummary,
+        split=st.sampled_from(Split),
+        item_set=st.sampled_from(["4be1", "0123456789ab"]),
+        n=counts,
+        scored=counts,
+        hard=numbers,
+        soft=numbers,
+        seed=st.integers(),
+        version=st.none() | counts,
+        unneeded=counts,
+    )
+    .map(lambda found: replace(found, spare=found.unneeded // 3))
+    .filter(lambda summary: abs(summary.seed) < 2**64)
+)
 measurements = st.one_of(summaries, st.builds(Inherited, version=counts))
 
 
@@ -93,9 +115,11 @@ measurements = st.one_of(summaries, st.builds(Inherited, version=counts))
 def verdicts(draw: st.DrawFn) -> Verdict:
     """Return a verdict; the weight of the soft score stands in the trailer only where it matters."""
     metric = draw(st.sampled_from(Metric))
+    policy = draw(st.sampled_from(Policy))
+    guard = draw(st.sampled_from(NoRegression))
     return Verdict(
         decision=draw(st.sampled_from(Decision)),
-        policy=Policy.STRICT,
+        policy=policy,
         metric=metric,
         score=draw(shares),
         current=draw(shares),
@@ -104,6 +128,12 @@ def verdicts(draw: st.DrawFn) -> Verdict:
         broken=draw(counts),
         p=draw(shares),
         soft_weight=draw(st.sampled_from([0.0, 0.3, 0.25, 1.0])) if metric is Metric.MIXED else 0.5,
+        alpha=draw(shares) if policy is Policy.PAIRED else None,
+        margin=draw(shares) if policy is Policy.MARGIN else None,
+        no_regression=guard,
+        blocked=0 if guard is NoRegression.NONE else draw(counts),
+        repeats=draw(st.integers(0, 9)),
+        gated=draw(st.booleans()),
     )
 
 
@@ -115,6 +145,8 @@ edits = st.builds(
     support=st.integers(-5, 999),
     source=st.sampled_from(Source),
     anchor=st.sampled_from(["", "5f1c0aab"]),
+    fixed=st.none() | counts,
+    broken=st.none() | counts,
 )
 common = {
     "run": st.sampled_from(["demo-20261121-abcd", "x"]),
@@ -130,6 +162,8 @@ proposed = {
     "edits": st.lists(edits, max_size=8).map(tuple),
     "changes": st.lists(changes, max_size=8).map(tuple),
     "patch": patches,
+    "origin": st.sampled_from(Origin),
+    "appendix": st.none() | st.builds(AppendixCounts, added=counts, total=counts, consolidated=counts),
     "evaluation": summaries,
     "verdict": verdicts(),
     "fixed": items,
@@ -153,7 +187,7 @@ events: st.SearchStrategy[Event] = st.one_of(
     ),
     st.builds(Accepted, **proposed, version=counts),
     st.builds(Rejected, **proposed),
-    st.builds(Skipped, **common, step=counts, patch=patches, models=models, cost=costs),
+    st.builds(Skipped, **common, step=counts, patch=patches, origin=st.sampled_from(Origin), models=models, cost=costs),
     st.builds(
         SlowProposed,
         **common,
@@ -176,6 +210,7 @@ events: st.SearchStrategy[Event] = st.one_of(
         step=counts,
         outcome=st.sampled_from(RunOutcome),
         evaluations=st.lists(summaries, max_size=3).map(tuple),
+        placebo=st.none() | st.builds(Placebo, n=counts, accepted=counts),
         models=models,
         cost=costs,
     ),

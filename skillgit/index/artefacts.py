@@ -46,10 +46,11 @@ def plan(files: Mapping[str, bytes]) -> PlanRow | None:
 
 def _steps(config: dict[str, object], splits: object) -> int:
     epochs, batch = _at(config, "train", "num_epochs"), _at(config, "train", "batch_size")
+    micro = _at(config, "train", "accumulation")
     train = splits.get("train") if isinstance(splits, dict) else None
     if not (isinstance(epochs, int) and isinstance(batch, int) and isinstance(train, list) and batch > 0 <= epochs):
         return 0
-    return epochs * ceil(len(train) / batch)
+    return epochs * ceil(len(train) / (batch * micro if isinstance(micro, int) and micro > 0 else batch))
 
 
 def _outcome(row: object) -> OutcomeRow | None:

@@ -15,7 +15,7 @@ _CONTENT = {
     "run": "SELECT name, * FROM run",
     "plan": "SELECT run, * FROM plan",
     "event": """
-        SELECT run, oid, kind, rank, step, epoch, version, base, title, skill, time, outcome, evidence, loaded,
+        SELECT run, oid, kind, rank, step, epoch, version, base, title, origin, skill, time, outcome, evidence, loaded,
                calls, tokens_in, tokens_out, usd, seconds
         FROM event""",
     "version": """

@@ -11,7 +11,6 @@ from math import fsum
 from typing import TYPE_CHECKING, Any, assert_never
 
 from skillgit.domain.event import (
-    EVENT_NAMES,
     Accepted,
     Cost,
     Event,
@@ -24,6 +23,9 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
     event_name,
+    event_order,
+    event_origin,
+    event_rank,
     event_step,
 )
 
@@ -37,8 +39,6 @@ if TYPE_CHECKING:
     from skillgit.index.artefacts import OutcomeRow, PlanRow
     from skillgit.store.record import Recorded
 
-_RANKS = {name: rank for rank, name in enumerate(EVENT_NAMES.values())}
-
 _BY_EVENT = ("version", "candidate", "edit", "evaluation", "item_outcome")
 
 
@@ -48,6 +48,7 @@ class _Parts:
 
     version: int | None = None
     base: int | None = None
+    merge: bool = False
     verdict: Verdict | None = None
     patch: PatchCounts | None = None
     edits: tuple[EditRecord, ...] = ()
@@ -88,7 +89,7 @@ def insert(connection: sqlite3.Connection, records: Sequence[Recorded], seed: Ca
 
 def order(event: Event) -> tuple[int, int, int]:
     """Return the key that sorts the events of a run, versions of one kind and step included."""
-    return event_step(event), _RANKS[event_name(event)], _parts(event).version or 0
+    return *event_order(event), _parts(event).version or 0
 
 
 def newest(connection: sqlite3.Connection, run: str) -> tuple[int, int, int] | None:
@@ -146,8 +147,13 @@ def summarise(connection: sqlite3.Connection, run: str) -> None:
     usd = fsum(row[0] for row in connection.execute("SELECT usd FROM event WHERE run = ?", (run,)))
     environment, metric, weight, total = _plan(connection, run)
     row = (run, skill, environment, metric, weight, total, outcome, steps, versions, rejected, merges, best, head)
+    stops = connection.execute(
+        "SELECT COALESCE(SUM(c.items), 0), COALESCE(SUM(c.saved), 0)"
+        " FROM event e JOIN candidate c ON c.event = e.id WHERE e.run = ?",
+        (run,),
+    ).fetchone()
     connection.execute("DELETE FROM run WHERE name = ?", (run,))
-    _many(connection, "run", [(*row, started, updated, *tokens, usd)])
+    _many(connection, "run", [(*row, started, updated, *tokens, usd, *stops)])
 
 
 def _plan(connection: sqlite3.Connection, run: str) -> tuple[str, str, float, int]:
@@ -200,7 +206,11 @@ def _parts(event: Event) -> _Parts:
             )
         case SlowMerged():
             return _Parts(
-                version=event.version, base=event.base, verdict=event.verdict, evaluations=(event.evaluation,)
+                version=event.version,
+                base=event.base,
+                merge=True,
+                verdict=event.verdict,
+                evaluations=(event.evaluation,),
             )
         case Reverted():
             return _Parts(version=event.version, base=event.base, evaluations=_measured(event.evaluation))
@@ -216,21 +226,30 @@ def _measured(found: EvaluationSummary | Inherited | None) -> tuple[EvaluationSu
 
 def _event_row(number: int, record: Recorded, parts: _Parts) -> tuple[Any, ...]:
     event, cost, kind = record.event, parts.cost, event_name(record.event)
-    place = (kind, _RANKS[kind], event_step(event), event.epoch, parts.version, parts.base)
-    told = (event.title, event.skill, int(record.time.timestamp()), parts.outcome, record.evidence, 0)
+    place = (kind, event_rank(event), event_step(event), event.epoch, parts.version, parts.base)
+    origin = event_origin(event).value
+    told = (event.title, origin, event.skill, int(record.time.timestamp()), parts.outcome, record.evidence, 0)
     spent = (cost.calls, cost.tokens_in, cost.tokens_out, cost.usd, cost.seconds)
     return (number, event.run, record.commit, *place, *told, *spent)
 
 
 def _candidate_row(number: int, parts: _Parts) -> tuple[Any, ...]:
-    gate: tuple[Any, ...] = (None,) * 10
+    gate: tuple[Any, ...] = (None,) * 13
     if (verdict := parts.verdict) is not None:
         words = (str(verdict.decision), str(verdict.policy), str(verdict.metric), verdict.soft_weight)
-        gate = (*words, verdict.score, verdict.current, verdict.best, verdict.fixed, verdict.broken, verdict.p)
+        numbers = (verdict.score, verdict.current, verdict.best, verdict.fixed, verdict.broken, verdict.p)
+        gate = (*words, *numbers, *_stop(parts))
     counts: tuple[Any, ...] = (None,) * 5
     if (patch := parts.patch) is not None:
         counts = (patch.merged, patch.ranked, patch.applied, patch.skipped, patch.budget)
     return (number, *gate, *counts)
+
+
+def _stop(parts: _Parts) -> tuple[int | None, int | None, int]:
+    """Return a candidate's items, how many were saved, and whether it was stopped; a merge measures nothing anew."""
+    found = parts.evaluations[0]
+    saved = found.unneeded - found.spare
+    return (None, None, 0) if parts.merge else (found.n, saved, int(found.stopped))
 
 
 def _edit_rows(number: int, parts: _Parts) -> Iterable[tuple[Any, ...]]:

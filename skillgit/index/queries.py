@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 _RUNS = """
     SELECT r.name, r.skill, r.environment, r.outcome, r.steps, r.total_steps, r.versions, r.rejected, r.merges,
-           r.best_version, b.score, f.score, r.metric, r.started, r.updated, r.calls, r.tokens_in, r.tokens_out, r.usd
+           r.best_version, b.score, f.score, r.metric, r.started, r.updated, r.calls, r.tokens_in, r.tokens_out, r.usd,
+           r.selection_items, r.selection_saved
     FROM run r
     LEFT JOIN scoreboard b ON b.run = r.name AND b.version = r.best_version
     LEFT JOIN scoreboard f ON f.run = r.name AND f.version = 0"""
 _LOG = """
-    SELECT l.run, l.oid, l.kind, l.version, l.base, l.step, l.epoch, l.title, l.time, l.score, l.delta, l.measured,
-           l.decision, l.is_best, l.is_head
+    SELECT l.run, l.oid, l.kind, l.version, l.base, l.step, l.epoch, l.title, l.origin, l.time, l.score, l.delta,
+           l.measured, l.bound, l.decision, l.is_best, l.is_head
     FROM log l"""
 _OF_RUN = " WHERE l.run = ? AND l.version ="
 _NEWEST_FIRST = " ORDER BY l.step DESC, l.rank DESC, l.version DESC"
@@ -115,7 +116,13 @@ def row_of_version(index: Index, run: str, version: int) -> LogRow | None:
 
 def row_of_rejected(index: Index, run: str, step: int) -> LogRow | None:
     """Return the candidate that ``run`` rejected at ``step``."""
-    return _first(_log(index, " WHERE l.run = ? AND l.kind = 'rejected' AND l.step = ?", [run, step]))
+    refused = " WHERE l.run = ? AND l.kind = 'rejected' AND l.origin = 'step' AND l.step = ?"
+    return _first(_log(index, refused, [run, step]))
+
+
+def row_of_reflection(index: Index, run: str, epoch: int) -> LogRow | None:
+    """Return what came of the reflection on ``epoch`` of ``run``: a version, a rejected candidate or nothing."""
+    return _first(_log(index, " WHERE l.run = ? AND l.origin = 'meta' AND l.epoch = ?", [run, epoch]))
 
 
 def best_row(index: Index, run: str) -> LogRow | None:
@@ -132,7 +139,8 @@ def head_row(index: Index, run: str) -> LogRow | None:
 
 def rejected_steps(index: Index, run: str) -> tuple[int, ...]:
     """Return the steps whose candidates ``run`` rejected, in order."""
-    rows = index.select("SELECT step FROM event WHERE run = ? AND kind = 'rejected' ORDER BY step", (run,))
+    refused = "SELECT step FROM event WHERE run = ? AND kind = 'rejected' AND origin = 'step' ORDER BY step"
+    rows = index.select(refused, (run,))
     return tuple(row[0] for row in rows)
 
 
@@ -207,7 +215,8 @@ def _moment(seconds: int) -> datetime:
 
 def _run_row(row: tuple[Any, ...], live: Mapping[str, int]) -> RunRow:
     name, skill, environment, outcome, steps, total_steps, versions, rejected, merges, *rest = row
-    best_version, best_score, first_score, metric, started, updated, calls, tokens_in, tokens_out, usd = rest
+    best_version, best_score, first_score, metric, started, updated, calls, tokens_in, tokens_out, usd, *stops = rest
+    selection_items, selection_saved = stops
     return RunRow(
         name=name,
         skill=skill,
@@ -229,12 +238,14 @@ def _run_row(row: tuple[Any, ...], live: Mapping[str, int]) -> RunRow:
         tokens_in=tokens_in,
         tokens_out=tokens_out,
         usd=usd,
+        selection_items=selection_items or 0,
+        selection_saved=selection_saved or 0,
     )
 
 
 def _log_row(row: tuple[Any, ...], branches: tuple[str, ...]) -> LogRow:
-    run, commit, kind, version, base, step, epoch, title, time, *rest = row
-    score, delta, measured, decision, is_best, is_head = rest
+    run, commit, kind, version, base, step, epoch, title, origin, time, *rest = row
+    score, delta, measured, bound, decision, is_best, is_head = rest
     return LogRow(
         run=run,
         commit=commit,
@@ -244,10 +255,12 @@ def _log_row(row: tuple[Any, ...], branches: tuple[str, ...]) -> LogRow:
         step=step,
         epoch=epoch,
         title=title,
+        origin=origin,
         time=_moment(time),
         score=score,
         delta=delta,
         measured=bool(measured),
+        bound=bool(bound),
         decision=decision,
         is_best=bool(is_best),
         is_head=bool(is_head),

@@ -34,6 +34,8 @@ class RunRow:
         tokens_in: Tokens sent so far.
         tokens_out: Tokens received so far.
         usd: US dollars spent so far.
+        selection_items: Selection items that candidates would have been evaluated on in full.
+        selection_saved: How many of those were not rolled out, because the decision could no longer change.
     """
 
     name: str
@@ -56,6 +58,8 @@ class RunRow:
     tokens_in: int
     tokens_out: int
     usd: float
+    selection_items: int = 0
+    selection_saved: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,10 +75,12 @@ class LogRow:
         step: The step; 0 for the start of a run.
         epoch: The epoch.
         title: What happened, in one line.
+        origin: Where its candidate comes from: a step, or the reflection on an epoch (``meta``).
         time: When it was written, UTC.
         score: The score on the selection split under the run's metric.
         delta: The score's distance from the score that it was compared with.
         measured: Whether the score was measured for this text; otherwise it was inherited.
+        bound: Whether the score is only the highest that it could have been, and the distance with it.
         decision: The gate's decision; empty without one.
         is_best: Whether it is the newest best version of its run.
         is_head: Whether it is the newest version of its run.
@@ -89,10 +95,12 @@ class LogRow:
     step: int
     epoch: int
     title: str
+    origin: str = "step"
     time: datetime
     score: float | None
     delta: float | None
     measured: bool
+    bound: bool = False
     decision: str
     is_best: bool
     is_head: bool

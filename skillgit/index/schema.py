@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-SCHEMA = 1
+SCHEMA = 3
 """Grows by one with every change of the tables, the views or what is written into them."""
 
 _TABLES: dict[str, dict[str, type]] = {
@@ -38,6 +38,8 @@ _TABLES: dict[str, dict[str, type]] = {
         "tokens_in": int,
         "tokens_out": int,
         "usd": float,
+        "selection_items": int,
+        "selection_saved": int,
     },
     "plan": {"run": str, "environment": str, "metric": str, "soft_weight": float, "total_steps": int},
     "event": {
@@ -51,6 +53,7 @@ _TABLES: dict[str, dict[str, type]] = {
         "version": int,
         "base": int,
         "title": str,
+        "origin": str,
         "skill": str,
         "time": int,
         "outcome": str,
@@ -85,6 +88,9 @@ _TABLES: dict[str, dict[str, type]] = {
         "fixed": int,
         "broken": int,
         "p": float,
+        "items": int,
+        "saved": int,
+        "stopped": int,
         "merged": int,
         "ranked": int,
         "applied": int,
@@ -128,11 +134,12 @@ _VIEWS = {
                     ELSE (1.0 - r.soft_weight) * v.hard + r.soft_weight * v.soft END AS score
         FROM version v JOIN event e ON e.id = v.event JOIN run r ON r.name = v.run""",
     "log": """
-        SELECT e.id, e.run, e.oid, e.kind, e.rank, e.step, e.epoch, e.version, e.base, e.title, e.time,
+        SELECT e.id, e.run, e.oid, e.kind, e.rank, e.step, e.epoch, e.version, e.base, e.title, e.origin, e.time,
                COALESCE(c.score, s.score) AS score,
                CASE WHEN c.score IS NOT NULL THEN c.score - c.current
                     WHEN e.kind = 'reverted' THEN s.score - b.score END AS delta,
                s.inherited IS NULL AS measured,
+               COALESCE(c.stopped, 0) AS bound,
                COALESCE(c.decision, '') AS decision,
                e.version IS NOT NULL AND e.version = r.best_version AS is_best,
                e.version IS NOT NULL AND e.version = r.head_version AS is_head

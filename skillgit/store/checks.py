@@ -16,7 +16,7 @@ from skillgit.domain.event import (
 )
 from skillgit.domain.state import advance, begin
 from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError
-from skillgit.store import contents, derived, history, reader, refs
+from skillgit.store import contents, derived, history, reader, refs, scores
 from skillgit.store.evidence import kept_trees
 from skillgit.store.transaction import update_refs
 
@@ -122,18 +122,14 @@ def _fold_problems(run: str, records: Sequence[Recorded], budget: Callable[[int]
                     raise InvariantError(f"the run begins with {event_name(event)}", hint="skillgit fsck")  # noqa: TRY301 - one way out
                 state = begin(event)
                 continue
-            yield from (Problem(commit=record.commit, sentence=told) for told in contents.score_problems(state, record))
+            yield from (Problem(commit=record.commit, sentence=told) for told in scores.score_problems(state, record))
             state = advance(state, event)
         except InvariantError as error:
             yield Problem(commit=record.commit, sentence=error.message)
             return
-        if budget is not None and isinstance(event, Accepted | Rejected | Skipped):
-            wanted = budget(event.step)
-            if event.patch.budget != wanted:
-                sentence = (
-                    f"step {event.step} had an edit budget of {event.patch.budget}, and the schedule says {wanted}"
-                )
-                yield Problem(commit=record.commit, sentence=sentence)
+        if isinstance(event, Accepted | Rejected | Skipped):
+            told = contents.budget_problems(event, budget)
+            yield from (Problem(commit=record.commit, sentence=sentence) for sentence in told)
 
 
 def _parent_problems(record: Recorded, guidance: frozenset[str], versions: Mapping[int, str]) -> Iterator[str]:

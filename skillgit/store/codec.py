@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypedDict, assert_never
 from skillgit.domain.event import (
     EVENT_NAMES,
     Accepted,
+    Origin,
     Rejected,
     Reverted,
     RunFinished,
@@ -21,22 +22,27 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
     event_name,
+    event_origin,
 )
 from skillgit.errors import DataError, TrailerError
 from skillgit.store import message
 from skillgit.store.trailers import format_block, format_token, parse_block
 from skillgit.store.values import (
+    format_appendix,
     format_cost,
     format_edit,
     format_measurement,
     format_models,
     format_patch,
+    format_placebo,
     format_verdict,
+    read_appendix,
     read_cost,
     read_edit,
     read_measurement,
     read_models,
     read_patch,
+    read_placebo,
     read_summary,
     read_verdict,
 )
@@ -44,6 +50,7 @@ from skillgit.store.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from skillgit.domain.appendix import AppendixCounts
     from skillgit.domain.evaluation import EvaluationSummary
     from skillgit.domain.event import Change, Cost, EditRecord, Event, Models, PatchCounts
     from skillgit.domain.gate import Verdict
@@ -88,6 +95,8 @@ def _trailers(event: Event, evidence: str) -> Iterator[tuple[str, str]]:
     yield "Epoch", str(event.epoch)
     if not isinstance(event, RunStarted):
         yield "Step", str(event.step)
+    if event_origin(event) is not Origin.STEP:
+        yield "Origin", event_origin(event).value
     if isinstance(event, RunStarted | Accepted | SlowMerged | Reverted):
         yield "Version", str(event.version)
     if not isinstance(event, Skipped | RunFinished):
@@ -111,6 +120,7 @@ def _own_trailers(event: Event) -> Iterator[tuple[str, str]]:
         case Accepted() | Rejected():
             yield from (("Edit", format_edit(edit)) for edit in event.edits)
             yield "Patch", format_patch(event.patch)
+            yield "Appendix", format_appendix(event.appendix)
             yield from _measured(event.evaluation, event.verdict)
         case Skipped():
             yield "Patch", format_patch(event.patch)
@@ -122,6 +132,7 @@ def _own_trailers(event: Event) -> Iterator[tuple[str, str]]:
         case RunFinished():
             yield "Outcome", event.outcome.value
             yield from (("Eval", format_measurement(evaluation)) for evaluation in event.evaluations)
+            yield "Placebo", format_placebo(event.placebo)
         case _:
             assert_never(event)
 
@@ -191,6 +202,8 @@ class _Candidate(TypedDict):
     edits: tuple[EditRecord, ...]
     changes: tuple[Change, ...]
     patch: PatchCounts
+    origin: Origin
+    appendix: AppendixCounts | None
     evaluation: EvaluationSummary
     verdict: Verdict
     fixed: tuple[str, ...]
@@ -218,7 +231,13 @@ def _event(block: Block, body: Body, read_slow: Callable[[str], SlowText]) -> Ev
     if kind is Rejected:
         return Rejected(**common, **_candidate(block, body), **_paid(block))
     if kind is Skipped:
-        return Skipped(**common, **_paid(block), step=block.integer("Step"), patch=read_patch(block.required("Patch")))
+        return Skipped(
+            **common,
+            **_paid(block),
+            step=block.integer("Step"),
+            patch=read_patch(block.required("Patch")),
+            origin=_origin(block),
+        )
     if kind is SlowProposed:
         return _slow_proposed(block, body, common, read_slow(common["skill"]))
     if kind is SlowMerged:
@@ -231,6 +250,7 @@ def _event(block: Block, body: Body, read_slow: Callable[[str], SlowText]) -> Ev
         step=block.integer("Step"),
         outcome=RunOutcome(block.one("Outcome")),
         evaluations=tuple(read_summary(value) for value in block.values("Eval")),
+        placebo=read_placebo(block.value("Placebo")),
     )
 
 
@@ -246,6 +266,10 @@ def _run_started(block: Block, common: _Common) -> RunStarted:
     )
 
 
+def _origin(block: Block) -> Origin:
+    return Origin(block.one("Origin") or Origin.STEP)
+
+
 def _candidate(block: Block, body: Body) -> _Candidate:
     return _Candidate(
         step=block.integer("Step"),
@@ -253,6 +277,8 @@ def _candidate(block: Block, body: Body) -> _Candidate:
         edits=tuple(read_edit(value) for value in block.values("Edit")),
         changes=body.changes,
         patch=read_patch(block.required("Patch")),
+        origin=_origin(block),
+        appendix=read_appendix(block.value("Appendix")),
         evaluation=read_summary(block.required("Eval")),
         verdict=read_verdict(block.required("Gate")),
         fixed=body.fixed,

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import Edit, EditStatus, Op, Source, apply
-from skillgit.domain.evaluation import EvaluationSummary, mean
+from skillgit.domain.evaluation import EvaluationSummary
 from skillgit.domain.event import (
+    EDITS_SHOWN,
     Accepted,
+    BudgetSource,
     EditRecord,
+    Origin,
     Rejected,
     Reverted,
     RunFinished,
@@ -18,17 +22,17 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
 )
-from skillgit.domain.gate import sign_test
-from skillgit.domain.skill import DOCUMENT, slow_guidance, with_slow_guidance
+from skillgit.domain.rewrite import RewriteError, UpdateMode, changed_hunks, rewritten
+from skillgit.domain.skill import DOCUMENT, slow_guidance, with_appendix, with_slow_guidance
 from skillgit.errors import SkillgitError
 from skillgit.store import reader
 from skillgit.store.evidence import read_evidence
+from skillgit.store.scores import selection_problems
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from skillgit.domain.gate import Verdict
-    from skillgit.domain.state import RunState
+    from skillgit.domain.skill import Skill
     from skillgit.store.record import Recorded
     from skillgit.store.repo import Repo
 
@@ -36,30 +40,21 @@ MERGE = 2
 """How many parents a merge of the slow line has: the run's tip and the slow tip."""
 
 
-def score_problems(state: RunState, record: Recorded) -> Iterator[str]:
-    """Yield what is wrong with the numbers of a gated event that follows ``state``."""
-    event = record.event
-    if not isinstance(event, Accepted | Rejected | SlowProposed | SlowMerged):
+def budget_problems(event: Accepted | Rejected | Skipped, schedule: Callable[[int], int] | None) -> Iterator[str]:
+    """Yield what is wrong with the edit budget of a step; ``schedule`` gives it, where it is known."""
+    patch = event.patch
+    if (patch.budget is None) != (patch.by is BudgetSource.NONE):
+        yield f"step {event.step} had the edit budget {patch.budget}, though it was set by '{patch.by}'"
         return
-    if event.verdict is None or event.evaluation is None or event.base > state.version:
+    if patch.budget is None:
         return
-    verdict = event.verdict
-    rule = verdict.metric, verdict.soft_weight
-    for name, told, found in (
-        ("score", verdict.score, event.evaluation.score(*rule)),
-        ("current", verdict.current, state.evaluation(event.base).score(*rule)),
-        ("best", verdict.best, state.evaluation(state.best).score(*rule)),
-    ):
-        if told != found:
-            yield f"the gate compared {name}={told!r}, and the evaluation says {found!r}"
-    yield from _flip_problems(event, verdict)
-
-
-def _flip_problems(event: Accepted | Rejected | SlowProposed | SlowMerged, verdict: Verdict) -> Iterator[str]:
-    if verdict.p != sign_test(verdict.fixed, verdict.broken):
-        yield f"the gate says p={verdict.p!r}, which does not follow from fixed={verdict.fixed} broken={verdict.broken}"
-    if not isinstance(event, SlowMerged) and (len(event.fixed), len(event.broken)) != (verdict.fixed, verdict.broken):
-        yield "the gate counts other items as fixed or broken than the message lists"
+    if (event.origin is Origin.META) != (patch.by is BudgetSource.META):
+        yield f"the reflection on epoch {event.epoch} and its edit budget do not belong together"
+    wanted = schedule(event.step) if schedule is not None else patch.budget
+    if patch.by not in {BudgetSource.OPTIMIZER, BudgetSource.META} and patch.budget != wanted:
+        yield f"step {event.step} had an edit budget of {patch.budget}, and the schedule says {wanted}"
+    if patch.ranked > patch.budget:
+        yield f"step {event.step} chose {patch.ranked} of its proposals with an edit budget of {patch.budget}"
 
 
 def tree_problems(repo: Repo, record: Recorded, versions: Mapping[int, str]) -> Iterator[str]:
@@ -105,37 +100,41 @@ def evidence_problems(repo: Repo, record: Recorded, versions: Mapping[int, str])
     files = read_evidence(repo, record.evidence) if record.evidence else None
     if files is None:
         return
+    if isinstance(event, RunFinished):
+        yield from _placebo_problems(event, files.get("placebo.json"))
     told = event.evaluation if isinstance(event, RunStarted | Accepted | Rejected | SlowProposed) else None
     if isinstance(told, EvaluationSummary) and "selection.json" in files:
-        yield from _selection_problems(files["selection.json"], told)
+        yield from selection_problems(files, told, getattr(event, "verdict", None))
     if isinstance(event, Accepted | Rejected) and "patch.json" in files and event.base in versions:
         yield from _patch_problems(repo, record.commit, event, files["patch.json"], versions[event.base])
 
 
-def _selection_problems(content: bytes, told: EvaluationSummary) -> Iterator[str]:
-    try:
-        rows = json.loads(content)
-        scored = [(float(row["hard"]), float(row["soft"])) for row in rows if "failed" not in row]
-    except (ValueError, TypeError, KeyError):
-        yield "selection.json in the evidence cannot be read"
+def _placebo_problems(event: RunFinished, content: bytes | None) -> Iterator[str]:
+    if event.placebo is None and content is None:
         return
-    found = len(rows), len(scored), mean([hard for hard, _ in scored]), mean([soft for _, soft in scored])
-    if found != (told.n, told.scored, told.hard, told.soft):
-        yield (
-            f"the evaluation says n={told.n} scored={told.scored} hard={told.hard!r} soft={told.soft!r},"
-            f" and its items say n={found[0]} scored={found[1]} hard={found[2]!r} soft={found[3]!r}"
-        )
+    try:
+        rows = json.loads(content or b"[]")
+        found = len(rows), sum(bool(row["accepted"]) for row in rows)
+    except (ValueError, TypeError, KeyError):
+        yield "placebo.json in the evidence cannot be read"
+        return
+    if event.placebo is None or found != (event.placebo.n, event.placebo.accepted):
+        yield "the evidence tells of other placebos than the commit"
 
 
 def _patch_problems(
     repo: Repo, commit: str, event: Accepted | Rejected, content: bytes, base_commit: str
 ) -> Iterator[str]:
     try:
-        edits = [_edit(row) for row in json.loads(content)["edits"] if row["status"] == EditStatus.APPLIED]
+        document = json.loads(content)
+        edits = [_edit(row) for row in document["edits"] if row["status"] == EditStatus.APPLIED]
+        body = str(document["rewrite"]) if "rewrite" in document else None
+        notes = [str(note) for note in document["appendix"]] if "appendix" in document else None
     except (ValueError, TypeError, KeyError):
         yield "patch.json in the evidence cannot be read"
         return
-    if tuple(EditRecord.of(edit) for edit in edits) != event.edits:
+    unattributed = tuple(replace(record, fixed=None, broken=None) for record in event.edits)
+    if tuple(EditRecord.of(edit) for edit in edits)[:EDITS_SHOWN] != unattributed:
         yield "the edits in the evidence are not those of the commit"
     try:
         base = reader.skill_at(repo, base_commit, event.skill)
@@ -143,8 +142,37 @@ def _patch_problems(
     except SkillgitError:
         # tree_problems has said so
         return
-    if apply(base, edits).skill.digest != skill.digest:
+    if (notes is None) != (event.appendix is None) or (event.appendix and len(notes or ()) != event.appendix.total):
+        yield "the appendix in the evidence is not that of the commit"
+        return
+    # Reminders alone are no rewrite.
+    if body is not None if event.patch.mode is UpdateMode.PATCH else body is None and edits:
+        yield f"the evidence is not that of the update mode {event.patch.mode}"
+        return
+    if body is not None:
+        yield from _rewrite_problems(base, skill, body, edits, notes)
+    elif _with_notes(apply(base, edits).skill, notes).digest != skill.digest:
         yield f"the patch in the evidence, applied to v{event.base}, does not give the committed skill"
+
+
+def _with_notes(skill: Skill, notes: Sequence[str] | None) -> Skill:
+    return skill if notes is None else skill.with_text(DOCUMENT, with_appendix(skill.document, notes))
+
+
+def _rewrite_problems(
+    base: Skill, skill: Skill, body: str, edits: Sequence[Edit], notes: Sequence[str] | None
+) -> Iterator[str]:
+    """Yield where the new text in the evidence, or the lines that are said to have changed, are not the commit's."""
+    try:
+        wanted = rewritten(base, body)
+    except RewriteError as error:
+        yield f"the rewrite in the evidence does not keep what is protected in the base: {error}"
+        return
+    if _with_notes(wanted, notes).digest != skill.digest:
+        yield "the rewrite in the evidence, put into the base, does not give the committed skill"
+    support, source = (edits[0].support, edits[0].source) if edits else (1, Source.MIXED)
+    if changed_hunks(base, wanted, support=support, source=source) != tuple(edits):
+        yield "the edits in the evidence are not what the rewrite changed in the base"
 
 
 def _edit(row: Mapping[str, object]) -> Edit:

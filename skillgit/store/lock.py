@@ -96,6 +96,11 @@ def live_runs(repo: Repo) -> dict[str, int]:
     return found
 
 
+def was_written_here(repo: Repo, run: str) -> bool:
+    """Say whether a process in this repository has ever held the lock of ``run``; a run that was fetched has none."""
+    return (repo.private_dir / f"{_PREFIX}{run}{_SUFFIX}").exists()
+
+
 def _try_lock(handle: int) -> bool:
     for attempt in range(_TRIES):
         try:

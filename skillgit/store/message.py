@@ -27,6 +27,7 @@ from skillgit.domain.event import (
     Accepted,
     Change,
     Inherited,
+    Origin,
     Rejected,
     Reverted,
     RunFinished,
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from skillgit.domain.event import Event, Measurement
-    from skillgit.domain.gate import Verdict
 
 _WIDTH = 72
 _RISKY = re.compile(r"skillgit-|---|#|fixed:|broken:", re.IGNORECASE)
@@ -73,15 +73,15 @@ def _prefix_and_note(event: Event) -> tuple[str, str]:
         case RunStarted():
             return "run", "v0" + _score(event.evaluation)
         case Accepted():
-            return "skill", f"v{event.version}{_gain(event.verdict)}"
+            return _prefix(event), f"v{event.version}{_gain(event)}"
         case Rejected():
-            return "skill", f"r{event.step}{_gain(event.verdict)}"
+            return _prefix(event), f"{_label(event, 'r')}{_gain(event)}"
         case Skipped():
-            return "skip", f"s{event.step}"
+            return "skip", _label(event, "s")
         case SlowProposed():
-            return "slow", f"e{event.epoch}{_gain(event.verdict)}"
+            return "slow", f"e{event.epoch}{_gain(event)}"
         case SlowMerged():
-            return "slow", f"v{event.version}{_gain(event.verdict)}"
+            return "slow", f"v{event.version}{_gain(event)}"
         case Reverted():
             return "revert", f"v{event.version}, as v{event.target}"
         case RunFinished():
@@ -90,12 +90,24 @@ def _prefix_and_note(event: Event) -> tuple[str, str]:
             assert_never(event)
 
 
+def _prefix(event: Accepted | Rejected) -> str:
+    return "meta" if event.origin is Origin.META else "skill"
+
+
+def _label(event: Rejected | Skipped, letter: str) -> str:
+    return f"m{event.epoch}" if event.origin is Origin.META else f"{letter}{event.step}"
+
+
 def _score(measurement: Measurement) -> str:
     return "" if isinstance(measurement, Inherited) else f", {measurement.hard:.4f}"
 
 
-def _gain(verdict: Verdict | None) -> str:
-    return "" if verdict is None else f", {verdict.score - verdict.current:+.4f}"
+def _gain(event: Accepted | Rejected | SlowProposed | SlowMerged) -> str:
+    verdict = event.verdict
+    if verdict is None:
+        return ""
+    bound = "at most " if event.evaluation is not None and event.evaluation.stopped else ""
+    return f", {bound}{verdict.score - verdict.current:+.4f}"
 
 
 def body(event: Event) -> str:

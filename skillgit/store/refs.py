@@ -4,6 +4,7 @@
 
     refs/heads/run/<run>                 accepted line; truth
     refs/heads/rejected/<run>/<step4>    one refused candidate; truth
+    refs/heads/rejected/<run>/<step4>-meta  one of the reflection on the epoch that ends with the step; truth
     refs/heads/slow/<run>                slow line; truth
     refs/heads/best/<run>                newest best version; derived
     refs/tags/<run>/v<N>                 one per version; derived
@@ -30,7 +31,7 @@ NOTES = "refs/notes/skillgit/evals"
 _RUN = RUN_NAME.pattern
 _BRANCH = re.compile(
     r"refs/(?:heads|remotes/(?P<remote>.+))/"
-    rf"(?:(?P<kind>run|slow|best)/(?P<run>{_RUN})|rejected/(?P<refused>{_RUN})/(?P<step>\d{{4,}}))"
+    rf"(?:(?P<kind>run|slow|best)/(?P<run>{_RUN})|rejected/(?P<refused>{_RUN})/(?P<step>\d{{4,}})(?P<meta>-meta)?)"
 )
 _TAG = re.compile(rf"refs/tags/(?P<run>{_RUN})/v(?P<version>0|[1-9]\d*)")
 _HIDDEN = re.compile(rf"refs/skillgit/evidence/(?P<run>{_RUN})")
@@ -62,12 +63,14 @@ class Ref:
         run: The run that it belongs to; empty for notes.
         number: The step of a rejected branch, the version of a tag.
         remote: The remote whose branch it tracks; empty for a ref of this repository.
+        meta: Whether a rejected candidate is one of the reflection on an epoch.
     """
 
     kind: Kind
     run: str = ""
     number: int = 0
     remote: str = ""
+    meta: bool = False
 
     @property
     def local(self) -> str:
@@ -76,7 +79,7 @@ class Ref:
             case Kind.RUN:
                 return run_branch(self.run)
             case Kind.REJECTED:
-                return rejected_branch(self.run, self.number)
+                return rejected_branch(self.run, self.number, meta=self.meta)
             case Kind.SLOW:
                 return slow_branch(self.run)
             case Kind.BEST:
@@ -94,9 +97,9 @@ def run_branch(run: str) -> str:
     return f"refs/heads/run/{run}"
 
 
-def rejected_branch(run: str, step: int) -> str:
-    """Return the branch of the candidate that ``run`` refused at ``step``."""
-    return f"refs/heads/rejected/{run}/{step:04d}"
+def rejected_branch(run: str, step: int, *, meta: bool = False) -> str:
+    """Return the branch of the candidate that ``run`` refused at ``step``, or at the end of the epoch that it ends."""
+    return f"refs/heads/rejected/{run}/{step:04d}{'-meta' if meta else ''}"
 
 
 def slow_branch(run: str) -> str:
@@ -121,11 +124,11 @@ def evidence_ref(run: str) -> str:
 
 def branch_of(event: Event) -> str:
     """Return the branch that the commit of ``event`` belongs to."""
-    from skillgit.domain.event import Rejected, SlowProposed  # noqa: PLC0415 - names of refs are needed without events
+    from skillgit.domain.event import Origin, Rejected, SlowProposed  # noqa: PLC0415 - names are needed without events
 
     match event:
         case Rejected():
-            return rejected_branch(event.run, event.step)
+            return rejected_branch(event.run, event.step, meta=event.origin is Origin.META)
         case SlowProposed():
             return slow_branch(event.run)
         case _:
@@ -139,7 +142,8 @@ def parse(name: str) -> Ref | None:
     if match := _BRANCH.fullmatch(name):
         remote = match["remote"] or ""
         if match["refused"]:
-            return Ref(kind=Kind.REJECTED, run=match["refused"], number=int(match["step"]), remote=remote)
+            step, meta = int(match["step"]), match["meta"] is not None
+            return Ref(kind=Kind.REJECTED, run=match["refused"], number=step, remote=remote, meta=meta)
         return Ref(kind=Kind(match["kind"]), run=match["run"], remote=remote)
     if match := _TAG.fullmatch(name):
         return Ref(kind=Kind.TAG, run=match["run"], number=int(match["version"]))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillgit.domain.appendix import AppendixCounts
 from skillgit.domain.edit import Op, Source
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
-from skillgit.domain.event import Cost, EditRecord, Inherited, Models, PatchCounts
-from skillgit.domain.gate import Decision, Policy, Verdict
+from skillgit.domain.event import BudgetSource, Cost, EditRecord, Inherited, Models, PatchCounts
+from skillgit.domain.gate import Decision, NoRegression, Policy, Verdict
+from skillgit.domain.placebo import Placebo
+from skillgit.domain.rewrite import UpdateMode
 from skillgit.store.trailers import as_integer, format_value
 
 if TYPE_CHECKING:
@@ -15,12 +18,20 @@ if TYPE_CHECKING:
     from skillgit.store.trailers import Value
 
 _DEFAULT_WEIGHT = 0.5
+EXACT = "exact"
+"""How an evaluation was stopped: not before its decision was certain."""
 
 
 def format_edit(edit: EditRecord) -> str:
     """Return the value of ``Skillgit-Edit``."""
     return format_value(
-        op=edit.op.value, file=edit.file, support=edit.support, source=edit.source.value, anchor=edit.anchor
+        op=edit.op.value,
+        file=edit.file,
+        support=edit.support,
+        source=edit.source.value,
+        anchor=edit.anchor,
+        fixed="" if edit.fixed is None else edit.fixed,
+        broken="" if edit.broken is None else edit.broken,
     )
 
 
@@ -32,13 +43,22 @@ def read_edit(value: Value) -> EditRecord:
         support=value.integer("support"),
         source=Source(value.text("source")),
         anchor=value.text("anchor"),
+        fixed=value.integer("fixed") if value.text("fixed") else None,
+        broken=value.integer("broken") if value.text("broken") else None,
     )
 
 
 def format_patch(patch: PatchCounts) -> str:
     """Return the value of ``Skillgit-Patch``."""
     return format_value(
-        merged=patch.merged, ranked=patch.ranked, applied=patch.applied, skipped=patch.skipped, budget=patch.budget
+        merged=patch.merged,
+        ranked=patch.ranked,
+        applied=patch.applied,
+        skipped=patch.skipped,
+        budget="" if patch.budget is None else patch.budget,
+        by="" if patch.by is BudgetSource.SCHEDULE else patch.by.value,
+        mode="" if patch.mode is UpdateMode.PATCH else patch.mode.value,
+        salvaged="true" if patch.salvaged else "",
     )
 
 
@@ -49,8 +69,27 @@ def read_patch(value: Value) -> PatchCounts:
         ranked=value.integer("ranked"),
         applied=value.integer("applied"),
         skipped=value.integer("skipped"),
-        budget=value.integer("budget"),
+        budget=value.integer("budget") if value.text("budget") else None,
+        by=BudgetSource(value.text("by") or BudgetSource.SCHEDULE),
+        mode=UpdateMode(value.text("mode") or UpdateMode.PATCH),
+        salvaged=value.text("salvaged") == "true",
     )
+
+
+def format_appendix(appendix: AppendixCounts | None) -> str:
+    """Return the value of ``Skillgit-Appendix``; empty where the appendix stayed as it was."""
+    if appendix is None:
+        return ""
+    before = appendix.consolidated or ""
+    return format_value(added=appendix.added, total=appendix.total, consolidated=before)
+
+
+def read_appendix(value: Value | None) -> AppendixCounts | None:
+    """Read ``Skillgit-Appendix``."""
+    if value is None:
+        return None
+    before = value.integer("consolidated") if value.text("consolidated") else 0
+    return AppendixCounts(added=value.integer("added"), total=value.integer("total"), consolidated=before)
 
 
 def format_measurement(measurement: Measurement) -> str:
@@ -66,6 +105,9 @@ def format_measurement(measurement: Measurement) -> str:
         hard=measurement.hard,
         soft=measurement.soft,
         seed=measurement.seed,
+        stopped=EXACT if measurement.stopped else "",
+        unneeded=measurement.unneeded if measurement.stopped else "",
+        spare=measurement.spare or "",
     )
 
 
@@ -87,6 +129,8 @@ def read_summary(value: Value) -> EvaluationSummary:
         soft=value.number("soft"),
         seed=value.integer("seed"),
         version=value.integer("version") if value.text("version") else None,
+        unneeded=value.integer("unneeded") if value.text("stopped") == EXACT else 0,
+        spare=value.integer("spare") if value.text("spare") else 0,
     )
 
 
@@ -103,6 +147,12 @@ def format_verdict(verdict: Verdict) -> str:
         broken=verdict.broken,
         p=verdict.p,
         weight=verdict.soft_weight if verdict.metric is Metric.MIXED else "",
+        alpha="" if verdict.alpha is None else verdict.alpha,
+        margin="" if verdict.margin is None else verdict.margin,
+        guard="" if verdict.no_regression is NoRegression.NONE else verdict.no_regression.value,
+        blocked="" if verdict.no_regression is NoRegression.NONE else verdict.blocked,
+        repeats=verdict.repeats or "",
+        gated="" if verdict.gated else "no",
     )
 
 
@@ -119,6 +169,12 @@ def read_verdict(value: Value) -> Verdict:
         broken=value.integer("broken"),
         p=value.number("p"),
         soft_weight=value.number("weight") if value.text("weight") else _DEFAULT_WEIGHT,
+        alpha=value.number("alpha") if value.text("alpha") else None,
+        margin=value.number("margin") if value.text("margin") else None,
+        no_regression=NoRegression(value.text("guard") or NoRegression.NONE),
+        blocked=value.integer("blocked") if value.text("blocked") else 0,
+        repeats=value.integer("repeats") if value.text("repeats") else 0,
+        gated=value.text("gated") != "no",
     )
 
 
@@ -145,6 +201,16 @@ def read_cost(value: Value | None) -> Cost:
         usd=value.number("usd"),
         seconds=value.number("seconds"),
     )
+
+
+def format_placebo(placebo: Placebo | None) -> str:
+    """Return the value of ``Skillgit-Placebo``; empty if there was none."""
+    return "" if placebo is None else format_value(n=placebo.n, accepted=placebo.accepted, rate=placebo.rate)
+
+
+def read_placebo(value: Value | None) -> Placebo | None:
+    """Read ``Skillgit-Placebo``; the rate follows from the counts."""
+    return None if value is None else Placebo(n=value.integer("n"), accepted=value.integer("accepted"))
 
 
 def format_models(models: Models) -> str:

@@ -14,6 +14,7 @@ import pygit2
 
 from skillgit.domain.event import (
     Accepted,
+    Origin,
     Rejected,
     RunFinished,
     RunStarted,
@@ -22,6 +23,7 @@ from skillgit.domain.event import (
     SlowProposed,
     event_name,
     event_order,
+    event_step,
 )
 from skillgit.domain.skill import DOCUMENT, slow_guidance, with_slow_guidance
 from skillgit.errors import ConcurrentWriteError, ConflictError, InvariantError
@@ -121,8 +123,9 @@ class RunWriter:
             raise InvariantError(f"{name} of run {self._run}, which has not started", hint="skillgit runs")
         last = self._records[-1].event
         late = event_order(event) < event_order(last)
-        if isinstance(event, Accepted | Rejected | Skipped) and not isinstance(last, RunStarted):
-            late = late or event.step <= last.step
+        if isinstance(event, Accepted | Rejected | Skipped):
+            meta = event.origin is Origin.META
+            late = late or (event_order(event) == event_order(last) if meta else event.step <= event_step(last))
         if not isinstance(event, Skipped | RunFinished):
             late = late or event.base != max(self._versions)
         if late:

@@ -27,7 +27,7 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
 )
-from skillgit.domain.gate import Policy, Verdict, decision_from_numbers
+from skillgit.domain.gate import Decision, Policy, Verdict, decision
 from skillgit.store.record import Recorded
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -46,8 +46,8 @@ def summary(hard: float, **changes) -> EvaluationSummary:
 
 
 def verdict(score: float, current: float, best: float) -> Verdict:
-    return Verdict(
-        decision=decision_from_numbers(score=score, current=current, best=best, gated=True),
+    found = Verdict(
+        decision=Decision.REJECT,
         policy=Policy.STRICT,
         metric=Metric.HARD,
         score=score,
@@ -57,6 +57,7 @@ def verdict(score: float, current: float, best: float) -> Verdict:
         broken=0,
         p=0.5,
     )
+    return replace(found, decision=decision(found))
 
 
 class Story:

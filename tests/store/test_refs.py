@@ -17,6 +17,7 @@ def test_names_are_parsed_as_they_are_built(run, number) -> None:
     names = {
         refs.run_branch(run): Ref(kind=Kind.RUN, run=run),
         refs.rejected_branch(run, number): Ref(kind=Kind.REJECTED, run=run, number=number),
+        refs.rejected_branch(run, number, meta=True): Ref(kind=Kind.REJECTED, run=run, number=number, meta=True),
         refs.slow_branch(run): Ref(kind=Kind.SLOW, run=run),
         refs.best_branch(run): Ref(kind=Kind.BEST, run=run),
         refs.version_tag(run, number): Ref(kind=Kind.TAG, run=run, number=number),
@@ -47,6 +48,8 @@ def test_tracking_branches_know_their_remote(run, remote) -> None:
         "refs/heads/rejected/x",
         "refs/heads/rejected/x/12",
         "refs/heads/rejected/x/latest",
+        "refs/heads/rejected/x/0012-other",
+        "refs/heads/rejected/x/0012-meta-meta",
         "refs/tags/v1",
         "refs/tags/x/v01",
         "refs/tags/x/1",

@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.errors import FormatVersionError, TrailerError
-from skillgit.store.trailers import Value, format_block, format_token, format_value, parse_block, parse_value
+from skillgit.store.trailers import (
+    VALUE_LIMIT,
+    Value,
+    format_block,
+    format_token,
+    format_value,
+    parse_block,
+    parse_value,
+)
 
 TOKEN = re.compile(r"[A-Za-z0-9._:/+%-]*")
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -98,8 +106,8 @@ def test_trailers_of_others_are_passed_over() -> None:
 
 
 def test_values_have_a_limit() -> None:
-    assert format_block([("Run", "x" * 200)])
-    with pytest.raises(TrailerError, match="201 characters"):
-        format_block([("Run", "x" * 201)])
+    assert format_block([("Run", "x" * VALUE_LIMIT)])
+    with pytest.raises(TrailerError, match=f"{VALUE_LIMIT + 1} characters"):
+        format_block([("Run", "x" * (VALUE_LIMIT + 1))])
     with pytest.raises(TrailerError, match="bytes of 4096"):
         format_block([("Edit", "x" * 190)] * 21)

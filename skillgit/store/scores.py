@@ -1,0 +1,121 @@
+"""Whether the numbers of a gate follow from the evaluations behind it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from skillgit.domain.evaluation import EvaluationSummary, Metric, Scored, mean
+from skillgit.domain.event import Accepted, Rejected, SlowMerged, SlowProposed
+from skillgit.domain.gate import Decision
+from skillgit.domain.statistics import sign_test
+from skillgit.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from skillgit.domain.gate import Verdict
+    from skillgit.domain.state import RunState
+    from skillgit.store.record import Recorded
+
+    Gated = Accepted | Rejected | SlowProposed | SlowMerged
+
+_ROUNDING = 1e-9
+
+
+def score_problems(state: RunState, record: Recorded) -> Iterator[str]:
+    """Yield what is wrong with the numbers of a gated event that follows ``state``."""
+    event = record.event
+    if not isinstance(event, Accepted | Rejected | SlowProposed | SlowMerged):
+        return
+    if event.verdict is None or event.evaluation is None or event.base > state.version:
+        return
+    verdict, base = event.verdict, state.evaluation(event.base)
+    yield from _stop_problems(event.evaluation, verdict)
+    yield from _candidate_score_problems(event.evaluation, verdict)
+    best = state.evaluation(state.best)
+    rule = verdict.metric, verdict.soft_weight
+    # Items of a version that failed to evaluate are tried again, so that its score may be known better by now; and
+    # after repeats the gate compares means over them.
+    if not verdict.repeats and _complete(base) and verdict.current != base.score(*rule):
+        yield f"the gate compared current={verdict.current!r}, and the evaluation says {base.score(*rule)!r}"
+    averaged = verdict.repeats and verdict.best == verdict.current and state.best == event.base
+    if not averaged and verdict.best != best.score(*rule):
+        yield f"the gate compared best={verdict.best!r}, and the evaluation says {best.score(*rule)!r}"
+    yield from _flip_problems(event, verdict)
+
+
+def _complete(evaluation: EvaluationSummary) -> bool:
+    return evaluation.scored == evaluation.n
+
+
+def _stop_problems(evaluation: EvaluationSummary, verdict: Verdict) -> Iterator[str]:
+    if evaluation.stopped and verdict.decision.accepted:
+        yield "the candidate is accepted, though it was not evaluated in full"
+    if evaluation.spare > evaluation.unneeded or evaluation.scored + evaluation.unneeded > evaluation.n:
+        yield "the evaluation says that more items were left out than there are"
+
+
+def _candidate_score_problems(evaluation: EvaluationSummary, verdict: Verdict) -> Iterator[str]:
+    rule = verdict.metric, verdict.soft_weight
+    if evaluation.stopped:
+        highest = evaluation.highest(*rule)
+        if abs(verdict.score - highest) > _ROUNDING:
+            yield f"the gate compared score={verdict.score!r}, and at most {highest!r} could have been reached"
+    elif not verdict.repeats and verdict.score != evaluation.score(*rule):
+        yield f"the gate compared score={verdict.score!r}, and the evaluation says {evaluation.score(*rule)!r}"
+
+
+def _flip_problems(event: Gated, verdict: Verdict) -> Iterator[str]:
+    if verdict.metric is Metric.HARD and verdict.p != sign_test(verdict.fixed, verdict.broken):
+        yield f"the gate says p={verdict.p!r}, which does not follow from fixed={verdict.fixed} broken={verdict.broken}"
+    if not 0.0 < verdict.p <= 1.0:
+        yield f"the gate says p={verdict.p!r}, which is no chance"
+    if verdict.blocked > verdict.broken:
+        yield f"the gate says blocked={verdict.blocked}, and no more than broken={verdict.broken} can be"
+    if not isinstance(event, SlowMerged) and (len(event.fixed), len(event.broken)) != (verdict.fixed, verdict.broken):
+        yield "the gate counts other items as fixed or broken than the message lists"
+    edits = event.edits if isinstance(event, Accepted | Rejected) else ()
+    for edit in edits:
+        known = (edit.fixed, edit.broken)
+        if known != (None, None) and (len(edits) > 1 or known != (verdict.fixed, verdict.broken)):
+            yield "an edit is said to have fixed and broken other items than the gate counts for it alone"
+
+
+def selection_problems(files: Mapping[str, bytes], told: EvaluationSummary, verdict: Verdict | None) -> Iterator[str]:
+    """Yield where the outcomes of items in the evidence contradict the evaluation or the gate's score."""
+    try:
+        rows = json.loads(files["selection.json"])
+        scored = {row["id"]: Scored(float(row["hard"]), float(row["soft"])) for row in rows if "failed" not in row}
+        hard, soft = _means(list(scored.values()))
+    except (ValueError, TypeError, KeyError, DataError):
+        yield "selection.json in the evidence cannot be read"
+        return
+    found = len(rows) + told.unneeded, len(scored), hard, soft
+    if found != (told.n, told.scored, told.hard, told.soft):
+        yield (
+            f"the evaluation says n={told.n} scored={told.scored} hard={told.hard!r} soft={told.soft!r},"
+            f" and its items say n={found[0]} scored={found[1]} hard={found[2]!r} soft={found[3]!r}"
+        )
+    if verdict is not None and verdict.repeats and verdict.decision is not Decision.INDECISIVE:
+        yield from _repeat_problems(files, scored, verdict)
+
+
+def _repeat_problems(files: Mapping[str, bytes], scored: dict[str, Scored], verdict: Verdict) -> Iterator[str]:
+    """Yield where the gate's score is not the mean over first and repeated rollouts."""
+    try:
+        again = {
+            row["id"]: [Scored(float(one["hard"]), float(one["soft"])) for one in row["candidate"] if "hard" in one]
+            for row in json.loads(files["repeats.json"])
+        }
+        averaged = [Scored(*_means([first, *again.get(item, [])])) for item, first in scored.items()]
+        score = Scored(*_means(averaged)).value(verdict.metric, verdict.soft_weight)
+    except (ValueError, TypeError, KeyError, DataError):
+        yield "repeats.json in the evidence cannot be read"
+        return
+    if score != verdict.score:
+        yield f"the gate compared score={verdict.score!r}, and its repeats say {score!r}"
+
+
+def _means(outcomes: Sequence[Scored]) -> tuple[float, float]:
+    return mean([one.hard for one in outcomes]), mean([one.soft for one in outcomes])
