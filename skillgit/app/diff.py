@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from skillgit.app.revision import Resolved, event_in, resolve_in
 from skillgit.app.workspace import Workspace, open_workspace
 from skillgit.domain.evaluation import Scored
-from skillgit.domain.gate import sign_test
+from skillgit.domain.statistics import sign_test
 from skillgit.errors import NotFoundError
 from skillgit.index import queries
 from skillgit.store import diff as store_diff

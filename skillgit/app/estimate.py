@@ -7,9 +7,12 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Split
+from skillgit.domain.rewrite import UpdateMode
 from skillgit.engine.batches import steps_per_epoch
+from skillgit.engine.dialect import DIALECTS
 from skillgit.engine.prompts import prompt
 from skillgit.engine.rendering import CHARACTERS_PER_TOKEN
+from skillgit.engine.settings import ControlMode, PairPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -81,7 +84,7 @@ def estimate(settings: MethodSettings, task: Task, skill: Skill, prices: Mapping
     Items that were rolled out before make it cheaper; retries make it dearer. Tokens are estimated from the lengths of
     items, skill and prompts.
     """
-    steps = steps_per_epoch(len(task.items[Split.TRAIN]), settings.train.batch_size) * settings.train.num_epochs
+    steps = steps_per_epoch(len(task.items[Split.TRAIN]), settings.train.step_size) * settings.train.num_epochs
     rows = [*_target_rows(settings, task, skill, steps), *_optimizer_rows(settings, task, skill, steps)]
     priced = [_priced(role, stage, calls, used, prices.get(role)) for role, stage, calls, used in rows if calls]
     return Estimate(steps=steps, stages=tuple(priced))
@@ -98,6 +101,16 @@ def _slow_updates(settings: MethodSettings) -> int:
     return max(settings.train.num_epochs - 1, 0) if wanted else 0
 
 
+def _reflections(settings: MethodSettings) -> int:
+    return settings.train.num_epochs if settings.optimizer.use_meta_reflect else 0
+
+
+def _probed(settings: MethodSettings) -> int:
+    """Return how many items a step rolls out again with a probe."""
+    gradient = settings.gradient
+    return gradient.deep_reflect_failures + gradient.deep_reflect_successes if gradient.use_deep_reflect else 0
+
+
 def _target_rows(
     settings: MethodSettings, task: Task, skill: Skill, steps: int
 ) -> Iterator[tuple[str, str, int, tuple[int, int]]]:
@@ -109,7 +122,12 @@ def _target_rows(
     yield "target", "selection", selection * steps, used
     sample = min(settings.optimizer.slow_update_samples, train)
     gated = selection if settings.optimizer.use_slow_update else 0
-    yield "target", "slow update", slow * (2 * sample + gated), used
+    # Changed pairs may be topped up until all train items have been rolled out with both versions.
+    changed = settings.optimizer.longitudinal_pair_policy is PairPolicy.CHANGED
+    yield "target", "slow update", slow * (2 * (train if changed else sample) + gated), used
+    yield "target", "probe", steps * _probed(settings), used
+    yield "target", "meta reflect", selection * _reflections(settings), used
+    yield "target", "placebo", selection * settings.train.placebo, used
     yield "target", "test", test * 3 if settings.evaluation.eval_test else 0, used
 
 
@@ -117,19 +135,45 @@ def _optimizer_rows(
     settings: MethodSettings, task: Task, skill: Skill, steps: int
 ) -> Iterator[tuple[str, str, int, tuple[int, int]]]:
     gradient, optimizer = settings.gradient, settings.optimizer
-    batch = min(settings.train.batch_size, len(task.items[Split.TRAIN]))
-    analysts = ceil(batch / gradient.minibatch_size) + 1
+    words = DIALECTS[optimizer.skill_update_mode]
+    whole = optimizer.skill_update_mode is UpdateMode.FULL
+    items = min(settings.train.step_size, len(task.items[Split.TRAIN]))
+    # Failures and successes of a batch have minibatches of their own, so that two may be short.
+    analysts = ceil(items / gradient.minibatch_size) + ceil(items / settings.train.batch_size)
     shown = min(_item_tokens(task) + ANSWER_TOKENS, gradient.max_trajectory_tokens)
     document = _tokens(skill.document)
-    analyst = (_tokens(prompt("analyse_failures")) + document + gradient.minibatch_size * shown, REPLY_TOKENS)
+    reply = REPLY_TOKENS + (document if whole else 0)
+    analyst = (_tokens(prompt(words.failures)) + document + gradient.minibatch_size * shown, reply)
     yield "optimizer", "analyst", steps * analysts, analyst
-    merge = (_tokens(prompt("merge")) + document + gradient.merge_batch_size * REPLY_TOKENS, REPLY_TOKENS)
-    yield "optimizer", "merge", steps * (ceil(analysts / gradient.merge_batch_size) + 2), merge
-    yield "optimizer", "rank", steps, (_tokens(prompt("rank")) + document + REPLY_TOKENS, REPLY_TOKENS)
+    at_once = analysts if optimizer.merges_in_one_call else gradient.merge_batch_size
+    merges = 1 if optimizer.merges_in_one_call else ceil(analysts / gradient.merge_batch_size) + 2
+    merge = (_tokens(prompt(words.merge)) + document + at_once * reply, reply)
+    yield "optimizer", "merge", steps * merges, merge
+    chosen = (_tokens(prompt("rank")) + document + REPLY_TOKENS, REPLY_TOKENS)
+    yield "optimizer", "budget", steps if optimizer.control is ControlMode.AUTONOMOUS else 0, chosen
+    ranked = optimizer.control is not ControlMode.NONE and not optimizer.merges_in_one_call
+    yield "optimizer", "rank", steps if ranked else 0, chosen
+    rewritten = optimizer.skill_update_mode is UpdateMode.SUGGESTIONS
+    rewrite = (_tokens(prompt("rewrite")) + document + REPLY_TOKENS, document + REPLY_TOKENS)
+    yield "optimizer", "rewrite", steps if rewritten else 0, rewrite
     pairs = 2 * min(optimizer.slow_update_samples, len(task.items[Split.TRAIN])) * shown
     slow = (_tokens(prompt("slow_update")) + 2 * document + pairs, REPLY_TOKENS)
     asked = optimizer.use_slow_update + optimizer.use_meta_skill
     yield "optimizer", "slow update", _slow_updates(settings) * asked, slow
+    yield from _rows_of_features(settings, document, shown, steps)
+
+
+def _rows_of_features(
+    settings: MethodSettings, document: int, shown: int, steps: int
+) -> Iterator[tuple[str, str, int, tuple[int, int]]]:
+    """Yield the optimizer's calls that are made only where a feature is switched on."""
+    gradient, optimizer = settings.gradient, settings.optimizer
+    seen = (_tokens(prompt("probe")) + document + _probed(settings) * shown, REPLY_TOKENS)
+    yield "optimizer", "probe", 2 * steps if _probed(settings) else 0, seen
+    record = (_tokens(prompt("meta_reflect")) + document + 2 * gradient.max_history_tokens, REPLY_TOKENS)
+    yield "optimizer", "meta reflect", _reflections(settings), record
+    reminded = optimizer.use_skill_aware_reflection and optimizer.skill_aware_consolidate_threshold > 0
+    yield "optimizer", "appendix", steps if reminded else 0, (2 * document, REPLY_TOKENS)
 
 
 def _item_tokens(task: Task) -> int:
@@ -143,5 +187,5 @@ def _tokens(text: str) -> int:
 
 def least_calls(settings: MethodSettings, task: Task) -> int:
     """Return the calls that the baseline and the cheapest first step need."""
-    batch = min(settings.train.batch_size, len(task.items[Split.TRAIN]))
+    batch = min(settings.train.step_size, len(task.items[Split.TRAIN]))
     return len(task.items[Split.SELECTION]) + batch + 1

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.beginning import find_beginning
 from skillgit.app.config import load_config
 from skillgit.app.estimate import PlanRow, estimate, least_calls
+from skillgit.app.power import before_baseline
 from skillgit.app.setup import set_up
 from skillgit.app.train import caps_of
 from skillgit.app.workspace import open_workspace
@@ -84,7 +85,8 @@ def plan(context: Context, request: TrainRequest) -> Plan:
 
 def _notes(setup: Setup, request: TrainRequest, costs: Estimate) -> list[str]:
     caps = caps_of(setup, request)
-    notes = []
+    selection = len(setup.task.items[Split.SELECTION])
+    notes = [before_baseline(selection, setup.config.values.method.rule())]
     if caps.max_calls is not None and caps.max_calls < costs.calls:
         least = least_calls(setup.config.values.method, setup.task)
         notes.append(f"the cap of {caps.max_calls} calls may stop the run; baseline and first step need {least}")

@@ -24,7 +24,7 @@ DEFAULT_RUN = "skillgit.run"
 _SHOWN = 8
 _ADDRESS = re.compile(
     r"(?:(?P<run>[a-z0-9][a-z0-9-]*)/)?"
-    r"(?:(?P<word>best|head)|v(?P<version>\d+)|r(?P<step>\d+))"
+    r"(?:(?P<word>best|head)|v(?P<version>\d+)|r(?P<step>\d+)|m(?P<epoch>\d+))"
     r"(?P<back>(?:~\d*)*)"
 )
 
@@ -53,9 +53,10 @@ def resolve(context: Context, text: str) -> Resolved:
 def resolve_in(workspace: Workspace, text: str) -> Resolved:
     """Return what ``text`` names.
 
-    It may be a version (``v7``), ``best`` or ``head`` (the newest version) or the candidate rejected at a step
-    (``r17``), each of the default run or, as ``<run>/v7``, of another one; ``~2`` behind it goes back two versions. A
-    run's name stands for its newest version. Everything else is asked of git.
+    It may be a version (``v7``), ``best`` or ``head`` (the newest version), the candidate rejected at a step (``r17``)
+    or what came of the reflection on an epoch (``m2``), each of the default run or, as ``<run>/v7``, of another one;
+    ``~2`` behind it goes back two versions. A run's name stands for its newest version. Everything else is asked of
+    git.
 
     Raises:
         RevisionNotFoundError: It names nothing.
@@ -136,15 +137,11 @@ def default_run(workspace: Workspace) -> str | None:
 def _row_at(workspace: Workspace, address: re.Match[str]) -> LogRow:
     run = find_run(workspace, address["run"])
     back = sum(int(count or 1) for count in re.findall(r"~(\d*)", address["back"]))
-    if address["step"] is not None:
-        row = queries.row_of_rejected(workspace.index, run, int(address["step"]))
-        if row is None:
-            raise RevisionNotFoundError(
-                f"run {run} rejected nothing at step {address['step']}", hint=_rejections(workspace, run)
-            )
-        if not back or row.base is None:
-            return row
-        return _version(workspace, run, row.base - back + 1)
+    if address["step"] is not None or address["epoch"] is not None:
+        tried = _candidate(workspace, run, address)
+        if not back or tried.base is None:
+            return tried
+        return _version(workspace, run, tried.base - back + 1)
     if address["word"] == "best":
         row = queries.best_row(workspace.index, run)
     elif address["word"] == "head":
@@ -154,6 +151,24 @@ def _row_at(workspace: Workspace, address: re.Match[str]) -> LogRow:
     if row is None or row.version is None or back == 0:
         return row or _version(workspace, run, 0)
     return _version(workspace, run, row.version - back)
+
+
+def _candidate(workspace: Workspace, run: str, address: re.Match[str]) -> LogRow:
+    """Return the candidate that was rejected at a step, or what came of the reflection on an epoch."""
+    if address["epoch"] is not None:
+        reflection = queries.row_of_reflection(workspace.index, run, int(address["epoch"]))
+        if reflection is None:
+            raise RevisionNotFoundError(
+                f"run {run} did not reflect on epoch {address['epoch']}",
+                hint="optimizer.use_meta_reflect=true makes a run do so",
+            )
+        return reflection
+    row = queries.row_of_rejected(workspace.index, run, int(address["step"]))
+    if row is None:
+        raise RevisionNotFoundError(
+            f"run {run} rejected nothing at step {address['step']}", hint=_rejections(workspace, run)
+        )
+    return row
 
 
 def _version(workspace: Workspace, run: str, version: int) -> LogRow:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from skillgit.app import frontmatter
-from skillgit.domain.event import clean_line
+from skillgit.domain.prose import clean_line
 from skillgit.domain.skill import DOCUMENT, SLOW_END, SLOW_START, Skill
 from skillgit.errors import SkillError
 

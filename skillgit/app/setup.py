@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillgit.calls.door import Route
 from skillgit.calls.pricing import find_price
 from skillgit.domain.evaluation import Split
+from skillgit.domain.gate import NoRegression
 from skillgit.domain.ids import short_digest
 from skillgit.engine.artifacts import json_file
 from skillgit.engine.prompts import prompts_digest
@@ -18,9 +20,11 @@ from skillgit.plugin.registry import load_backend, load_environment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from collections.abc import Set as AbstractSet
 
     from skillgit.app.config import ResolvedConfig
     from skillgit.domain.trajectory import Item
+    from skillgit.engine.settings import GateSettings
     from skillgit.plugin.backend import Backend
 
 ROLES = ("target", "optimizer")
@@ -34,16 +38,19 @@ class Setup:
         config: The configuration.
         task: The environment and its items.
         routes: Role to the way to its model.
+        pinned: Ids of the items that may not score lower.
     """
 
     config: ResolvedConfig
     task: Task
     routes: Mapping[str, Route]
+    pinned: frozenset[str] = frozenset()
 
     @property
     def config_digest(self) -> str:
-        """Identify what the run does: the configuration and the optimizer's prompts."""
-        return short_digest([self.config.digest, prompts_digest()])
+        """Identify what the run does: the configuration, the optimizer's prompts and the pinned items."""
+        pinned = [sorted(self.pinned)] if self.pinned else []
+        return short_digest([self.config.digest, prompts_digest(), *pinned])
 
     @property
     def splits_digest(self) -> str:
@@ -67,6 +74,7 @@ class Setup:
             "config.json": json_file(self.config.document),
             "splits.json": json_file(splits),
             "environment.json": json_file(environment),
+            **({"pinned.json": json_file(sorted(self.pinned))} if self.pinned else {}),
         }
 
 
@@ -90,7 +98,31 @@ def set_up(config: ResolvedConfig) -> Setup:
             f"train.train_size is {promised}, but there are {found} train items",
             hint="set it to 0 to take the items as they are",
         )
-    return Setup(config=config, task=Task(environment=environment, items=items), routes=_routes(config))
+    pinned = _pinned(config.values.gate, {item.id for item in items[Split.SELECTION]})
+    task = Task(environment=environment, items=items)
+    return Setup(config=config, task=task, routes=_routes(config), pinned=pinned)
+
+
+def _pinned(gate: GateSettings, known: AbstractSet[str]) -> frozenset[str]:
+    """Return the ids in the file of pinned items; blank lines and what follows a ``#`` are passed over.
+
+    Raises:
+        ConfigError: The file cannot be read, or names an item that is not in the selection split.
+    """
+    if gate.no_regression is not NoRegression.PINNED:
+        return frozenset()
+    try:
+        lines = Path(gate.pinned).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"gate.pinned cannot be read: {gate.pinned}", hint="check the path and its UTF-8") from error
+    found = [line.partition("#")[0].strip() for line in lines]
+    strangers = [item for item in found if item and item not in known]
+    if strangers:
+        raise ConfigError(
+            f"gate.pinned names '{strangers[0]}', which is no selection item",
+            hint="one id on a line, of items of the selection split",
+        )
+    return frozenset(item for item in found if item)
 
 
 def _routes(config: ResolvedConfig) -> dict[str, Route]:
@@ -105,6 +137,7 @@ def _routes(config: ResolvedConfig) -> dict[str, Route]:
         routes[role] = Route(
             backend=loaded[backend],
             backend_name=loaded[backend].info.name,
+            variant=config.backend_variant(backend),
             model=name,
             max_output_tokens=calls.max_output_tokens,
             temperature=calls.temperature,

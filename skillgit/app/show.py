@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.app.diff import ItemChange, item_changes
+from skillgit.app.evaluations import KnownEvaluation, known_evaluations, reads_of_test
 from skillgit.app.revision import event_in
 from skillgit.app.workspace import Workspace, open_workspace
 from skillgit.index import queries
@@ -30,6 +31,8 @@ class Shown:
         message: The commit message.
         diff: What it changed in the skill, as git prints it.
         items: The items' scores before (under its base) and after.
+        evaluations: What is known of it besides: notes that ``skillgit eval`` left, scores from the end of its run.
+        test_evaluations: How many of these looked at the test split.
     """
 
     row: LogRow
@@ -39,6 +42,8 @@ class Shown:
     message: str
     diff: str
     items: tuple[ItemChange, ...]
+    evaluations: tuple[KnownEvaluation, ...] = ()
+    test_evaluations: int = 0
 
 
 def show(context: Context, revision: str) -> Shown:
@@ -50,6 +55,7 @@ def show(context: Context, revision: str) -> Shown:
     with open_workspace(context) as workspace:
         row = event_in(workspace, revision)
         recorded = reader.read_commit(workspace.repo, row.commit)
+        evaluations = known_evaluations(workspace, row.commit, row)
         return Shown(
             row=row,
             event=recorded.event,
@@ -58,6 +64,8 @@ def show(context: Context, revision: str) -> Shown:
             message=reader.message(workspace.repo, row.commit),
             diff=store_diff.change(workspace.repo, row.commit, recorded.event.skill).decode(errors="replace"),
             items=_items(workspace, row),
+            evaluations=evaluations,
+            test_evaluations=reads_of_test(evaluations),
         )
 
 

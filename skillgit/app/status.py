@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillgit.app.diagnosis import Diagnosis, of_run
 from skillgit.app.revision import default_run
 from skillgit.app.workspace import Workspace, open_workspace
+from skillgit.domain.event import RunFinished
 from skillgit.index import queries
+from skillgit.store.reader import read_commit
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from skillgit.app.context import Context
+    from skillgit.domain.placebo import Placebo
     from skillgit.index.rows import LogRow, RunRow
 
 _SHORT = 12
@@ -32,6 +36,8 @@ class Status:
         live: The runs that are being trained on this machine now.
         broken: Names of the runs whose history cannot be read; nothing else here speaks of them.
         index_fresh: Whether the index on disk is up to date; otherwise a stand-in in memory answered.
+        diagnosis: Why the default run gets nowhere; None if it does, or is finished.
+        placebo: What the gate of the default run made of candidates that change nothing; None if there were none.
     """
 
     repository: Path
@@ -43,6 +49,8 @@ class Status:
     live: tuple[RunRow, ...]
     broken: tuple[str, ...] = ()
     index_fresh: bool
+    placebo: Placebo | None = None
+    diagnosis: Diagnosis | None = None
 
 
 def status(context: Context) -> Status:
@@ -65,7 +73,15 @@ def status(context: Context) -> Status:
             live=tuple(run for run in runs if run.running_pid is not None),
             broken=tuple(sorted(workspace.index.broken)),
             index_fresh=workspace.index.on_disk,
+            placebo=_placebo(workspace, chosen) if chosen else None,
+            diagnosis=of_run(workspace, chosen) if chosen else None,
         )
+
+
+def _placebo(workspace: Workspace, run: str) -> Placebo | None:
+    rows = queries.log_rows(workspace.index, run, kinds=frozenset({"run-finished"}), limit=1)
+    event = read_commit(workspace.repo, rows[0].commit).event if rows else None
+    return event.placebo if isinstance(event, RunFinished) else None
 
 
 def _checked_out(workspace: Workspace) -> str:

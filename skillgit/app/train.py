@@ -6,26 +6,29 @@ The engine answers what the next event of a run is; this module writes it and as
 from __future__ import annotations
 
 import asyncio
-import signal
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from random import Random
 from typing import TYPE_CHECKING
 
 from skillgit.app.beginning import find_beginning
+from skillgit.app.calling import open_door, stop_on_interrupt
 from skillgit.app.config import load_config
+from skillgit.app.diagnosis import remark
 from skillgit.app.estimate import least_calls
+from skillgit.app.outcome import Trained, finished, unfinished
+from skillgit.app.power import after_baseline, before_baseline
 from skillgit.app.setup import Setup, set_up
 from skillgit.app.workspace import Workspace, open_workspace
-from skillgit.calls.door import Calls, Caps
+from skillgit.calls.door import Caps
 from skillgit.calls.ledger import Ledger
-from skillgit.domain.event import Cost, RunFinished, RunOutcome, RunStarted
+from skillgit.domain.evaluation import Split
+from skillgit.domain.event import RunFinished, RunStarted
 from skillgit.domain.ids import check_run_name, new_run_name
 from skillgit.domain.state import advance, fold
 from skillgit.engine.loop import Start, Trainer
 from skillgit.engine.session import Monitor, Session
-from skillgit.errors import BudgetError, ConfigError, ExitCode, SkillgitError, StoppedError
+from skillgit.errors import BudgetError, ConfigError, SkillgitError, StoppedError
 from skillgit.store.lock import RunLock
 from skillgit.store.reader import read_run, runs, skill_at
 from skillgit.store.writer import RunWriter
@@ -64,50 +67,6 @@ class TrainRequest:
     max_usd: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportRow:
-    """One version in a run's report.
-
-    Attributes:
-        label: ``first``, ``best`` or ``last``.
-        version: The version.
-        selection: Its score on the selection split under the gate's metric.
-        test: Its score on the test split under the same metric; None if it was not measured.
-    """
-
-    label: str
-    version: int
-    selection: float
-    test: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trained:
-    """How training ended.
-
-    Attributes:
-        run: The run.
-        outcome: How it ended.
-        sentence: One sentence that explains it.
-        exit_code: What the process exits with.
-        resumed: Whether the run had begun before.
-        report: First, best and last version with their scores.
-        metric: The score that they are compared by.
-        cost: What the run cost in all.
-        next_commands: What to type now.
-    """
-
-    run: str
-    outcome: RunOutcome
-    sentence: str
-    exit_code: ExitCode
-    resumed: bool
-    report: tuple[ReportRow, ...]
-    metric: str
-    cost: Cost
-    next_commands: tuple[str, ...]
-
-
 def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
     """Train until the run is finished; a run of that name with the same configuration goes on where it stands.
 
@@ -129,7 +88,7 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
         Ledger.open(workspace.repo.private_dir / "ledger.db") as ledger,
     ):
         training = _Training(context, workspace, setup, request, name=name, ledger=ledger, watcher=watcher)
-        with _stop_on_interrupt(training.session.calls), _resume_hint(request, name):
+        with stop_on_interrupt(training.session.calls), _left_unfinished(training, request):
             return asyncio.run(training.to_the_end())
 
 
@@ -155,6 +114,7 @@ class _Training:
         self._setup = setup
         self._watcher = watcher
         self._recorded = read_run(workspace.repo, name) if name in runs(workspace.repo) else []
+        self._begun = len(self._recorded)
         self._started = _check_same_work(name, self._recorded, setup)
         self._start, path, self._parent = self._beginning(request)
         self._writer = RunWriter(workspace.repo, name, context.clock, workspace.repo.identity())
@@ -164,7 +124,7 @@ class _Training:
             self._note_version(record)
         if not self._recorded:
             _check_budget(setup, caps_of(setup, request))
-        calls = _door(context, setup, request, ledger)
+        calls = open_door(context, setup, caps_of(setup, request), ledger)
         self.session = Session(
             run=name,
             skill_path=path,
@@ -174,6 +134,7 @@ class _Training:
             workers=setup.config.values.calls.concurrency,
             clock=context.clock,
             monitor=Monitor(report=watcher.progress, spent=calls.spent),
+            pinned=setup.pinned,
         )
 
     def _beginning(self, request: TrainRequest) -> tuple[Start, str, str]:
@@ -196,7 +157,9 @@ class _Training:
 
     async def to_the_end(self) -> Trained:
         """Compute and write transitions until there is none."""
-        resumed, begun = bool(self._recorded), len(self._recorded)
+        begun = self._begun
+        if not begun:
+            self._watcher.remark(before_baseline(len(self.session.task.items[Split.SELECTION]), self.session.rule))
         trainer = Trainer(session=self.session, start=self._start, history=self)
         state = fold(record.event for record in self._recorded) if self._recorded else None
         try:
@@ -213,15 +176,30 @@ class _Training:
                 self._note_version(record)
                 self._workspace.index.refresh()
                 self._watcher.happened(record.event, record.commit)
+                self._say_what_is_wrong(state, record.event)
+                if isinstance(record.event, RunStarted):
+                    for told in after_baseline(record.event, transition.evidence, self.session.rule):
+                        self._watcher.remark(told)
         finally:
             await self.session.calls.aclose()
         last = self._recorded[-1].event
         if state is None or not isinstance(last, RunFinished):
             raise AssertionError("the loop ends with run-finished")
-        report = _report(self.session, state, last, resumed=resumed)
+        report = finished(self.session, state, last, resumed=bool(begun))
         if len(self._recorded) == begun:
             return replace(report, sentence=f"The run had finished before. {report.sentence}")
         return report
+
+    def _say_what_is_wrong(self, state: RunState, event: Event) -> None:
+        settings = self.session.settings
+        said = remark(state, event, after=settings.train.diagnose_after, rule=self.session.rule)
+        if said:
+            self._watcher.remark(said)
+
+    def unfinished(self, error: SkillgitError, command: str) -> Trained | None:
+        """Return where ``error`` leaves the run that ``command`` continues."""
+        state = fold(record.event for record in self._recorded) if self._recorded else None
+        return unfinished(self.session, state, error, resumed=bool(self._begun), command=command)
 
     def _note_version(self, record: Recorded) -> None:
         version = getattr(record.event, "version", None)
@@ -280,82 +258,22 @@ def _check_budget(setup: Setup, caps: Caps) -> None:
         )
 
 
-def _door(context: Context, setup: Setup, request: TrainRequest, ledger: Ledger) -> Calls:
-    return Calls(
-        routes=setup.routes,
-        ledger=ledger,
-        caps=caps_of(setup, request),
-        sleep=asyncio.sleep,
-        random=Random(context.entropy(8)),  # noqa: S311 - jitter of retries
-        clock=lambda: context.clock().timestamp(),
-        attempts=setup.config.values.calls.attempts,
-    )
-
-
 @contextmanager
-def _stop_on_interrupt(calls: Calls) -> Iterator[None]:
-    """Turn the first Ctrl-C into a request to stop; the second one interrupts as usual."""
-
-    def stop(number: int, frame: object) -> None:
-        del number, frame
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        calls.stop()
-
-    try:
-        before = signal.signal(signal.SIGINT, stop)
-    except ValueError:  # not the main thread: whoever started it owns the signals
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def _resume_hint(request: TrainRequest, name: str) -> Iterator[None]:
-    """Give errors that leave a run unfinished the command that continues it."""
+def _left_unfinished(training: _Training, request: TrainRequest) -> Iterator[None]:
+    """Give errors that leave a run unfinished the command that continues it, and what is known of the run."""
+    name = training.session.run
     command = " ".join(
         ("skillgit train", request.config, *(f"-o {override}" for override in request.overrides), f"--run {name}")
     )
     try:
         yield
-    except BudgetError as error:
-        error.hint = f"{command} with a larger cap goes on where it stands"
-        raise
     except (StoppedError, KeyboardInterrupt) as error:
-        raise StoppedError(f"run {name} is stopped; nothing is lost", hint=f"{command} goes on") from error
+        stopped = StoppedError(f"run {name} is stopped; nothing is lost", hint=f"{command} goes on")
+        stopped.result = training.unfinished(stopped, command)
+        raise stopped from error
     except SkillgitError as error:
+        if isinstance(error, BudgetError):
+            error.hint = f"{command} with a larger cap goes on where it stands"
         error.hint = error.hint or f"{command} goes on where it stands"
+        error.result = training.unfinished(error, command)
         raise
-
-
-def _report(session: Session, state: RunState, finished: RunFinished, *, resumed: bool) -> Trained:
-    rule = session.settings.evaluation.rule()
-    tests = {found.version: found.score(rule.metric, rule.soft_weight) for found in finished.evaluations}
-    labels = (("first", 0), ("best", state.best), ("last", state.version))
-    report = tuple(
-        ReportRow(label=label, version=version, selection=session.score(state, version), test=tests.get(version))
-        for label, version in labels
-    )
-    return Trained(
-        run=session.run,
-        outcome=finished.outcome,
-        sentence=finished.why,
-        exit_code=ExitCode.OK,
-        resumed=resumed,
-        report=report,
-        metric=rule.metric.value,
-        cost=replace(state.cost, seconds=round(state.cost.seconds, 1)),
-        next_commands=_next_commands(session.run, state),
-    )
-
-
-def _next_commands(run: str, state: RunState) -> tuple[str, ...]:
-    commands = ["skillgit log --graph"]
-    if state.best > 0:
-        commands += [f"skillgit diff v0 v{state.best} --items", f"skillgit show v{state.best}"]
-    rejected = [step.step for step in state.memory if step.decision is not None and not step.decision.accepted]
-    if rejected:
-        commands.append(f"skillgit show r{rejected[0]}")
-    return (*commands, f"skillgit checkout {run}/v{state.best}")

@@ -39,6 +39,7 @@ SECTIONS: dict[str, tuple[Entry, ...]] = {
     "Use": (
         Entry(name="checkout", summary="Put a version in the work tree"),
         Entry(name="best", summary="Print the best version of a run"),
+        Entry(name="eval", summary="Measure versions side by side and note the scores on their commits"),
     ),
     "Keep": (
         Entry(name="fsck", summary="Check that history keeps its rules"),

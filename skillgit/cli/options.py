@@ -129,7 +129,7 @@ def _version_names(ctx: click.Context) -> list[str]:
 
     rows = log(_context_of(ctx), None).rows
     return [f"v{row.version}" for row in rows if row.version is not None] + [
-        f"r{row.step}" for row in rows if row.kind == "rejected"
+        f"m{row.epoch}" if row.origin == "meta" else f"r{row.step}" for row in rows if row.kind == "rejected"
     ]
 
 

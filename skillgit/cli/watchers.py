@@ -40,6 +40,9 @@ class SilentWatcher:
     def happened(self, event: Event, commit: str) -> None:
         """Ignore it."""
 
+    def remark(self, text: str) -> None:
+        """Ignore it."""
+
 
 class LineWatcher:
     """Tells each event on one line, with its time and the step."""
@@ -63,6 +66,10 @@ class LineWatcher:
         moment = rfc3339(self._clock().replace(microsecond=0))
         place = f"{entry.step}/{self._steps}" if self._steps else str(entry.step)
         self._diagnostics.note(f"{moment}  {place:>7}  {event_line(entry, commit, self._diagnostics.screen)}")
+
+    def remark(self, text: str) -> None:
+        """Tell it on a line of its own."""
+        self._diagnostics.note(text)
 
 
 class LiveWatcher:
@@ -88,6 +95,10 @@ class LiveWatcher:
             self._print(f"run {self._screen.paint(Style.STRONG, event.run)}")
             self._begun = True
         self._print(event_line(Entry.of_event(event), commit, self._screen, columns=self._console.width))
+
+    def remark(self, text: str) -> None:
+        """Print it above the display."""
+        self._print(text)
 
     def _print(self, line: str) -> None:
         self._console.print(_ansi(self._screen.encodable(harmless(line))), soft_wrap=True)

@@ -23,7 +23,8 @@ HEAD = """\
 
 Made from the commands themselves by `tests/cli/test_reference.py`. `skillgit COMMAND --help` says the same.
 
-REV names a version: `v7`, `best`, `head`, `r17` (rejected at step 17), `v7~2`, `RUN/v7`, a run, or any git revision.
+REV names a version: `v7`, `best`, `head`, `r17` (rejected at step 17), `m2` (reflection on epoch 2), `v7~2`, `RUN/v7`,
+a run, or any git revision.
 Results go to stdout; progress, notes and errors go to stderr. What the exit status means is in
 [exit-codes.md](exit-codes.md).
 

@@ -10,9 +10,11 @@ import cli_sample as sample
 import pytest
 from rich.console import Console
 
+from skillgit.app.diagnosis import Cause, Diagnosis
 from skillgit.app.estimate import PlanRow
+from skillgit.app.outcome import ReportRow, Trained
 from skillgit.app.plan import Plan
-from skillgit.app.train import ReportRow, Trained, TrainRequest
+from skillgit.app.train import TrainRequest
 from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.render import progress as sight
 from skillgit.cli.screen import Screen
@@ -130,6 +132,47 @@ def test_train_hands_the_request_on(skillgit, fake):
 def test_train_exits_with_the_code_of_the_run(skillgit, fake):
     fake("train.train", replace(TRAINED, exit_code=ExitCode.SERVICE, outcome=RunOutcome.PROVIDER_FAILURE))
     assert skillgit("train", "demo").code == ExitCode.SERVICE
+
+
+@pytest.mark.parametrize(
+    ("outcome", "usual", "strict"),
+    [(RunOutcome.IMPROVED, 0, 0), (RunOutcome.CEILING, 0, 0), (RunOutcome.NULL_RESULT, 0, 1)],
+)
+def test_exit_code_tells_a_run_that_gained_nothing(outcome, usual, strict, skillgit, fake):
+    fake("train.train", replace(TRAINED, outcome=outcome))
+    assert skillgit("train", "demo").code == usual
+    ended = skillgit("train", "demo", "--exit-code", "--json")
+    assert (ended.code, json.loads(ended.out)["exit_code"]) == (strict, strict)
+
+
+def test_an_error_with_a_result_prints_it_as_json_only(skillgit, fake):
+    error = BudgetError("the cap", hint="more")
+    error.result = replace(TRAINED, outcome=RunOutcome.BUDGET, exit_code=ExitCode.BUDGET)
+    fake("train.train", error)
+    ended = skillgit("train", "demo", "--json")
+    assert (ended.code, json.loads(ended.out)["outcome"]) == (7, "budget")
+    assert ended.err == "skillgit: the cap\nhint: more\n"
+    assert skillgit("train", "demo").out == b""
+
+
+def test_remarks_stand_among_the_events(skillgit, monkeypatch):
+    def run(context: object, request: object, watcher: LineWatcher) -> Trained:
+        del context, request
+        watcher.happened(sample.REJECTED_EVENT, sample.oid("4b9ede6"))
+        watcher.remark("5 steps in a row brought nothing")
+        return TRAINED
+
+    monkeypatch.setattr("skillgit.app.train.train", run)
+    assert skillgit("train", "demo").err.splitlines()[-1] == "5 steps in a row brought nothing"
+    assert not skillgit("train", "demo", "-q").err
+
+
+def test_status_shows_the_diagnosis(skillgit, fake):
+    diagnosis = Diagnosis(cause=Cause.CEILING, steps=5, sentence="5 steps in a row brought nothing: ceiling")
+    fake("status.status", replace(sample.STATUS, diagnosis=diagnosis))
+    assert "diagnosis   5 steps in a row brought nothing: ceiling" in skillgit("status").text.splitlines()
+    document = json.loads(skillgit("status", "--json").out)
+    assert document["diagnosis"]["cause"] == "ceiling"
 
 
 @pytest.mark.parametrize(("error", "code"), [(StoppedError, 130), (BudgetError, 7)])

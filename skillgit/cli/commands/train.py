@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +12,7 @@ from skillgit.cli.output import Form
 from skillgit.cli.render.plan import planned, trained
 from skillgit.cli.verb import verb
 from skillgit.cli.watchers import watching
+from skillgit.errors import SkillgitError
 
 if TYPE_CHECKING:
     from skillgit.app.train import TrainRequest
@@ -30,7 +32,11 @@ if TYPE_CHECKING:
     metavar="USD",
     help="Stop before the run spends more US dollars",
 )
+@click.option(
+    "--placebo", type=click.IntRange(min=0), metavar="N", help="Send N no-op candidates through the gate at the end"
+)
 @click.option("--dry-run", is_flag=True, help="Show what the run would do and cost, and do nothing")
+@click.option("--exit-code", "strict", is_flag=True, help="Exit with 1 if the run ends and has gained nothing")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress")
 @document_form
 @click.pass_obj
@@ -44,7 +50,9 @@ def command(
     max_calls: int | None,
     max_tokens: int | None,
     max_usd: float | None,
+    placebo: int | None,
     dry_run: bool,
+    strict: bool,
     quiet: bool,
     form: Form,
 ) -> int:
@@ -57,14 +65,16 @@ def command(
 
     request = TrainRequest(
         config=config,
-        overrides=overrides,
+        overrides=overrides if placebo is None else (*overrides, f"train.placebo={placebo}"),
         run=run,
         start=start,
         max_calls=max_calls,
         max_tokens=max_tokens,
         max_usd=max_usd,
     )
-    return _plan(session, request, form) if dry_run else _train(session, request, form, quiet=quiet)
+    if dry_run:
+        return _plan(session, request, form)
+    return _train(session, request, form, quiet=quiet, strict=strict)
 
 
 def _plan(session: Session, request: TrainRequest, form: Form) -> int:
@@ -78,11 +88,19 @@ def _plan(session: Session, request: TrainRequest, form: Form) -> int:
     return 0
 
 
-def _train(session: Session, request: TrainRequest, form: Form, *, quiet: bool) -> int:
+def _train(session: Session, request: TrainRequest, form: Form, *, quiet: bool, strict: bool) -> int:
+    from skillgit.app.outcome import exit_code  # noqa: PLC0415 - see the package
     from skillgit.app.train import train  # noqa: PLC0415 - see the package
 
-    with watching(session, quiet=quiet) as watcher:
-        result = train(session.context, request, watcher)
+    try:
+        with watching(session, quiet=quiet) as watcher:
+            result = train(session.context, request, watcher)
+    except SkillgitError as error:
+        if form is Form.JSON and error.result is not None:
+            session.output.document("train/1", error.result)
+            session.output.flush()
+        raise
+    result = replace(result, exit_code=exit_code(result.outcome, strict=strict))
     if form is Form.JSON:
         session.output.document("train/1", result)
     else:

@@ -6,18 +6,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.cli.render import words
-from skillgit.cli.screen import Style
+from skillgit.cli.screen import UNICODE, Style
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.event import (
     Accepted,
     Event,
     Inherited,
+    Origin,
     Rejected,
     Reverted,
     RunStarted,
     SlowMerged,
     SlowProposed,
     event_name,
+    event_origin,
     event_step,
 )
 from skillgit.domain.gate import Decision
@@ -49,7 +51,10 @@ class Entry:
         score: Its score.
         delta: The score's distance from what it was compared with.
         measured: Whether the score was measured for this text.
+        bound: Whether the score is only the highest that it could have been.
         decision: The gate's decision; empty without one.
+        epoch: Its epoch.
+        origin: Where its candidate comes from: a step, or the reflection on an epoch (``meta``).
     """
 
     kind: str
@@ -59,7 +64,10 @@ class Entry:
     score: float | None
     delta: float | None
     measured: bool
+    bound: bool = False
     decision: str
+    epoch: int = 0
+    origin: str = Origin.STEP
 
     @classmethod
     def of_row(cls, row: LogRow) -> Entry:
@@ -72,7 +80,10 @@ class Entry:
             score=row.score,
             delta=row.delta,
             measured=row.measured,
+            bound=row.bound,
             decision=row.decision,
+            epoch=row.epoch,
+            origin=row.origin,
         )
 
     @classmethod
@@ -88,8 +99,15 @@ class Entry:
             score=score,
             delta=verdict.score - verdict.current if verdict else None,
             measured=measured,
+            bound=_stopped(event),
             decision=verdict.decision.value if verdict else "",
+            epoch=event.epoch,
+            origin=event_origin(event).value,
         )
+
+
+def _stopped(event: Event) -> bool:
+    return isinstance(event, Rejected | SlowProposed) and event.evaluation is not None and event.evaluation.stopped
 
 
 def _score_without_gate(event: Event) -> tuple[float | None, bool]:
@@ -100,13 +118,16 @@ def _score_without_gate(event: Event) -> tuple[float | None, bool]:
 
 def title(entry: Entry) -> str:
     """Return the title as the commit's subject has it."""
-    return _PREFIX.get(entry.kind, "") + entry.title
+    prefix = "meta: " if entry.origin == Origin.META else _PREFIX.get(entry.kind, "")
+    return prefix + entry.title
 
 
 def label(entry: Entry) -> str:
-    """Return what the event is called on the command line: ``v7``, ``r18``; ``s15`` for a skipped step."""
+    """Return what the event is called on the command line: ``v7``, ``r18``, ``m2``; ``s15`` for a skipped step."""
     if entry.version is not None:
         return f"v{entry.version}"
+    if entry.origin == Origin.META:
+        return f"m{entry.epoch}"
     return {"rejected": f"r{entry.step}", "skipped": f"s{entry.step}"}.get(entry.kind, "")
 
 
@@ -144,9 +165,11 @@ def sign(entry: Entry, screen: Screen) -> str:
 
 
 def score(entry: Entry) -> str:
-    """Return the score in seven columns; in brackets where it was not measured for this text."""
+    """Return the score in seven columns; in brackets where it was not measured for this text, ``≤`` where stopped."""
     if entry.score is None:
         return ""
+    if entry.bound:
+        return f"{UNICODE.at_most}{words.score(entry.score)}"
     return f" {words.score(entry.score)}" if entry.measured else f"({words.score(entry.score)})"
 
 

@@ -28,7 +28,9 @@ def name(row: LogRow | None) -> str:
         return "commit"
     if row.version is not None:
         return f"v{row.version}"
-    return f"r{row.step}" if row.kind == "rejected" else words.short(row.commit)
+    if row.kind != "rejected":
+        return words.short(row.commit)
+    return f"m{row.epoch}" if row.origin == "meta" else f"r{row.step}"
 
 
 def flips(diff: ItemDiff, screen: Screen) -> Iterator[str]:

@@ -30,6 +30,7 @@ COLUMNS = (
     "delta",
     "measured",
     "decision",
+    "origin",
     "time",
     "is_best",
     "is_head",

@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from skillgit.app.estimate import PlanRow
+    from skillgit.app.outcome import ReportRow, Trained
     from skillgit.app.plan import Plan
-    from skillgit.app.train import ReportRow, Trained
     from skillgit.cli.screen import Screen
+    from skillgit.domain.placebo import Placebo
 
 
 def planned(plan: Plan, screen: Screen) -> Iterator[str]:
@@ -72,10 +73,18 @@ def trained(result: Trained, screen: Screen) -> Iterator[str]:
     if result.report:
         yield ""
         yield from _report(result.report, result.metric, screen)
+    if result.placebo is not None:
+        yield ""
+        yield f"{screen.paint(Style.FAINT, 'placebo')}  {placebo(result.placebo)}"
     yield ""
     yield f"{screen.paint(Style.FAINT, 'cost')}  {words.cost(result.cost, screen)}"
     for number, command in enumerate(result.next_commands):
         yield f"{screen.paint(Style.FAINT, 'next') if number == 0 else '    '}  {command}"
+
+
+def placebo(counts: Placebo) -> str:
+    """Return the false-accept rate of a run's gate."""
+    return f"{counts.accepted} of {words.plural(counts.n, 'no-op candidate')} accepted, rate {counts.rate:.2f}"
 
 
 def _report(rows: Sequence[ReportRow], metric: str, screen: Screen) -> Iterator[str]:

@@ -69,12 +69,15 @@ _BEGINS = {
     "baseline": 0.0,
     "rollout": 0.0,
     "reflect": 0.4,
+    "probe": 0.45,
     "aggregate": 0.5,
     "select": 0.55,
     "update": 0.58,
     "evaluate": 0.6,
+    "meta reflect": 1.0,
     "slow update": 1.0,
     "test": 1.0,
+    "placebo": 1.0,
 }
 _LASTS = {"rollout": 0.4, "reflect": 0.1, "aggregate": 0.05, "select": 0.03, "update": 0.02, "evaluate": 0.4}
 """Shares of a step's time: rollouts and the evaluation make nearly all of it."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.cli.render import log, words
 from skillgit.cli.render.columns import table
+from skillgit.cli.render.plan import placebo
 from skillgit.cli.screen import Style
 
 if TYPE_CHECKING:
@@ -101,12 +102,25 @@ def standing(status: Status, screen: Screen, now: datetime) -> Iterator[str]:
         gained = words.delta(run.best_score - run.first_score)
         facts.append(("progress", f"step {steps(run)}, {outcome(run, screen)}, {gained} {run.metric} over the seed"))
         facts.append(("spent", _spent(run, screen)))
+        if run.selection_saved:
+            facts.append(("saved", _saved(run)))
+    if status.placebo is not None:
+        facts.append(("placebo", placebo(status.placebo)))
+    if status.diagnosis is not None:
+        facts.append(("diagnosis", status.diagnosis.sentence))
     facts.append(("runs", _count(status, run)))
     for label, text in facts:
         yield f"{screen.paint(Style.FAINT, label.ljust(10))}  {text}"
     if status.head is not None or status.best is not None:
         yield ""
         yield from log.lines(_distinct(status), screen, now)
+
+
+def _saved(run: RunRow) -> str:
+    """Return what the early stop saved."""
+    share = run.selection_saved / run.selection_items
+    items = f"{run.selection_saved:,} of {run.selection_items:,} selection items"
+    return f"{items} ({share:.0%}) were not rolled out, by early stop"
 
 
 def _spent(run: RunRow, screen: Screen) -> str:

@@ -8,10 +8,12 @@ from skillgit.cli.render import entry as cells
 from skillgit.cli.render import words
 from skillgit.cli.render.columns import wrap
 from skillgit.cli.render.entry import Entry
+from skillgit.cli.render.known import known_facts
 from skillgit.cli.render.text_diff import coloured, plain
 from skillgit.cli.screen import Style
 from skillgit.domain.event import (
     Accepted,
+    BudgetSource,
     Event,
     Inherited,
     Rejected,
@@ -22,6 +24,8 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
 )
+from skillgit.domain.gate import NoRegression
+from skillgit.domain.rewrite import UpdateMode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +33,9 @@ if TYPE_CHECKING:
 
     from skillgit.app.show import Shown
     from skillgit.cli.screen import Screen
+    from skillgit.domain.appendix import AppendixCounts
     from skillgit.domain.evaluation import EvaluationSummary
+    from skillgit.domain.event import PatchCounts
     from skillgit.domain.gate import Verdict
 
 _LABEL = 8
@@ -41,7 +47,7 @@ def lines(shown: Shown, screen: Screen, now: datetime, diff_screen: Screen) -> I
     yield from _head(shown, screen, now)
     yield from _why(shown.event, screen)
     yield ""
-    for label, text in _facts(shown.event, screen):
+    for label, text in (*_facts(shown.event, screen), *known_facts(shown, screen, now)):
         yield from _fact(label, text, screen)
     if shown.diff:
         yield ""
@@ -117,19 +123,27 @@ def _start(event: RunStarted, screen: Screen) -> Iterator[tuple[str, str]]:
 
 def _candidate(event: Accepted | Rejected, screen: Screen) -> Iterator[tuple[str, str]]:
     yield "score", summary(event.evaluation, screen)
-    yield "gate", _gate(event.verdict, screen)
+    yield "gate", _gate(event.verdict, screen, bound=event.evaluation.stopped)
     yield "edits", _counts(event, screen)
     for edit in event.edits:
         support = f"support {edit.support} {edit.source.value}"
         yield "", f"{edit.op.value} {edit.file}, {support}"
+    if event.appendix is not None:
+        yield "notes", _appendix(event.appendix)
     yield from _flips(event.fixed, event.broken, screen)
+
+
+def _appendix(appendix: AppendixCounts) -> str:
+    together = f", put together from {appendix.consolidated}" if appendix.consolidated else ""
+    return f"{words.plural(appendix.added, 'new reminder')}, {appendix.total} in all{together}"
 
 
 def _slow(event: SlowProposed, screen: Screen) -> Iterator[tuple[str, str]]:
     if event.evaluation is not None:
         yield "score", summary(event.evaluation, screen)
     if event.verdict is not None:
-        yield "gate", _gate(event.verdict, screen)
+        stopped = event.evaluation is not None and event.evaluation.stopped
+        yield "gate", _gate(event.verdict, screen, bound=stopped)
     yield from _flips(event.fixed, event.broken, screen)
     if event.guidance:
         yield "says", event.guidance
@@ -151,15 +165,27 @@ def _counts(event: Accepted | Rejected | Skipped, screen: Screen) -> str:
         f"{patch.skipped} skipped",
         f"{patch.ranked} ranked",
         f"{patch.merged} merged",
-        f"budget {patch.budget}",
+        _budget(patch),
+        *([] if patch.mode is UpdateMode.PATCH else [patch.mode.value]),
     )
     return f" {screen.glyphs.dot} ".join(counts)
+
+
+def _budget(patch: PatchCounts) -> str:
+    if patch.budget is None:
+        return "no budget"
+    by = "" if patch.by is BudgetSource.SCHEDULE else f" by {patch.by.value}"
+    return f"budget {patch.budget}{by}"
 
 
 def summary(evaluation: EvaluationSummary, screen: Screen) -> str:
     """Return what was measured: hard, soft and on how many items."""
     scores = f"hard {words.score(evaluation.hard)} {screen.glyphs.dot} soft {words.score(evaluation.soft)}"
-    return f"{scores} {screen.glyphs.dot} {evaluation.scored} of {words.plural(evaluation.n, 'item')} scored"
+    told = f"{scores} {screen.glyphs.dot} {evaluation.scored} of {words.plural(evaluation.n, 'item')} scored"
+    if not evaluation.stopped:
+        return told
+    saved = evaluation.unneeded - evaluation.spare
+    return f"{told}, then the decision was certain: {words.plural(saved, 'item')} not rolled out"
 
 
 def _measured(evaluation: EvaluationSummary | Inherited, screen: Screen) -> str:
@@ -168,9 +194,24 @@ def _measured(evaluation: EvaluationSummary | Inherited, screen: Screen) -> str:
     return summary(evaluation, screen)
 
 
-def _gate(verdict: Verdict, screen: Screen) -> str:
+def _gate(verdict: Verdict, screen: Screen, *, bound: bool = False) -> str:
     sign = ">" if verdict.score > verdict.current else screen.glyphs.at_most
-    compared = f"{verdict.metric.value} {words.score(verdict.score)} {sign} current {words.score(verdict.current)}"
+    score = f"{screen.glyphs.at_most if bound else ''}{words.score(verdict.score)}"
+    compared = f"{verdict.metric.value} {score} {sign} current {words.score(verdict.current)}"
     flipped = f"{verdict.fixed} fixed, {verdict.broken} broken, {words.chance(verdict.p)}"
     best = f"best {words.score(verdict.best)}"
-    return f"{compared}, {best} {screen.glyphs.arrow} {verdict.decision.value} ({verdict.policy.value}; {flipped})"
+    return f"{compared}, {best} {screen.glyphs.arrow} {verdict.decision.value} ({_policy(verdict)}; {flipped})"
+
+
+def _policy(verdict: Verdict) -> str:
+    """Return how the gate compared, with the numbers of its policy."""
+    parts = [verdict.policy.value]
+    if verdict.alpha is not None:
+        parts.append(f"alpha {verdict.alpha:g}")
+    if verdict.margin is not None:
+        parts.append(f"margin {verdict.margin:g}")
+    if verdict.no_regression is not NoRegression.NONE:
+        parts.append(f"no regression {verdict.no_regression.value}: {verdict.blocked} blocked")
+    if verdict.repeats:
+        parts.append(f"{words.plural(verdict.repeats, 'repeat')}")
+    return ", ".join(parts) if verdict.gated else "no gate"

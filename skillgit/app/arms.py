@@ -1,0 +1,148 @@
+"""The skills that an evaluation measures side by side: versions, other commits, and no skill at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.app.revision import resolve_in
+from skillgit.domain.skill import DOCUMENT, Skill, frontmatter
+from skillgit.errors import SkillError, UsageError
+from skillgit.store.mainline import skills_at
+from skillgit.store.reader import skill_at
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillgit.app.revision import Resolved
+    from skillgit.app.workspace import Workspace
+    from skillgit.index.rows import LogRow
+
+NONE = "none"
+"""The arm without a skill: its name and description, and not a word below them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arm:
+    """One skill to measure.
+
+    Attributes:
+        name: How it is called in tables: ``v7``, ``r17``, ``<run>/v7`` where several runs are named, ``none``.
+        commit: Its commit; empty for no skill.
+        row: The event that the commit holds; absent for a commit that is no event, and for no skill.
+        skill: The skill.
+    """
+
+    name: str
+    commit: str
+    row: LogRow | None
+    skill: Skill
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arms:
+    """All skills to measure, each once.
+
+    Attributes:
+        every: Those that were asked for first, then those that they are compared with.
+        asked: Names of the first.
+        against: Names of the others.
+    """
+
+    every: tuple[Arm, ...]
+    asked: tuple[str, ...]
+    against: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """Revisions as the user named them, resolved; None stands for no skill.
+
+    Attributes:
+        asked: Those to measure.
+        against: Those to compare them with.
+    """
+
+    asked: tuple[tuple[str, Resolved], ...]
+    against: tuple[tuple[str, Resolved | None], ...]
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The runs that the revisions belong to, each once."""
+        found = [resolved for _, resolved in (*self.asked, *self.against) if resolved is not None]
+        return tuple(dict.fromkeys(resolved.run for resolved in found if resolved.run))
+
+
+def resolve_all(workspace: Workspace, revisions: Sequence[str], against: Sequence[str]) -> Named:
+    """Return what the user named.
+
+    Raises:
+        RevisionNotFoundError: One of them names nothing.
+        UsageError: There is nothing to measure.
+    """
+    if not revisions:
+        raise UsageError("name a version to measure", hint="skillgit eval best")
+    return Named(
+        asked=tuple((text, resolve_in(workspace, text)) for text in revisions),
+        against=tuple((text, None if text == NONE else resolve_in(workspace, text)) for text in against),
+    )
+
+
+def read_arms(workspace: Workspace, named: Named, environment: str) -> Arms:
+    """Read the skills of everything named; what is the same commit is one arm.
+
+    Raises:
+        SkillError: A commit holds no skill, or it is not clear which of several is meant.
+    """
+    arms: dict[str, Arm] = {}
+    asked, against = [], []
+    for text, resolved in named.asked:
+        arm = arms.setdefault(resolved.commit, _arm(workspace, named, text, resolved, environment))
+        asked.append(arm.name)
+    for text, other in named.against:
+        if other is None:
+            arm = arms.setdefault(NONE, _without_skill(next(iter(arms.values())).skill))
+        else:
+            arm = arms.setdefault(other.commit, _arm(workspace, named, text, other, environment))
+        against.append(arm.name)
+    return Arms(every=tuple(arms.values()), asked=tuple(dict.fromkeys(asked)), against=tuple(dict.fromkeys(against)))
+
+
+def _arm(workspace: Workspace, named: Named, text: str, resolved: Resolved, environment: str) -> Arm:
+    row = resolved.row
+    path = workspace.index.skill_path(row.run) if row is not None else _path(workspace, named, resolved, environment)
+    return Arm(
+        name=_name(named, text, row),
+        commit=resolved.commit,
+        row=row,
+        skill=skill_at(workspace.repo, resolved.commit, path),
+    )
+
+
+def _name(named: Named, text: str, row: LogRow | None) -> str:
+    if row is None:
+        return text
+    refused = f"m{row.epoch}" if row.origin == "meta" else f"r{row.step}"
+    short = f"v{row.version}" if row.version is not None else refused if row.kind == "rejected" else ""
+    if not short:
+        return text
+    return short if len(named.runs) == 1 else f"{row.run}/{short}"
+
+
+def _path(workspace: Workspace, named: Named, resolved: Resolved, environment: str) -> str:
+    """Return the skill folder of a commit that is no event: the runs' own, the only one, or the environment's."""
+    there = skills_at(workspace.repo, resolved.commit)
+    wanted = [workspace.index.skill_path(run) for run in named.runs]
+    meant = [path for path in wanted if path in there] or (there if len(there) == 1 else [])
+    meant = meant or [path for path in there if path.rpartition("/")[2] == environment]
+    if not meant:
+        raise SkillError(
+            f"it is not clear which skill of commit {resolved.commit[:12]} is meant",
+            hint=f"it has {', '.join(there)}" if there else "skills stand in skills/<name>/SKILL.md",
+        )
+    return meant[0]
+
+
+def _without_skill(skill: Skill) -> Arm:
+    empty = Skill(skill.name, {DOCUMENT: frontmatter(skill.document).encode()})
+    return Arm(name=NONE, commit="", row=None, skill=empty)

@@ -1,0 +1,55 @@
+"""How a use case that asks models opens the door to them, and how Ctrl-C closes it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from contextlib import contextmanager
+from random import Random
+from typing import TYPE_CHECKING
+
+from skillgit.calls.door import Calls, Caps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillgit.app.context import Context
+    from skillgit.app.setup import Setup
+    from skillgit.calls.ledger import Ledger
+
+
+def open_door(context: Context, setup: Setup, caps: Caps, ledger: Ledger) -> Calls:
+    """Return the door to the models of ``setup``.
+
+    Raises:
+        ConfigError: There is a cap in dollars, but the price of a model is not known.
+    """
+    return Calls(
+        routes=setup.routes,
+        ledger=ledger,
+        caps=caps,
+        sleep=asyncio.sleep,
+        random=Random(context.entropy(8)),  # noqa: S311 - jitter of retries
+        clock=lambda: context.clock().timestamp(),
+        attempts=setup.config.values.calls.attempts,
+    )
+
+
+@contextmanager
+def stop_on_interrupt(calls: Calls) -> Iterator[None]:
+    """Turn the first Ctrl-C into a request to stop; the second one interrupts as usual."""
+
+    def stop(number: int, frame: object) -> None:
+        del number, frame
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        calls.stop()
+
+    try:
+        before = signal.signal(signal.SIGINT, stop)
+    except ValueError:  # not the main thread: whoever started it owns the signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,181 @@
+"""Evaluations after the fact: what ``skillgit eval`` leaves as a note on a commit, and what is known of a version.
+
+A note is one JSON object on one line. Notes may come from strangers: a line that is no evaluation is passed over.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from math import isfinite
+from typing import TYPE_CHECKING, Literal
+
+from skillgit.index import known
+from skillgit.store import notes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from skillgit.app.scores import Scores
+    from skillgit.app.workspace import Workspace
+    from skillgit.domain.evaluation import EvaluationSummary
+    from skillgit.index.rows import LogRow
+
+KIND = "evaluation"
+_MOST = 1e9
+Note = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownEvaluation:
+    """One evaluation of a version that its own event does not tell.
+
+    Attributes:
+        source: ``note`` if ``skillgit eval`` measured it, ``run-finished`` if its run did at the end.
+        split: The split.
+        item_set: Digest of the items.
+        n: Number of items.
+        scored: How many of them have a score.
+        hard: Mean hard score of the scored items.
+        soft: Mean soft score of the scored items.
+        seed: The seed.
+        target: The model that worked on the items; empty where the run's is meant.
+        environment: Digest of the environment; empty where the run's is meant.
+        types: Task type to its numbers.
+        time: When it was measured; absent if the note does not say.
+    """
+
+    source: Literal["note", "run-finished"]
+    split: str
+    item_set: str
+    n: int
+    scored: int
+    hard: float
+    soft: float
+    seed: int
+    target: str = ""
+    environment: str = ""
+    types: Mapping[str, Mapping[str, float]]
+    time: datetime | None
+
+
+def as_note(
+    summary: EvaluationSummary, types: Sequence[Scores], *, target: str, environment: str, time: datetime
+) -> Note:
+    """Return an evaluation as a line of a note."""
+    return {
+        "kind": KIND,
+        "split": summary.split.value,
+        "item_set": summary.item_set,
+        "n": summary.n,
+        "scored": summary.scored,
+        "hard": summary.hard,
+        "soft": summary.soft,
+        "seed": summary.seed,
+        "target": target,
+        "environment": environment,
+        "types": {
+            group.task_type: {"n": group.n, "scored": group.scored, "hard": group.hard, "soft": group.soft}
+            for group in types
+        },
+        "time": time.replace(microsecond=0).isoformat().replace("+00:00", "Z"),
+    }
+
+
+def record(workspace: Workspace, found: Mapping[str, Sequence[Note]], time: datetime) -> int:
+    """Write notes on commits in one batch and return how many were new.
+
+    An evaluation that the note of its commit tells already, whenever it was made, is not told again: reading the same
+    outcomes once more measures nothing.
+    """
+    fresh: dict[str, list[Note]] = {}
+    for commit, lines in found.items():
+        there = [_timeless(line) for line in notes.read(workspace.repo, commit)]
+        new = [line for line in lines if _timeless(line) not in there]
+        if new:
+            fresh[commit] = new
+    if fresh:
+        notes.append(workspace.repo, fresh, time=time)
+        workspace.index.refresh()
+    return sum(map(len, fresh.values()))
+
+
+def known_evaluations(workspace: Workspace, commit: str, row: LogRow | None) -> tuple[KnownEvaluation, ...]:
+    """Return the evaluations of a version: those at the end of its run, then those in its note, oldest first."""
+    final = [] if row is None or row.version is None else known.final_rows(workspace.index, row.run, row.version)
+    measured = [
+        KnownEvaluation(
+            source="run-finished",
+            split=found.split,
+            item_set=found.item_set,
+            n=found.n,
+            scored=found.scored,
+            hard=found.hard,
+            soft=found.soft,
+            seed=found.seed,
+            types={},
+            time=found.time,
+        )
+        for found in final
+    ]
+    noted = (_from_line(line) for line in known.note_lines(workspace.index, commit))
+    return (*measured, *(found for found in noted if found is not None))
+
+
+def reads_of_test(evaluations: Sequence[KnownEvaluation]) -> int:
+    """Return how many of ``evaluations`` looked at the test split."""
+    return sum(found.split == "test" for found in evaluations)
+
+
+def _timeless(note: Mapping[str, object]) -> Note:
+    return {key: value for key, value in note.items() if key != "time"}
+
+
+def _from_line(line: str) -> KnownEvaluation | None:
+    try:
+        note = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(note, dict) or note.get("kind") != KIND:
+        return None
+    counts = [note.get(name) for name in ("n", "scored", "seed")]
+    means = [note.get(name) for name in ("hard", "soft")]
+    if not (all(type(count) is int for count in counts) and all(_is_number(value) for value in means)):
+        return None
+    return KnownEvaluation(
+        source="note",
+        split=str(note.get("split", "")),
+        item_set=str(note.get("item_set", "")),
+        n=note["n"],
+        scored=note["scored"],
+        hard=note["hard"],
+        soft=note["soft"],
+        seed=note["seed"],
+        target=str(note.get("target", "")),
+        environment=str(note.get("environment", "")),
+        types=_types(note.get("types")),
+        time=_moment(note.get("time")),
+    )
+
+
+def _types(value: object) -> dict[str, dict[str, float]]:
+    if not isinstance(value, dict):
+        return {}
+    return {
+        str(name): {str(key): number for key, number in numbers.items() if _is_number(number)}
+        for name, numbers in value.items()
+        if isinstance(numbers, dict)
+    }
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _MOST and isfinite(value)
+
+
+def _moment(value: object) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(str(value))
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None

@@ -1,0 +1,92 @@
+"""By which configuration an evaluation measures: a file that the user names, or the one that the run recorded."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from skillgit.app.config import load_config, load_recorded
+from skillgit.app.config.recorded import read_document, strangers
+from skillgit.errors import ConfigError, DataError, NotFoundError, UsageError
+from skillgit.index import queries
+from skillgit.store.evidence import read_evidence
+from skillgit.store.lock import was_written_here
+from skillgit.store.reader import read_commit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillgit.app.config import ResolvedConfig
+    from skillgit.app.context import Context
+    from skillgit.app.setup import Setup
+    from skillgit.app.workspace import Workspace
+    from skillgit.domain.event import RunStarted
+
+CONFIG = "config.json"
+_HINT = "name one with --config CONFIG"
+
+
+def find_config(
+    context: Context, workspace: Workspace, runs: Sequence[str], *, config: str | None, overrides: Sequence[str]
+) -> ResolvedConfig:
+    """Return the configuration to measure by: ``config`` if it is named, else that of the first of ``runs``.
+
+    Raises:
+        ConfigError: It is not valid.
+        UsageError: No run tells, or its configuration is not here or not to be trusted.
+    """
+    if config is not None:
+        return load_config(context, config, overrides)
+    if not runs:
+        raise UsageError("no run tells by which configuration to measure", hint=_HINT)
+    run = runs[0]
+    document = _recorded(workspace, run)
+    doubtful = strangers(document)
+    if doubtful and not was_written_here(workspace.repo, run):
+        raise UsageError(
+            f"run {run} was trained elsewhere, and its configuration sets {', '.join(doubtful)}",
+            hint=f"look at it, then {_HINT}",
+        )
+    with or_name_one():
+        return load_recorded(context, f"run {run}", document, overrides)
+
+
+@contextmanager
+def or_name_one() -> Iterator[None]:
+    """Let errors about a recorded configuration say that another one can be named."""
+    try:
+        yield
+    except (ConfigError, DataError, NotFoundError) as error:
+        error.hint = f"{error.hint}; or {_HINT}" if error.hint else _HINT
+        raise
+
+
+def differences(workspace: Workspace, run: str, setup: Setup) -> tuple[str, ...]:
+    """Return what keeps numbers from being comparable with those of ``run``, one sentence each."""
+    started = _started(workspace, run)
+    found = []
+    if started.environment != setup.task.environment.digest:
+        found.append(f"the environment is not the one that run {run} was trained with")
+    if started.splits != setup.splits_digest:
+        found.append(f"the items are not those of run {run}")
+    return tuple(found)
+
+
+def _started(workspace: Workspace, run: str) -> RunStarted:
+    row = queries.row_of_version(workspace.index, run, 0)
+    if row is None:
+        raise UsageError(f"the start of run {run} is not here", hint=_HINT)
+    event: RunStarted = read_commit(workspace.repo, row.commit).event  # type: ignore[assignment]
+    return event
+
+
+def _recorded(workspace: Workspace, run: str) -> dict[str, dict[str, object]]:
+    row = queries.row_of_version(workspace.index, run, 0)
+    tree = read_commit(workspace.repo, row.commit).evidence if row is not None else ""
+    files = read_evidence(workspace.repo, tree, (CONFIG,)) or {}
+    if CONFIG not in files:
+        raise UsageError(
+            f"the configuration of run {run} is not here",
+            hint=f"{_HINT}, or fetch it: git fetch origin 'refs/skillgit/*:refs/skillgit/*'",
+        )
+    return read_document(files[CONFIG], f"run {run}")

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from skillgit import errors
+from skillgit.app.outcome import MEANINGS, UNFINISHED, exit_code, outcome_of
+from skillgit.domain.event import RunOutcome
+from skillgit.errors import ExitCode, SkillgitError
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "exit-codes.md"
+
+
+def test_the_document_lists_every_outcome_with_its_meaning_and_its_codes():
+    rows = re.findall(r"^\| `([a-z-]+)` \| (.+?) \| (\d+) \| (\d+) \|$", DOCUMENT.read_text(), re.MULTILINE)
+    assert [(name, meaning, int(usual), int(strict)) for name, meaning, usual, strict in rows] == [
+        (
+            outcome.value,
+            MEANINGS[outcome],
+            exit_code(outcome, strict=False),
+            exit_code(outcome, strict=True),
+        )
+        for outcome in RunOutcome
+    ]
+
+
+def test_only_what_gained_nothing_exits_with_1_and_only_when_asked():
+    refused = {outcome for outcome in RunOutcome if exit_code(outcome, strict=True) is ExitCode.NO}
+    assert refused == {RunOutcome.NULL_RESULT, RunOutcome.UNDERPOWERED, RunOutcome.NO_CANDIDATES}
+    assert all(exit_code(outcome, strict=False) is ExitCode.OK for outcome in refused)
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        ("BudgetError", RunOutcome.BUDGET),
+        ("StoppedError", RunOutcome.STOPPED),
+        ("ProviderFailureError", RunOutcome.PROVIDER_FAILURE),
+        ("FatalBackendError", RunOutcome.PROVIDER_FAILURE),
+        ("EnvironmentFaultError", RunOutcome.PROVIDER_FAILURE),
+        ("HandoffError", RunOutcome.STOPPED),
+        ("ConfigError", None),
+        ("RunLockedError", None),
+        ("InvariantError", None),
+    ],
+)
+def test_an_error_that_ends_a_process_has_the_outcome_whose_code_it_exits_with(error, outcome):
+    raised = getattr(errors, error)("it is so", hint="do that")
+    assert isinstance(raised, SkillgitError)
+    assert outcome_of(raised) is outcome
+    if outcome is not None and error != "HandoffError":  # it has a code of its own: it waits for answers
+        assert UNFINISHED[outcome] is raised.exit_code
