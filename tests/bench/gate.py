@@ -1,0 +1,251 @@
+"""``make bench-gate``: what the gate's verdicts are worth, and what the early stop saves; no model is asked.
+
+Nulls: every item has its own chance of being solved, Beta with mean 0.8, and a candidate has the same chances as the
+start. A run of 40 steps sends 40 such candidates through the gate, each accepted one becoming current with its lucky
+outcomes. False accepts are counted, and the score that the best version shows is compared with its true one.
+
+Early stop: each of ``n`` items is solved with chance p, a candidate fixes a failed one and breaks a solved one with
+given chances. The fraction is that of the items which the decision needed; ``rolled_out_fraction`` also counts what
+waves of the engine's size roll out beyond the item that settled it.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from math import fsum
+from random import Random
+from typing import TYPE_CHECKING
+
+import measure
+
+from skillgit.domain.early_stop import Race, order
+from skillgit.domain.evaluation import Evaluation, Metric, Scored, Split
+from skillgit.domain.gate import GateRule, NoRegression, Policy, decide
+from skillgit.engine.evaluate import WAVE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+SIZES = (20, 40, 100, 200)
+STEPS = 40
+RUNS = 250
+POWER_TRIALS = 2_000
+GAIN = 0.05
+SHAPE = (3.2, 0.8)
+"""Beta parameters of the items' chances: mean 0.8, some items nearly certain and some coin flips."""
+TABLES = 10_000
+CASES = {
+    "p60_fix10_break05": (0.60, 0.10, 0.05, 0.94),
+    "p80_fix00_break00": (0.80, 0.00, 0.00, 0.20),
+    "p80_fix10_break05": (0.80, 0.10, 0.05, 0.58),
+    "p80_fix20_break10": (0.80, 0.20, 0.10, 0.60),
+    "p87_fix05_break02": (0.87, 0.05, 0.02, 0.42),
+    "p87_fix10_break05": (0.87, 0.10, 0.05, 0.39),
+    "p95_fix10_break05": (0.95, 0.10, 0.05, 0.15),
+}
+"""Share solved by the base, chances to fix and to break, and the fraction that the method's reference gives."""
+CASE_ITEMS = 200
+CASE_TRIALS = 30_000
+CHECKED = 100
+RULES = {"strict": GateRule(), "paired": GateRule(policy=Policy.PAIRED, alpha=0.05)}
+PASS, FAIL = Scored(1.0, 1.0), Scored(0.0, 0.0)
+
+
+def evaluation(outcomes: Sequence[Scored]) -> Evaluation:
+    """Return an evaluation of numbered items."""
+    named = {str(place): outcome for place, outcome in enumerate(outcomes)}
+    return Evaluation(split=Split.SELECTION, item_set="", outcomes=named, seed=0)
+
+
+def drawn(random: Random, chances: Sequence[float]) -> Evaluation:
+    """Return one noisy evaluation."""
+    return evaluation([PASS if random.random() < chance else FAIL for chance in chances])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """What one policy did with one size of the selection split."""
+
+    name: str
+    n: int
+    false_accepts: float
+    rate: float
+    inflation: float
+    power: float
+
+
+def gate(name: str, n: int) -> Gate:
+    """Simulate runs of candidates without effect, and single candidates with a true gain."""
+    random, rule = Random(f"null {n}"), RULES[name]  # noqa: S311 - the same draws for every policy
+    accepted, inflation = 0, []
+    for _ in range(RUNS):
+        chances = [random.betavariate(*SHAPE) for _ in range(n)]
+        current = drawn(random, chances)
+        for _ in range(STEPS):
+            candidate = drawn(random, chances)
+            if decide(rule, candidate, current, 0.0).decision.accepted:
+                accepted, current = accepted + 1, candidate
+        inflation.append(current.summary().hard - fsum(chances) / n)
+    return Gate(
+        name=name,
+        n=n,
+        false_accepts=accepted / RUNS,
+        rate=accepted / RUNS / STEPS,
+        inflation=fsum(inflation) / RUNS,
+        power=power(rule, n),
+    )
+
+
+def power(rule: GateRule, n: int) -> float:
+    """Return how often a candidate that truly gains five points is accepted.
+
+    Items change for a reason, not by chance: a candidate fixes failed items and breaks some solved ones.
+    """
+    random, found = Random(f"gain {n}"), 0  # noqa: S311 - simulation
+    solved, broken = 0.8, 0.01
+    fixed = (GAIN + broken * solved) / (1 - solved)
+    for _ in range(POWER_TRIALS):
+        base = drawn(random, [solved] * n)
+        found += decide(rule, changed(random, base, fixed, broken), base, 0.0).decision.accepted
+    return found / POWER_TRIALS
+
+
+def changed(random: Random, base: Evaluation, fixed: float, broken: float) -> Evaluation:
+    """Return the outcomes of a candidate that fixes and breaks items with these chances."""
+    chances = [1 - broken if outcome is PASS else fixed for outcome in base.outcomes.values()]
+    return drawn(random, chances)
+
+
+def stopped(rule: GateRule, base: Evaluation, candidate: Evaluation, best: float) -> tuple[Evaluation, int]:
+    """Evaluate a candidate as the engine does; return what it records and how many items it rolled out."""
+    race, left, known = Race(rule=rule, base=base, best=best), order(base, rule), {}
+    rolled_out = 0
+    while left and race.settled(known, left) is None:
+        size = max(WAVE, race.least(known, left))
+        wave = {item: candidate.outcomes[item] for item in left[:size]}
+        rolled_out += len(wave)
+        needed = race.needed(known, wave, left[size:])
+        known |= dict(list(wave.items())[:needed])
+        left = left[needed:]
+        if needed < len(wave):
+            break
+    seen = {item: outcome for item, outcome in candidate.outcomes.items() if item in known}
+    return replace(candidate, outcomes=seen, unneeded=tuple(left)), rolled_out
+
+
+def fractions(name: str) -> tuple[float, float, float]:
+    """Return which fractions of the items a decision needed and the waves rolled out, and how many were accepted.
+
+    For pass and fail the item that settles a decision is found by counting. The first tables are evaluated by the
+    program as well, which has to agree.
+    """
+    solved, fixed, broken, _ = CASES[name]
+    random, needed, rolled, accepted = Random(name), 0, 0, 0  # noqa: S311 - simulation
+    for number in range(CASE_TRIALS):
+        base = [random.random() < solved for _ in range(CASE_ITEMS)]
+        candidate = [random.random() >= broken if old else random.random() < fixed for old in base]
+        count, passes = counted(base, candidate)
+        needed, accepted = needed + count, accepted + passes
+        if number < CHECKED:
+            before, after = (evaluation([PASS if one else FAIL for one in side]) for side in (base, candidate))
+            recorded, rolled_out = stopped(GateRule(), before, after, before.summary().hard)
+            if (len(recorded.outcomes), not recorded.unneeded) != (count, count == CASE_ITEMS):
+                raise AssertionError(f"{name}: {len(recorded.outcomes)} items were needed, not {count}")
+            rolled += rolled_out
+    return needed / CASE_TRIALS / CASE_ITEMS, rolled / CHECKED / CASE_ITEMS, accepted / CASE_TRIALS
+
+
+def counted(base: Sequence[bool], candidate: Sequence[bool]) -> tuple[int, bool]:
+    """Return after how many items the strict gate's decision is certain, and whether it accepts."""
+    failed = [new for old, new in zip(base, candidate, strict=True) if not old]
+    lead = sum(failed)
+    if lead == 0:
+        return len(failed), False
+    for place, new in enumerate(new for old, new in zip(base, candidate, strict=True) if old):
+        lead -= not new
+        if lead == 0:
+            return len(failed) + place + 1, False
+    return len(base), True
+
+
+def changed_decisions(tables: int) -> int:
+    """Return in how many random tables, over all metrics and policies, stopping changes the decision."""
+    random, found = Random("tables"), 0  # noqa: S311 - simulation
+    for number in range(tables):
+        rule = GateRule(
+            policy=list(Policy)[number % 3],
+            metric=list(Metric)[number // 3 % 3],
+            soft_weight=random.random(),
+            alpha=random.choice((0.05, 0.2, 0.5)),
+            margin=random.choice((0.0, 0.02, 0.1)),
+            no_regression=random.choice(list(NoRegression)),
+            pinned=frozenset({"0", "3"}),
+        )
+        base, candidate = random_table(random)
+        full, (part, _) = decide(rule, candidate, base, 0.5), stopped(rule, base, candidate, 0.5)
+        found += decide(rule, part, base, 0.5).decision is not full.decision
+    return found
+
+
+def random_table(random: Random) -> tuple[Evaluation, Evaluation]:
+    """Return the outcomes of a base and of a candidate that differ in some items."""
+    items, share = random.randint(1, 14), random.random()
+
+    def outcome() -> Scored:
+        hard = float(random.random() < share)
+        return Scored(hard, 1.0 if hard else random.choice((0.0, 0.25, 0.5, random.random())))
+
+    base = [outcome() for _ in range(items)]
+    keeps = random.random()
+    return evaluation(base), evaluation([old if random.random() < keeps else outcome() for old in base])
+
+
+def main() -> None:
+    """Simulate on all processors and report."""
+    with ProcessPoolExecutor() as pool:
+        changes = pool.submit(changed_decisions, TABLES)
+        cases = {name: pool.submit(fractions, name) for name in CASES}
+        jobs = [pool.submit(gate, name, n) for n in SIZES for name in RULES]
+        gates = [job.result() for job in jobs]
+        report(gates, {name: case.result() for name, case in cases.items()}, changes.result())
+
+
+def report(gates: Sequence[Gate], cases: dict[str, tuple[float, float, float]], changes: int) -> None:
+    """Print both tables and the figures."""
+    rows = [("policy", "n", f"false accepts in {STEPS} steps", "inflation, points", "power for +5 points")]
+    rows += [
+        (one.name, str(one.n), f"{one.false_accepts:.2f}", f"{one.inflation * 100:+.1f}", f"{one.power:.2f}")
+        for one in gates
+    ]
+    rows.append(("", "", "", "", ""))
+    rows.append(("early stop", "accepted", "items needed", "rolled out", "reference"))
+    rows += [
+        (name, f"{accepted:.2f}", f"{needed:.3f}", f"{rolled:.3f}", f"{CASES[name][3]:.2f}")
+        for name, (needed, rolled, accepted) in cases.items()
+    ]
+    rows.append((f"{changes} of {TABLES:,} decisions changed", "", "", "", ""))
+    figures: dict[str, object] = {name: policy([one for one in gates if one.name == name]) for name in RULES}
+    figures["evaluated_fraction"] = {name: round(needed, 2) for name, (needed, _, _) in cases.items()}
+    figures["rolled_out_fraction"] = {name: round(rolled, 3) for name, (_, rolled, _) in cases.items()}
+    figures["changed_decisions"] = changes
+    measure.report("The gate, simulated", rows, figures)
+
+
+def policy(gates: Sequence[Gate]) -> dict[str, float]:
+    """Return the figures of one policy."""
+
+    def each(name: str, value: Callable[[Gate], float]) -> dict[str, float]:
+        return {f"{name}_n{one.n}": round(value(one), 4) for one in gates}
+
+    rate = {"false_accept_rate": round(max(one.rate for one in gates), 4)}
+    return (
+        each("false_accepts", lambda one: one.false_accepts)
+        | rate
+        | each("inflation", lambda one: one.inflation)
+        | each("power", lambda one: one.power)
+    )
+
+
+if __name__ == "__main__":
+    main()
