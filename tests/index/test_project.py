@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stories import Story, moves, recorded, told
+from stories import Story, moves, recorded, summary, told
 
 from skillgit.index import comparison, project, queries, schema
 
@@ -134,3 +134,13 @@ def test_growing_event_by_event_gives_the_rows_of_building_at_once(found, data):
     cuts = sorted(data.draw(st.sets(st.integers(1, len(records)), max_size=4)))
     batches = [records[start:end] for start, end in zip([0, *cuts], [*cuts, len(records)], strict=True) if start < end]
     assert comparison.content(indexed(*batches)) == comparison.content(indexed(records))
+
+
+def test_what_the_early_stop_saved_is_counted_and_its_scores_are_bounds():
+    part = summary(0.0, scored=2, unneeded=6, spare=1)
+    story = Story().proposed(0.5).proposed(0.375, evaluation=part).slow(0.75)
+    index = indexed(recorded(story.events))
+
+    (run,) = queries.run_rows(index, {})
+    assert (run.selection_items, run.selection_saved) == (24, 5), "a merge is measured with its proposal"
+    assert [row.kind for row in queries.log_rows(index, RUN) if row.bound] == ["rejected"]
