@@ -54,6 +54,14 @@ class ExitCode(IntEnum):
     """A cap on calls, tokens or money was reached; the run can be continued with a larger one."""
     HANDOFF = 8
     """Questions were written to files and wait for answers; the run can be continued when they are there."""
+    NULL_RESULT = 20
+    """``train --exit-code``: candidates were measured, and none is better than the seed."""
+    UNDERPOWERED = 21
+    """``train --exit-code``: none is better, and the selection split is too small to tell."""
+    CEILING = 22
+    """``train --exit-code``: the seed solves every selection item."""
+    NO_CANDIDATES = 23
+    """``train --exit-code``: no step produced a candidate to measure."""
     INTERNAL = 70
     """A bug in skillgit."""
     INTERRUPTED = 130

@@ -37,7 +37,14 @@ UNFINISHED: dict[RunOutcome, ExitCode] = {
 }
 """Outcomes of a process that left its run unfinished; history never records them."""
 
-_NOTHING_GAINED = frozenset({RunOutcome.NULL_RESULT, RunOutcome.UNDERPOWERED, RunOutcome.NO_CANDIDATES})
+_FINISHED: dict[RunOutcome, ExitCode] = {
+    RunOutcome.IMPROVED: ExitCode.OK,
+    RunOutcome.NULL_RESULT: ExitCode.NULL_RESULT,
+    RunOutcome.UNDERPOWERED: ExitCode.UNDERPOWERED,
+    RunOutcome.CEILING: ExitCode.CEILING,
+    RunOutcome.NO_CANDIDATES: ExitCode.NO_CANDIDATES,
+}
+"""What tells the ends of a run apart for those who ask; training to the end is a success by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,10 +94,10 @@ class Trained:
 
 
 def exit_code(outcome: RunOutcome, *, strict: bool) -> ExitCode:
-    """Return what a process exits with; ``strict`` tells a run that gained nothing from one that did."""
+    """Return what a process exits with; ``strict`` gives every end of a run a code of its own."""
     if outcome in UNFINISHED:
         return UNFINISHED[outcome]
-    return ExitCode.NO if strict and outcome in _NOTHING_GAINED else ExitCode.OK
+    return _FINISHED[outcome] if strict else ExitCode.OK
 
 
 def outcome_of(error: SkillgitError) -> RunOutcome | None:

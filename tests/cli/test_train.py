@@ -136,7 +136,7 @@ def test_train_exits_with_the_code_of_the_run(skillgit, fake):
 
 @pytest.mark.parametrize(
     ("outcome", "usual", "strict"),
-    [(RunOutcome.IMPROVED, 0, 0), (RunOutcome.CEILING, 0, 0), (RunOutcome.NULL_RESULT, 0, 1)],
+    [(RunOutcome.IMPROVED, 0, 0), (RunOutcome.CEILING, 0, 22), (RunOutcome.NULL_RESULT, 0, 20)],
 )
 def test_exit_code_tells_a_run_that_gained_nothing(outcome, usual, strict, skillgit, fake):
     fake("train.train", replace(TRAINED, outcome=outcome))

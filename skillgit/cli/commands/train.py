@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     "--placebo", type=click.IntRange(min=0), metavar="N", help="Send N no-op candidates through the gate at the end"
 )
 @click.option("--dry-run", is_flag=True, help="Show what the run would do and cost, and do nothing")
-@click.option("--exit-code", "strict", is_flag=True, help="Exit with 1 if the run ends and has gained nothing")
+@click.option("--exit-code", "strict", is_flag=True, help="Exit with a code of its own for each outcome")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress")
 @document_form
 @click.pass_obj
