@@ -37,11 +37,19 @@ def open_door(context: Context, setup: Setup, caps: Caps, ledger: Ledger) -> Cal
 
 @contextmanager
 def stop_on_interrupt(calls: Calls) -> Iterator[None]:
-    """Turn the first Ctrl-C into a request to stop; the second one interrupts as usual."""
+    """Turn the first Ctrl-C into a request to stop; the second one interrupts, and later ones do nothing.
+
+    After an interruption SIGINT stays ignored: the process is on its way out, and another one would only break that.
+    """
+
+    def leave(number: int, frame: object) -> None:
+        del number, frame
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
 
     def stop(number: int, frame: object) -> None:
         del number, frame
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, leave)
         calls.stop()
 
     try:
@@ -52,4 +60,5 @@ def stop_on_interrupt(calls: Calls) -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, before)

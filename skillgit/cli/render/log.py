@@ -86,7 +86,8 @@ def _room(screen: Screen, front_width: int, back_width: int, longest: int) -> in
 
 def front(entry: Entry) -> str:
     """Return label, score and difference in 17 columns."""
-    return f"{cells.label(entry):<4}{cells.score(entry):<7}{words.delta(entry.delta) if entry.measured else '':<6}"
+    known = entry.measured and not entry.bound
+    return f"{cells.label(entry):<4}{cells.score(entry):<7}{words.delta(entry.delta) if known else '':<6}"
 
 
 def back(row: LogRow, screen: Screen, now: datetime) -> str:
