@@ -3,38 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from skillgit.errors import SkillgitError
 from skillgit.plugin import registry
+from skillgit.plugin.backend import BackendInfo
+from skillgit.plugin.environment import EnvironmentInfo
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from skillgit.app.context import Context
-    from skillgit.plugin.backend import BackendInfo
-    from skillgit.plugin.environment import EnvironmentInfo
     from skillgit.plugin.registry import Plugin
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EnvironmentEntry:
-    """An installed environment.
-
-    Attributes:
-        name: Its entry point.
-        reference: The object that the entry point names.
-        info: What it says of itself; absent if it was not loaded.
-        error: Why it cannot be loaded; empty if it can, or was not tried.
-    """
-
-    name: str
-    reference: str
-    info: EnvironmentInfo | None
-    error: str
+Info = TypeVar("Info")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BackendEntry:
-    """An installed backend.
+@dataclass(frozen=True, kw_only=True)  # no slots: Python 3.11 cannot make a frozen one through a generic alias
+class PluginEntry(Generic[Info]):
+    """An installed plug-in.
 
     Attributes:
         name: Its entry point.
@@ -45,8 +33,12 @@ class BackendEntry:
 
     name: str
     reference: str
-    info: BackendInfo | None
+    info: Info | None
     error: str
+
+
+EnvironmentEntry = PluginEntry[EnvironmentInfo]
+BackendEntry = PluginEntry[BackendInfo]
 
 
 def environments(context: Context, *, details: bool = True) -> tuple[EnvironmentEntry, ...]:
@@ -56,7 +48,7 @@ def environments(context: Context, *, details: bool = True) -> tuple[Environment
         context: Where relative paths begin.
         details: Whether to load them to let them speak for themselves.
     """
-    return tuple(_environment(plugin, context, details=details) for plugin in registry.installed(registry.ENVIRONMENTS))
+    return _listed(registry.ENVIRONMENTS, partial(environment, context), details=details)
 
 
 def backends(context: Context, *, details: bool = True) -> tuple[BackendEntry, ...]:
@@ -66,7 +58,7 @@ def backends(context: Context, *, details: bool = True) -> tuple[BackendEntry, .
         context: Where relative paths begin.
         details: Whether to load them to let them speak for themselves.
     """
-    return tuple(_backend(plugin, context, details=details) for plugin in registry.installed(registry.BACKENDS))
+    return _listed(registry.BACKENDS, partial(backend, context), details=details)
 
 
 def environment(context: Context, name: str) -> EnvironmentEntry:
@@ -91,18 +83,14 @@ def backend(context: Context, name: str) -> BackendEntry:
     return BackendEntry(name=name, reference=_reference(registry.BACKENDS, name), info=info, error="")
 
 
-def _environment(plugin: Plugin, context: Context, *, details: bool) -> EnvironmentEntry:
-    entry = EnvironmentEntry(name=plugin.name, reference=plugin.reference, info=None, error="")
-    try:
-        return replace(entry, info=environment(context, plugin.name).info) if details else entry
-    except SkillgitError as error:
-        return replace(entry, error=error.message)
+def _listed(group: str, load: Callable[[str], PluginEntry[Info]], *, details: bool) -> tuple[PluginEntry[Info], ...]:
+    return tuple(_entry(plugin, load, details=details) for plugin in registry.installed(group))
 
 
-def _backend(plugin: Plugin, context: Context, *, details: bool) -> BackendEntry:
-    entry = BackendEntry(name=plugin.name, reference=plugin.reference, info=None, error="")
+def _entry(plugin: Plugin, load: Callable[[str], PluginEntry[Info]], *, details: bool) -> PluginEntry[Info]:
+    entry: PluginEntry[Info] = PluginEntry(name=plugin.name, reference=plugin.reference, info=None, error="")
     try:
-        return replace(entry, info=backend(context, plugin.name).info) if details else entry
+        return replace(entry, info=load(plugin.name).info) if details else entry
     except SkillgitError as error:
         return replace(entry, error=error.message)
 
