@@ -77,7 +77,7 @@ item_ids = st.one_of(
     st.from_regex(r"[^\s,\x00-\x1f\x7f\ud800-\udfff]{1,20}", fullmatch=True),
 ).filter(lambda item: ".." not in item.replace("\\", "/").split("/") and not item.startswith(("/", "\\")))
 items = st.lists(item_ids, max_size=30, unique=True).map(tuple)
-models = st.builds(Models, target=tokens, optimizer=tokens)
+models = st.builds(Models, target=tokens, optimizer=tokens, judge=st.one_of(st.just(""), tokens))
 costs = st.builds(
     Cost, calls=counts, tokens_in=counts, tokens_out=counts, usd=numbers.map(abs), seconds=numbers.map(abs)
 )

@@ -137,8 +137,8 @@ def test_1_4_an_empty_selection_split_is_an_error_and_not_a_score_of_zero():
 
 def test_1_4_a_fraction_of_a_hard_score_is_a_failure_for_every_stage_alike():
     class Partial(ToyEnvironment):
-        def score(self, item, trajectory):
-            scored, feedback = super().score(item, trajectory)
+        async def score(self, item, trajectory, judge):
+            scored, feedback = await super().score(item, trajectory, judge)
             return Scored(max(scored.hard, 0.3), scored.soft), feedback
 
     backend = ToyBackend()

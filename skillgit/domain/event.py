@@ -113,10 +113,14 @@ class PatchCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Models:
-    """The models of a run, as ``backend/model``."""
+    """The models of a run, as ``backend/model``.
+
+    The judge is named only where a scorer asks it, with ``@`` and the digest of its parameters.
+    """
 
     target: str
     optimizer: str
+    judge: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,12 +53,14 @@ class Trajectory:
             all items of a rollout, so that it is not repeated here.
         answer: The final answer as the scorer read it.
         feedback: Why the answer got its score, in words that the optimizer may read.
+        products: Files that were made, path to bytes, for the scorer; they are not recorded.
     """
 
     item_id: str
     turns: tuple[Turn, ...]
     answer: str
     feedback: str = ""
+    products: Mapping[str, bytes] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from skillgit.domain.ids import digest
 from skillgit.domain.trajectory import Rollout, Trajectory, Turn
 from skillgit.engine.concurrency import ordered
 from skillgit.errors import BackendError, EnvironmentFaultError
+from skillgit.plugin.environment import asks_judge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Conversation:
-    """The target model during one item's rollout; counts the turns, which name the draws."""
+    """A model while one item is rolled out and scored; counts the turns, which name the draws."""
 
     calls: Calls
+    role: str
+    purpose: str
     stage: str
     seed: int
     item: str
@@ -33,10 +36,10 @@ class _Conversation:
     turn: int = 0
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
-        """Ask the target model."""
+        """Ask the model."""
         self.turn += 1
-        draw: tuple[str | int, ...] = ("rollout", self.seed, self.item, self.turn, *_resampled(self.sample))
-        return await self.calls.call("target", self.stage, messages, draw=draw, tools=tools)
+        draw: tuple[str | int, ...] = (self.purpose, self.seed, self.item, self.turn, *_resampled(self.sample))
+        return await self.calls.call(self.role, self.stage, messages, draw=draw, tools=tools)
 
 
 def _resampled(sample: int) -> tuple[int, ...]:
@@ -68,12 +71,14 @@ async def _one(session: Session, skill: Skill, item: Item, stage: str, sample: i
     environment = session.task.environment
 
     async def produce() -> tuple[object, bool]:
-        target = _Conversation(calls=session.calls, stage=stage, seed=session.seed, item=item.id, sample=sample)
+        place = {"calls": session.calls, "stage": stage, "seed": session.seed, "item": item.id, "sample": sample}
         try:
+            target = _Conversation(role="target", purpose="rollout", **place)  # type: ignore[arg-type]
             trajectory = await environment.rollout(item, skill, target)
+            judge = _Conversation(role="judge", purpose="judge", **place)  # type: ignore[arg-type]
+            scored, feedback = await environment.score(item, trajectory, judge)
         except (BackendError, EnvironmentFaultError) as error:
             return {"failed": error.message}, False
-        scored, feedback = environment.score(item, trajectory)
         return _trajectory_row(trajectory, feedback) | {"hard": scored.hard, "soft": scored.soft}, True
 
     key = digest(
@@ -84,6 +89,7 @@ async def _one(session: Session, skill: Skill, item: Item, stage: str, sample: i
             item.id,
             item.digest,
             session.calls.fingerprint("target"),
+            *((session.calls.fingerprint("judge"),) if asks_judge(environment) else ()),
             session.seed,
             *_resampled(sample),
         ]

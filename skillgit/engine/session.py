@@ -10,6 +10,7 @@ from skillgit.domain.event import Cost
 from skillgit.engine.batches import steps_per_epoch
 from skillgit.engine.leaks import LeakLint
 from skillgit.engine.progress import Progress, Stage
+from skillgit.plugin.environment import asks_judge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -121,6 +122,11 @@ class Session:
     def steps(self) -> int:
         """Steps of the whole run."""
         return self.per_epoch * self.settings.train.num_epochs
+
+    @property
+    def judged(self) -> bool:
+        """Whether scores come from the judge's model."""
+        return asks_judge(self.task.environment)
 
     @property
     def rule(self) -> GateRule:

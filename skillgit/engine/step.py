@@ -264,7 +264,9 @@ def why(reasoning: str, findings: Sequence[Finding], trajectories: int) -> str:
 
 def models(session: Session) -> Models:
     """Return the names of the run's models."""
-    return Models(target=session.calls.model_name("target"), optimizer=session.calls.model_name("optimizer"))
+    calls = session.calls
+    judge = f"{calls.model_name('judge')}@{calls.fingerprint('judge')[:12]}" if session.judged else ""
+    return Models(target=calls.model_name("target"), optimizer=calls.model_name("optimizer"), judge=judge)
 
 
 def _evidence(proposal: Proposal) -> artifacts.Evidence:

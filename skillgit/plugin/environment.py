@@ -7,7 +7,7 @@ at a time, through ``skillgit.calls``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from skillgit.domain.leaks import Secrets
 
@@ -61,12 +61,22 @@ class EnvironmentInfo:
     task_types: tuple[str, ...] = ()
 
 
-class Target(Protocol):
-    """The target model as an environment sees it during one item's rollout."""
+class Asked(Protocol):
+    """A model as an environment sees it while it works on one item."""
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
-        """Ask the target model; each call within a rollout is a new turn."""
+        """Ask the model; each call is a new turn.
+
+        Raises:
+            BackendError: The call failed for good.
+        """
         ...
+
+
+Target: TypeAlias = Asked
+"""The model that works on items."""
+Judge: TypeAlias = Asked
+"""The model that scores answers where no rule can."""
 
 
 @runtime_checkable
@@ -110,9 +120,32 @@ class Environment(Protocol):
         """
         ...
 
-    def score(self, item: Item, trajectory: Trajectory) -> tuple[Scored, str]:
-        """Return the score and the feedback that the optimizer may read; pure and fast."""
+    async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
+        """Return the score and the feedback that the optimizer may read.
+
+        It follows a rollout at once and depends on item and trajectory alone, the trajectory's products included. What
+        asks ``judge`` says so (:class:`AsksJudge`).
+
+        Raises:
+            BackendError: The judge could not be asked.
+            EnvironmentFaultError: The environment could not do its part.
+        """
         ...
+
+
+@runtime_checkable
+class AsksJudge(Protocol):
+    """What an environment adds whose scores may come from a model."""
+
+    @property
+    def asks_judge(self) -> bool:
+        """Whether the scorer asks the judge, with the options that the environment was made with."""
+        ...
+
+
+def asks_judge(environment: Environment) -> bool:
+    """Say whether the judge's model is part of what decides an outcome."""
+    return isinstance(environment, AsksJudge) and environment.asks_judge
 
 
 @runtime_checkable

@@ -215,11 +215,12 @@ def read_placebo(value: Value | None) -> Placebo | None:
 
 def format_models(models: Models) -> str:
     """Return the value of ``Skillgit-Models``."""
-    return format_value(target=models.target, optimizer=models.optimizer)
+    judge = {"judge": models.judge} if models.judge else {}
+    return format_value(target=models.target, optimizer=models.optimizer, **judge)
 
 
 def read_models(value: Value | None) -> Models:
     """Read ``Skillgit-Models``."""
     if value is None:
         return Models(target="", optimizer="")
-    return Models(target=value.text("target"), optimizer=value.text("optimizer"))
+    return Models(target=value.text("target"), optimizer=value.text("optimizer"), judge=value.text("judge"))

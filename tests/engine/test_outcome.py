@@ -20,8 +20,8 @@ class Knowing(ToyEnvironment):
         super().__init__(broken)
         self.missing = missing
 
-    def score(self, item, trajectory):
-        solved, feedback = super().score(item, trajectory)
+    async def score(self, item, trajectory, judge):
+        solved, feedback = await super().score(item, trajectory, judge)
         known = item.content["needs"] not in self.missing and item.id.startswith("selection")
         return (type(solved)(hard=1.0, soft=1.0) if known else solved), feedback
 

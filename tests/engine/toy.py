@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from skillgit.domain.state import RunState
     from skillgit.engine.transition import Transition
     from skillgit.plugin.backend import Request
-    from skillgit.plugin.environment import Target
+    from skillgit.plugin.environment import Judge, Target
 
 SEED = Skill("toy", {"SKILL.md": b"---\nname: toy\ndescription: Toy.\n---\n\n# Toy\n\n- begin\n- begin well\n"})
 WORDS = ("amber", "birch", "coral", "dune")
@@ -65,7 +65,8 @@ class ToyEnvironment:
         turns = (Turn(role="user", content=question), Turn(role="assistant", content=reply.text))
         return Trajectory(item_id=item.id, turns=turns, answer=reply.text)
 
-    def score(self, item: Item, trajectory: Trajectory) -> tuple[Scored, str]:
+    async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
+        del judge
         solved = 1.0 if trajectory.answer == "yes" else 0.0
         return Scored(hard=solved, soft=solved), f"lacks {item.content['needs']}"
 

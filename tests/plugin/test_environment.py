@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -13,6 +14,14 @@ from skillgit.domain.trajectory import Trajectory
 from skillgit.plugin.environment import Environment
 from skillgit.plugin.registry import ENVIRONMENTS, installed, load_environment
 from skillgit.plugin.splits import check
+
+
+class Silent:
+    """A judge that nobody may ask."""
+
+    async def chat(self, messages, tools=()):
+        raise AssertionError(messages, tools)
+
 
 NAMES = [plugin.name for plugin in installed(ENVIRONMENTS) if plugin.reference.startswith("skillgit_envs.")]
 
@@ -72,7 +81,8 @@ def test_its_digest_is_stable_and_short(environment: Environment, tmp_path: Path
 
 def test_no_answer_is_worth_nothing(environment: Environment):
     item = environment.items(Split.TRAIN)[0]
-    scored, feedback = environment.score(item, Trajectory(item_id=item.id, turns=(), answer=""))
+    trajectory = Trajectory(item_id=item.id, turns=(), answer="")
+    scored, feedback = asyncio.run(environment.score(item, trajectory, Silent()))
     assert (scored.hard, scored.soft) == (0.0, 0.0)
     assert feedback
     assert not scored.passed

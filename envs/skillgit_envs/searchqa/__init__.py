@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from skillgit.domain.evaluation import Scored, Split
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item, Trajectory
-    from skillgit.plugin.environment import Target
+    from skillgit.plugin.environment import Judge, Target
     from skillgit.plugin.splits import Splits
 
 _SEED = Path(__file__).parent / "skills" / "searchqa"
@@ -83,7 +83,8 @@ class SearchQA:
         """Ask the target once."""
         return await rollout.ask(item, skill, target)
 
-    def score(self, item: Item, trajectory: Trajectory) -> tuple[Scored, str]:
+    async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         """Score the answer and say what was expected."""
+        del judge
         golds = cast("Sequence[str]", item.content["answers"])
         return scoring.score(trajectory.answer, golds), scoring.feedback(trajectory.answer, golds)

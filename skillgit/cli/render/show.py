@@ -109,7 +109,8 @@ def _facts(event: Event, screen: Screen) -> Iterator[tuple[str, str]]:
             for evaluation in event.evaluations:
                 yield evaluation.split.value, f"v{evaluation.version}  {summary(evaluation, screen)}"
     if not isinstance(event, SlowMerged | Reverted):
-        yield "models", f"target {event.models.target}, optimizer {event.models.optimizer}"
+        judge = f", judge {event.models.judge}" if event.models.judge else ""
+        yield "models", f"target {event.models.target}, optimizer {event.models.optimizer}{judge}"
         yield "cost", words.cost(event.cost, screen)
 
 

@@ -45,7 +45,7 @@ def test_the_target_is_asked_once_and_never_sees_the_gold(tmp_path: Path):
     assert [turn.role for turn in trajectory.turns] == ["user", "assistant"]
     assert trajectory.turns[0].content == target.heard[1].text
     assert trajectory.answer == "Oxford Silver"
-    assert environment.score(item(), trajectory) == (
+    assert asyncio.run(environment.score(item(), trajectory, target)) == (
         Scored(0.0, 0.5),
         'expected one of: "Oxford Gold"; the answer "Oxford Silver" shares 1 of 2 words',
     )
