@@ -36,6 +36,11 @@ class Wire:
         """Return all requests in the order of their arrival."""
         return [Entry(**row) for row in self._ask("GET", "/wire/log")]
 
+    def wait(self, count: int, seconds: float) -> int:
+        """Return how many questions have arrived when it is ``count`` of them, or after so many seconds."""
+        asked: int = self._ask("POST", "/wire/wait", {"count": count, "timeout": seconds})["asked"]
+        return asked
+
     def clear(self) -> None:
         """Empty the log and forget how often each question was asked."""
         self._ask("POST", "/wire/clear")
@@ -64,7 +69,7 @@ def wire_server(
         latency: Seconds before an answer.
         faults: What fails.
         process: Run it in a process of its own instead of a thread.
-        settings: Further ``Settings``: ``tail_share``, ``tail``, ``cap``, ``keep``.
+        settings: Further ``Settings``: ``tail_share``, ``tail``, ``cap``, ``keep``, ``quote``, ``said``.
     """
     wanted = Settings(latency=latency, faults=faults or Faults(), **settings)
     with (_in_process if process else _in_thread)(wanted) as port:

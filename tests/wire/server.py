@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 import socket
 import struct
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from wire import brain, routes
 from wire.dialect import Answer, HttpRequest, Question, WireError
@@ -33,6 +35,8 @@ class Settings:
         tail: Seconds.
         cap: Questions in flight above which the answer is 429; 0 for none.
         keep: Whether the log keeps headers and bodies.
+        quote: Words that every error ends with, for providers that quote what they were sent.
+        said: Patterns, and what stands in the models' texts in place of what they match.
         faults: What fails.
     """
 
@@ -41,6 +45,8 @@ class Settings:
     tail: float = 0.0
     cap: int = 0
     keep: bool = False
+    quote: str = ""
+    said: tuple[tuple[str, str], ...] = ()
     faults: Faults = field(default_factory=Faults)
 
 
@@ -94,6 +100,7 @@ class Server:
         self.in_flight = 0
         self._seen: dict[str, int] = {}
         self._known: dict[str, Reply] = {}
+        self._waiting: list[tuple[int, asyncio.Event]] = []
 
     def clear(self) -> None:
         """Forget all requests; what is in flight stays in flight."""
@@ -103,6 +110,8 @@ class Server:
 
     async def serve(self, request: HttpRequest, connection: Connection) -> None:
         """Answer one request."""
+        if request.path == "/wire/wait":
+            await self._wait(request)
         if request.path.startswith("/wire/"):
             connection.send(self._control(request))
             return
@@ -122,6 +131,22 @@ class Server:
         finally:
             self.in_flight -= 1
 
+    async def _wait(self, request: HttpRequest) -> None:
+        """Return when so many questions have arrived, or it has taken too long."""
+        arrived = asyncio.Event()
+        waiter = (cast("int", request.document["count"]), arrived)
+        self._waiting.append(waiter)
+        self._wake()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(cast("float", request.document["timeout"])):
+                await arrived.wait()
+        self._waiting.remove(waiter)
+
+    def _wake(self) -> None:
+        for count, arrived in self._waiting:
+            if self.asked >= count:
+                arrived.set()
+
     async def _speak(self, dialect: Dialect, request: HttpRequest, entry: Entry, connection: Connection) -> None:
         try:
             question = dialect.question(request)
@@ -135,7 +160,8 @@ class Server:
         except WireError as error:
             after = self.settings.faults.retry_after
             headers = {"retry-after": f"{after:g}"} if entry.fault == "rate_limit_after" else {}
-            connection.note(entry, Answer(document=dialect.error(error), status=error.status, headers=headers))
+            told = WireError(error.status, error.code, f"{error.message}{self.settings.quote}")
+            connection.note(entry, Answer(document=dialect.error(told), status=error.status, headers=headers))
 
     def _enter(self, entry: Entry, question: Question, request: HttpRequest) -> None:
         body = json.dumps([request.path, request.document], sort_keys=True).encode()
@@ -146,6 +172,7 @@ class Server:
         seen = self._seen.get(entry.digest, 0)
         self._seen[entry.digest] = seen + 1
         self.asked += 1
+        self._wake()
         entry.fault = self.settings.faults.choose(entry.digest, entry.model, number=entry.number, seen=seen)
 
     def _check_cap(self, entry: Entry) -> None:
@@ -177,12 +204,17 @@ class Server:
 
     def _reply(self, entry: Entry, question: Question) -> Reply:
         if entry.digest not in self._known:
-            self._known[entry.digest] = brain.answer(question)
+            reply = brain.answer(question)
+            for pattern, replacement in self.settings.said:
+                reply = replace(reply, text=re.sub(pattern, replacement, reply.text))
+            self._known[entry.digest] = reply
         return self._known[entry.digest]
 
     def _control(self, request: HttpRequest) -> Answer:
         if request.path == "/wire/log":
             return Answer(document=[asdict(entry) for entry in self.log])
+        if request.path == "/wire/wait":
+            return Answer(document={"asked": self.asked, "in_flight": self.in_flight})
         if request.path == "/wire/clear":
             self.clear()
         if request.path == "/wire/settings":
@@ -194,7 +226,8 @@ def settings_of(document: Any) -> Settings:
     """Read settings as ``dataclasses.asdict`` writes them; JSON has made lists of the tuples."""
     given = document["faults"]
     faults = Faults(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
-    return Settings(**{**document, "faults": faults})
+    said = tuple((pattern, replacement) for pattern, replacement in document["said"])
+    return Settings(**{**document, "said": said, "faults": faults})
 
 
 class Connection(asyncio.Protocol):
