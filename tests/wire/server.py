@@ -13,13 +13,14 @@ from dataclasses import asdict, dataclass, field, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
 
-from wire import brain, routes
+from wire import brain, routes, scripted
 from wire.dialect import Answer, HttpRequest, Question, WireError
 from wire.faults import ODD, REFUSALS, Faults, chance, spoilt
 
 if TYPE_CHECKING:
     from skillgit.plugin.backend import Reply
     from wire.dialect import Dialect
+    from wire.scripted import Script
 
 LINGER_NOT = struct.pack("ii", 1, 0)
 SLOW_PIECE = 64
@@ -38,6 +39,7 @@ class Settings:
         quote: Words that every error ends with, for providers that quote what they were sent.
         said: Patterns, and what stands in the models' texts in place of what they match.
         faults: What fails.
+        scripted: Replies to questions that contain a word, instead of the model's own.
     """
 
     latency: float = 0.0
@@ -48,6 +50,7 @@ class Settings:
     quote: str = ""
     said: tuple[tuple[str, str], ...] = ()
     faults: Faults = field(default_factory=Faults)
+    scripted: Script = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -204,7 +207,7 @@ class Server:
 
     def _reply(self, entry: Entry, question: Question) -> Reply:
         if entry.digest not in self._known:
-            reply = brain.answer(question)
+            reply = scripted.reply(question, self.settings.scripted) or brain.answer(question)
             for pattern, replacement in self.settings.said:
                 reply = replace(reply, text=re.sub(pattern, replacement, reply.text))
             self._known[entry.digest] = reply

@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
     from wire.dialect import Question
 
-Said = tuple[tuple[str, str], ...]
+Script = tuple[tuple[str, str], ...]
 TOOL = "tool:"
 
 
-def reply(question: Question, said: Sequence[Sequence[str]]) -> Reply | None:
-    """Return the reply of the last entry of ``said`` whose first part stands in the conversation, if there is one.
+def reply(question: Question, script: Sequence[Sequence[str]]) -> Reply | None:
+    """Return the reply of the last entry of ``script`` whose first part stands in the conversation, if there is one.
 
     A text ``tool:NAME {arguments}`` is a call of that tool.
     """
     conversation = flatten(question.messages)
-    text = next((text for needle, text in reversed(said) if needle in conversation), None)
+    text = next((text for needle, text in reversed(script) if needle in conversation), None)
     if text is None:
         return None
     usage = Usage(tokens_in=-(-len(conversation) // 4), tokens_out=-(-len(text) // 4))
