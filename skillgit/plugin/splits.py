@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Splits = dict[Split, tuple["Item", ...]]
 
-SUFFIXES = (".json", ".jsonl")
+SUFFIXES = (".json", ".jsonl", ".csv")
 _SHOWN = 5
 
 OPTIONS = (
@@ -98,7 +98,7 @@ def data_files(place: Path) -> tuple[Path, ...]:
         raise DataError(f"there is no data at {place}", hint="check the path; -o paths refer to the working directory")
     found = sorted(path for path in place.iterdir() if path.suffix in SUFFIXES and path.is_file())
     if not found:
-        raise DataError(f"there is no *.json or *.jsonl file in {place}", hint="name the file or its folder")
+        raise DataError(f"there is no *.json, *.jsonl or *.csv file in {place}", hint="name the file or its folder")
     return tuple(found)
 
 

@@ -138,7 +138,7 @@ def test_data_files_are_json_in_the_order_of_their_names(tmp_path: Path):
     with pytest.raises(DataError, match="there is no data at"):
         data_files(tmp_path / "c.json")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match=r"no \*\.json or \*\.jsonl file"):
+    with pytest.raises(DataError, match=r"no \*\.json, \*\.jsonl or \*\.csv file"):
         data_files(tmp_path / "empty")
 
 

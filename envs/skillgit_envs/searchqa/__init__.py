@@ -11,6 +11,7 @@ from skillgit.errors import ConfigError
 from skillgit.plugin.environment import EnvironmentInfo, Option
 from skillgit.plugin.skill_folder import read_skill
 from skillgit.plugin.splits import OPTIONS
+from skillgit_envs.prompt_files import prompt_file
 from skillgit_envs.searchqa import items, prompt, rollout, scoring
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class SearchQA:
     @property
     def digest(self) -> str:
         """Identify prompts, their limits and the scorer."""
-        prompts = [prompt.prompt_file("system"), prompt.user_prompt("question", "context")]
+        prompts = [prompt_file(__name__, "system"), prompt.user_prompt("question", "context")]
         return short_digest(["searchqa", scoring.SCORER, prompt.CONTEXT_CHARACTERS, *prompts])
 
     def items(self, split: Split) -> Sequence[Item]:
@@ -72,7 +73,7 @@ class SearchQA:
 
     def taxonomy(self) -> str:
         """Return the kinds of failure that matter here."""
-        return prompt.prompt_file("taxonomy")
+        return prompt_file(__name__, "taxonomy")
 
     def secrets(self, item: Item) -> Secrets:
         """Return the accepted answers, the question and the search results."""

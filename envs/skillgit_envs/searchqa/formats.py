@@ -16,29 +16,22 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
+from skillgit.plugin.rows import read_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 Row = Mapping[str, object]
 HINT = "skillgit envs searchqa lists the fields of an item"
-_JSONL_HINT = "a *.json file holds one JSON value, a *.jsonl file holds one on each line"
 
 
 def read_file(path: Path) -> list[Item]:
     """Return the items of one file.
 
     Raises:
-        DataError: It is not UTF-8, not JSON, or a row in it is none of the known shapes.
+        DataError: It is not a data file, or a row in it is none of the known shapes.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8", hint="save it as UTF-8") from error
-    items: list[Item] = []
-    for where, row, name in _rows(path, text):
-        items.extend(_items(where, row, name))
-    return items
+    return [item for row in read_rows(path) for item in _items(row.where, row.value, row.name)]
 
 
 def is_single_crawl(path: Path) -> bool:
@@ -48,39 +41,6 @@ def is_single_crawl(path: Path) -> bool:
     except ValueError:
         return False
     return isinstance(value, dict) and "search_results" in value
-
-
-def _rows(path: Path, text: str) -> Iterator[tuple[str, object, str]]:
-    """Yield where a row stands, the row, and the id that it has if it names none."""
-    if path.suffix != ".jsonl":
-        try:
-            value = json.loads(text)
-        except json.JSONDecodeError as error:
-            if error.msg != "Extra data":
-                raise DataError(f"{path}:{error.lineno} is not JSON: {error.msg}", hint=_JSONL_HINT) from error
-        else:
-            yield from _rows_of_value(path, value)
-            return
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            try:
-                row = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise DataError(f"{path}:{number} is not JSON: {error.msg}", hint=_JSONL_HINT) from error
-            yield f"{path}:{number}", row, ""
-
-
-def _rows_of_value(path: Path, value: object) -> Iterator[tuple[str, object, str]]:
-    if isinstance(value, dict) and isinstance(value.get("data"), list):
-        value = value["data"]
-    if isinstance(value, list):
-        for number, row in enumerate(value, start=1):
-            yield f"{path}, item {number}", row, ""
-    elif isinstance(value, dict) and value and all(isinstance(row, dict) for row in value.values()):
-        for key, row in value.items():
-            yield f"{path}, item '{key}'", row, str(key)
-    else:
-        yield str(path), value, path.stem
 
 
 def _items(where: str, row: object, name: str) -> Iterator[Item]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from skillgit.domain.skill import frontmatter
+from skillgit_envs.prompt_files import prompt_file, with_skill
 
 if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
@@ -15,20 +13,9 @@ CONTEXT_CHARACTERS = 6000
 _DOCUMENT = "[DOC]"
 
 
-@cache
-def prompt_file(name: str) -> str:
-    """Return the text of the prompt file called ``name``."""
-    return (files("skillgit_envs.searchqa") / "prompts" / f"{name}.md").read_text(encoding="utf-8").rstrip("\n")
-
-
 def system_prompt(skill: Skill) -> str:
-    """Return the system prompt: the role, the skill without its frontmatter, and how to answer.
-
-    A skill whose text is blank is left out.
-    """
-    text = skill.document[len(frontmatter(skill.document)) :].strip()
-    section = f'<skill name="{skill.name}">\n{text}\n</skill>\n\n' if text else ""
-    return prompt_file("system").replace("{skill}", section)
+    """Return the system prompt: the role, the skill without its frontmatter, and how to answer."""
+    return with_skill(prompt_file(__package__, "system"), skill)
 
 
 def user_prompt(question: str, context: str) -> str:

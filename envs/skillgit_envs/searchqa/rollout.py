@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.trajectory import Trajectory, Turn
 from skillgit.plugin.backend import system, user
+from skillgit_envs.answer_tag import extract
 from skillgit_envs.searchqa.prompt import system_prompt, user_prompt
-from skillgit_envs.searchqa.scoring import extract
 
 if TYPE_CHECKING:
     from skillgit.domain.skill import Skill

@@ -25,26 +25,6 @@ SCORER = "mrqa-2019/1"
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
-_OPEN = re.compile(r"<answer>", re.IGNORECASE)
-_CLOSE = re.compile(r"</answer>", re.IGNORECASE)
-
-
-def extract(reply: str) -> str:
-    """Return the final answer: what stands in the last answer tag, else the last line that is not blank."""
-    close = _last(_CLOSE, reply, len(reply))
-    if close:
-        opened = _last(_OPEN, reply, close.start())
-        if opened:
-            return reply[opened.end() : close.start()].strip()
-    lines = [line.strip() for line in reply.splitlines() if line.strip()]
-    return lines[-1] if lines else ""
-
-
-def _last(pattern: re.Pattern[str], text: str, end: int) -> re.Match[str] | None:
-    found = None
-    for found in pattern.finditer(text, 0, end):  # noqa: B007 - the last match is wanted
-        pass
-    return found
 
 
 def normalise(text: str) -> str:

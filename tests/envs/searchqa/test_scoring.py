@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.domain.evaluation import Scored
-from skillgit_envs.searchqa.scoring import extract, f1, feedback, normalise, score
+from skillgit_envs.answer_tag import extract
+from skillgit_envs.searchqa.scoring import f1, feedback, normalise, score
 
 
 def official(prediction: str, gold: str) -> tuple[float, float]:

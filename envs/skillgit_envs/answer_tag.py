@@ -1,0 +1,39 @@
+"""The final answer in a reply: what stands in the last pair of tags, else the last line that is not blank."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+
+def extract(reply: str, tag: str = "answer") -> str:
+    """Return the final answer of ``reply``; empty if it says nothing.
+
+    Args:
+        reply: What the model said.
+        tag: The name of the tag, in whichever case.
+    """
+    tagged = in_tag(reply, tag)
+    if tagged is not None:
+        return tagged
+    lines = [line.strip() for line in reply.splitlines() if line.strip()]
+    return lines[-1] if lines else ""
+
+
+def in_tag(reply: str, tag: str = "answer") -> str | None:
+    """Return what stands in the last pair of tags; None if there is no pair."""
+    close = _last(_pattern(f"</{tag}>"), reply, len(reply))
+    opened = _last(_pattern(f"<{tag}>"), reply, close.start()) if close else None
+    return reply[opened.end() : close.start()].strip() if close and opened else None
+
+
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(re.escape(text), re.IGNORECASE)
+
+
+def _last(pattern: re.Pattern[str], text: str, end: int) -> re.Match[str] | None:
+    found = None
+    for found in pattern.finditer(text, 0, end):  # noqa: B007 - the last match is wanted
+        pass
+    return found

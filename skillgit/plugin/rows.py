@@ -1,0 +1,112 @@
+"""Owns how data files are taken apart into rows: JSON, JSON lines and CSV, for every environment alike.
+
+A ``*.json`` file holds one value: an array, ``{"data": [...]}``, an object of name to row, or a single row. A file that
+is called so and holds one value on each line is read as JSON lines. A ``*.csv`` file has its column names in the first
+line.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+_JSONL_HINT = "a *.json file holds one JSON value, a *.jsonl file holds one on each line"
+_EXTRA = "Extra data"
+"""What the parser says of a second value behind the first one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One row of a data file.
+
+    Attributes:
+        where: File and place, for messages.
+        value: What stands there, as JSON values; a CSV row is a mapping of column to text.
+        name: The key that an object gives it, or the file's name for a file of one row; else empty.
+    """
+
+    where: str
+    value: object
+    name: str = ""
+
+    @property
+    def fields(self) -> Mapping[str, object]:
+        """The row as a mapping.
+
+        Raises:
+            DataError: It is something else.
+        """
+        if not isinstance(self.value, dict):
+            raise DataError(f"{self.where} is not an object", hint="every row is an object of field to value")
+        return self.value
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Return the rows of a data file in their order.
+
+    Raises:
+        DataError: It cannot be read, or is not what its name says.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not UTF-8", hint="save it as UTF-8") from error
+    except OSError as error:
+        raise DataError(
+            f"{path} cannot be read: {error.strerror}", hint="check the path and its permissions"
+        ) from error
+    if path.suffix == ".csv":
+        return list(_csv(path, text))
+    if path.suffix != ".jsonl":
+        try:
+            value = json.loads(text)
+        except json.JSONDecodeError as error:
+            if error.msg != _EXTRA:
+                raise DataError(f"{path}:{error.lineno} is not JSON: {error.msg}", hint=_JSONL_HINT) from error
+        else:
+            return list(_of_value(path, value))
+    return list(_lines(path, text))
+
+
+def _lines(path: Path, text: str) -> Iterator[Row]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            yield Row(where=f"{path}:{number}", value=json.loads(line))
+        except json.JSONDecodeError as error:
+            raise DataError(f"{path}:{number} is not JSON: {error.msg}", hint=_JSONL_HINT) from error
+
+
+def _of_value(path: Path, value: object) -> Iterator[Row]:
+    if isinstance(value, dict) and isinstance(value.get("data"), list):
+        value = value["data"]
+    if isinstance(value, list):
+        for number, row in enumerate(value, start=1):
+            yield Row(where=f"{path}, item {number}", value=row)
+    elif isinstance(value, dict) and value and all(isinstance(row, dict) for row in value.values()):
+        for key, row in value.items():
+            yield Row(where=f"{path}, item '{key}'", value=row, name=str(key))
+    else:
+        yield Row(where=str(path), value=value, name=path.stem)
+
+
+def _csv(path: Path, text: str) -> Iterator[Row]:
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    try:
+        for row in reader:
+            where = f"{path}:{reader.line_num}"
+            if None in row or None in row.values():
+                raise DataError(f"{where} has not as many cells as there are columns", hint="quote cells with commas")
+            yield Row(where=where, value=dict(row))
+    except csv.Error as error:
+        raise DataError(f"{path}:{reader.line_num} is not CSV: {error}", hint="check quotes and commas") from error

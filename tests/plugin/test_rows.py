@@ -1,0 +1,89 @@
+"""Data files in every shape that people keep them in."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillgit.errors import DataError
+from skillgit.plugin.rows import read_rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROW = {"id": "a", "question": "?"}
+CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
+
+
+def values(path: Path, text: str) -> list[object]:
+    path.write_text(text, encoding="utf-8", newline="")
+    return [row.value for row in read_rows(path)]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ([ROW, ROW], ["", ""]),
+        ({"data": [ROW, ROW]}, ["", ""]),
+        ({"one": ROW, "two": ROW}, ["one", "two"]),
+        (ROW, ["file"]),
+    ],
+)
+def test_json_is_read_in_each_of_its_shapes(tmp_path: Path, text: object, names: list[str]):
+    path = tmp_path / "file.json"
+    path.write_text(json.dumps(text))
+    assert [(row.value, row.name) for row in read_rows(path)] == [(ROW, name) for name in names]
+
+
+def test_one_line_of_json_lines_is_one_row_and_not_its_values(tmp_path: Path):
+    nested = {"id": "a", "content": {"x": 1}}
+    assert values(tmp_path / "one.jsonl", json.dumps(nested)) == [nested]
+
+
+def test_json_lines_are_read_under_the_name_of_json_too(tmp_path: Path):
+    assert values(tmp_path / "lines.json", f"{json.dumps(ROW)}\n\n{json.dumps(ROW)}\n") == [ROW, ROW]
+
+
+@given(st.lists(st.fixed_dictionaries({"question": CELLS.filter(bool), "answers": CELLS}), min_size=1, max_size=5))
+def test_csv_gives_back_what_was_written(tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, str]]):
+    written = io.StringIO(newline="")
+    writer = csv.DictWriter(written, ["question", "answers"], quoting=csv.QUOTE_ALL)
+    writer.writeheader()
+    writer.writerows(rows)
+    assert values(tmp_path_factory.mktemp("rows") / "rows.csv", written.getvalue()) == rows
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("rows.jsonl", '{"a": 1}\n{oops\n', r"rows\.jsonl:2 is not JSON"),
+        ("rows.json", '{"a": 1,}', r"rows\.json:1 is not JSON"),
+        ("rows.csv", "a,b\n1\n", r"rows\.csv:2 has not as many cells as there are columns"),
+        ("rows.csv", "a,b\n1,2,3\n", r"rows\.csv:2 has not as many cells"),
+        ("rows.csv", 'a,b\n1,"2', r"rows\.csv:\d is not CSV: unexpected end"),
+    ],
+)
+def test_what_is_no_data_file_is_named_with_its_line(tmp_path: Path, name: str, text: str, said: str):
+    with pytest.raises(DataError, match=said):
+        values(tmp_path / name, text)
+
+
+def test_a_file_that_is_not_there_and_one_that_is_not_text_are_sentences(tmp_path: Path):
+    with pytest.raises(DataError, match="cannot be read"):
+        read_rows(tmp_path / "absent.json")
+    (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(DataError, match="is not UTF-8"):
+        read_rows(tmp_path / "bytes.json")
+
+
+def test_a_row_that_is_no_object_says_where_it_stands(tmp_path: Path):
+    path = tmp_path / "list.json"
+    path.write_text("[1]")
+    with pytest.raises(DataError, match=r"list\.json, item 1 is not an object"):
+        _ = read_rows(path)[0].fields
