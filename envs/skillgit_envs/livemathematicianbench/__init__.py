@@ -1,0 +1,121 @@
+"""LiveMathematicianBench: choose the statement that a recent theorem makes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillgit.domain.ids import short_digest
+from skillgit.domain.leaks import Secrets
+from skillgit.errors import ConfigError
+from skillgit.plugin.environment import EnvironmentInfo, Option
+from skillgit.plugin.skill_folder import read_skill
+from skillgit.plugin.splits import OPTIONS, load_splits
+from skillgit_envs.asking import AGAIN, until_answered
+from skillgit_envs.livemathematicianbench import prompt, scoring
+from skillgit_envs.livemathematicianbench.items import read_items
+from skillgit_envs.prompt_files import prompt_file, with_skill
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from skillgit.domain.evaluation import Scored, Split
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.trajectory import Item, Trajectory
+    from skillgit.plugin.environment import Judge, Target
+    from skillgit.plugin.splits import Splits
+
+_HERE = Path(__file__).parent
+
+
+class LiveMathematicianBench:
+    """Multiple choice about theorems of recent papers, scored by accuracy."""
+
+    info = EnvironmentInfo(
+        name="livemathematicianbench",
+        summary="Choose the right statement about a recent theorem.",
+        fields={
+            "question": "what is asked",
+            "choices": "the wrong choices, or all of them, as texts",
+            "correct": "the text of the right choice",
+            "theorem": "the theorem behind the question",
+            "sketch": "a sketch of its proof",
+            "types": "what kinds of statement the theorem makes",
+        },
+        scorer="hard = soft = whether the right choice's label is given (plain accuracy, as on the benchmark's site)",
+        source="items written for skillgit; the public monthly files are read from env.data_path or env.split_dir",
+        options=(
+            *OPTIONS,
+            Option(name="max_turns", type=int, default=1, help="Replies until one holds an answer."),
+            Option(name="shuffle_choices", type=bool, default=True, help="Whether choices are shuffled."),
+            Option(name="shuffle_seed", type=int, default=42, help="Seed of the order of choices."),
+            Option(
+                name="use_theorem",
+                type=bool,
+                default=False,
+                help="Show the theorem to the target; the benchmark does not.",
+            ),
+            Option(
+                name="use_sketch",
+                type=bool,
+                default=False,
+                help="Show the sketch of the proof to the target; likewise.",
+            ),
+            Option(
+                name="explain", type=bool, default=False, help="Show theorem and sketch to the optimizer as feedback."
+            ),
+        ),
+        task_types=("equivalence", "implication", "condition", "existence", "bound"),
+    )
+
+    def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
+        self._options = {option.name: option.default for option in self.info.options} | dict(options)
+        self._root = root
+        self._splits: Splits | None = None
+        self._turns = int(self._options["max_turns"])
+        if self._turns < 1:
+            raise ConfigError(f"env.max_turns is {self._turns}; it must be at least 1", hint="1 asks once")
+        self._shown = prompt.Shown(
+            shuffle=bool(self._options["shuffle_choices"]),
+            seed=int(self._options["shuffle_seed"]),
+            theorem=bool(self._options["use_theorem"]),
+            sketch=bool(self._options["use_sketch"]),
+        )
+
+    @property
+    def digest(self) -> str:
+        """Identify prompts, what is shown, and the scorer."""
+        prompts = [prompt_file(__name__, "system"), prompt.question(prompt.EXAMPLE, self._shown), AGAIN, self._turns]
+        return short_digest([self.info.name, scoring.SCORER, *prompts, str(self._shown), self._options["explain"]])
+
+    def items(self, split: Split) -> Sequence[Item]:
+        """Return the items of a split."""
+        if self._splits is None:
+            self._splits = load_splits(self._options, self._root, _HERE / "data", read_items)
+        return self._splits[split]
+
+    def seed_skill(self) -> Skill:
+        """Return a skill that says little more than what the task is."""
+        return read_skill(_HERE / "skills" / self.info.name)
+
+    def taxonomy(self) -> str:
+        """Return the kinds of failure that matter here."""
+        return prompt_file(__name__, "taxonomy")
+
+    def secrets(self, item: Item) -> Secrets:
+        """Return the right choice, the question, the theorem and the sketch."""
+        question, theorem, sketch = (str(item.content[key]) for key in ("question", "theorem", "sketch"))
+        return Secrets(answers=(str(item.content["correct"]),), inputs=(question, theorem, sketch))
+
+    async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
+        """Ask the target for a label."""
+        system, question = with_skill(prompt_file(__name__, "system"), skill), prompt.question(item, self._shown)
+        return await until_answered(target, item.id, system, question, max_turns=self._turns)
+
+    async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
+        """Score the label, and say which choice is right."""
+        del judge
+        choices = prompt.arranged(item, self._shown)
+        scored, feedback = scoring.score(trajectory.answer, choices, str(item.content["correct"]))
+        told = (str(item.content[key]) for key in ("theorem", "sketch")) if self._options["explain"] else ()
+        return scored, "\n\n".join(filter(None, (feedback, *told)))

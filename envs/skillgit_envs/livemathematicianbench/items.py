@@ -1,0 +1,98 @@
+"""The items of LiveMathematicianBench: its monthly files, and rows that were taken out of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from skillgit.domain.trajectory import Item
+from skillgit.errors import DataError
+from skillgit.plugin.rows import read_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from skillgit.plugin.rows import Row
+
+MOST_CHOICES = 26
+_MONTH = re.compile(r"20\d{2}(?:0[1-9]|1[0-2])")
+_HINT = "skillgit envs livemathematicianbench lists the fields of an item"
+
+
+def read_items(files: Sequence[Path]) -> list[Item]:
+    """Return the items of data files.
+
+    Raises:
+        DataError: A row has no question, no choices or no right choice.
+    """
+    return [_item(row, path) for path in files for row in read_rows(path)]
+
+
+def _item(row: Row, path: Path) -> Item:
+    fields = row.fields
+    asked = fields.get("mcq", fields)
+    if not isinstance(asked, Mapping):
+        raise DataError(f"{row.where}: 'mcq' is not an object", hint=_HINT)
+    question = _text(asked, "question")
+    if not question:
+        raise DataError(f"{row.where} has no question", hint=_HINT)
+    choices, correct = _choices(row.where, asked)
+    types = fields.get("theorem_type") or []
+    named = [types] if isinstance(types, str) else types
+    content = {
+        "question": question,
+        "choices": choices,
+        "correct": correct,
+        "theorem": _text(fields, "theorem"),
+        "sketch": _text(fields, "sketch"),
+        "types": [str(kind) for kind in named] if isinstance(named, list) else [],
+    }
+    return Item(
+        id=_identity(row, path), content=content, task_type=content["types"][0] if content["types"] else "default"
+    )
+
+
+def _choices(where: str, asked: Mapping[str, object]) -> tuple[list[str], str]:
+    """Return all choices, in the order of the file, and the right one; it may stand apart from the others."""
+    given = asked.get("choices")
+    if not isinstance(given, list) or not all(isinstance(choice, Mapping | str) for choice in given):
+        raise DataError(f"{where} has no list of choices", hint=_HINT)
+    labelled = [
+        (_text(choice, "label"), _text(choice, "text")) if isinstance(choice, Mapping) else ("", choice.strip())
+        for choice in given
+    ]
+    correct = _correct(asked.get("correct_choice"), dict(labelled))
+    texts = [text for _, text in labelled]
+    if correct not in texts:
+        texts.insert(0, correct)
+    if not correct or not all(texts):
+        raise DataError(f"{where} does not say which choice is right, or has an empty one", hint=_HINT)
+    if len(set(texts)) != len(texts) or not 2 <= len(texts) <= MOST_CHOICES:  # noqa: PLR2004 - one is no choice
+        raise DataError(f"{where} has choices that are equal, fewer than 2 or more than {MOST_CHOICES}", hint=_HINT)
+    return texts, correct
+
+
+def _correct(value: object, by_label: Mapping[str, str]) -> str:
+    if isinstance(value, Mapping):
+        return _text(value, "text") or by_label.get(_text(value, "label"), "")
+    return by_label.get(value.strip(), value.strip()) if isinstance(value, str) else ""
+
+
+def _text(fields: Mapping[str, object], key: str) -> str:
+    value = fields.get(key)
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _identity(row: Row, path: Path) -> str:
+    """Return the id, or month and number, which identify an item of the monthly files."""
+    fields = row.fields
+    if str(fields.get("id") or "").strip():
+        return str(fields["id"]).strip()
+    number = fields.get("no")
+    named = _MONTH.search(path.name) or _MONTH.search(path.parent.name)
+    month = str(fields.get("month") or (named.group() if named else "")).strip()
+    if number is None or not month:
+        raise DataError(f"{row.where} has neither an id nor a month and a number", hint="give every row an 'id'")
+    return f"{month}:{number}"

@@ -1,0 +1,97 @@
+"""How a choice is read out of an answer and scored.
+
+The benchmark reports plain accuracy over the choices; how it reads a label is not published. Here an answer counts if
+it is a label, in any of the usual wrappings, or the text of a choice, and nothing else: a sentence that begins with the
+word "A" is no answer.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from skillgit.domain.evaluation import Scored
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SCORER = "accuracy/1"
+"""Changes whenever a score can change."""
+
+_BOXED = re.compile(r"\\boxed\s*\{(.*)\}\s*[.$)\]\\]*\Z", re.DOTALL)
+_COMMAND = re.compile(r"\\(?:text|textbf|textrm|mathrm|mathbf|mathsf|operatorname)\s*\{([^{}]*)\}")
+_DRESS = re.compile(r"[*_`$]|\\[()\[\],;!]")
+_NAMED = re.compile(
+    r"(?:(?:the|my|our)\s+)?(?:(?:final|correct|right|best)\s+)*(?:answer|option|choice)\b"
+    r"(?:\s+(?:is|would\s+be|must\s+be))?\s*[:=]?\s*(?:(?:option|choice)\s+)?(.+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_LABEL = re.compile(r"[(\[{]?\s*([A-Za-z])\s*[)\]}]?\s*[.:]?")
+_LABEL_AND_TEXT = re.compile(r"(?:[(\[]\s*([A-Z])\s*[)\]]|([A-Z])\s*[.):])\s*\S.*", re.DOTALL)
+
+
+def label_of(answer: str, choices: Mapping[str, str]) -> str:
+    """Return the label that ``answer`` gives; empty if it gives none.
+
+    Args:
+        answer: The final answer.
+        choices: Label to text.
+    """
+    bare = _undressed(answer)
+    for text in dict.fromkeys((bare, _undressed(_last_line(answer)))):
+        label = _as_label(text, choices) or _as_text(text, choices)
+        if label:
+            return label
+        named = _NAMED.fullmatch(text)
+        if named and (label := _as_label(named.group(1).strip(), choices) or _as_text(named.group(1), choices)):
+            return label
+    return _as_text(answer, choices)
+
+
+def _as_label(text: str, choices: Mapping[str, str]) -> str:
+    alone = _LABEL.fullmatch(text)
+    if alone:
+        label = alone.group(1).upper()
+        return label if label in choices else ""
+    spelled = _LABEL_AND_TEXT.fullmatch(text)
+    label = (spelled.group(1) or spelled.group(2)) if spelled else ""
+    return label if label in choices else ""
+
+
+def _as_text(text: str, choices: Mapping[str, str]) -> str:
+    wanted = _folded(text)
+    return next((label for label, choice in choices.items() if wanted and _folded(choice) == wanted), "")
+
+
+def _undressed(text: str) -> str:
+    """Return ``text`` without Markdown, without LaTeX around words, and without a box."""
+    found = text.strip()
+    while (boxed := _BOXED.search(found)) is not None:
+        found = boxed.group(1).strip()
+    return " ".join(_DRESS.sub("", _COMMAND.sub(r"\1", found)).split())
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else ""
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold().rstrip(".")
+
+
+def score(answer: str, choices: Mapping[str, str], correct: str) -> tuple[Scored, str]:
+    """Return the score of ``answer``, and what was expected.
+
+    Args:
+        answer: The final answer.
+        choices: Label to text, as the target saw them.
+        correct: The text of the right choice.
+    """
+    given = label_of(answer, choices)
+    right = next(label for label, text in choices.items() if text == correct)
+    hit = float(given == right)
+    if hit:
+        return Scored(hard=hit, soft=hit), f"correct: {right}"
+    chosen = f"{given}. {choices[given]}" if given else "no label"
+    return Scored(hard=hit, soft=hit), f"expected {right}. {correct}\nthe answer gives {chosen}"
