@@ -7,13 +7,13 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from skillgit.domain.appendix import AppendixCounts
+from skillgit.domain.cost import Cost, CostPart
 from skillgit.domain.edit import Op, Source
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
 from skillgit.domain.event import (
     Accepted,
     BudgetSource,
     Change,
-    Cost,
     EditRecord,
     Event,
     Inherited,
@@ -78,8 +78,24 @@ item_ids = st.one_of(
 ).filter(lambda item: ".." not in item.replace("\\", "/").split("/") and not item.startswith(("/", "\\")))
 items = st.lists(item_ids, max_size=30, unique=True).map(tuple)
 models = st.builds(Models, target=tokens, optimizer=tokens, judge=st.one_of(st.just(""), tokens))
+amounts = {
+    "calls": counts,
+    "tokens_in": counts,
+    "tokens_out": counts,
+    "usd": numbers.map(abs),
+    "seconds": numbers.map(abs),
+    "cached": counts,
+    "cache_written": counts,
+    "reasoning": counts,
+    "unpriced": counts,
+}
+parts = st.lists(
+    st.builds(CostPart, role=tokens, stage=tokens, cost=st.builds(Cost, **amounts)),
+    max_size=6,
+    unique_by=lambda part: (part.role, part.stage),
+)
 costs = st.builds(
-    Cost, calls=counts, tokens_in=counts, tokens_out=counts, usd=numbers.map(abs), seconds=numbers.map(abs)
+    Cost, **amounts, parts=parts.map(lambda found: tuple(sorted(found, key=lambda part: (part.role, part.stage))))
 )
 patches = st.builds(
     PatchCounts,

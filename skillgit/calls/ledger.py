@@ -10,10 +10,10 @@ import json
 import sqlite3
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 from skillgit.calls.meter import Charge
-from skillgit.domain.event import Cost
+from skillgit.domain.cost import Cost
 from skillgit.errors import FormatVersionError, HistoryError
 from skillgit.plugin.backend import Usage
 from skillgit.plugin.exchange import read_reply, reply_json
@@ -28,21 +28,34 @@ if TYPE_CHECKING:
 JSON: TypeAlias = object
 """A value that JSON can hold; it is checked when it is recorded."""
 
-_FORMAT = 2
+_FORMAT = 3
 _BUSY_S = 30.0
 _SCHEMA = """
 CREATE TABLE reply (
     key TEXT PRIMARY KEY, scope TEXT NOT NULL, role TEXT NOT NULL, stage TEXT NOT NULL, reply TEXT NOT NULL,
     tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL, cached INTEGER NOT NULL, reasoning INTEGER NOT NULL,
-    usd REAL NOT NULL, seconds REAL NOT NULL, request TEXT NOT NULL DEFAULT ''
+    usd REAL NOT NULL, seconds REAL NOT NULL, request TEXT NOT NULL DEFAULT '',
+    cache_written INTEGER NOT NULL DEFAULT 0, unpriced INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE TABLE rollout (
     key TEXT PRIMARY KEY, scope TEXT NOT NULL, value TEXT NOT NULL, cost TEXT NOT NULL
 ) STRICT;
 """
-_UPGRADES = {1: "ALTER TABLE reply ADD COLUMN request TEXT NOT NULL DEFAULT ''"}
-"""What makes a ledger of an older format one of the next; rows that were there have no digest of their request."""
-_REPLY_COLUMNS = "scope, role, stage, reply, tokens_in, tokens_out, cached, reasoning, usd, seconds, request"
+_UPGRADES = {
+    1: ("ALTER TABLE reply ADD COLUMN request TEXT NOT NULL DEFAULT ''",),
+    2: (
+        "ALTER TABLE reply ADD COLUMN cache_written INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE reply ADD COLUMN unpriced INTEGER NOT NULL DEFAULT 0",
+    ),
+}
+"""What makes a ledger of an older format one of the next.
+
+Rows that were there have no digest of their request, nothing written to a cache and no call of unknown price.
+"""
+_COUNTS = ("tokens_in", "tokens_out", "cached", "cache_written", "reasoning")
+_REPLY_COLUMNS = f"scope, role, stage, reply, request, usd, seconds, unpriced, {', '.join(_COUNTS)}"
+_CHARGED = ("calls", "tokens_in", "tokens_out", "usd", "seconds", "cached", "cache_written", "reasoning", "unpriced")
+"""The numbers of a charge in their order; the charges of a format 2 have the first five."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +65,7 @@ class PaidReply:
     Attributes:
         reply: What the model said, redacted.
         scope: The event in the making that paid for it.
-        charge: What it paid.
+        charge: What it paid: one call with the tokens of the reply.
         request: The digest of the question (``skillgit.plugin.exchange``), by which a record can be replayed.
     """
 
@@ -138,9 +151,9 @@ class Ledger:
         """Record a reply and return what the ledger now holds: another process may have been first."""
         reply, usage, charge = paid.reply, paid.reply.usage, paid.charge
         row = (
-            *(charge.key, paid.scope, charge.role, charge.stage, _encode_reply(reply)),
-            *(usage.tokens_in, usage.tokens_out, usage.cached, usage.reasoning, charge.cost.usd, charge.cost.seconds),
-            paid.request,
+            *(charge.key, paid.scope, charge.role, charge.stage, encode_json(reply_json(reply)), paid.request),
+            *(charge.cost.usd, charge.cost.seconds, charge.cost.unpriced),
+            *(getattr(usage, name) for name in _COUNTS),
         )
         with _explained(self._name):
             insert = (
@@ -176,11 +189,15 @@ def _prepare(connection: sqlite3.Connection, name: str) -> None:
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("BEGIN IMMEDIATE")
     version = _version(connection, name)
-    statements = _SCHEMA.split(";") if version == 0 else [_UPGRADES[number] for number in range(version, _FORMAT)]
-    for statement in statements:
+    for statement in _SCHEMA.split(";") if version == 0 else _upgrade(version):
         connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {_FORMAT}")
     connection.execute("COMMIT")
+
+
+def _upgrade(version: int) -> Iterator[str]:
+    for number in range(version, _FORMAT):
+        yield from _UPGRADES[number]
 
 
 def _version(connection: sqlite3.Connection, name: str) -> int:
@@ -204,43 +221,31 @@ def _explained(name: str) -> Iterator[None]:
         ) from error
 
 
-def _encode_reply(reply: Reply) -> str:
-    return encode_json(reply_json(reply))
-
-
 def _paid(key: str, row: tuple[object, ...]) -> PaidReply:
-    scope, role, stage, text = cast("tuple[str, str, str, str]", row[:4])
-    tokens_in, tokens_out, cached, reasoning = cast("tuple[int, int, int, int]", row[4:8])
-    usd, seconds = cast("tuple[float, float]", row[8:10])
-    usage = Usage(tokens_in=tokens_in, tokens_out=tokens_out, cached=cached, reasoning=reasoning)
-    reply = read_reply(cast("dict[str, object]", json.loads(text)), usage)
-    cost = Cost(calls=1, tokens_in=tokens_in, tokens_out=tokens_out, usd=usd, seconds=seconds)
-    charge = Charge(key=key, role=role, stage=stage, cost=cost)
-    return PaidReply(reply=reply, scope=scope, charge=charge, request=cast("str", row[10]))
+    scope, role, stage, text, request = cast("tuple[str, str, str, str, str]", row[:5])
+    usd, seconds, unpriced = cast("tuple[float, float, int]", row[5:8])
+    counts: dict[str, Any] = dict(zip(_COUNTS, row[8:], strict=True))
+    reply = read_reply(cast("dict[str, object]", json.loads(text)), Usage(**counts))
+    cost = Cost(calls=1, usd=usd, seconds=seconds, unpriced=unpriced, **counts)
+    return PaidReply(
+        reply=reply, scope=scope, charge=Charge(key=key, role=role, stage=stage, cost=cost), request=request
+    )
 
 
 def _encode_charges(charges: tuple[Charge, ...]) -> str:
     return encode_json(
         [
-            [
-                *(charge.key, charge.role, charge.stage, charge.cost.calls),
-                *(charge.cost.tokens_in, charge.cost.tokens_out, charge.cost.usd, charge.cost.seconds),
-            ]
+            [charge.key, charge.role, charge.stage, *(getattr(charge.cost, name) for name in _CHARGED)]
             for charge in charges
         ]
     )
 
 
 def _decode_charges(text: str) -> tuple[Charge, ...]:
-    rows = cast("list[tuple[str, str, str, int, int, int, float, float]]", json.loads(text))
+    rows = cast("list[list[Any]]", json.loads(text))
     return tuple(
-        Charge(
-            key=key,
-            role=role,
-            stage=stage,
-            cost=Cost(calls=calls, tokens_in=tokens_in, tokens_out=tokens_out, usd=usd, seconds=seconds),
-        )
-        for key, role, stage, calls, tokens_in, tokens_out, usd, seconds in rows
+        Charge(key=key, role=role, stage=stage, cost=Cost(**dict(zip(_CHARGED, numbers, strict=False))))
+        for key, role, stage, *numbers in rows
     )
 
 

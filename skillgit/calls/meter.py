@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillgit.domain.event import Cost
+from skillgit.domain.cost import CostPart
+from skillgit.domain.cost_sum import CostSum
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from skillgit.domain.cost import Cost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,40 +31,17 @@ class Charge:
     cost: Cost
 
 
-@dataclass(slots=True)
-class _Sum:
-    # Fractions add up to the same total in any order, so that a resumed run, which meets its calls in another order,
-    # writes the same cost as an unbroken one.
-    calls: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    usd: Fraction = field(default_factory=Fraction)
-    seconds: Fraction = field(default_factory=Fraction)
-
-    def add(self, cost: Cost) -> None:
-        self.calls += cost.calls
-        self.tokens_in += cost.tokens_in
-        self.tokens_out += cost.tokens_out
-        self.usd += Fraction(cost.usd)
-        self.seconds += Fraction(cost.seconds)
-
-    def cost(self) -> Cost:
-        return Cost(
-            calls=self.calls,
-            tokens_in=self.tokens_in,
-            tokens_out=self.tokens_out,
-            usd=float(self.usd),
-            seconds=float(self.seconds),
-        )
-
-
 class Meter:
-    """The cost of one event in the making."""
+    """The cost of one event in the making.
+
+    Sums are exact, so that a resumed run, which meets its calls in another order, writes the same cost as an unbroken
+    one.
+    """
 
     def __init__(self) -> None:
         self._seen: set[str] = set()
-        self._total = _Sum()
-        self._parts: dict[tuple[str, str], _Sum] = {}
+        self._total = CostSum()
+        self._parts: dict[tuple[str, str], CostSum] = {}
 
     def add(self, charge: Charge) -> None:
         """Count ``charge``, unless its call was counted before."""
@@ -70,15 +49,22 @@ class Meter:
             return
         self._seen.add(charge.key)
         self._total.add(charge.cost)
-        self._parts.setdefault((charge.role, charge.stage), _Sum()).add(charge.cost)
+        place = (charge.role, charge.stage)
+        if place not in self._parts:
+            self._parts[place] = CostSum()
+        self._parts[place].add(charge.cost)
 
     def total(self) -> Cost:
-        """Return what was counted so far."""
-        return self._total.cost()
+        """Return what was counted so far, without its parts; it may be asked at every tick."""
+        return self._total.total()
 
-    def parts(self) -> dict[tuple[str, str], Cost]:
-        """Return what was counted so far by role and stage, sorted."""
-        return {place: self._parts[place].cost() for place in sorted(self._parts)}
+    def cost(self) -> Cost:
+        """Return what was counted so far, with its parts; their seconds are rounded to tenths."""
+        return replace(self.total(), parts=tuple(self._part(*place) for place in sorted(self._parts)))
+
+    def _part(self, role: str, stage: str) -> CostPart:
+        found = self._parts[role, stage].total()
+        return CostPart(role=role, stage=stage, cost=replace(found, seconds=round(found.seconds, 1)))
 
 
 class Tab:

@@ -11,10 +11,11 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from skillgit.domain.cost import Cost
 from skillgit.plugin.backend import Price
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from skillgit.plugin.backend import Usage
 
@@ -40,8 +41,19 @@ class PriceTable:
 def price_table() -> PriceTable:
     """Return the prices that skillgit comes with."""
     data = json.loads(files("skillgit.calls").joinpath("prices.json").read_text("utf-8"))
-    prices = {model: Price(usd_in=usd_in, usd_out=usd_out) for model, (usd_in, usd_out) in data["prices"].items()}
+    prices = {model: price_of(row) for model, row in data["prices"].items()}
     return PriceTable(date=date.fromisoformat(data["date"]), prices=MappingProxyType(prices))
+
+
+def price_of(row: Sequence[float]) -> Price:
+    """Return the price that two to four numbers tell, as in the table.
+
+    Args:
+        row: US dollars for a million tokens in and out, and where they differ from those in, for tokens that come from
+            the provider's cache and tokens that are written to it.
+    """
+    usd_in, usd_out, *cache = row
+    return Price(usd_in=usd_in, usd_out=usd_out, **dict(zip(("usd_cached", "usd_cache_write"), cache, strict=False)))
 
 
 def find_price(
@@ -57,21 +69,43 @@ def find_price(
         declared: What the backend says of its own models; it goes before the table.
     """
     for prices in (overrides, declared, price_table().prices):
-        found = prices.get(model) or prices.get(_without_date(model))
+        found = prices.get(model) or prices.get(without_date(model))
         if found is not None:
             return found
     return None
 
 
 def dollars(usage: Usage, price: Price | None) -> float | None:
-    """Return what ``usage`` costs; None if the price is not known.
+    """Return what a call costs: fresh, cached and written tokens in, and tokens out, each at its own price.
 
-    Cached prompt tokens count in full: no provider charges more for them, so that a cap errs on the safe side.
+    None if the price is not known. Tokens that a provider keeps for longer than its shortest time may cost more to
+    write; providers do not tell which they are, so that all count at the price of the shortest.
     """
     if price is None:
         return None
-    return (usage.tokens_in * price.usd_in + usage.tokens_out * price.usd_out) / _MILLION
+    fresh = max(usage.tokens_in - usage.cached - usage.cache_written, 0)
+    cached = price.usd_in if price.usd_cached is None else price.usd_cached
+    written = price.usd_in if price.usd_cache_write is None else price.usd_cache_write
+    sent = fresh * price.usd_in + usage.cached * cached + usage.cache_written * written
+    return (sent + usage.tokens_out * price.usd_out) / _MILLION
 
 
-def _without_date(model: str) -> str:
+def call_cost(usage: Usage, price: Price | None, seconds: float) -> Cost:
+    """Return the cost of one call that took ``seconds``."""
+    usd = dollars(usage, price)
+    return Cost(
+        calls=1,
+        tokens_in=usage.tokens_in,
+        tokens_out=usage.tokens_out,
+        usd=0.0 if usd is None else usd,
+        seconds=seconds,
+        cached=usage.cached,
+        cache_written=usage.cache_written,
+        reasoning=usage.reasoning,
+        unpriced=int(usd is None),
+    )
+
+
+def without_date(model: str) -> str:
+    """Return the name of a model without the date of its snapshot."""
     return _SNAPSHOT.sub("", model)

@@ -6,10 +6,11 @@ it back gives an equal event, and a resumed run sees exactly what an unbroken ru
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
+from skillgit.domain.cost import Cost as Cost  # noqa: PLC0414 - part of what an event is, and imported with it
 from skillgit.domain.evaluation import EvaluationSummary
 from skillgit.domain.ids import text_digest
 from skillgit.domain.prose import clean_line, clean_paragraphs, clean_title
@@ -124,26 +125,6 @@ class Models:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
-    """What an event cost: model calls, tokens in and out, US dollars and seconds of wall time."""
-
-    calls: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    usd: float = 0.0
-    seconds: float = 0.0
-
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(
-            calls=self.calls + other.calls,
-            tokens_in=self.tokens_in + other.tokens_in,
-            tokens_out=self.tokens_out + other.tokens_out,
-            usd=self.usd + other.usd,
-            seconds=self.seconds + other.seconds,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Inherited:
     """A score that was not measured for this text but taken over from another version."""
 
@@ -209,7 +190,7 @@ class RunStarted(_Event):
     models: Models
     evaluation: Measurement
     fork_of: str = ""
-    cost: Cost = Cost()
+    cost: Cost = field(default_factory=Cost)
 
     @property
     def version(self) -> int:

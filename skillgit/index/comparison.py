@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 _CONTENT = {
     "run": "SELECT name, * FROM run",
     "plan": "SELECT run, * FROM plan",
-    "event": """
+    "event": f"""
         SELECT run, oid, kind, rank, step, epoch, version, base, title, origin, skill, time, outcome, evidence, loaded,
-               calls, tokens_in, tokens_out, usd, seconds
-        FROM event""",
+               target, optimizer, judge, {", ".join(schema.AMOUNTS)}
+        FROM event""",  # noqa: S608 - names are ours
+    "spent": "SELECT e.run, e.oid, t.* FROM event e JOIN spent t ON t.event = e.id",
     "version": """
         SELECT v.run, v.version, e.oid, m.oid, v.inherited, v.hard, v.soft, v.n, v.scored
         FROM version v JOIN event e ON e.id = v.event LEFT JOIN event m ON m.id = v.measured_by""",
@@ -29,7 +30,7 @@ _CONTENT = {
     "note": "SELECT '', oid, position, line FROM note",
     "ref": "SELECT '', name, oid FROM ref",
 }
-_NUMBERED = frozenset({"candidate", "edit", "evaluation", "item_outcome"})
+_NUMBERED = frozenset({"spent", "candidate", "edit", "evaluation", "item_outcome"})
 
 
 def content(index: Index) -> dict[tuple[str, str], list[tuple[Any, ...]]]:

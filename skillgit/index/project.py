@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import fsum
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, assert_never
 
+from skillgit.domain.cost import Cost
 from skillgit.domain.event import (
     Accepted,
-    Cost,
     Event,
     Inherited,
+    Models,
     Rejected,
     Reverted,
     RunFinished,
@@ -28,6 +30,7 @@ from skillgit.domain.event import (
     event_rank,
     event_step,
 )
+from skillgit.index.schema import AMOUNTS
 
 if TYPE_CHECKING:
     import sqlite3
@@ -39,7 +42,10 @@ if TYPE_CHECKING:
     from skillgit.index.artefacts import OutcomeRow, PlanRow
     from skillgit.store.record import Recorded
 
-_BY_EVENT = ("version", "candidate", "edit", "evaluation", "item_outcome")
+_BY_EVENT = ("spent", "version", "candidate", "edit", "evaluation", "item_outcome")
+
+
+_amounts = attrgetter(*AMOUNTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +62,6 @@ class _Parts:
     removed: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
     outcome: str = ""
-    cost: Cost = Cost()
 
 
 def insert(connection: sqlite3.Connection, records: Sequence[Recorded], seed: Callable[[Recorded], str]) -> None:
@@ -75,6 +80,7 @@ def insert(connection: sqlite3.Connection, records: Sequence[Recorded], seed: Ca
         "candidate",
         (_candidate_row(number, parts) for number, _, parts in numbered if parts.verdict or parts.patch),
     )
+    _many(connection, "spent", (row for number, record, _ in numbered for row in _spent_rows(number, record.event)))
     _many(connection, "edit", (row for number, _, parts in numbered for row in _edit_rows(number, parts)))
     _many(connection, "evaluation", (row for number, _, parts in numbered for row in _evaluation_rows(number, parts)))
     connection.executemany(
@@ -181,7 +187,7 @@ def _many(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, 
 def _parts(event: Event) -> _Parts:
     match event:
         case RunStarted():
-            return _Parts(version=0, evaluations=_measured(event.evaluation), cost=event.cost)
+            return _Parts(version=0, evaluations=_measured(event.evaluation))
         case Accepted() | Rejected():
             return _Parts(
                 version=event.version if isinstance(event, Accepted) else None,
@@ -192,17 +198,15 @@ def _parts(event: Event) -> _Parts:
                 evaluations=(event.evaluation,),
                 removed=tuple(change.text for change in event.changes if change.sign == "-"),
                 added=tuple(change.text for change in event.changes if change.sign == "+"),
-                cost=event.cost,
             )
         case Skipped():
-            return _Parts(patch=event.patch, cost=event.cost)
+            return _Parts(patch=event.patch)
         case SlowProposed():
             return _Parts(
                 base=event.base,
                 verdict=event.verdict,
                 evaluations=_measured(event.evaluation),
                 added=(event.guidance,),
-                cost=event.cost,
             )
         case SlowMerged():
             return _Parts(
@@ -215,7 +219,7 @@ def _parts(event: Event) -> _Parts:
         case Reverted():
             return _Parts(version=event.version, base=event.base, evaluations=_measured(event.evaluation))
         case RunFinished():
-            return _Parts(outcome=str(event.outcome), evaluations=event.evaluations, cost=event.cost)
+            return _Parts(outcome=str(event.outcome), evaluations=event.evaluations)
         case _:
             assert_never(event)
 
@@ -225,12 +229,24 @@ def _measured(found: EvaluationSummary | Inherited | None) -> tuple[EvaluationSu
 
 
 def _event_row(number: int, record: Recorded, parts: _Parts) -> tuple[Any, ...]:
-    event, cost, kind = record.event, parts.cost, event_name(record.event)
+    event, kind = record.event, event_name(record.event)
     place = (kind, event_rank(event), event_step(event), event.epoch, parts.version, parts.base)
     origin = event_origin(event).value
     told = (event.title, origin, event.skill, int(record.time.timestamp()), parts.outcome, record.evidence, 0)
-    spent = (cost.calls, cost.tokens_in, cost.tokens_out, cost.usd, cost.seconds)
-    return (number, event.run, record.commit, *place, *told, *spent)
+    models, cost = _paid(event)
+    return (number, event.run, record.commit, *place, *told, models.target, models.optimizer, models.judge, *cost)
+
+
+def _spent_rows(number: int, event: Event) -> Iterable[tuple[Any, ...]]:
+    if not isinstance(event, SlowMerged | Reverted):
+        for part in event.cost.parts:
+            yield (number, part.role, part.stage, *_amounts(part.cost))
+
+
+def _paid(event: Event) -> tuple[Models, tuple[float, ...]]:
+    if isinstance(event, SlowMerged | Reverted):
+        return Models(target="", optimizer=""), _amounts(Cost())
+    return event.models, _amounts(event.cost)
 
 
 def _candidate_row(number: int, parts: _Parts) -> tuple[Any, ...]:

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
+
+    from skillgit.domain.cost import Cost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,3 +127,28 @@ class ItemRow:
     hard: float | None
     soft: float | None
     failed: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpentRow:
+    """What one event cost.
+
+    Attributes:
+        run: The run's name.
+        kind: The event's name in trailers.
+        origin: Where its candidate comes from: a step, or the reflection on an epoch (``meta``).
+        step: The step; 0 for the start of a run.
+        epoch: The epoch.
+        version: The version that it made.
+        models: Role to the model that played it, as ``backend/model``.
+        cost: What it cost, with its parts as far as the history tells them.
+    """
+
+    run: str
+    kind: str
+    origin: str
+    step: int
+    epoch: int
+    version: int | None
+    models: Mapping[str, str]
+    cost: Cost

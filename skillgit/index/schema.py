@@ -13,8 +13,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-SCHEMA = 3
+SCHEMA = 4
 """Grows by one with every change of the tables, the views or what is written into them."""
+
+AMOUNTS: dict[str, type] = {
+    "calls": int,
+    "tokens_in": int,
+    "tokens_out": int,
+    "usd": float,
+    "seconds": float,
+    "cached": int,
+    "cache_written": int,
+    "reasoning": int,
+    "unpriced": int,
+}
+"""The columns of a cost; they are the fields of ``skillgit.domain.cost.Cost``."""
 
 _TABLES: dict[str, dict[str, type]] = {
     "ref": {"name": str, "oid": str},
@@ -59,12 +72,12 @@ _TABLES: dict[str, dict[str, type]] = {
         "outcome": str,
         "evidence": str,
         "loaded": int,
-        "calls": int,
-        "tokens_in": int,
-        "tokens_out": int,
-        "usd": float,
-        "seconds": float,
+        "target": str,
+        "optimizer": str,
+        "judge": str,
+        **AMOUNTS,
     },
+    "spent": {"event": int, "role": str, "stage": str, **AMOUNTS},
     "version": {
         "run": str,
         "version": int,
@@ -119,6 +132,7 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "run": ("name",),
     "plan": ("run",),
     "event": ("id",),
+    "spent": ("event", "role", "stage"),
     "version": ("run", "version"),
     "candidate": ("event",),
     "edit": ("event", "position"),

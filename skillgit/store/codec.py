@@ -35,6 +35,7 @@ from skillgit.store.values import (
     format_models,
     format_patch,
     format_placebo,
+    format_spent,
     format_verdict,
     read_appendix,
     read_cost,
@@ -105,6 +106,7 @@ def _trailers(event: Event, evidence: str) -> Iterator[tuple[str, str]]:
     if not isinstance(event, SlowMerged | Reverted):
         yield "Models", format_models(event.models)
         yield "Cost", format_cost(event.cost)
+        yield from (("Spent", format_spent(part)) for part in event.cost.parts)
     yield "Evidence", evidence
 
 
@@ -325,4 +327,5 @@ def _reverted(block: Block, common: _Common) -> Reverted:
 
 
 def _paid(block: Block) -> _Paid:
-    return _Paid(models=read_models(block.value("Models")), cost=read_cost(block.value("Cost")))
+    cost = read_cost(block.value("Cost"), block.values("Spent"))
+    return _Paid(models=read_models(block.value("Models")), cost=cost)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 PREFIX = "Skillgit-"
 VALUE_LIMIT = 320
-BLOCK_LIMIT = 4096
+BLOCK_LIMIT = 8192
 
 _SAFE = "._:/+-"
 _LINE = re.compile(r"(?P<key>[A-Za-z0-9-]+): ?(?P<value>.*)")

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.appendix import AppendixCounts
+from skillgit.domain.cost import Cost, CostPart
 from skillgit.domain.edit import Op, Source
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
-from skillgit.domain.event import BudgetSource, Cost, EditRecord, Inherited, Models, PatchCounts
+from skillgit.domain.event import BudgetSource, EditRecord, Inherited, Models, PatchCounts
 from skillgit.domain.gate import Decision, NoRegression, Policy, Verdict
 from skillgit.domain.placebo import Placebo
 from skillgit.domain.rewrite import UpdateMode
 from skillgit.store.trailers import as_integer, format_value
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from skillgit.domain.event import Measurement
     from skillgit.store.trailers import Value
 
 _DEFAULT_WEIGHT = 0.5
 EXACT = "exact"
 """How an evaluation was stopped: not before its decision was certain."""
+_SELDOM = {"cached": "cached", "cache-written": "cache_written", "reasoning": "reasoning", "unpriced": "unpriced"}
+"""The counts of a cost that stand only where they are not 0: key to field."""
 
 
 def format_edit(edit: EditRecord) -> str:
@@ -180,26 +186,38 @@ def read_verdict(value: Value) -> Verdict:
 
 def format_cost(cost: Cost) -> str:
     """Return the value of ``Skillgit-Cost``; empty if there was none."""
-    if cost == Cost():
-        return ""
-    return format_value(
-        calls=cost.calls,
-        **{"in": cost.tokens_in, "out": cost.tokens_out},
-        usd=cost.usd,
-        seconds=cost.seconds,
-    )
+    return "" if cost == Cost() else format_value(**_amounts(cost))
 
 
-def read_cost(value: Value | None) -> Cost:
-    """Read ``Skillgit-Cost``; a commit without it cost nothing."""
-    if value is None:
-        return Cost()
+def read_cost(value: Value | None, spent: Sequence[Value]) -> Cost:
+    """Read ``Skillgit-Cost`` and every ``Skillgit-Spent``; a commit without them cost nothing, or tells no parts."""
+    return replace(Cost() if value is None else _read_amounts(value), parts=tuple(map(_read_spent, spent)))
+
+
+def format_spent(part: CostPart) -> str:
+    """Return the value of a ``Skillgit-Spent``."""
+    return format_value(role=part.role, stage=part.stage, **_amounts(part.cost))
+
+
+def _read_spent(value: Value) -> CostPart:
+    return CostPart(role=value.text("role"), stage=value.text("stage"), cost=_read_amounts(value))
+
+
+def _amounts(cost: Cost) -> dict[str, int | float]:
+    always = {"calls": cost.calls, "in": cost.tokens_in, "out": cost.tokens_out, "usd": cost.usd}
+    seldom = {key: getattr(cost, name) for key, name in _SELDOM.items()}
+    return {**always, "seconds": cost.seconds, **{key: count for key, count in seldom.items() if count}}
+
+
+def _read_amounts(value: Value) -> Cost:
+    seldom: dict[str, Any] = {name: value.integer(key) for key, name in _SELDOM.items() if value.text(key)}
     return Cost(
         calls=value.integer("calls"),
         tokens_in=value.integer("in"),
         tokens_out=value.integer("out"),
         usd=value.number("usd"),
         seconds=value.number("seconds"),
+        **seldom,
     )
 
 

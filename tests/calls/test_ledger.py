@@ -3,7 +3,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import get_args
 
 import pytest
@@ -12,19 +12,27 @@ from hypothesis import strategies as st
 
 from skillgit.calls.ledger import KnownRollout, Ledger, PaidReply
 from skillgit.calls.meter import Charge
-from skillgit.domain.event import Cost
+from skillgit.domain.cost import Cost
 from skillgit.errors import FormatVersionError, HistoryError
 from skillgit.plugin.backend import FinishReason, Reply, ToolCall, Usage
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 count = st.integers(0, 2**40)
 amount = st.floats(0, 1e6, allow_nan=False)
-costs = st.builds(Cost, calls=st.just(1), tokens_in=count, tokens_out=count, usd=amount, seconds=amount)
+usages = st.builds(Usage, tokens_in=count, tokens_out=count, cached=count, cache_written=count, reasoning=count)
+
+
+def cost_of(usage, usd=0.0, seconds=0.0, unpriced=0):
+    """Return what a call with this usage costs."""
+    return Cost(calls=1, usd=usd, seconds=seconds, unpriced=unpriced, **asdict(usage))
+
+
+costs = st.builds(cost_of, usages, usd=amount, seconds=amount, unpriced=st.integers(0, 1))
 charges = st.builds(Charge, key=text, role=text, stage=text, cost=costs)
 replies = st.builds(
     Reply,
     text=text,
-    usage=st.builds(Usage, tokens_in=count, tokens_out=count, cached=count, reasoning=count),
+    usage=usages,
     finish_reason=st.sampled_from(get_args(FinishReason)),
     tool_calls=st.lists(st.builds(ToolCall, id=text, name=text, arguments=text), max_size=3).map(tuple),
 )
@@ -37,10 +45,16 @@ def paid(key="k", scope="run/1", said="hello"):
     return PaidReply(reply=Reply(text=said, usage=usage), scope=scope, charge=charge)
 
 
-@given(reply=replies, scope=text, place=st.tuples(text, text), request=text, paid=st.tuples(amount, amount))
+@given(
+    reply=replies,
+    scope=text,
+    place=st.tuples(text, text),
+    request=text,
+    paid=st.fixed_dictionaries({"usd": amount, "seconds": amount, "unpriced": st.integers(0, 1)}),
+)
 def test_a_reply_is_read_as_it_was_recorded(reply, scope, place, request, paid):
-    usage, (role, stage), (usd, seconds) = reply.usage, place, paid
-    cost = Cost(calls=1, tokens_in=usage.tokens_in, tokens_out=usage.tokens_out, usd=usd, seconds=seconds)
+    role, stage = place
+    cost = cost_of(reply.usage, **paid)
     charge = Charge(key="k", role=role, stage=stage, cost=cost)
     row = PaidReply(reply=reply, scope=scope, charge=charge, request=request)
     with Ledger.in_memory() as ledger:
@@ -114,7 +128,47 @@ def test_a_ledger_of_an_older_skillgit_keeps_what_was_paid_for(tmp_path):
             assert ledger.reply("k") == paid()
             new = replace(paid("l"), request="digest")
             assert ledger.record_reply(new) == new
-            assert ledger._connection.execute("PRAGMA user_version").fetchone() == (2,)
+            assert ledger._connection.execute("PRAGMA user_version").fetchone() == (3,)
+
+
+FORMAT_2 = (
+    FORMAT_1.replace("PRAGMA user_version = 1", "PRAGMA user_version = 2")
+    + """
+ALTER TABLE reply ADD COLUMN request TEXT NOT NULL DEFAULT '';
+UPDATE reply SET request = 'digest', cached = 2, reasoning = 1;
+INSERT INTO rollout VALUES ('o', 'run/1', '7', '[["k","target","rollout",1,3,2,0.5,1.5]]');
+"""
+)
+
+
+def test_a_ledger_of_format_2_is_read_and_written_and_what_it_did_not_count_is_0(tmp_path):
+    path = tmp_path / "ledger.db"
+    connection = sqlite3.connect(path)
+    connection.executescript(FORMAT_2)
+    connection.close()
+    old = paid()
+    usage = replace(old.reply.usage, cached=2, reasoning=1)
+    for _ in range(2):
+        with Ledger.open(path) as ledger:
+            found = ledger.reply("k")
+            assert found.reply.usage == usage
+            assert found.charge.cost == cost_of(usage, usd=0.5, seconds=1.5)
+            assert ledger.rollout("o") == KnownRollout(value="7", scope="run/1", charges=(old.charge,))
+            cost = cost_of(usage, unpriced=1)
+            new = replace(found, charge=replace(found.charge, key="new", cost=cost))
+            assert ledger.record_reply(new) == new
+
+
+def test_a_new_ledger_and_an_upgraded_one_have_the_same_columns(tmp_path):
+    connection = sqlite3.connect(tmp_path / "old.db")
+    connection.executescript(FORMAT_1)
+    connection.close()
+
+    def columns(name):
+        with Ledger.open(tmp_path / name) as ledger:
+            return {row[1:] for row in ledger._connection.execute("PRAGMA table_info(reply)")}
+
+    assert columns("old.db") == columns("new.db")
 
 
 def test_a_ledger_of_a_newer_skillgit_is_left_alone(tmp_path):

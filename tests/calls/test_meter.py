@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+from math import fsum, isclose
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.calls.meter import Charge, Meter, Tab
-from skillgit.domain.event import Cost
+from skillgit.domain.cost import Cost
 
 amount = st.floats(0, 1e3, allow_nan=False)
-costs = st.builds(Cost, calls=st.just(1), tokens_in=st.integers(0, 99), usd=amount, seconds=amount)
+count = st.integers(0, 99)
+costs = st.builds(Cost, calls=st.just(1), tokens_in=count, cached=count, usd=amount, seconds=amount)
 places = st.sampled_from(["target", "optimizer"])
 charges = st.lists(
     st.builds(Charge, key=st.text(max_size=3), role=places, stage=places, cost=costs),
@@ -24,8 +27,22 @@ def test_the_order_of_calls_does_not_change_a_cost_by_a_bit(paid, data):
     for charge in data.draw(st.permutations(paid)):
         two.add(charge)
     assert one.total() == two.total()
-    assert one.parts() == two.parts()
-    assert list(one.parts()) == list(two.parts())
+    assert one.cost() == two.cost()
+
+
+@given(charges)
+def test_the_parts_make_up_the_whole(paid):
+    meter = Meter()
+    for charge in paid:
+        meter.add(charge)
+    cost = meter.cost()
+    assert cost.whole == meter.total()
+    places = [(part.role, part.stage) for part in cost.parts]
+    assert places == sorted({(charge.role, charge.stage) for charge in paid})
+    assert sum(part.cost.calls for part in cost.parts) == cost.calls
+    assert sum(part.cost.cached for part in cost.parts) == cost.cached
+    assert isclose(fsum(part.cost.usd for part in cost.parts), cost.usd)
+    assert not any(part.cost.parts for part in cost.parts)
 
 
 @given(charges)

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from skillgit.calls.pricing import dollars, find_price, price_table
+from skillgit.calls.pricing import call_cost, dollars, find_price, price_of, price_table
 from skillgit.plugin.backend import Price, Usage
 
 MINE = Price(usd_in=9.0, usd_out=9.0)
@@ -45,7 +45,39 @@ def test_the_user_goes_before_the_backend_and_the_backend_before_the_table():
     assert find_price("llama3", overrides={"llama3": MINE}) == MINE
 
 
-def test_cached_tokens_count_in_full():
-    usage = Usage(tokens_in=1_000_000, tokens_out=100_000, cached=900_000)
-    assert dollars(usage, Price(usd_in=2.0, usd_out=10.0)) == 3.0
-    assert dollars(usage, None) is None
+CACHED = Usage(tokens_in=1_000_000, tokens_out=100_000, cached=700_000, cache_written=200_000, reasoning=50_000)
+
+
+@pytest.mark.parametrize(
+    ("row", "usd"),
+    [
+        ((2.0, 10.0), 2.0 + 1.0),
+        ((2.0, 10.0, 0.2), 0.3 * 2.0 + 0.7 * 0.2 + 1.0),
+        ((2.0, 10.0, 0.2, 2.5), 0.1 * 2.0 + 0.7 * 0.2 + 0.2 * 2.5 + 1.0),
+        ((2.0, 10.0, 0.0, 0.0), 0.1 * 2.0 + 1.0),
+    ],
+)
+def test_fresh_cached_and_written_tokens_have_prices_of_their_own(row, usd):
+    assert dollars(CACHED, price_of(row)) == pytest.approx(usd)
+
+
+def test_a_usage_that_contradicts_itself_is_never_paid_back():
+    usage = Usage(tokens_in=10, tokens_out=0, cached=1_000_000)
+    assert dollars(usage, Price(usd_in=2.0, usd_out=10.0, usd_cached=0.5)) == 0.5
+
+
+def test_a_call_of_unknown_price_counts_as_nothing_and_is_counted():
+    assert dollars(CACHED, None) is None
+    cost = call_cost(CACHED, None, 1.5)
+    assert (cost.calls, cost.usd, cost.unpriced, cost.seconds) == (1, 0.0, 1, 1.5)
+    assert (cost.cached, cost.cache_written, cost.reasoning) == (700_000, 200_000, 50_000)
+    assert call_cost(CACHED, Price(usd_in=0.0, usd_out=0.0), 0.0).unpriced == 0
+
+
+def test_reading_a_cache_is_cheaper_in_the_table_and_writing_it_no_cheaper():
+    prices = price_table().prices.values()
+    assert all(price.usd_cached < price.usd_in for price in prices if price.usd_cached is not None)
+    assert all(price.usd_cache_write >= price.usd_in for price in prices if price.usd_cache_write is not None)
+    assert find_price("claude-haiku-4-5") == price_of((1.0, 5.0, 0.1, 1.25))
+    assert find_price("gpt-4.1").usd_cached == 0.5
+    assert find_price("gpt-4o-2024-05-13").usd_cached is None

@@ -9,6 +9,7 @@ from skillgit.app.diff import Diffed, DiffStat, ItemChange, ItemDiff
 from skillgit.app.log import Log
 from skillgit.app.show import Shown
 from skillgit.app.status import Status
+from skillgit.domain.cost import CostPart
 from skillgit.domain.edit import Op, Source
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
 from skillgit.domain.event import (
@@ -34,7 +35,36 @@ NOW = datetime(2026, 11, 21, 17, 10, tzinfo=UTC)
 RUN = "searchqa-20261121-7k2m"
 SKILL = "skills/searchqa"
 MODELS = Models(target="offline/target", optimizer="offline/optimizer")
-COST = Cost(calls=212, tokens_in=481_022, tokens_out=39_911, usd=0.84, seconds=181.4)
+COST = Cost(
+    calls=212,
+    tokens_in=481_022,
+    tokens_out=39_911,
+    usd=0.84,
+    seconds=181.4,
+    cached=180_000,
+    cache_written=9_000,
+    reasoning=12_000,
+    parts=(
+        CostPart(
+            role="optimizer",
+            stage="reflect",
+            cost=Cost(calls=12, tokens_in=81_022, tokens_out=19_911, usd=0.5, seconds=60.2, reasoning=12_000),
+        ),
+        CostPart(
+            role="target",
+            stage="rollout",
+            cost=Cost(
+                calls=200,
+                tokens_in=400_000,
+                tokens_out=20_000,
+                usd=0.34,
+                seconds=1790.5,
+                cached=180_000,
+                cache_written=9_000,
+            ),
+        ),
+    ),
+)
 PATCH = PatchCounts(merged=9, ranked=4, applied=2, skipped=1, budget=4)
 
 DIFF = "".join(

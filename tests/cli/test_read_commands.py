@@ -6,11 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import cli_sample as sample
+import cost_sample
 import pytest
 
+from skillgit.app.doctor import Checkup, Found, Machine, Program, RoleHealth
 from skillgit.app.fsck import Checked, Problem
 from skillgit.app.log import Log
 from skillgit.app.plugins import BackendEntry, EnvironmentEntry
+from skillgit.app.reach import Room
+from skillgit.errors import ExitCode
 from skillgit.plugin.backend import BackendInfo, Price
 from skillgit.plugin.environment import EnvironmentInfo, Option
 
@@ -46,6 +50,63 @@ BACKEND = BackendEntry(
     ),
     error="",
 )
+ANSWERS = RoleHealth(
+    role="target",
+    backend="openai_chat",
+    model="gpt-5-mini",
+    place="api.openai.com",
+    credential="the key in OPENAI_API_KEY",
+    answers=True,
+    latency_ms=412,
+    answered_by="gpt-5-mini-2025-08-07",
+    counted=True,
+    is_local=False,
+    price=Price(usd_in=0.25, usd_out=2.0),
+    price_source="table",
+    room=Room(context=400_000, source="table", prompt=3120, reply=16384),
+    fit="fits",
+)
+REFUSES = RoleHealth(
+    role="optimizer",
+    backend="qwen_chat",
+    model="big",
+    place="gpu:8000",
+    credential="no key",
+    answers=False,
+    error="qwen_chat: the connection to gpu:8000 broke: ConnectionRefusedError",
+    hint="check the network, and model.qwen_chat_base_url where it is set",
+    is_local=False,
+    price=None,
+    price_source="",
+)
+JUDGE = replace(
+    ANSWERS,
+    role="judge",
+    counted=False,
+    room=Room(context=32_768, source="server", prompt=30_000, reply=16384),
+    fit="near",
+    price=Price(usd_in=0.0, usd_out=0.0),
+)
+CHECKUP = Checkup(
+    machine=Machine(
+        python="3.13.1",
+        system="Linux",
+        git="2.47.0",
+        sqlite="3.46.0",
+        programs=(
+            Program(name="bubblewrap", path="/usr/bin/bwrap", purpose="keeps commands apart"),
+            Program(name="libreoffice", path="", purpose="computes spreadsheets"),
+        ),
+    ),
+    repository=Found(path="/home/me/skills/.git", runs=2),
+    config="mine.yaml",
+    roles=(ANSWERS, REFUSES, JUDGE),
+    prices_of="2026-11-21",
+    contexts_of="2026-11-21",
+    notes=(),
+    exit_code=ExitCode.SERVICE,
+)
+MACHINE_ONLY = replace(CHECKUP, repository=None, config="", roles=(), exit_code=ExitCode.OK)
 PROBLEMS = (
     Problem(run=sample.RUN, commit=sample.oid("4b9ede6"), sentence="its parent is not v7", repairable=False),
     Problem(run=sample.RUN, commit="", sentence="tag v8 is missing", repairable=True),
@@ -84,6 +145,16 @@ CASES = {
     "diff-items-json": (("diff.items", sample.ITEM_DIFF), ("diff", "v6", "v7", "--items", "--json")),
     "diff-items-plain": (("diff.items", sample.ITEM_DIFF), ("diff", "v6", "v7", "--items", "--plain")),
     "diff-items-z": (("diff.items", sample.ITEM_DIFF), ("diff", "v6", "v7", "--items", "-z")),
+    "cost": (("cost.cost", cost_sample.SPENDING), ("cost",)),
+    "cost-colour": (("cost.cost", cost_sample.SPENDING), ("--color=always", "cost")),
+    "cost-json": (("cost.cost", cost_sample.SPENDING), ("cost", "--json")),
+    "cost-jsonl": (("cost.cost", cost_sample.SPENDING), ("cost", "--jsonl")),
+    "cost-plain": (("cost.cost", cost_sample.SPENDING), ("cost", "--plain")),
+    "cost-z": (("cost.cost", cost_sample.SPENDING), ("cost", "-z")),
+    "cost-by-model": (("cost.cost", cost_sample.UNPRICED_SPENDING), ("cost", "--by", "model")),
+    "cost-by-version": (("cost.cost", cost_sample.VERSION_SPENDING), ("cost", "--by", "version")),
+    "cost-by-step": (("cost.cost", cost_sample.STEP_SPENDING), ("cost", "--by", "step")),
+    "cost-all": (("cost.cost", cost_sample.RUNS_SPENDING), ("cost", "--all")),
     "best": (("best.best", sample.V8), ("best",)),
     "best-json": (("best.best", sample.V8), ("best", "--json")),
     "best-plain": (("best.best", sample.V8), ("best", "--plain")),
@@ -96,6 +167,9 @@ CASES = {
     "envs-jsonl": (("plugins.environments", (ENVIRONMENT, BROKEN)), ("envs", "--jsonl")),
     "envs-plain": (("plugins.environments", (ENVIRONMENT, BROKEN)), ("envs", "--plain")),
     "envs-one": (("plugins.environment", ENVIRONMENT), ("envs", "searchqa")),
+    "doctor": (("doctor.doctor", CHECKUP), ("doctor", "mine.yaml")),
+    "doctor-json": (("doctor.doctor", CHECKUP), ("doctor", "mine.yaml", "--json")),
+    "doctor-machine": (("doctor.doctor", MACHINE_ONLY), ("doctor",)),
     "backends": (("plugins.backends", (BACKEND,)), ("backends",)),
     "backends-json": (("plugins.backends", (BACKEND,)), ("backends", "--json")),
     "backends-plain": (("plugins.backends", (BACKEND,)), ("backends", "--plain")),
@@ -181,6 +255,30 @@ def test_log_hands_its_options_on(skillgit, fake):
     assert calls == [("other", expected)]
 
 
+def test_cost_hands_its_options_on(skillgit, fake):
+    calls = fake("cost.cost", cost_sample.SPENDING)
+    skillgit("cost", "other", "--by", "version")
+    skillgit("cost", "--all")
+    assert calls == [("other", {"by": "version", "all_runs": False}), (None, {"by": None, "all_runs": True})]
+
+
+@pytest.mark.parametrize("more", [("other",), ("--by", "role")])
+def test_the_cost_of_all_runs_is_not_broken_down(more, skillgit, fake):
+    fake("cost.cost", cost_sample.SPENDING)
+    ended = skillgit("cost", "--all", *more)
+    assert (ended.code, ended.out) == (2, b"")
+    assert "--all goes without RUN and --by" in ended.err
+
+
+def test_a_run_that_asked_no_model_and_no_run_at_all_say_so(skillgit, fake):
+    nothing = replace(cost_sample.SPENDING.total, calls=0, usd=0.0)
+    fake("cost.cost", replace(cost_sample.SPENDING, rows=(), total=nothing))
+    assert skillgit("cost").text == f"{sample.RUN}\nno model was asked\n"
+    fake("cost.cost", replace(cost_sample.SPENDING, run="", rows=(), total=nothing))
+    ended = skillgit("cost")
+    assert (ended.out, ended.err) == (b"", "there are no runs yet\nhint: skillgit train CONFIG\n")
+
+
 def test_an_empty_list_says_what_to_do_on_stderr_only(skillgit, fake):
     fake("runs.runs", ())
     ended = skillgit("runs")
@@ -196,3 +294,11 @@ def test_a_read_is_silent_on_stderr(skillgit, fake):
 def test_a_stale_index_is_told(skillgit, fake):
     fake("status.status", replace(sample.STATUS, index_fresh=False))
     assert "hint: skillgit reindex" in skillgit("status").err
+
+
+def test_doctor_ends_with_the_code_of_what_it_found_and_hands_its_options_on(skillgit, fake):
+    calls = fake("doctor.doctor", CHECKUP)
+    assert skillgit("doctor", "mine.yaml", "-o", "train.seed=1", "--no-call").code == ExitCode.SERVICE
+    assert calls == [("mine.yaml", ("train.seed=1",), {"call": False})]
+    assert skillgit("doctor", "-o", "train.seed=1").code == ExitCode.USAGE
+    assert len(calls) == 1

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.plugin.backend import FinishReason, Image, Message, Reply, Request, Tool, ToolCall, Usage, system, user
-from skillgit.plugin.exchange import read_reply, reply_json, request_digest
+from skillgit.plugin.exchange import encodable, read_reply, reply_json, request_digest
 
 USAGE = Usage(tokens_in=1, tokens_out=2)
 BASE = Request(model="small", messages=(system("s"), user("u")))
@@ -60,3 +60,14 @@ PICTURE = Message(role="user", parts=(Image(media_type="image/png", data="AAAA")
 )
 def test_whatever_may_change_an_answer_changes_the_digest(other):
     assert request_digest(other) != request_digest(BASE)
+
+
+@given(st.text(st.characters()), st.text(st.characters()))
+def test_every_request_can_be_encoded_and_good_ones_stay_as_they_are(said, arguments):
+    call = ToolCall(id="1", name="f", arguments=arguments)
+    asked = replace(BASE, messages=(user(said), Message(role="assistant", parts=PICTURE.parts, tool_calls=(call,))))
+    sent = encodable(asked)
+    sent.messages[0].text.encode()
+    sent.messages[1].tool_calls[0].arguments.encode()
+    assert sent.messages[1].parts == PICTURE.parts
+    assert (sent == asked) == (not any("\ud800" <= letter <= "\udfff" for letter in said + arguments))

@@ -109,5 +109,5 @@ def test_values_have_a_limit() -> None:
     assert format_block([("Run", "x" * VALUE_LIMIT)])
     with pytest.raises(TrailerError, match=f"{VALUE_LIMIT + 1} characters"):
         format_block([("Run", "x" * (VALUE_LIMIT + 1))])
-    with pytest.raises(TrailerError, match="bytes of 4096"):
-        format_block([("Edit", "x" * 190)] * 21)
+    with pytest.raises(TrailerError, match="bytes of 8192"):
+        format_block([("Edit", "x" * 190)] * 42)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from skillgit.app.show import Shown
     from skillgit.cli.screen import Screen
     from skillgit.domain.appendix import AppendixCounts
+    from skillgit.domain.cost import Cost
     from skillgit.domain.evaluation import EvaluationSummary
     from skillgit.domain.event import PatchCounts
     from skillgit.domain.gate import Verdict
@@ -111,7 +112,13 @@ def _facts(event: Event, screen: Screen) -> Iterator[tuple[str, str]]:
     if not isinstance(event, SlowMerged | Reverted):
         judge = f", judge {event.models.judge}" if event.models.judge else ""
         yield "models", f"target {event.models.target}, optimizer {event.models.optimizer}{judge}"
-        yield "cost", words.cost(event.cost, screen)
+        yield from _spent(event.cost, screen)
+
+
+def _spent(cost: Cost, screen: Screen) -> Iterator[tuple[str, str]]:
+    yield "cost", words.cost(cost, screen)
+    for part in cost.parts:
+        yield "", f"{part.role} {part.stage}: {words.cost(part.cost, screen)}"
 
 
 def _start(event: RunStarted, screen: Screen) -> Iterator[tuple[str, str]]:

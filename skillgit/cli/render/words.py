@@ -77,6 +77,11 @@ def money(usd: float | None) -> str:
     return f"${usd:.2f}" if usd >= 0.01 or usd == 0 else f"${usd:.4f}"  # noqa: PLR2004 - a cent
 
 
+def dollars(usd: float | None, *, is_all: bool) -> str:
+    """Return what calls cost, where the prices of some may not be known."""
+    return money(usd) if is_all or usd is None else f"at least {money(usd)}"
+
+
 def duration(seconds: float) -> str:
     """Return a length of time: ``45 s``, ``12 min``, ``2 h 05 min``."""
     whole = round(seconds)
@@ -98,11 +103,12 @@ def plural(number: int, noun: str, many: str = "") -> str:
 
 def cost(spent: Cost, screen: Screen) -> str:
     """Return what something cost on one line."""
+    cached = f" ({spent.cached / spent.tokens_in:.0%} cached)" if spent.cached and spent.tokens_in else ""
     parts = [
         plural(spent.calls, "call"),
-        f"{count(spent.tokens_in)} in",
+        f"{count(spent.tokens_in)} in{cached}",
         f"{count(spent.tokens_out)} out",
-        money(spent.usd) if spent.usd else "",
+        dollars(spent.usd, is_all=not spent.unpriced) if spent.usd else "price unknown" if spent.unpriced else "",
         duration(spent.seconds) if spent.seconds else "",
     ]
     return f" {screen.glyphs.dot} ".join(part for part in parts if part)
