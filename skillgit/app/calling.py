@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from random import Random
 from typing import TYPE_CHECKING
 
-from skillgit.calls.door import Calls, Caps
+from skillgit.calls.door import Calls, Caps, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +24,7 @@ def open_door(context: Context, setup: Setup, caps: Caps, ledger: Ledger) -> Cal
     Raises:
         ConfigError: There is a cap in dollars, but the price of a model is not known.
     """
+    settings = setup.config.values.calls
     return Calls(
         routes=setup.routes,
         ledger=ledger,
@@ -31,7 +32,14 @@ def open_door(context: Context, setup: Setup, caps: Caps, ledger: Ledger) -> Cal
         sleep=asyncio.sleep,
         random=Random(context.entropy(8)),  # noqa: S311 - jitter of retries
         clock=lambda: context.clock().timestamp(),
-        attempts=setup.config.values.calls.attempts,
+        policy=Policy(
+            attempts=settings.attempts,
+            patience_s=settings.patience_s,
+            requests_per_minute=settings.requests_per_minute,
+            tokens_per_minute=settings.tokens_per_minute,
+            item_timeout_s=settings.item_timeout_s,
+            hedge=settings.hedge,
+        ),
     )
 
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from math import fsum
 from typing import TYPE_CHECKING
 
+from skillgit.calls.deadline import waiting
 from skillgit.calls.pricing import dollars
 from skillgit.domain.event import Cost
 from skillgit.errors import BudgetError, StoppedError
 from skillgit.plugin.backend import Usage, flatten
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from skillgit.calls.route import Route
+    from skillgit.calls.stop import Stop
     from skillgit.plugin.backend import Request
 
 CHARACTERS_PER_TOKEN = 4
@@ -54,18 +57,20 @@ class Budget:
     Args:
         caps: The limits.
         spent: Returns what the run has cost so far, the event in the making included.
+        stop: The wish to stop; after it no further call passes, and those in flight go on.
     """
 
-    def __init__(self, caps: Caps, spent: Callable[[], Cost]) -> None:
+    def __init__(self, caps: Caps, spent: Callable[[], Cost], stop: Stop) -> None:
         self._caps = caps
+        self._capped = caps != Caps()
         self._spent = spent
-        self._reserved: list[Cost] = []
+        self._stop = stop
+        self._reserved: dict[object, Cost] = {}
         self._waiting: list[asyncio.Future[None]] = []
-        self._stopped = False
 
-    def stop(self) -> None:
-        """Let no further call pass; those in flight go on."""
-        self._stopped = True
+    def fits(self, estimate: Cost) -> bool:
+        """Say whether ``estimate`` can be reserved without waiting."""
+        return self._refusal(estimate) is None
 
     @asynccontextmanager
     async def reserve(self, estimate: Cost) -> AsyncIterator[None]:
@@ -82,17 +87,19 @@ class Budget:
             if not self._reserved:
                 raise refusal
             await self._next_release()
-        self._reserved.append(estimate)
+        ticket = object()
+        self._reserved[ticket] = estimate
         try:
             yield
         finally:
-            self._reserved.remove(estimate)
+            del self._reserved[ticket]
             self._wake()
 
     async def _next_release(self) -> None:
         future = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
-        await future
+        with waiting():
+            await future
 
     def _wake(self) -> None:
         for future in self._waiting:
@@ -101,10 +108,12 @@ class Budget:
         self._waiting.clear()
 
     def _refusal(self, estimate: Cost) -> BudgetError | StoppedError | None:
-        if self._stopped:
+        if self._stop.asked:
             return StoppedError("stopped", hint="type the same command with --run to go on")
+        if not self._capped:
+            return None
         spent = self._spent()
-        cap = self._caps.exceeded_by(sum(self._reserved, spent + estimate))
+        cap = self._caps.exceeded_by(_total([spent, estimate, *self._reserved.values()]))
         if not cap:
             return None
         said = {
@@ -113,6 +122,16 @@ class Budget:
             "max_usd": f"${self._caps.max_usd} (${spent.usd:.4f} spent)",
         }[cap]
         return BudgetError(f"the next call would go over the cap of {said}", hint=f"raise {cap} and resume the run")
+
+
+def _total(costs: Sequence[Cost]) -> Cost:
+    """Return the sum of what caps look at; adding costs one by one takes longer than all the rest of a call."""
+    return Cost(
+        calls=sum(cost.calls for cost in costs),
+        tokens_in=sum(cost.tokens_in for cost in costs),
+        tokens_out=sum(cost.tokens_out for cost in costs),
+        usd=fsum(cost.usd for cost in costs),
+    )
 
 
 def estimate(route: Route, request: Request, so_far: Cost) -> Cost:

@@ -8,33 +8,40 @@ reports the same costs as an unbroken one.
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from skillgit.calls.asking import Asking, Question
 from skillgit.calls.budget import Budget, Caps, estimate
+from skillgit.calls.deadline import item_deadline
 from skillgit.calls.fingerprints import answerer_fingerprint, reply_key
 from skillgit.calls.flights import Flights
 from skillgit.calls.lanes import lanes
 from skillgit.calls.ledger import JSON, KnownRollout, Ledger, PaidReply, encode_json
 from skillgit.calls.meter import Charge, Meter, Tab
-from skillgit.calls.pricing import dollars
-from skillgit.calls.redaction import redact_json, redact_reply
-from skillgit.calls.retry import RetryPolicy
+from skillgit.calls.policy import Policy
+from skillgit.calls.pricing import call_cost
 from skillgit.calls.route import Route
+from skillgit.calls.stop import Stop
 from skillgit.domain.event import Cost
-from skillgit.errors import BackendError, ConfigError
+from skillgit.domain.ids import digest
+from skillgit.errors import ConfigError
 from skillgit.plugin.exchange import request_digest
+from skillgit.plugin.redaction import redact_json, redact_reply
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
     from random import Random
 
     from skillgit.plugin.backend import Message, Reply, Request, Tool
 
-__all__ = ["JSON", "Calls", "Caps", "Route"]
+__all__ = ["JSON", "Calls", "Caps", "Policy", "Route"]
 
 _TAB: ContextVar[Tab | None] = ContextVar("skillgit_tab", default=None)
+_SCOPE: ContextVar[str | None] = ContextVar("skillgit_scope", default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +49,7 @@ class _Order:
     key: str
     route: Route
     request: Request
+    asked: str
     role: str
     stage: str
     scope: str
@@ -57,8 +65,7 @@ class Calls:
         sleep: Waits so many seconds.
         random: Chance for the waits between attempts.
         clock: Returns seconds, for the durations of calls; without one they are 0.
-        attempts: Attempts of a call in all.
-        breaker_limit: Calls of one provider's model that fail in a row before it counts as down.
+        policy: How fast and how patiently calls are made; None for the usual.
 
     Attributes:
         ledger: Where replies and outcomes are recorded.
@@ -77,17 +84,28 @@ class Calls:
         sleep: Callable[[float], Awaitable[None]],
         random: Random,
         clock: Callable[[], float] = lambda: 0.0,
-        attempts: int = 5,
-        breaker_limit: int = 5,
+        policy: Policy | None = None,
     ) -> None:
         self._routes = dict(routes)
-        self._lanes = lanes(self._routes.values(), breaker_limit)
-        self._clock = clock
-        self._retry = RetryPolicy(attempts=attempts, sleep=sleep, random=random)
-        self._budget = Budget(caps, self.spent)
+        self._fingerprints = {
+            role: answerer_fingerprint(route.answerer, route.request(())) for role, route in routes.items()
+        }
+        self._policy = policy or Policy()
+        self._stop = Stop()
+        self._asking = Asking(
+            policy=self._policy,
+            lanes=lanes(self._routes.values(), policy=self._policy, stop=self._stop, random=random),
+            budget=Budget(caps, self.spent, self._stop),
+            estimate=lambda route, request: estimate(route, request, self.spent()),
+            stop=self._stop,
+            sleep=sleep,
+            random=random,
+            clock=clock,
+        )
         self._replies: Flights[PaidReply] = Flights()
         self._rollouts: Flights[KnownRollout] = Flights()
         self._scope = ""
+        self._capped = caps != Caps()
         self._before = Cost()
         self.ledger = ledger
         self.meter = Meter()
@@ -113,6 +131,20 @@ class Calls:
         self._before = spent
         self.meter = Meter()
 
+    @property
+    def capped(self) -> bool:
+        """Whether there is a cap, so that it matters which call comes first."""
+        return self._capped
+
+    @contextmanager
+    def charged_to(self, scope: str) -> Iterator[None]:
+        """Charge what is called in this block, and in tasks that it starts, to an event that has yet to be entered."""
+        token = _SCOPE.set(scope)
+        try:
+            yield
+        finally:
+            _SCOPE.reset(token)
+
     def spent(self) -> Cost:
         """Return what the run has cost so far, the event in the making included."""
         return self._before + self.meter.total()
@@ -123,8 +155,7 @@ class Calls:
 
     def fingerprint(self, role: str) -> str:
         """Return the digest of the backend, model and parameters that answer a role."""
-        route = self._routes[role]
-        return answerer_fingerprint(route.answerer, route.request(()))
+        return self._fingerprints[role]
 
     async def call(
         self,
@@ -151,12 +182,19 @@ class Calls:
         """
         route = self._routes[role]
         request = route.request(messages, tools)
-        key = reply_key(route.answerer, request, draw)
+        asked = request_digest(request)
+        key = reply_key(route.answerer, asked, draw)
         paid = self.ledger.reply(key)
+        known = paid is not None
         if paid is None:
-            order = _Order(key=key, route=route, request=request, role=role, stage=stage, scope=self._scope)
+            scope = _SCOPE.get() or self._scope
+            order = _Order(key=key, route=route, request=request, asked=asked, role=role, stage=stage, scope=scope)
             paid = await self._replies.share(key, lambda: self._buy(order))
         self._charge(paid.scope, (paid.charge,))
+        if known or self._policy.hedge:
+            copy = self.ledger.reply(_copy_key(key))
+            if copy is not None:
+                self._charge(copy.scope, (copy.charge,))
         return paid.reply
 
     async def rollout(self, key: str, produce: Callable[[], Awaitable[tuple[JSON, bool]]]) -> JSON:
@@ -179,7 +217,15 @@ class Calls:
 
     def stop(self) -> None:
         """Let no further call pass; those in flight end and are recorded, and then callers get ``StoppedError``."""
-        self._budget.stop()
+        self._stop.ask()
+
+    def item_deadline(self) -> AbstractAsyncContextManager[None]:
+        """Return a block that is cancelled if the item that is worked on in it takes too long.
+
+        Raises:
+            EnvironmentFaultError: It did; its calls are cancelled.
+        """
+        return item_deadline(self._policy.item_timeout_s)
 
     async def aclose(self) -> None:
         """Release the connections of the backends."""
@@ -187,42 +233,26 @@ class Calls:
             await backend.aclose()
 
     async def _buy(self, order: _Order) -> PaidReply:
-        route, lane = order.route, self._lanes[order.route.name]
-        lane.breaker.check()
-        async with lane.slot():
-            lane.breaker.check()  # again: it may have opened while this call stood in line
-            async with self._budget.reserve(estimate(route, order.request, self.spent())):
-                began = self._clock()
-                try:
-                    reply = await self._retry.run(lambda: route.attempt(order.request))
-                except BackendError as error:
-                    lane.breaker.failed(error)
-                    raise
-                lane.breaker.succeeded()
-                # From here to the record nothing is awaited: a reply that has arrived cannot be lost to a cancellation.
-                return self._record(order, reply, self._clock() - began)
+        def keep(reply: Reply, seconds: float, copies: int) -> PaidReply:
+            if copies > 1:
+                self._record(_copy(order), replace(reply, text="", tool_calls=()), 0.0)
+            return self._record(order, reply, seconds)
+
+        question = Question(route=order.route, request=order.request, role=order.role, keep=keep)
+        return await self._asking.ask(question)
 
     def _record(self, order: _Order, reply: Reply, seconds: float) -> PaidReply:
-        usage = reply.usage
-        cost = Cost(
-            calls=1,
-            tokens_in=usage.tokens_in,
-            tokens_out=usage.tokens_out,
-            usd=dollars(usage, order.route.price) or 0.0,
-            seconds=seconds,
-        )
+        cost = call_cost(reply.usage, order.route.price, seconds)
         charge = Charge(key=order.key, role=order.role, stage=order.stage, cost=cost)
         paid = self.ledger.record_reply(
-            PaidReply(
-                reply=redact_reply(reply), scope=order.scope, charge=charge, request=request_digest(order.request)
-            )
+            PaidReply(reply=redact_reply(reply), scope=order.scope, charge=charge, request=order.asked)
         )
         if paid.scope == self._scope:
             self.meter.add(paid.charge)  # now, not when a waiter wakes: the next call is checked against it
         return paid
 
     async def _produce(self, key: str, produce: Callable[[], Awaitable[tuple[JSON, bool]]]) -> KnownRollout:
-        tab = Tab(self._scope)
+        tab = Tab(_SCOPE.get() or self._scope)
         _TAB.set(tab)  # this coroutine is a task of its own, so that no other sees it
         value, keep = await produce()
         known = KnownRollout(value=encode_json(redact_json(value)), scope=tab.scope, charges=tab.charges())
@@ -235,3 +265,16 @@ class Calls:
         if scope == self._scope:
             for charge in charges:
                 self.meter.add(charge)
+
+
+def _copy_key(key: str) -> str:
+    return digest(["copy", key])
+
+
+def _copy(order: _Order) -> _Order:
+    """Return the order under which a second copy of a call is charged.
+
+    A provider bills what it has begun, answered or not, so a call that was sent twice costs two calls with the same
+    tokens. The copy has a row of its own in the ledger, without an answer that anybody could take for one.
+    """
+    return replace(order, key=_copy_key(order.key), asked="")

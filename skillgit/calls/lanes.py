@@ -1,17 +1,29 @@
-"""Owns how many calls of one provider's model are in flight, and its circuit breaker."""
+"""Owns what all calls of one provider's model share: how many are in flight, their pace, and the circuit breaker."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from skillgit.calls.breaker import Breaker
+from skillgit.calls.latency import Latency
+from skillgit.calls.line import Line
+from skillgit.calls.rates import Rates
+from skillgit.calls.refusal import is_refusal
+from skillgit.calls.window import Window
+from skillgit.errors import RetryableBackendError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from random import Random
 
+    from skillgit.calls.policy import Policy
     from skillgit.calls.route import Route
+    from skillgit.calls.stop import Stop
+    from skillgit.errors import BackendError
+
+_SHORTEST_S = 0.05
+_LONGEST_S = 1.0
 
 
 class Lane:
@@ -19,25 +31,75 @@ class Lane:
 
     Attributes:
         breaker: Opens when the provider fails systematically.
+        window: How many calls may be in flight.
+        latency: How long calls take.
     """
 
-    def __init__(self, *, name: str, width: int, breaker_limit: int) -> None:
-        self.breaker = Breaker(name=name, limit=breaker_limit)
-        self._width = width
-        # A semaphore belongs to the event loop that it first had to wait in; a front end may start several, one by one.
-        self._slots: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+    def __init__(self, *, name: str, width: int, policy: Policy, stop: Stop, random: Random) -> None:
+        self.breaker = Breaker(name=name, limit=policy.breaker_limit)
+        self.window = Window(width)
+        self.latency = Latency()
+        self._policy = policy
+        self._stop = stop
+        self._random = random
+        self._here: tuple[asyncio.AbstractEventLoop, Line, Rates] | None = None
 
-    def slot(self) -> asyncio.Semaphore:
-        """Return the semaphore that a call holds from its first to its last attempt.
+    @property
+    def line(self) -> Line:
+        """The line in the event loop that runs."""
+        return self._in_loop()[1]
 
-        Holding it while a call waits to be repeated keeps the others from running into the same limit.
-        """
-        return self._slots.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self._width))
+    @property
+    def rates(self) -> Rates:
+        """The limits on requests and tokens in the event loop that runs."""
+        return self._in_loop()[2]
+
+    def first_ceiling(self) -> float:
+        """Return the seconds that the pause before a second attempt may last: about as long as a call takes."""
+        usual = self.latency.median()
+        return _LONGEST_S if usual is None else min(_LONGEST_S, max(_SHORTEST_S, usual))
+
+    def answered(self, sent: int, role: str, seconds: float) -> None:
+        """Note an attempt that was answered; ``sent`` is what the window said when it was sent."""
+        self.window.ended(sent, refused=False)
+        self.latency.add(role, seconds)
+
+    def failed(self, sent: int, error: BackendError) -> None:
+        """Note an attempt that failed; if the provider says when to come back, nobody goes there before."""
+        refused = is_refusal(error)
+        self.window.ended(sent, refused=refused)
+        after = error.retry_after if isinstance(error, RetryableBackendError) else None
+        if refused and after is not None and 0.0 < after <= self._policy.patience_s:
+            self.line.pause(after)
+
+    def _in_loop(self) -> tuple[asyncio.AbstractEventLoop, Line, Rates]:
+        # Who waits belongs to an event loop; a front end may start several, one by one.
+        loop = asyncio.get_running_loop()
+        if self._here is None or self._here[0] is not loop:
+            policy = self._policy
+            line = Line(window=self.window, stop=self._stop, random=self._random, spread=self.first_ceiling)
+            rates = Rates(requests_per_minute=policy.requests_per_minute, tokens_per_minute=policy.tokens_per_minute)
+            self._here = loop, line, rates
+        return self._here
 
 
-def lanes(routes: Iterable[Route], breaker_limit: int) -> dict[str, Lane]:
-    """Return one lane for each distinct backend and model; the smallest of its routes' limits counts."""
-    widths: dict[str, int] = {}
+def lane_of(route: Route) -> str:
+    """Return the name of the lane that a route's calls go on."""
+    return route.lane or route.name
+
+
+def lanes(routes: Iterable[Route], *, policy: Policy, stop: Stop, random: Random) -> dict[str, Lane]:
+    """Return the lanes of ``routes`` by name; the smallest of the limits of a lane's routes counts."""
+    by_lane: dict[str, list[Route]] = {}
     for route in routes:
-        widths[route.name] = min(route.concurrency, widths.get(route.name, route.concurrency))
-    return {name: Lane(name=name, width=width, breaker_limit=breaker_limit) for name, width in widths.items()}
+        by_lane.setdefault(lane_of(route), []).append(route)
+    return {
+        name: Lane(
+            name=shared[0].name,
+            width=min(route.concurrency for route in shared),
+            policy=policy,
+            stop=stop,
+            random=random,
+        )
+        for name, shared in by_lane.items()
+    }

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from skillgit.errors import RetryableBackendError
+from skillgit.calls.refusal import is_refusal
+from skillgit.errors import BackendError, RetryableBackendError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -15,10 +16,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FIRST_CEILING_S = 1.0
 LAST_CEILING_S = 60.0
-PATIENCE_S = 600.0
-"""A provider that wants a longer pause than this is not waited for: its quota is used up for today."""
+_MOST_DOUBLINGS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,50 +25,88 @@ class RetryPolicy:
     """How often and how patiently a call is tried.
 
     Attributes:
-        attempts: Attempts in all.
+        attempts: Attempts in all; refusals do not count.
+        patience_s: Seconds that a call spends in pauses before a further refusal is its end. A provider that wants a
+            longer pause is not waited for: its quota is used up for today.
         sleep: Waits so many seconds.
         random: Chance for the jitter.
     """
 
     attempts: int
+    patience_s: float
     sleep: Callable[[float], Awaitable[None]]
     random: Random
 
-    async def run(self, attempt: Callable[[], Awaitable[T]]) -> T:
+    async def run(self, attempt: Callable[[], Awaitable[T]], first_ceiling: Callable[[], float]) -> T:
         """Return the result of the first attempt that succeeds; only retryable errors are met with another one.
+
+        Args:
+            attempt: Tries once.
+            first_ceiling: Returns the seconds that the first pause may last; it is asked before each.
 
         Raises:
             BackendError: The error of the last attempt.
         """
-        from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt  # noqa: PLC0415 - slow to import
+        course = _Course(self, first_ceiling)
+        try:
+            return await course.tried(attempt)
+        except BackendError as error:
+            if not course.goes_on(error):
+                raise
+            failed = [error]
+        # Only now: nearly all calls end at once, and this loop takes more time than all the rest of a call.
+        from tenacity import AsyncRetrying, retry_if_exception  # noqa: PLC0415 - slow to import
 
-        async def once() -> T:  # tenacity awaits only what is declared with async def
+        async def again() -> T:
+            if failed:
+                raise failed.pop()
+            return await course.tried(attempt)
+
+        retrying = AsyncRetrying(sleep=course.sleep, wait=course.pause, retry=retry_if_exception(course.goes_on))
+        return await retrying(again)
+
+
+class _Course:
+    """What has befallen one call."""
+
+    def __init__(self, policy: RetryPolicy, first_ceiling: Callable[[], float]) -> None:
+        self._policy = policy
+        self._first_ceiling = first_ceiling
+        self._failures = 0
+        self._paused = 0.0
+
+    async def tried(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        try:
             return await attempt()
+        except BackendError as error:
+            self._failures += not is_refusal(error)
+            raise
 
-        retrying = AsyncRetrying(
-            sleep=self.sleep,
-            stop=stop_after_attempt(self.attempts),
-            wait=self._pause,
-            retry=retry_if_exception(_worth_repeating),
-            reraise=True,
-        )
-        return await retrying(once)
+    def goes_on(self, error: BaseException) -> bool:
+        """Say whether the call is worth another attempt after ``error``."""
+        if not isinstance(error, RetryableBackendError) or (error.retry_after or 0.0) > self._policy.patience_s:
+            return False
+        if is_refusal(error):
+            return self._paused < self._policy.patience_s
+        return self._failures < self._policy.attempts
 
-    def _pause(self, state: RetryCallState) -> float:
+    def pause(self, state: RetryCallState) -> float:
+        """Return the seconds to wait before the next attempt."""
         error = state.outcome.exception() if state.outcome is not None else None
         asked = error.retry_after if isinstance(error, RetryableBackendError) else None
-        return pause(state.attempt_number, asked, self.random)
+        return pause(state.attempt_number, asked, self._policy.random, first_ceiling=self._first_ceiling())
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait, and remember how long."""
+        self._paused += seconds
+        await self._policy.sleep(seconds)
 
 
-def pause(attempt: int, retry_after: float | None, random: Random) -> float:
+def pause(attempt: int, retry_after: float | None, random: Random, *, first_ceiling: float) -> float:
     """Return the seconds to wait after the failed attempt number ``attempt`` (1-based).
 
     Full jitter under an exponential ceiling, on top of what the server asked for: calls that were refused together
     must not come back together.
     """
-    ceiling = min(LAST_CEILING_S, FIRST_CEILING_S * 2.0 ** (attempt - 1))
+    ceiling = min(LAST_CEILING_S, first_ceiling * 2.0 ** min(attempt - 1, _MOST_DOUBLINGS))
     return max(retry_after or 0.0, 0.0) + random.uniform(0.0, ceiling)
-
-
-def _worth_repeating(error: BaseException) -> bool:
-    return isinstance(error, RetryableBackendError) and (error.retry_after or 0.0) <= PATIENCE_S

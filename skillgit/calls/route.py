@@ -6,9 +6,9 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.calls.redaction import redact
 from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError, SkillgitError
 from skillgit.plugin.backend import Request
+from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +31,7 @@ class Route:
         concurrency: Calls in flight at once.
         timeout_s: Deadline of one attempt in seconds.
         variant: Identifies the backend's own settings, as far as they may change its answers.
+        lane: Whose limits its calls share; empty for those of all calls of this backend and model.
     """
 
     backend: Backend
@@ -43,6 +44,7 @@ class Route:
     concurrency: int = 16
     timeout_s: float = 600.0
     variant: str = ""
+    lane: str = ""
 
     @property
     def name(self) -> str:

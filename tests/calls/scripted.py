@@ -6,7 +6,7 @@ import asyncio
 from random import Random
 from typing import TYPE_CHECKING
 
-from skillgit.calls.door import Calls, Caps, Route
+from skillgit.calls.door import Calls, Caps, Policy, Route
 from skillgit.calls.ledger import Ledger
 from skillgit.plugin.backend import BackendInfo, Price, Reply, Usage, user
 
@@ -68,12 +68,13 @@ def door(
     *,
     ledger: Ledger | None = None,
     caps: Caps | None = None,
-    sleep: Naps | None = None,
+    sleep: Callable[[float], Awaitable[None]] | None = None,
     scope: str = "run/1",
     price: Price | None = PRICE,
     concurrency: int = 16,
     timeout_s: float = 600.0,
-    **settings: object,
+    clock: Callable[[], float] = lambda: 0.0,
+    **policy: object,
 ) -> Calls:
     calls = Calls(
         routes={
@@ -91,7 +92,8 @@ def door(
         caps=caps or Caps(),
         sleep=sleep if sleep is not None else Naps(),
         random=chance(7),
-        **settings,
+        clock=clock,
+        policy=Policy(**policy),  # type: ignore[arg-type]
     )
     calls.enter(scope, calls.spent())
     return calls

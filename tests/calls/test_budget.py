@@ -9,6 +9,7 @@ from scripted import PRICE, ScriptedBackend
 
 from skillgit.calls.budget import Budget, Caps, estimate
 from skillgit.calls.route import Route
+from skillgit.calls.stop import Stop
 from skillgit.domain.event import Cost
 from skillgit.errors import BudgetError
 from skillgit.plugin.backend import user
@@ -28,7 +29,7 @@ def test_a_refusal_names_the_cap_and_what_was_spent(caps, said):
     spent = Cost(calls=3, tokens_in=60, tokens_out=30, usd=0.99)
 
     async def scenario():
-        async with Budget(caps, lambda: spent).reserve(Cost(calls=1, tokens_in=11, usd=0.02)):
+        async with Budget(caps, lambda: spent, Stop()).reserve(Cost(calls=1, tokens_in=11, usd=0.02)):
             pass
 
     with pytest.raises(BudgetError, match=said) as caught:
@@ -40,7 +41,7 @@ def test_a_call_that_just_fits_passes():
     async def scenario():
         spent = Cost(calls=3, tokens_in=60, tokens_out=30, usd=0.75)
         caps = Caps(max_calls=4, max_tokens=100, max_usd=1.0)
-        async with Budget(caps, lambda: spent).reserve(Cost(calls=1, tokens_in=10, usd=0.25)):
+        async with Budget(caps, lambda: spent, Stop()).reserve(Cost(calls=1, tokens_in=10, usd=0.25)):
             pass
 
     asyncio.run(scenario())
@@ -61,7 +62,7 @@ def test_reservations_and_what_was_spent_stay_under_the_cap_while_estimates_hold
                 reserved -= guess
                 spent += Cost(calls=1, tokens_in=min(guess, real))
 
-        budget = Budget(Caps(max_tokens=cap), lambda: spent)
+        budget = Budget(Caps(max_tokens=cap), lambda: spent, Stop())
         results = await asyncio.gather(*(one(*call) for call in calls), return_exceptions=True)
         refused = [call for call, result in zip(calls, results, strict=True) if isinstance(result, BudgetError)]
         assert [result for result in results if result is not None and not isinstance(result, BudgetError)] == []
@@ -72,7 +73,7 @@ def test_reservations_and_what_was_spent_stay_under_the_cap_while_estimates_hold
 
 def test_a_waiting_call_may_be_cancelled():
     async def scenario():
-        budget = Budget(Caps(max_calls=1), Cost)
+        budget = Budget(Caps(max_calls=1), Cost, Stop())
 
         async def reserve():
             async with budget.reserve(Cost(calls=1)):
@@ -84,7 +85,7 @@ def test_a_waiting_call_may_be_cancelled():
             waiting.cancel()
             await asyncio.gather(waiting, return_exceptions=True)
         await reserve()
-        assert budget._reserved == []
+        assert budget._reserved == {}
 
     asyncio.run(scenario())
 

@@ -2,31 +2,47 @@ from __future__ import annotations
 
 import asyncio
 
-from scripted import ScriptedBackend
+from scripted import ScriptedBackend, chance
 
-from skillgit.calls.lanes import lanes
+from skillgit.calls.lanes import lane_of, lanes
+from skillgit.calls.policy import Policy
 from skillgit.calls.route import Route
+from skillgit.calls.stop import Stop
 
 
-def route(name, model, concurrency):
-    return Route(backend=ScriptedBackend(), backend_name=name, model=model, concurrency=concurrency)
+def route(name, model, concurrency, lane=""):
+    return Route(backend=ScriptedBackend(), backend_name=name, model=model, concurrency=concurrency, lane=lane)
+
+
+def made(*routes):
+    return lanes(routes, policy=Policy(), stop=Stop(), random=chance(1))
 
 
 def test_one_lane_for_each_backend_and_model_as_wide_as_its_narrowest_route():
-    made = lanes([route("a", "x", 4), route("a", "x", 2), route("a", "y", 3), route("b", "x", 5)], breaker_limit=5)
-    assert {name: lane._width for name, lane in made.items()} == {"a/x": 2, "a/y": 3, "b/x": 5}
+    found = made(route("a", "x", 4), route("a", "x", 2), route("a", "y", 3), route("b", "x", 5))
+    assert {name: lane.window.limit for name, lane in found.items()} == {"a/x": 2, "a/y": 3, "b/x": 5}
 
 
-def test_a_lane_has_one_semaphore_in_an_event_loop_and_a_new_one_in_the_next():
-    lane = lanes([route("a", "x", 1)], breaker_limit=5)["a/x"]
+def test_a_route_may_say_whose_limits_it_shares():
+    here, there = route("a", "x", 4, "a/x at here"), route("a", "x", 2, "a/x at there")
+    assert set(made(here, there)) == {lane_of(here), lane_of(there)} == {"a/x at here", "a/x at there"}
 
-    async def contended():
-        slot = lane.slot()
-        assert lane.slot() is slot
-        async with slot:
-            waiting = asyncio.create_task(lane.slot().acquire())
-            await asyncio.sleep(0)
-        await waiting
-        return slot
 
-    assert asyncio.run(contended()) is not asyncio.run(contended())
+def test_a_lane_has_one_line_in_an_event_loop_and_a_new_one_in_the_next():
+    lane = made(route("a", "x", 1))["a/x"]
+
+    async def here():
+        assert lane.line is lane.line
+        assert await lane.line.enter(again=False)
+        return lane.line
+
+    assert asyncio.run(here()) is not asyncio.run(here())
+
+
+def test_the_first_pause_is_about_as_long_as_a_call():
+    lane = made(route("a", "x", 1))["a/x"]
+    assert lane.first_ceiling() == 1.0
+    for seconds, ceiling in ((0.001, 0.05), (0.3, 0.3), (7.0, 1.0)):
+        for _ in range(64):
+            lane.answered(0, "target", seconds)
+        assert lane.first_ceiling() == ceiling

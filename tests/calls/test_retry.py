@@ -7,11 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted import Naps, chance
 
-from skillgit.calls.retry import LAST_CEILING_S, PATIENCE_S, RetryPolicy, pause
+from skillgit.calls.retry import LAST_CEILING_S, RetryPolicy, pause
 from skillgit.errors import FatalBackendError, RetryableBackendError
 
+PATIENCE_S = 600.0
 
-def run(errors, attempts=5):
+
+def refusal(retry_after=0.0):
+    return RetryableBackendError("429", retry_after=retry_after)
+
+
+def run(errors, attempts=5, first_ceiling=1.0):
     naps, left = Naps(), list(errors)
     made = 0
 
@@ -23,7 +29,8 @@ def run(errors, attempts=5):
         return "done"
 
     async def scenario():
-        return await RetryPolicy(attempts=attempts, sleep=naps, random=chance(1)).run(attempt)
+        policy = RetryPolicy(attempts=attempts, patience_s=PATIENCE_S, sleep=naps, random=chance(1))
+        return await policy.run(attempt, lambda: first_ceiling)
 
     try:
         result = asyncio.run(scenario())
@@ -48,19 +55,37 @@ def test_other_failures_are_raised_at_once(error):
     assert run([error]) == (error, 1, [])
 
 
+def test_one_attempt_is_one_attempt():
+    error = RetryableBackendError("503")
+    assert run([error], attempts=1) == (error, 1, [])
+
+
+def test_refusals_are_no_failed_attempts():
+    errors = [refusal(), RetryableBackendError("500")] * 4
+    assert run([*errors, refusal()])[:2] == ("done", 10)
+    assert run([*errors, RetryableBackendError("the fifth")])[1] == 9
+
+
+def test_refusals_are_repeated_until_the_patience_was_spent_in_pauses():
+    result, made, naps = run([refusal() for _ in range(1000)])
+    assert result.message == "429"
+    assert made == len(naps) + 1
+    assert sum(naps[:-1]) < PATIENCE_S <= sum(naps)
+
+
 def test_a_quota_that_is_used_up_for_today_is_not_waited_for():
-    error = RetryableBackendError("429", retry_after=PATIENCE_S + 1)
+    error = refusal(PATIENCE_S + 1)
     assert run([error]) == (error, 1, [])
-    assert run([RetryableBackendError("429", retry_after=PATIENCE_S)])[0] == "done"
+    assert run([refusal(PATIENCE_S)])[0] == "done"
 
 
-@given(st.integers(1, 30), st.one_of(st.none(), st.floats(-5, 500)), st.integers())
-def test_pauses_lie_between_what_was_asked_for_and_the_ceiling(attempt, retry_after, seed):
-    seconds = pause(attempt, retry_after, chance(seed))
+@given(st.integers(1, 5000), st.one_of(st.none(), st.floats(-5, 500)), st.floats(0.05, 1.0), st.integers())
+def test_pauses_lie_between_what_was_asked_for_and_the_ceiling(attempt, retry_after, first_ceiling, seed):
+    seconds = pause(attempt, retry_after, chance(seed), first_ceiling=first_ceiling)
     least = max(retry_after or 0.0, 0.0)
-    assert least <= seconds <= least + min(LAST_CEILING_S, 2.0 ** (attempt - 1))
+    assert least <= seconds <= least + min(LAST_CEILING_S, first_ceiling * 2.0 ** min(attempt - 1, 16))
 
 
 def test_pauses_of_equal_calls_differ():
     random = chance(3)
-    assert len({pause(3, 10.0, random) for _ in range(20)}) == 20
+    assert len({pause(3, 10.0, random, first_ceiling=1.0) for _ in range(20)}) == 20

@@ -67,12 +67,12 @@ def test_a_hit_is_charged_to_the_event_that_paid_and_to_no_other():
         backend = ScriptedBackend()
         calls = door(backend, scope="run/1")
         await calls.rollout("k", producer(calls, "a", "b"))
-        paid = calls.meter.parts()
+        paid = calls.meter.cost()
         resumed = door(backend, ledger=calls.ledger, scope="run/1")
         produce = producer(resumed, "a", "b")
         await resumed.rollout("k", produce)
         assert produce.runs == 0
-        assert resumed.meter.parts() == paid
+        assert resumed.meter.cost() == paid
         resumed.enter("run/2", Cost())
         await resumed.rollout("k", produce)
         assert resumed.meter.total() == Cost()

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.calls.redaction import redact, redact_json, redact_reply, storable
 from skillgit.plugin.backend import Reply, ToolCall, Usage
+from skillgit.plugin.redaction import redact, redact_json, redact_reply, storable
 
 MIXED = "a1B2c3D4" * 6
 SECRETS = [
@@ -22,6 +22,15 @@ SECRETS = [
     "AIza" + MIXED[:35],
     "hf_" + MIXED[:34],
     "eyJ" + MIXED + ".eyJ" + MIXED + "." + MIXED,
+    "glpat-" + MIXED[:20] + ".01.a1b2c3d4e",
+    "xapp-1-" + MIXED[:30],
+    "npm_" + MIXED[:36],
+    "sk_live_" + MIXED[:24],
+    "rk_test_" + MIXED[:24],
+    "gsk_" + MIXED,
+    "xai-" + MIXED,
+    "pplx-" + MIXED,
+    "ya29." + MIXED,
     "-----BEGIN RSA PRIVATE KEY-----\n" + MIXED + "\n-----END RSA PRIVATE KEY-----",
 ]
 HARMLESS = [
@@ -33,6 +42,10 @@ HARMLESS = [
     "https://example.org:8080/path?x=1",
     "mailto:someone@example.org",
     "AKIA is a prefix",
+    "api_key: none",
+    "password = correct-horse-battery-staple",
+    "the key: d41d8cd98f00b204e9800998ecf8427e",
+    "token=12345678901234567890",
     "skills/searchqa/SKILL.md",
 ]
 
@@ -91,3 +104,39 @@ def test_every_text_can_be_stored_and_good_ones_are_not_touched(text):
     except UnicodeEncodeError:
         return
     assert stored == text
+
+
+HEX = "0123456789abcdef" * 2
+
+
+@pytest.mark.parametrize(
+    "label", ["api-key: {}", '{{"api_key": "{}"}}', "x-api-key={}", "AccessKey = '{}'", "password:{}"]
+)
+def test_what_stands_behind_the_name_of_a_credential_is_masked_whatever_its_shape(label):
+    assert redact(label.format(HEX)) == label.format("[redacted]")
+    assert json.loads(redact(json.dumps(label.format(HEX)))) == label.format("[redacted]")
+
+
+@pytest.mark.parametrize("name", ["AZURE_OPENAI_API_KEY", "GITHUB_TOKEN", "CLIENT_SECRET", "DB_PASSWORD", "apikey"])
+def test_the_value_of_a_variable_that_is_named_like_a_credential_is_masked_wherever_it_stands(name, monkeypatch):
+    monkeypatch.setenv(name, HEX)
+    assert redact(f"the id {HEX}, twice: {HEX}{HEX}") == "the id [redacted], twice: [redacted][redacted]"
+    monkeypatch.setenv(name, 'p4ss"w\\ord\u00e9-7')
+    text = json.dumps({"said": 'it is p4ss"w\\ord\u00e9-7 now'})
+    assert json.loads(redact(text)) == {"said": "it is [redacted] now"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("OPENAI_API_KEY", "local-model-server"),
+        ("OPENAI_API_KEY", "sk-123"),
+        ("RUN_TOKEN", "12345678901234"),
+        ("APP_SECRET", "two words and 1 number"),
+        ("MAX_TOKENS", HEX),
+        ("KEYBOARD", HEX),
+    ],
+)
+def test_values_that_may_be_words_and_variables_that_are_none_are_left_alone(name, value, monkeypatch):
+    monkeypatch.setenv(name, value)
+    assert redact(f"say {value} here") == f"say {value} here"

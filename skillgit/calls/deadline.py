@@ -1,0 +1,87 @@
+"""Owns how long an item may take. Time in which it waits for its turn does not count."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from skillgit.errors import EnvironmentFaultError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+
+class _Deadline:
+    """A deadline that stands still while a call of the item waits."""
+
+    def __init__(self, timeout: asyncio.Timeout) -> None:
+        self._timeout = timeout
+        self._waiting = 0
+        self._left = 0.0
+        self._over = False
+
+    @contextmanager
+    def standing(self) -> Iterator[None]:
+        """Stand still while the block lasts; calls of one item that wait at the same time share one pause."""
+        self._waiting += 1
+        if self._waiting == 1:
+            self._left = (self._timeout.when() or 0.0) - asyncio.get_running_loop().time()
+            self._move(None)
+        try:
+            yield
+        finally:
+            self._waiting -= 1
+            if self._waiting == 0:
+                self._move(asyncio.get_running_loop().time() + self._left)
+
+    def end(self) -> None:
+        """Let go of the item; a call of it may outlast it."""
+        self._over = True
+
+    def _move(self, when: float | None) -> None:
+        if not self._over and not self._timeout.expired():
+            self._timeout.reschedule(when)
+
+
+_CURRENT: ContextVar[_Deadline | None] = ContextVar("skillgit_deadline", default=None)
+
+
+@asynccontextmanager
+async def item_deadline(seconds: float | None) -> AsyncIterator[None]:
+    """Cancel the block if it takes longer than ``seconds``; None is no deadline.
+
+    Raises:
+        EnvironmentFaultError: It took longer.
+    """
+    if seconds is None:
+        yield
+        return
+    timeout = asyncio.timeout(seconds)
+    try:
+        async with timeout:
+            deadline = _Deadline(timeout)
+            before = _CURRENT.set(deadline)
+            try:
+                yield
+            finally:
+                deadline.end()
+                _CURRENT.reset(before)
+    except TimeoutError as error:
+        if not timeout.expired():
+            raise
+        raise EnvironmentFaultError(
+            f"the item was not done within {seconds:g} s", hint="raise calls.item_timeout_s"
+        ) from error
+
+
+@contextmanager
+def waiting() -> Iterator[None]:
+    """Stop the clock of the item that is worked on, if there is one, while the block lasts."""
+    deadline = _CURRENT.get()
+    if deadline is None:
+        yield
+        return
+    with deadline.standing():
+        yield

@@ -1,0 +1,135 @@
+"""Owns what a secret looks like, and takes secrets out of texts before they are recorded.
+
+Two rules: the values of environment variables that are named like credentials, whatever they look like, and the shapes
+that credentials are known by. Nothing else: a run must not lose words of an answer because they are long.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillgit.plugin.backend import Reply
+
+MASK = "[redacted]"
+
+# The shapes stay inside a JSON string: none of them reaches over a quote, so that redacted JSON is still JSON.
+_PRIVATE_KEY = r'-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----[^"]*?-----END [A-Z ]{0,20}PRIVATE KEY-----'
+_TOKENS = {
+    "sk-": r"sk-(?=[A-Za-z0-9_-]*[0-9])(?=[A-Za-z0-9_-]*[A-Za-z0-9]{16})[A-Za-z0-9_-]{20,}",
+    "AKIA": r"AKIA[A-Z0-9]{16}(?![A-Z0-9])",
+    "ASIA": r"ASIA[A-Z0-9]{16}(?![A-Z0-9])",
+    **{f"gh{kind}_": rf"gh{kind}_[A-Za-z0-9]{{36,}}" for kind in "oprsu"},
+    "github_pat_": r"github_pat_[A-Za-z0-9_]{40,}",
+    "glpat-": r"glpat-[A-Za-z0-9_-]{20,}(?:\.[A-Za-z0-9]{2}\.[A-Za-z0-9]{6,})?",
+    "xox": r"xox[abeoprs]-[A-Za-z0-9-]{20,}",
+    "xapp-": r"xapp-[A-Za-z0-9-]{20,}",
+    "AIza": r"AIza[A-Za-z0-9_-]{35}",
+    "ya29.": r"ya29\.[A-Za-z0-9_-]{20,}",
+    "hf_": r"hf_[A-Za-z0-9]{30,}",
+    "npm_": r"npm_[A-Za-z0-9]{36}",
+    "gsk_": r"gsk_[A-Za-z0-9]{40,}",
+    "xai-": r"xai-[A-Za-z0-9]{40,}",
+    "pplx-": r"pplx-[A-Za-z0-9]{40,}",
+    "k_live_": r"[sr]k_live_[A-Za-z0-9]{20,}",
+    "k_test_": r"[sr]k_test_[A-Za-z0-9]{20,}",
+    "eyJ": r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
+}
+"""What a text with such a credential contains, and the credential: most texts contain none, and looking is cheap."""
+# A token begins where no word goes on; the n of an escaped line break in a JSON string is no word.
+_BEGIN = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[bfnrt]))"
+_SECRET = re.compile(_PRIVATE_KEY + "|" + _BEGIN + r"(?:" + "|".join(_TOKENS.values()) + ")")
+_MARKS = ("-----BEGIN ", *_TOKENS)
+_BEARER = re.compile(r"(?i)\b(bearer\s+)(?=[A-Z._~+/-]*[0-9])[A-Z0-9._~+/-]{20,}=*")
+# What stands behind the name of a credential, such as the header api-key; a digit and a letter tell it from a word.
+_LABELS = (
+    *("api_key", "api-key", "apikey", "access_key", "access-key", "accesskey", "secret_key", "secret-key", "secretkey"),
+    *("client_secret", "clientsecret", "access_token", "accesstoken", "auth_token", "authtoken", "password"),
+)
+_LABELLED = re.compile(
+    rf"(?i)((?:{'|'.join(_LABELS)})\\?[\"']?\s{{0,3}}[:=]\s{{0,3}}\\?[\"']?)"
+    r"(?=[A-Z+/_-]*[0-9])(?=[0-9+/_-]*[A-Z])[A-Z0-9+/_-]{20,}=*"
+)
+_PASSWORD_IN_URL = re.compile(r"\b([a-z][a-z0-9+.-]{1,15}://[^\s/:@\"']{1,64}:)[^\s/@\"'\[\\]{1,200}(?=@)")
+_VARIABLE = re.compile(r"(?i)(?:\A|_)(?:api|access)?(?:key|token|secret|password|passwd)\Z")
+_SHORTEST_VALUE = 12
+_NO_WORD = re.compile(r"(?=\S*[0-9])(?=\S*[A-Za-z])\S+")
+
+
+def redact(text: str) -> str:
+    """Return ``text`` with every credential replaced by a mask, by value or by shape.
+
+    Args:
+        text: Any text; JSON stays JSON.
+    """
+    return _redacted(text, _values())
+
+
+def _redacted(text: str, values: Sequence[str]) -> str:
+    for value in values:
+        text = text.replace(value, MASK)
+    if any(mark in text for mark in _MARKS):
+        text = _SECRET.sub(MASK, text)
+    lower = text.lower()
+    if "bearer" in lower:
+        text = _BEARER.sub(rf"\1{MASK}", text)
+    if any(label in lower for label in _LABELS):
+        text = _LABELLED.sub(rf"\1{MASK}", text)
+    return _PASSWORD_IN_URL.sub(rf"\1{MASK}", text) if "://" in text else text
+
+
+def _values() -> list[str]:
+    """Return the values of variables that are named like credentials, as they are and as JSON writes them.
+
+    A short value, a word or a number is none: local servers take any key, and ``none`` or ``local-model`` must not be
+    taken out of answers.
+    """
+    values = {os.environ[name] for name in os.environ if _is_credential(name)}
+    return sorted({form for value in values for form in _forms(value)}, key=lambda form: (-len(form), form))
+
+
+@cache
+def _forms(value: str) -> tuple[str, ...]:
+    if len(value) < _SHORTEST_VALUE or not _NO_WORD.fullmatch(value):
+        return ()
+    return (value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1])
+
+
+@cache
+def _is_credential(name: str) -> bool:
+    return _VARIABLE.search(name) is not None
+
+
+def redact_json(value: object) -> object:
+    """Return a copy of a JSON value with its strings redacted; keys stay."""
+    return _redacted_json(value, _values())
+
+
+def _redacted_json(value: object, values: Sequence[str]) -> object:
+    if isinstance(value, str):
+        return _redacted(storable(value), values)
+    if isinstance(value, dict):
+        return {key: _redacted_json(part, values) for key, part in cast("dict[str, object]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_redacted_json(part, values) for part in cast("list[object]", value)]
+    return value
+
+
+def redact_reply(reply: Reply) -> Reply:
+    """Return ``reply`` as it may be recorded."""
+    calls = tuple(replace(call, arguments=redact(storable(call.arguments))) for call in reply.tool_calls)
+    return replace(reply, text=redact(storable(reply.text)), tool_calls=calls)
+
+
+def storable(text: str) -> str:
+    """Return ``text`` with lone surrogates, which no encoding can hold, replaced."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
