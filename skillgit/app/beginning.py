@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.revision import resolve_in
 from skillgit.app.seed import normalise, read_seed
-from skillgit.errors import RevisionNotFoundError, SkillError
+from skillgit.app.workspace import open_workspace
+from skillgit.errors import RepositoryNotFoundError, RevisionNotFoundError, SkillError
 from skillgit.store import refs
 from skillgit.store.mainline import skills_at
 from skillgit.store.reader import skill_at
 
 if TYPE_CHECKING:
     from skillgit.app.config import ResolvedConfig
+    from skillgit.app.context import Context
     from skillgit.app.workspace import Workspace
     from skillgit.domain.skill import Skill
     from skillgit.plugin.environment import Environment
@@ -63,6 +65,20 @@ def find_beginning(
         skill = normalise(environment.seed_skill())
         return Beginning(commit=commit, skill_path=f"skills/{skill.name}", skill=skill)
     return Beginning(commit=commit, skill_path=path, skill=normalise(skill_at(workspace.repo, commit, path)))
+
+
+def first_skill(context: Context, config: ResolvedConfig, environment: Environment) -> Skill:
+    """Return the skill that a new run would start with, in a repository or outside of one.
+
+    Raises:
+        SkillError: It is not clear which of several skills is meant, or the skill is not valid.
+    """
+    try:
+        with open_workspace(context) as workspace:
+            return find_beginning(workspace, config, environment, None).skill
+    except RepositoryNotFoundError:
+        named = config.values.env.skill_init
+        return read_seed(Path(named)) if named else normalise(environment.seed_skill())
 
 
 def _from_revision(workspace: Workspace, environment: Environment, start: str) -> Beginning:

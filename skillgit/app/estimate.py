@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
 
+from skillgit.calls.pricing import dollars
 from skillgit.domain.evaluation import Split
 from skillgit.domain.rewrite import UpdateMode
 from skillgit.engine.batches import steps_per_epoch
@@ -13,9 +14,11 @@ from skillgit.engine.dialect import DIALECTS
 from skillgit.engine.prompts import prompt
 from skillgit.engine.rendering import CHARACTERS_PER_TOKEN
 from skillgit.engine.settings import ControlMode, PairPolicy
+from skillgit.plugin.backend import Usage
+from skillgit.plugin.environment import asks_judge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from skillgit.domain.skill import Skill
     from skillgit.engine.session import Task
@@ -85,14 +88,33 @@ def estimate(settings: MethodSettings, task: Task, skill: Skill, prices: Mapping
     items, skill and prompts.
     """
     steps = steps_per_epoch(len(task.items[Split.TRAIN]), settings.train.step_size) * settings.train.num_epochs
-    rows = [*_target_rows(settings, task, skill, steps), *_optimizer_rows(settings, task, skill, steps)]
+    rows = _rows(settings, task, skill, steps, item=_mean(_item_tokens(task)))
     priced = [_priced(role, stage, calls, used, prices.get(role)) for role, stage, calls, used in rows if calls]
     return Estimate(steps=steps, stages=tuple(priced))
 
 
+def largest_prompts(settings: MethodSettings, task: Task, skill: Skill) -> dict[str, int]:
+    """Return role to the tokens of its longest prompt, at four characters a token.
+
+    It is that of the longest item, with the skill as long as it is at the start.
+    """
+    found: dict[str, int] = {}
+    for role, _, calls, (tokens_in, _) in _rows(settings, task, skill, 1, item=max(_item_tokens(task), default=0)):
+        found[role] = max(found.get(role, 0), tokens_in if calls else 0)
+    return found | ({"judge": found["target"] + ANSWER_TOKENS} if asks_judge(task.environment) else {})
+
+
+def _rows(
+    settings: MethodSettings, task: Task, skill: Skill, steps: int, *, item: int
+) -> Iterator[tuple[str, str, int, tuple[int, int]]]:
+    """Yield role, stage, number of calls, and tokens in and out of one; ``item`` is the length of an item."""
+    yield from _target_rows(settings, task, skill, steps, item=item)
+    yield from _optimizer_rows(settings, task, skill, steps, item=item)
+
+
 def _priced(role: str, stage: str, calls: int, used: tuple[int, int], price: Price | None) -> PlanRow:
     tokens_in, tokens_out = calls * used[0], calls * used[1]
-    usd = None if price is None else (tokens_in * price.usd_in + tokens_out * price.usd_out) / 1e6
+    usd = dollars(Usage(tokens_in=tokens_in, tokens_out=tokens_out), price)
     return PlanRow(role=role, stage=stage, calls=calls, tokens_in=tokens_in, tokens_out=tokens_out, usd=usd)
 
 
@@ -112,11 +134,11 @@ def _probed(settings: MethodSettings) -> int:
 
 
 def _target_rows(
-    settings: MethodSettings, task: Task, skill: Skill, steps: int
+    settings: MethodSettings, task: Task, skill: Skill, steps: int, *, item: int
 ) -> Iterator[tuple[str, str, int, tuple[int, int]]]:
     train, selection, test = (len(task.items[split]) for split in (Split.TRAIN, Split.SELECTION, Split.TEST))
     slow = _slow_updates(settings)
-    used = (_item_tokens(task) + _tokens(skill.document), ANSWER_TOKENS)
+    used = (item + _tokens(skill.document), ANSWER_TOKENS)
     yield "target", "baseline", selection, used
     yield "target", "rollout", train * settings.train.num_epochs, used
     yield "target", "selection", selection * steps, used
@@ -132,7 +154,7 @@ def _target_rows(
 
 
 def _optimizer_rows(
-    settings: MethodSettings, task: Task, skill: Skill, steps: int
+    settings: MethodSettings, task: Task, skill: Skill, steps: int, *, item: int
 ) -> Iterator[tuple[str, str, int, tuple[int, int]]]:
     gradient, optimizer = settings.gradient, settings.optimizer
     words = DIALECTS[optimizer.skill_update_mode]
@@ -140,7 +162,7 @@ def _optimizer_rows(
     items = min(settings.train.step_size, len(task.items[Split.TRAIN]))
     # Failures and successes of a batch have minibatches of their own, so that two may be short.
     analysts = ceil(items / gradient.minibatch_size) + ceil(items / settings.train.batch_size)
-    shown = min(_item_tokens(task) + ANSWER_TOKENS, gradient.max_trajectory_tokens)
+    shown = min(item + ANSWER_TOKENS, gradient.max_trajectory_tokens)
     document = _tokens(skill.document)
     reply = REPLY_TOKENS + (document if whole else 0)
     analyst = (_tokens(prompt(words.failures)) + document + gradient.minibatch_size * shown, reply)
@@ -176,9 +198,12 @@ def _rows_of_features(
     yield "optimizer", "appendix", steps if reminded else 0, (2 * document, REPLY_TOKENS)
 
 
-def _item_tokens(task: Task) -> int:
-    items = [item for split in Split for item in task.items[split]]
-    return ceil(sum(_tokens(str(dict(item.content))) for item in items) / max(len(items), 1))
+def _item_tokens(task: Task) -> list[int]:
+    return [_tokens(str(dict(item.content))) for split in Split for item in task.items[split]]
+
+
+def _mean(numbers: Sequence[int]) -> int:
+    return ceil(sum(numbers) / max(len(numbers), 1))
 
 
 def _tokens(text: str) -> int:

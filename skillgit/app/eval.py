@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from skillgit.app.arms import read_arms, resolve_all
 from skillgit.app.calling import open_door, stop_on_interrupt
 from skillgit.app.evaluations import as_note, known_evaluations, reads_of_test, record
+from skillgit.app.preflight import ask_each
 from skillgit.app.recipe import differences, find_config
 from skillgit.app.scores import by_type, compare, scores
 from skillgit.app.setup import set_up
@@ -240,6 +241,7 @@ class _Evaluating:
         calls.enter(f"eval/{self._context.entropy(8).hex()}", Cost())
         self._began = self._context.clock()
         try:
+            await ask_each(self._setup, calls, ("target", *(("judge",) if self.session.judged else ())))
             for split in self._splits:
                 for arm in self._arms.every:
                     await self._measure(arm, split)

@@ -146,7 +146,7 @@ def unfinished(
         resumed=resumed,
         report=_report(session, state, {}) if state is not None else (),
         metric=session.rule.metric.value,
-        cost=_rounded(session.calls.spent()),
+        cost=_rounded(session.calls.spent().whole),
         next_commands=(command,),
     )
 

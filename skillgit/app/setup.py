@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillgit.calls.door import Route
-from skillgit.calls.pricing import find_price
+from skillgit.app.routes import find_routes
 from skillgit.domain.evaluation import Split
 from skillgit.domain.gate import NoRegression
 from skillgit.domain.ids import short_digest
@@ -15,19 +14,18 @@ from skillgit.engine.artifacts import json_file
 from skillgit.engine.prompts import prompts_digest
 from skillgit.engine.session import Task
 from skillgit.errors import ConfigError
-from skillgit.plugin.backend import Price
-from skillgit.plugin.registry import load_backend, load_environment
+from skillgit.plugin.environment import asks_judge
+from skillgit.plugin.registry import load_environment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from collections.abc import Set as AbstractSet
 
     from skillgit.app.config import ResolvedConfig
+    from skillgit.calls.door import Route
     from skillgit.domain.trajectory import Item
     from skillgit.engine.settings import GateSettings
-    from skillgit.plugin.backend import Backend
-
-ROLES = ("target", "optimizer")
+    from skillgit.plugin.backend import Price
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +98,8 @@ def set_up(config: ResolvedConfig) -> Setup:
         )
     pinned = _pinned(config.values.gate, {item.id for item in items[Split.SELECTION]})
     task = Task(environment=environment, items=items)
-    return Setup(config=config, task=task, routes=_routes(config), pinned=pinned)
+    roles = ("target", "optimizer", *(("judge",) if asks_judge(environment) else ()))
+    return Setup(config=config, task=task, routes=find_routes(config, roles), pinned=pinned)
 
 
 def _pinned(gate: GateSettings, known: AbstractSet[str]) -> frozenset[str]:
@@ -123,27 +122,3 @@ def _pinned(gate: GateSettings, known: AbstractSet[str]) -> frozenset[str]:
             hint="one id on a line, of items of the selection split",
         )
     return frozenset(item for item in found if item)
-
-
-def _routes(config: ResolvedConfig) -> dict[str, Route]:
-    model, calls = config.values.model, config.values.calls
-    names = {"target": (model.target_backend, model.target), "optimizer": (model.optimizer_backend, model.optimizer)}
-    overrides = {name: Price(usd_in=usd_in, usd_out=usd_out) for name, (usd_in, usd_out) in model.prices.items()}
-    loaded: dict[str, Backend] = {}
-    routes: dict[str, Route] = {}
-    for role, (backend, name) in names.items():
-        if backend not in loaded:
-            loaded[backend] = load_backend(backend, config.root)(config.backend_settings(backend))
-        routes[role] = Route(
-            backend=loaded[backend],
-            backend_name=loaded[backend].info.name,
-            variant=config.backend_variant(backend),
-            model=name,
-            max_output_tokens=calls.max_output_tokens,
-            temperature=calls.temperature,
-            reasoning_effort=model.reasoning_effort,
-            price=find_price(name, overrides=overrides, declared=loaded[backend].info.prices),
-            concurrency=calls.concurrency,
-            timeout_s=config.values.env.exec_timeout if role == "target" else calls.timeout_s,
-        )
-    return routes

@@ -125,31 +125,53 @@ class Usage:
         tokens_in: Prompt tokens, cached ones included.
         tokens_out: Reply tokens, reasoning included.
         cached: Prompt tokens that came from the provider's cache.
+        cache_written: Prompt tokens that were written to it.
         reasoning: Reply tokens spent on reasoning.
     """
 
     tokens_in: int
     tokens_out: int
     cached: int = 0
+    cache_written: int = 0
     reasoning: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A model's answer to one request."""
+    """A model's answer to one request.
+
+    Attributes:
+        text: What it says.
+        usage: What it took.
+        finish_reason: Why it ends.
+        tool_calls: The tools that it asks for.
+        model: The name that the provider gives the model that answered; empty if it tells none. It is not recorded.
+        counted: Whether the provider counted the tokens; otherwise they are estimated. It is not recorded.
+    """
 
     text: str
     usage: Usage
     finish_reason: FinishReason = "stop"
     tool_calls: tuple[ToolCall, ...] = ()
+    model: str = field(default="", compare=False)
+    counted: bool = field(default=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """US dollars for a million tokens."""
+    """US dollars for a million tokens.
+
+    Attributes:
+        usd_in: Of the prompt.
+        usd_out: Of the reply.
+        usd_cached: Of the prompt, from the provider's cache; None if they cost what others cost.
+        usd_cache_write: Of the prompt, written to it; None likewise.
+    """
 
     usd_in: float
     usd_out: float
+    usd_cached: float | None = None
+    usd_cache_write: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +184,9 @@ class BackendInfo:
         models: The models that it knows by name; empty if it takes any.
         needs_network: Whether a call leaves this machine.
         prices: Model name to price; a backend whose calls cost nothing says so with zeros.
+        timeout_s: Seconds that one call may take where the configuration does not say; None leaves it to skillgit.
+        paths: The settings that are paths, with their defaults; relative ones are made absolute as all paths of a
+            configuration are.
     """
 
     name: str
@@ -169,6 +194,8 @@ class BackendInfo:
     models: tuple[str, ...] = ()
     needs_network: bool = True
     prices: Mapping[str, Price] = field(default_factory=dict)
+    timeout_s: float | None = None
+    paths: Mapping[str, str] = field(default_factory=dict)
 
 
 @runtime_checkable
@@ -195,6 +222,59 @@ class Backend(Protocol):
 
     async def aclose(self) -> None:
         """Release connections."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """What a backend finds on the way to its model before it asks it anything; never a secret.
+
+    Attributes:
+        place: Where calls go: a server's name, or the path of a program.
+        version: The program's version; empty if there is none, or it does not say.
+        ready: Whether it has what it needs to call its model, as far as can be told without a call.
+        detail: As whom it calls, such as the variable that holds the key; or what is missing and what to do.
+    """
+
+    place: str
+    version: str = ""
+    ready: bool
+    detail: str
+
+
+@runtime_checkable
+class Probes(Protocol):
+    """What a backend adds that can look before a call; without it, the first call has to tell."""
+
+    async def probe(self) -> Probe:
+        """Look for key, login or program; nothing is asked of the model and nothing is spent.
+
+        Raises:
+            BackendError: There is no way to the model, such as a program that is not installed.
+        """
+        ...
+
+
+@runtime_checkable
+class TellsContext(Protocol):
+    """What a backend adds whose server tells how long a prompt and its reply may be."""
+
+    async def context(self, model: str) -> int | None:
+        """Return the tokens that ``model`` takes, prompt and reply together; None if the server does not tell."""
+        ...
+
+
+@runtime_checkable
+class PlaysRole(Protocol):
+    """What a backend adds that looks for a role's own variables in the environment: ``TARGET_X`` goes before ``X``."""
+
+    def play(self, role: str) -> tuple[str, ...]:
+        """Take a role: ``target``, ``optimizer`` or ``judge``. It is called once, before the first call.
+
+        Returns:
+            The names of the role's own variables that are set. Roles that go by other variables have limits of
+            their own.
+        """
         ...
 
 

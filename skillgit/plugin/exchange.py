@@ -5,10 +5,12 @@ The ledger writes replies in this form, and a backend that answers from a record
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast, get_args
 
 from skillgit.domain.ids import digest
 from skillgit.plugin.backend import FinishReason, Reply, Text, ToolCall
+from skillgit.plugin.redaction import storable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,6 +31,17 @@ def request_digest(request: Request) -> str:
             "tools": [tool_json(tool) for tool in request.tools],
         }
     )
+
+
+def encodable(request: Request) -> Request:
+    """Return ``request`` as it can be sent: lone surrogates, such as a cut emoji leaves in an item, are replaced."""
+    return replace(request, messages=tuple(_encodable(message) for message in request.messages))
+
+
+def _encodable(message: Message) -> Message:
+    parts = tuple(Text(text=storable(part.text)) if isinstance(part, Text) else part for part in message.parts)
+    calls = tuple(replace(call, arguments=storable(call.arguments)) for call in message.tool_calls)
+    return replace(message, parts=parts, tool_calls=calls)
 
 
 def parameters_json(request: Request) -> dict[str, object]:

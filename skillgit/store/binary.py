@@ -26,6 +26,17 @@ class Answer:
     error: str
 
 
+def git_version() -> str:
+    """Return the version of git on this machine; empty if there is none."""
+    import subprocess  # noqa: PLC0415 - as below
+
+    try:
+        done = subprocess.run(["git", "--version"], capture_output=True, check=False, stdin=subprocess.DEVNULL)  # noqa: S607 - the one on PATH
+    except OSError:
+        return ""
+    return done.stdout.decode(errors="replace").strip().removeprefix("git version ")
+
+
 def git(repo: Repo, *arguments: str) -> Answer:
     """Run git in the top folder of ``repo``'s work tree, or in the repository if it is bare.
 

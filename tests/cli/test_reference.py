@@ -47,8 +47,15 @@ def reference() -> Iterator[str]:
             command = cli.get_command(click.Context(cli), entry.name)
             assert command is not None
             yield f"### {entry.name}\n"
-            yield from described(command, f"skillgit {entry.name}")
-            yield from options(command, f"skillgit {entry.name}")
+            yield from told(command, f"skillgit {entry.name}")
+            for name, part in getattr(command, "commands", {}).items():
+                yield f"#### {entry.name} {name}\n"
+                yield from told(part, f"skillgit {entry.name} {name}")
+
+
+def told(command: click.Command, path: str) -> Iterator[str]:
+    yield from described(command, path)
+    yield from options(command, path)
 
 
 def described(command: click.Command, path: str) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Who answers: models found by a word in the asked name, so that ``vendor/reader-2`` is the reader.
 
-``reader`` and ``analyst`` are those of the offline backend. ``echo`` repeats the last user message and tells of
+``reader``, ``agent`` and ``analyst`` are those of the offline backend. ``echo`` repeats the last user message and tells of
 pictures, ``tooler`` calls the first tool on offer, then says what it returned. A name with ``thinking`` in it thinks
 aloud unless it is told not to.
 """
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from skillgit.errors import FatalBackendError
 from skillgit.plugin.backend import Image, Reply, ToolCall, Usage, flatten
 from skillgit_backends.offline import analyst, reader
+from skillgit_backends.offline.household import agent
 from wire.dialect import WireError
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from skillgit.plugin.backend import Message
     from wire.dialect import Question
 
-MODELS = ("reader", "analyst", "echo", "tooler")
-ROLES = {"reader": "target", "analyst": "optimizer"}
+MODELS = ("reader", "agent", "analyst", "echo", "tooler")
+ROLES = {"reader": "target", "agent": "target", "analyst": "optimizer"}
 THOUGHT = "<think>\nLet me see </answer> {what} this is.\n</think>\n\n"
 
 
@@ -55,9 +56,13 @@ def answer(question: Question) -> Reply:
 
 
 def _text(model: str, messages: Sequence[Message]) -> str:
+    if len(messages) == 1 and messages[0].text == "Reply with OK.":
+        return "OK"  # the rules of reader and analyst know no such question
     try:
         if model == "reader":
             return reader.complete(messages)
+        if model == "agent":
+            return agent.complete(messages)
         if model == "analyst":
             return analyst.complete(messages)
     except FatalBackendError as error:

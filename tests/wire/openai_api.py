@@ -29,6 +29,8 @@ _KINDS = {
     "overloaded": ("server_error", "overloaded"),
 }
 _FINISH = {"stop": "stop", "length": "length", "tool_calls": "tool_calls", "refusal": "content_filter"}
+CONTEXT = 131072
+"""What the server says that its models take, as vLLM does."""
 WORD = re.compile(r"\s*\S+\s*|\s+")
 
 
@@ -95,7 +97,10 @@ class Models:
     def question(self, request: HttpRequest) -> Answer:
         """Answer at once."""
         del request
-        data = [{"id": name, "object": "model", "created": 0, "owned_by": "wire"} for name in KNOWN]
+        data = [
+            {"id": name, "object": "model", "created": 0, "owned_by": "wire", "max_model_len": CONTEXT}
+            for name in KNOWN
+        ]
         return Answer(document={"object": "list", "data": data})
 
     def answer(self, question: Question, reply: Reply) -> Answer:

@@ -19,10 +19,11 @@ CLAUDE = (
     *("-o", "model.target_backend=claude_chat", "-o", "model.optimizer_backend=claude_chat"),
     *("-o", "model.target=claude-reader-1", "-o", "model.optimizer=claude-analyst-1"),
 )
+NAMED = ("-o", "model.claude_chat_api_key_env=ANTHROPIC_API_KEY")
 
 
 def train(repository: Path, *options: str, url: str = "", code: int = 0):
-    over_the_wire = (*CLAUDE, "-o", f"model.claude_chat_base_url={url}") if url else ()
+    over_the_wire = (*CLAUDE, *NAMED, "-o", f"model.claude_chat_base_url={url}") if url else ()
     command = ("train", "demo", "--run", "demo", *options, *over_the_wire)
     return skillgit(*command, cwd=repository, env={"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": ""}, code=code)
 

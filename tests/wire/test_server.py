@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection, IncompleteRead
 
 import pytest
@@ -105,3 +106,20 @@ def test_an_unknown_fault_is_refused():
 def test_chance_is_even():
     draws = [chance(1, number) for number in range(1000)]
     assert 400 < sum(draw < 0.5 for draw in draws) < 600
+
+
+def test_errors_and_models_say_what_a_test_puts_into_their_mouths():
+    with wire_server(
+        quote=": you sent abc", said=((r"hello", "goodbye"),), faults=Faults(script=("overloaded",))
+    ) as wire:
+        assert ": you sent abc" in post(wire)[1]
+        assert json.loads(post(wire)[1])["choices"][0]["message"]["content"] == "goodbye there"
+
+
+def test_the_server_tells_when_so_many_questions_have_arrived():
+    with wire_server() as wire, ThreadPoolExecutor() as pool:
+        told = pool.submit(wire.wait, 2, 20.0)
+        post(wire)
+        post(wire)
+        assert told.result() == 2
+        assert wire.wait(3, 0.01) == 2

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from skillgit.errors import FatalBackendError, RetryableBackendError
+from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
     from skillgit.errors import BackendError
@@ -43,7 +44,7 @@ def failure(name: str, said: str, *, status: int = 0, login: str, sure: bool = F
         login: How to log in.
         sure: Whether repeating cannot help, if the words say nothing of it.
     """
-    words = " ".join(said.split())[:LONGEST] or "it gave no reason"
+    words = redact(" ".join(said.split()))[:LONGEST] or "it gave no reason"
     found = _STATUS.search(words)
     code = status or (int(found["status"]) if found else 0)
     for pattern, sentence, hint in (

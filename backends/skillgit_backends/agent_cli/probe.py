@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit_backends.agent_cli.process import Limits, run
@@ -15,23 +14,6 @@ if TYPE_CHECKING:
 
 LIMITS = Limits(timeout_s=30.0, output_bytes=1 << 20)
 _VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
-    """What was found.
-
-    Attributes:
-        path: The program.
-        version: Its version; empty if it does not say.
-        logged_in: Whether it has what it needs to call its model, as far as can be told without a call.
-        detail: How it is logged in, or what to do; never a secret.
-    """
-
-    path: str
-    version: str
-    logged_in: bool
-    detail: str
 
 
 async def ask(command: Sequence[str], workspace: Workspace, environment: Mapping[str, str]) -> tuple[int, str]:

@@ -3,11 +3,13 @@
 | setting | default | meaning |
 |---|---|---|
 | `model.claude_chat_base_url` | "" | another address of the API; empty: `ANTHROPIC_BASE_URL`, else Anthropic's |
-| `model.claude_chat_api_key_env` | "ANTHROPIC_API_KEY" | the environment variable that holds the key |
+| `model.claude_chat_api_key_env` | "" | the environment variable that holds the key; empty: `ANTHROPIC_API_KEY` |
 | `model.claude_chat_thinking` | "auto" | how `model.reasoning_effort` is asked for, see below |
 | `model.claude_chat_cache` | "prefix" | what the provider shall cache: `prefix`, `system` or `off` |
 
-Without a key in `ANTHROPIC_API_KEY`, a token in `ANTHROPIC_AUTH_TOKEN` is used. Keys are read at each call.
+Without a key in `ANTHROPIC_API_KEY`, a token in `ANTHROPIC_AUTH_TOKEN` is used. Keys are read at each call. They go to
+Anthropic, or to the address in `ANTHROPIC_BASE_URL`; an address from the settings gets only the key that `api_key_env`
+names, and without one a word that local servers ignore.
 
 **Thinking.** Without `model.reasoning_effort`, nothing is said of it and the model's default holds. With it, `adaptive`
 lets the model think as much as it finds right at that effort; `budget` gives it so many tokens (low 1024, medium 4096,

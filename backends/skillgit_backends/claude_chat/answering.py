@@ -47,7 +47,14 @@ def read_answer(document: object, request: Request) -> Reply:
     if not text and not calls:
         raise _nothing(reason)
     finish = _FINISH.get(reason, "stop")
-    return Reply(text=text, usage=_usage(answer, request, text, calls), finish_reason=finish, tool_calls=calls)
+    return Reply(
+        text=text,
+        usage=_usage(answer, request, text, calls),
+        finish_reason=finish,
+        tool_calls=calls,
+        model=str(answer.get("model") or ""),
+        counted=_is_counted(answer),
+    )
 
 
 def _tool_call(block: Mapping[str, object]) -> ToolCall:
@@ -86,14 +93,20 @@ def _usage(answer: Mapping[str, object], request: Request, text: str, calls: Seq
         return Usage(tokens_in=_estimate(flatten(request.messages)), tokens_out=_estimate(said))
     details = counts.get("output_tokens_details")
     thought = cast("Mapping[str, object]", details) if isinstance(details, dict) else {}
-    cached = _count(counts, "cache_read_input_tokens")
+    cached, written = _count(counts, "cache_read_input_tokens"), _count(counts, "cache_creation_input_tokens")
     return Usage(
         # The API counts what was read from and written to a cache apart from the rest.
-        tokens_in=plain + cached + _count(counts, "cache_creation_input_tokens"),
+        tokens_in=plain + cached + written,
         tokens_out=out,
         cached=cached,
+        cache_written=written,
         reasoning=_count(thought, "thinking_tokens"),
     )
+
+
+def _is_counted(answer: Mapping[str, object]) -> bool:
+    used = answer.get("usage")
+    return isinstance(used, dict) and all(isinstance(used.get(name), int) for name in ("input_tokens", "output_tokens"))
 
 
 def _count(counts: Mapping[str, object], name: str) -> int:

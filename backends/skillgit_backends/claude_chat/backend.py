@@ -7,10 +7,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from skillgit.errors import RetryableBackendError
-from skillgit.plugin.backend import BackendInfo
+from skillgit.plugin.backend import BackendInfo, Probe
+from skillgit.plugin.exchange import encodable
 from skillgit_backends.claude_chat.answering import read_answer
 from skillgit_backends.claude_chat.asking import parameters
-from skillgit_backends.claude_chat.settings import credential, read_settings
+from skillgit_backends.claude_chat.settings import credential, host, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,10 +47,19 @@ class ClaudeChatBackend:
             RetryableBackendError: The call may succeed if it is repeated.
             FatalBackendError: It will not, or there is no key.
         """
-        asked = parameters(request, self._settings)
+        asked = parameters(encodable(request), self._settings)
         key = credential(self._settings)
         document = await self._ask(self._connected(key), key, asked)
         return read_answer(document, request)
+
+    async def probe(self) -> Probe:
+        """Return where calls go and which variable the key comes from.
+
+        Raises:
+            FatalBackendError: There is no key.
+        """
+        name = credential(self._settings).name
+        return Probe(place=host(self._settings), ready=True, detail=f"the key in {name}" if name else "no key")
 
     async def aclose(self) -> None:
         """Release connections."""
@@ -73,7 +83,7 @@ class ClaudeChatBackend:
             answer = await client.messages.with_raw_response.create(**asked)
             document: object = json.loads(answer.http_response.content)
         except (anthropic.AnthropicError, httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
-            told = failure(error, self._settings)
+            told = failure(error, key.name)
             told.message = key.scrub(told.message)
             told.args = (told.message,)
             raise told from None  # the SDK's error holds the request with its headers

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 from anthropic import APIStatusError, APITimeoutError
 
 from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError
+from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from skillgit_backends.claude_chat.settings import Settings
 
 _PASSING = {"rate_limit_error": 429, "api_error": 500, "timeout_error": 504, "overloaded_error": 529}
 """Errors in the middle of a stream, whose status was 200."""
@@ -26,22 +25,27 @@ _OVERFLOW = re.compile(
 _LONG = 500
 
 
-def failure(error: Exception, settings: Settings) -> BackendError:
-    """Return what ``error``, which the SDK or its transport raised, means."""
+def failure(error: Exception, key_name: str) -> BackendError:
+    """Return what ``error``, which the SDK or its transport raised, means.
+
+    Args:
+        error: What was raised.
+        key_name: The environment variable that the key came from; empty if none was sent.
+    """
     if isinstance(error, APIStatusError):
-        return _refused(error, settings)
+        return _refused(error, key_name)
     if isinstance(error, APITimeoutError):
         return RetryableBackendError("Claude did not answer in time", hint="raise calls.timeout_s")
     cause = error.__cause__ or error
     return RetryableBackendError(
-        f"the connection to Claude broke: {type(cause).__name__}{f': {cause}' if str(cause) else ''}"[:_LONG],
+        f"the connection to Claude broke: {type(cause).__name__}{f': {_cut(str(cause))}' if str(cause) else ''}",
         hint="check the network and model.claude_chat_base_url",
     )
 
 
-def _refused(error: APIStatusError, settings: Settings) -> BackendError:
+def _refused(error: APIStatusError, key_name: str) -> BackendError:
     status = _PASSING.get(str(error.type), error.status_code) if error.status_code < 400 else error.status_code  # noqa: PLR2004
-    said = " ".join((error.api_message or error.message or "").split())[:_LONG]
+    said = _cut(error.api_message or error.message or "")
     if status in _RETRYABLE or status >= 500:  # noqa: PLR2004 - the server's own errors
         what = {429: "its rate limit is reached", 529: "it is overloaded"}.get(status, f"it answered {status}")
         return RetryableBackendError(
@@ -49,19 +53,26 @@ def _refused(error: APIStatusError, settings: Settings) -> BackendError:
             hint="lower calls.concurrency, or wait for your quota" if status == 429 else "",  # noqa: PLR2004
             retry_after=_retry_after(error.response.headers),
         )
-    return FatalBackendError(f"Claude refused the request ({status}): {said}", hint=_hint(status, said, settings))
+    return FatalBackendError(f"Claude refused the request ({status}): {said}", hint=_hint(status, said, key_name))
 
 
-def _hint(status: int, said: str, settings: Settings) -> str:
+def _hint(status: int, said: str, key_name: str) -> str:
     if _OVERFLOW.search(said) or status == 413:  # noqa: PLR2004 - too large
         return "the prompt does not fit into the model's context: shorten the items or the skill, or take another model"
     if "credit balance" in said or status == 402:  # noqa: PLR2004 - payment required
         return "the account has no credit left"
+    if status in (401, 403) and not key_name:
+        return "none was sent: name the environment variable that holds the key in model.claude_chat_api_key_env"
     return {
-        401: f"check the key in {settings.api_key_env}",
-        403: f"the key in {settings.api_key_env} may not use this model or this API",
+        401: f"check the key in {key_name}",
+        403: f"the key in {key_name} may not use this model or this API",
         404: "check the model's name, and model.claude_chat_base_url",
     }.get(status, "")
+
+
+def _cut(said: str) -> str:
+    """Return a provider's words on one line, without keys and not too long; half a key would not be known for one."""
+    return redact(" ".join(said.split()))[:_LONG]
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

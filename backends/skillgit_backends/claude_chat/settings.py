@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, cast
 
 from skillgit.errors import ConfigError, FatalBackendError
 from skillgit_backends.free_keys import FreeKey, read_keys
+from skillgit_backends.trusted_hosts import NO_KEY, gets_usual_key, server
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+ANTHROPIC = "https://api.anthropic.com"
+URL_VARIABLE = "ANTHROPIC_BASE_URL"
 KEY_VARIABLE = "ANTHROPIC_API_KEY"
 TOKEN_VARIABLE = "ANTHROPIC_AUTH_TOKEN"  # noqa: S105 - a name
 THINKING = ("auto", "adaptive", "budget", "off")
 CACHE = ("prefix", "system", "off")
 _KEYS = {
     "base_url": FreeKey(default=""),
-    "api_key_env": FreeKey(default=KEY_VARIABLE),
+    "api_key_env": FreeKey(default=""),
     "thinking": FreeKey(default="auto", choices=THINKING),
     "cache": FreeKey(default="prefix", choices=CACHE),
 }
@@ -30,7 +33,7 @@ class Settings:
 
     Attributes:
         base_url: Address of the API; empty for the provider's own.
-        api_key_env: The environment variable that holds the key.
+        api_key_env: The environment variable that holds the key; empty for the usual ones.
         thinking: How reasoning effort is asked for.
         cache: What the provider shall cache.
     """
@@ -57,32 +60,59 @@ def read_settings(given: Mapping[str, object]) -> Settings:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Credential:
-    """A key or a token, as this process has it now; it shows itself to nobody."""
+    """A key or a token, as this process has it now; it shows itself to nobody.
+
+    Attributes:
+        api_key: The key.
+        auth_token: The token, in place of a key.
+        name: The environment variable that it came from; empty if nothing is sent.
+    """
 
     api_key: str | None
     auth_token: str | None
+    name: str
 
     def scrub(self, text: str) -> str:
         """Return ``text`` without the secret: providers quote what they refuse."""
         for secret in (self.api_key, self.auth_token):
-            if secret:
+            if secret and self.name:
                 text = text.replace(secret, "[redacted]")
         return text
 
 
 def credential(settings: Settings) -> Credential:
-    """Return what the environment holds.
+    """Return what the environment holds for the server that is called.
 
     Raises:
-        FatalBackendError: Nothing.
+        FatalBackendError: It holds nothing.
     """
-    key = os.environ.get(settings.api_key_env, "").strip()
-    if key:
-        return Credential(key, None)
-    token = os.environ.get(TOKEN_VARIABLE, "").strip() if settings.api_key_env == KEY_VARIABLE else ""
-    if token:
-        return Credential(None, token)
-    raise FatalBackendError(
-        f"claude_chat has no key: the environment variable {settings.api_key_env} is not set",
-        hint=f"export {settings.api_key_env}=… in the shell that skillgit runs in",
+    if settings.api_key_env:
+        key = _variable(settings.api_key_env)
+        if key and settings.api_key_env == TOKEN_VARIABLE:
+            return Credential(None, key, TOKEN_VARIABLE)
+        if key:
+            return Credential(key, None, settings.api_key_env)
+        raise _missing(settings.api_key_env)
+    if not gets_usual_key(settings.base_url, [ANTHROPIC, _variable(URL_VARIABLE)]):
+        return Credential(NO_KEY, None, "")
+    if key := _variable(KEY_VARIABLE):
+        return Credential(key, None, KEY_VARIABLE)
+    if token := _variable(TOKEN_VARIABLE):
+        return Credential(None, token, TOKEN_VARIABLE)
+    raise _missing(KEY_VARIABLE)
+
+
+def host(settings: Settings) -> str:
+    """Return the server that is called."""
+    return server(settings.base_url or _variable(URL_VARIABLE) or ANTHROPIC)
+
+
+def _variable(name: str) -> str:
+    return os.environ.get(name, "").strip()
+
+
+def _missing(name: str) -> FatalBackendError:
+    return FatalBackendError(
+        f"claude_chat has no key: the environment variable {name} is not set",
+        hint=f"export {name}=… in the shell that skillgit runs in",
     )

@@ -31,8 +31,8 @@ copy that cannot be renewed: renewing it would end your own login. Use a token f
 `tools: Read,Skill,Bash` with `allowed_tools: Bash` lets it run commands, in the sandbox. Root is refused unless it is
 allowed, because nothing then keeps a command from anything.
 
-**Time.** The program's own deadline is the last resort: `env.exec_timeout` for the target and `calls.timeout_s` for the
-optimizer are 120 seconds by default and end a call before it. Raise them for long tasks.
+**Time.** `timeout_s` is the deadline of a call, unless `env.exec_timeout` for the target or `calls.timeout_s` for the
+optimizer is set and ends it before. Raise it for long tasks.
 
 Claude Code takes no temperature: `calls.temperature` must be null. `calls.max_output_tokens` limits each of its
 messages.

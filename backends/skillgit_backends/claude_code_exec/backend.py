@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skillgit.errors import FatalBackendError, RetryableBackendError
 from skillgit.plugin.backend import BackendInfo, Reply
+from skillgit.plugin.redaction import redact
 from skillgit_backends.agent_cli.child_environment import without_secrets
 from skillgit_backends.agent_cli.events import EventLines, number_at, text_at
 from skillgit_backends.agent_cli.faults import failure
@@ -20,13 +22,12 @@ from skillgit_backends.claude_code_exec import login
 from skillgit_backends.claude_code_exec.command import SKILLS, command, instructions, prompt
 from skillgit_backends.claude_code_exec.probing import probe
 from skillgit_backends.claude_code_exec.protocol import Session
-from skillgit_backends.claude_code_exec.settings import NAME, read_settings
+from skillgit_backends.claude_code_exec.settings import DEFAULT_TIMEOUT_S, NAME, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillgit.plugin.backend import Request
-    from skillgit_backends.agent_cli.probe import Probe
+    from skillgit.plugin.backend import Probe, Request
     from skillgit_backends.agent_cli.process import Ended
     from skillgit_backends.agent_cli.workspace import Workspace
 
@@ -39,10 +40,12 @@ class ClaudeCodeExecBackend:
     info = BackendInfo(
         name=NAME,
         summary="The Claude Code command line program, the skill in its skill folder; a login is enough.",
+        timeout_s=DEFAULT_TIMEOUT_S,
     )
 
     def __init__(self, settings: Mapping[str, object]) -> None:
         self._settings = read_settings(settings)
+        self.info = replace(type(self).info, timeout_s=self._settings.timeout_s)
 
     async def complete(self, request: Request) -> Reply:
         """Answer ``request``.
@@ -106,7 +109,9 @@ class ClaudeCodeExecBackend:
         if ended.code > 0:
             return failure(NAME, f"exit code {ended.code}: {said}", login=login.HOW, sure=not session.result)
         how = f"signal {-ended.code}" if ended.code else "it gave no result"
-        return RetryableBackendError(f"{NAME} broke off: {how}: {said[:500]}", hint="run the agent by hand to see more")
+        return RetryableBackendError(
+            f"{NAME} broke off: {how}: {redact(said)[:500]}", hint="run the agent by hand to see more"
+        )
 
 
 def _reply(request: Request, session: Session) -> Reply:
@@ -117,7 +122,7 @@ def _reply(request: Request, session: Session) -> Reply:
     reason = text_at(session.result, "stop_reason")
     if reason == "refusal":
         raise FatalBackendError(
-            f"{NAME}: the model refuses the request by policy: {session.text[:500]}",
+            f"{NAME}: the model refuses the request by policy: {redact(session.text)[:500]}",
             hint="this item cannot be asked of this model",
         )
     usage = session.usage or estimate(NAME, request, text)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from skillgit_backends.agent_cli.probe import Probe, ask, version
+from skillgit.plugin.backend import Probe
+from skillgit_backends.agent_cli.probe import ask, version
 from skillgit_backends.agent_cli.workspace import fresh_workspace
 from skillgit_backends.claude_code_exec import login
 
@@ -26,11 +27,12 @@ async def probe(settings: Settings, environ: Mapping[str, str]) -> Probe:
         number = await version(settings.path, workspace, environment)
         for name in (login.KEY, *login.TOKENS):
             if name in environment:
-                return Probe(path=settings.path, version=number, logged_in=True, detail=f"the credential in {name}")
+                variable = settings.api_key_env if name == login.KEY else name
+                return Probe(place=settings.path, version=number, ready=True, detail=f"the credential in {variable}")
         code, said = await ask([settings.path, "auth", "status"], workspace, environment)
         logged_in = code == 0 and _tells_login(said)
         detail = "the account of 'claude auth login'" if logged_in else login.HOW
-        return Probe(path=settings.path, version=number, logged_in=logged_in, detail=detail)
+        return Probe(place=settings.path, version=number, ready=logged_in, detail=detail)
 
 
 def _tells_login(said: str) -> bool:

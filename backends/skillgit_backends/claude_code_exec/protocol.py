@@ -68,13 +68,18 @@ class Session:
         tokens_in, tokens_out = sum(one.tokens_in for one in told), sum(one.tokens_out for one in told)
         if not tokens_in and not tokens_out:
             return None
-        return Usage(tokens_in=tokens_in, tokens_out=tokens_out, cached=sum(one.cached for one in told))
+        cached, written = sum(one.cached for one in told), sum(one.cache_written for one in told)
+        return Usage(tokens_in=tokens_in, tokens_out=tokens_out, cached=cached, cache_written=written)
 
 
 def _usage(told: Event, fresh: str, out: str, read: str, written: str) -> Usage:
-    cached = number_at(told, read)
-    tokens_in = number_at(told, fresh) + cached + number_at(told, written)
-    return Usage(tokens_in=tokens_in, tokens_out=number_at(told, out), cached=cached)
+    cached, cache_written = number_at(told, read), number_at(told, written)
+    return Usage(
+        tokens_in=number_at(told, fresh) + cached + cache_written,
+        tokens_out=number_at(told, out),
+        cached=cached,
+        cache_written=cache_written,
+    )
 
 
 def _blocks(event: Event) -> Iterator[Event]:

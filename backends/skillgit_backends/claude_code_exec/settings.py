@@ -12,11 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 NAME = "claude_code_exec"
+DEFAULT_TIMEOUT_S = 600.0
 MODES = ("dontAsk", "default", "acceptEdits", "auto", "plan", "bypassPermissions")
 _KEYS = {
     "path": FreeKey(default="claude"),
     "effort": FreeKey(default="", choices=("", "low", "medium", "high", "xhigh", "max")),
-    "timeout_s": FreeKey(default=600.0),
+    "timeout_s": FreeKey(default=DEFAULT_TIMEOUT_S),
     "tools": FreeKey(default="Read,Skill"),
     "allowed_tools": FreeKey(default=""),
     "permission_mode": FreeKey(default="dontAsk", choices=MODES),

@@ -27,8 +27,8 @@ the home of the call, so that Codex can renew it; then `OPENAI_API_KEY`. With `b
 if it is not set, no key is sent. `CODEX_HOME` says where your own settings are, else `~/.codex`; nothing else of them
 is used.
 
-**Time.** The program's own deadline is the last resort: `env.exec_timeout` for the target and `calls.timeout_s` for the
-optimizer are 120 seconds by default and end a call before it. Raise them for long tasks.
+**Time.** `timeout_s` is the deadline of a call, unless `env.exec_timeout` for the target or `calls.timeout_s` for the
+optimizer is set and ends it before. Raise it for long tasks.
 
 Codex takes no temperature and no limit of a reply's length: `calls.temperature` must be null, and
 `calls.max_output_tokens` has no effect. A sandbox keeps commands from writing, not from reading: they can read what you

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skillgit.errors import FatalBackendError, RetryableBackendError
 from skillgit.plugin.backend import BackendInfo, Reply
+from skillgit.plugin.redaction import redact
 from skillgit_backends.agent_cli.child_environment import without_secrets
 from skillgit_backends.agent_cli.events import EventLines
 from skillgit_backends.agent_cli.faults import failure
@@ -19,13 +21,12 @@ from skillgit_backends.codex_exec import login
 from skillgit_backends.codex_exec.command import SKILLS, command, last_message, prompt
 from skillgit_backends.codex_exec.probing import probe
 from skillgit_backends.codex_exec.protocol import Turn
-from skillgit_backends.codex_exec.settings import NAME, read_settings
+from skillgit_backends.codex_exec.settings import DEFAULT_TIMEOUT_S, NAME, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillgit.plugin.backend import Request
-    from skillgit_backends.agent_cli.probe import Probe
+    from skillgit.plugin.backend import Probe, Request
     from skillgit_backends.agent_cli.process import Ended
     from skillgit_backends.agent_cli.workspace import Workspace
 
@@ -38,10 +39,12 @@ class CodexExecBackend:
     info = BackendInfo(
         name=NAME,
         summary="The Codex command line program in its sandbox, the skill in its skill folder; a login is enough.",
+        timeout_s=DEFAULT_TIMEOUT_S,
     )
 
     def __init__(self, settings: Mapping[str, object]) -> None:
         self._settings = read_settings(settings)
+        self.info = replace(type(self).info, timeout_s=self._settings.timeout_s)
 
     async def complete(self, request: Request) -> Reply:
         """Answer ``request``.
@@ -97,7 +100,9 @@ class CodexExecBackend:
             # It did not even tell that its turn failed: its settings or its command line are not to its liking.
             return failure(NAME, f"exit code {ended.code}: {said}", login=login.HOW, sure=not turn.thread)
         how = f"signal {-ended.code}" if ended.code else "its turn did not complete"
-        return RetryableBackendError(f"{NAME} broke off: {how}: {said[:500]}", hint="run the agent by hand to see more")
+        return RetryableBackendError(
+            f"{NAME} broke off: {how}: {redact(said)[:500]}", hint="run the agent by hand to see more"
+        )
 
 
 def _read(workspace: Workspace) -> str:

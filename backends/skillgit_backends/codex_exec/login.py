@@ -56,6 +56,11 @@ def is_missing(settings: Settings, environ: Mapping[str, str]) -> bool:
     return not others and not account.is_file() and not _keys(settings, environ, account)
 
 
+def key_name(settings: Settings, environ: Mapping[str, str]) -> str:
+    """Return the variable that OpenAI's key comes from, where it comes from one."""
+    return settings.api_key_env if environ.get(settings.api_key_env) else OTHER_KEY
+
+
 def users_home(environ: Mapping[str, str]) -> Path:
     """Return the user's own ``CODEX_HOME``."""
     own = environ.get("CODEX_HOME")

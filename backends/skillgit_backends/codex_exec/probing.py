@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit_backends.agent_cli.probe import Probe, ask, version
+from skillgit.plugin.backend import Probe
+from skillgit_backends.agent_cli.probe import ask, version
 from skillgit_backends.agent_cli.workspace import fresh_workspace
 from skillgit_backends.codex_exec import login
 
@@ -25,9 +26,16 @@ async def probe(settings: Settings, environ: Mapping[str, str]) -> Probe:
         number = await version(settings.path, workspace, environment)
         if settings.base_url:
             key = f"the key in {settings.api_key_env}" if settings.api_key_env in environment else "no key"
-            return Probe(path=settings.path, version=number, logged_in=True, detail=f"{key}, at {settings.base_url}")
+            return Probe(place=settings.path, version=number, ready=True, detail=f"{key}, at {settings.base_url}")
         if login.KEY in environment:
-            return Probe(path=settings.path, version=number, logged_in=True, detail="a key from the environment")
+            return Probe(
+                place=settings.path,
+                version=number,
+                ready=True,
+                detail=f"the key in {login.key_name(settings, environ)}",
+            )
+        if settings.provider not in ("", "openai"):
+            return Probe(place=settings.path, version=number, ready=True, detail=f"the provider {settings.provider}")
         code, _ = await ask([settings.path, "login", "status"], workspace, environment)
         detail = login.HOW if code else "the account of 'codex login'"
-        return Probe(path=settings.path, version=number, logged_in=code == 0, detail=detail)
+        return Probe(place=settings.path, version=number, ready=code == 0, detail=detail)

@@ -55,6 +55,7 @@ class Turn:
             tokens_in=max(self._total.tokens_in - self.before.tokens_in, 0),
             tokens_out=max(self._total.tokens_out - self.before.tokens_out, 0),
             cached=max(self._total.cached - self.before.cached, 0),
+            cache_written=max(self._total.cache_written - self.before.cache_written, 0),
             reasoning=max(self._total.reasoning - self.before.reasoning, 0),
         )
 
@@ -73,5 +74,6 @@ def _usage(told: Event) -> Usage | None:
         tokens_in=number_at(told, "input_tokens"),
         tokens_out=number_at(told, "output_tokens"),
         cached=number_at(told, "cached_input_tokens"),
+        cache_written=number_at(told, "cache_write_input_tokens"),
         reasoning=number_at(told, "reasoning_output_tokens"),
     )

@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 NAME = "codex_exec"
+DEFAULT_TIMEOUT_S = 600.0
 EFFORTS = ("", "none", "minimal", "low", "medium", "high", "xhigh", "max")
 _KEYS = {
     "path": FreeKey(default="codex"),
     "sandbox": FreeKey(default="workspace-write", choices=("workspace-write", "read-only")),
     "profile": FreeKey(default=""),
     "reasoning_effort": FreeKey(default="", choices=EFFORTS),
-    "timeout_s": FreeKey(default=600.0),
+    "timeout_s": FreeKey(default=DEFAULT_TIMEOUT_S),
     "model_provider": FreeKey(default=""),
     "base_url": FreeKey(default=""),
     "api_key_env": FreeKey(default="CODEX_API_KEY"),

@@ -2,7 +2,7 @@
 
 | setting | default | meaning |
 |---|---|---|
-| `model.handoff_dir` | "handoff" | the folder of questions and answers, relative to the working directory |
+| `model.handoff_dir` | "handoff" | the folder of questions and answers, relative as all paths of a configuration are |
 | `model.handoff_settle_s` | 0.5 | seconds without a new question after which a wave counts as complete |
 
 A call whose answer is there returns it. Otherwise its prompt is written, and when no further call arrives, the run
@@ -12,7 +12,8 @@ stops with exit code 8. ``PROMPTS.md`` in the folder tells people and agents wha
 next wave.
 
 A wave is as wide as ``calls.concurrency`` lets it be: raise it to be interrupted less often. Tokens are estimated at
-four characters each. Two calls that ask the same question get the same answer.
+four characters each. What is shaped like a credential is masked in all files, as it is in everything that is recorded.
+Two calls that ask the same question get the same answer.
 """
 
 from __future__ import annotations

@@ -6,13 +6,14 @@ import base64
 import json
 import os
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from skillgit.errors import HandoffError
 from skillgit.plugin.exchange import message_json, parameters_json, tool_json
+from skillgit.plugin.redaction import redact, redact_json
 from skillgit_backends.handoff.written import images_of, prompt_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from skillgit.plugin.backend import Request
@@ -38,16 +39,21 @@ list for programs. Answers of earlier waves may stay or be deleted; what the run
 
 
 class Folder:
-    """A folder of questions and answers.
+    """A folder of questions and answers, and what this process waits for in it.
 
     Attributes:
         path: Where it is.
         in_use: Whether this process has read or written something in it.
+        pending: Name of a prompt to its request, of those that are not answered yet.
+        last_call: When somebody asked last, in seconds of the event loop.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.in_use = False
+        self.pending: dict[str, Request] = {}
+        self.last_call = 0.0
+        self._listed: set[str] = set()
 
     def answer_path(self, name: str) -> Path:
         """Return where the answer to a prompt belongs."""
@@ -76,10 +82,14 @@ class Folder:
             images.append(f"{name}.picture-{number}.{image.media_type.rpartition('/')[2]}")
             self._write(images[-1], base64.b64decode(image.data))
         text = prompt_text(request, images, self.answer_path(name).name)
-        self._write(f"{name}.prompt.md", text.encode("utf-8", "replace"))
+        self._write(f"{name}.prompt.md", redact(text).encode("utf-8", "replace"))
 
-    def write_overview(self, pending: Mapping[str, Request]) -> None:
+    def write_overview(self) -> None:
         """Write what is not answered yet, for people and for programs."""
+        pending = self.pending
+        if pending and self._listed == set(pending):
+            return
+        self._listed = set(pending)
         rows = [
             f"| [{name}.prompt.md]({name}.prompt.md) | `{name}.answer.md` | {request.model} | {_beginning(request)} |"
             for name, request in sorted(pending.items())
@@ -87,8 +97,8 @@ class Folder:
         table = ["| prompt | answer | model | ends with |", "|---|---|---|---|", *rows]
         text = "\n".join([_HOW, *(table if rows else ["Nothing waits for an answer now."]), ""])
         listed = {"schema": SCHEMA, "pending": [_listed(name, request) for name, request in sorted(pending.items())]}
-        self._write(OVERVIEW, text.encode("utf-8", "replace"))
-        self._write(LIST, json.dumps(listed, indent=1).encode() + b"\n")
+        self._write(OVERVIEW, redact(text).encode("utf-8", "replace"))
+        self._write(LIST, json.dumps(redact_json(listed), indent=1).encode() + b"\n")
 
     def _write(self, name: str, data: bytes) -> None:
         """Write a file so that nobody ever sees half of it."""
@@ -108,6 +118,15 @@ class Folder:
                 f"{self.path / name} cannot be written: {error.strerror or error}",
                 hint="model.handoff_dir names a folder that can be written",
             ) from error
+
+
+_OPEN: WeakValueDictionary[Path, Folder] = WeakValueDictionary()
+
+
+def open_folder(path: Path) -> Folder:
+    """Return the folder at ``path``; backends of several roles that share it share its lists too."""
+    place = path.resolve()
+    return _OPEN.setdefault(place, Folder(path))
 
 
 def _beginning(request: Request) -> str:

@@ -11,6 +11,10 @@
 | `temperature` | | sent where `calls.temperature` is empty; nothing is sent by default |
 | `max_tokens` | | replies are at most so long, whatever `calls.max_output_tokens` allows; no further limit by default |
 
+The key in `MINIMAX_API_KEY` goes to MiniMax, or to the address in `MINIMAX_BASE_URL`; another address from the settings
+gets only the key that `api_key_env` names. A role's own variables go before these:
+`TARGET_MINIMAX_API_KEY` and the like.
+
 Thoughts are cut off an answer and counted as reasoning. MiniMax knows no reasoning effort: `model.reasoning_effort` is
 not sent. Errors that it reports with status 200 are recognised.
 """

@@ -19,8 +19,12 @@
 `AZURE_OPENAI_ENDPOINT`, else OpenAI. With Azure the model is the name of the deployment; an address that ends in
 `/openai/v1` is asked as OpenAI is. `azure_cli` and `managed_identity` need `pip install 'skillgit[azure]'`.
 
-**Keys** are read at each call. An address from the settings gets only the key that `api_key_env` names, never by itself
-that of OpenAI; without one it gets a word that local servers ignore.
+**Keys** are read at each call. A usual variable's key goes to OpenAI or Azure, or to an address that the environment
+names; an address from the settings gets only the key that `api_key_env` names, and without one a word that local
+servers ignore.
+
+**Roles.** A role's own variables go before the shared ones: `TARGET_OPENAI_API_KEY` before `OPENAI_API_KEY`, and so
+`OPTIMIZER_AZURE_OPENAI_ENDPOINT`, `JUDGE_OPENAI_BASE_URL` and all others above.
 
 **Responses** is asked without storing anything at the server. `auto` takes it for the codex, pro, deep-research and
 computer-use models, and for tools together with reasoning effort at OpenAI. The effort `max` is `xhigh` there.

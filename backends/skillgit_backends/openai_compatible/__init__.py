@@ -10,7 +10,9 @@
 | `temperature` | | sent where `calls.temperature` is empty; nothing is sent by default |
 | `max_tokens` | | replies are at most so long, whatever `calls.max_output_tokens` allows; no further limit by default |
 
-Without a key, a server other than OpenAI's gets a word that local servers ignore.
+The key in `OPENAI_COMPATIBLE_API_KEY` goes to OpenAI, or to the address in `OPENAI_COMPATIBLE_BASE_URL`; an address
+from the settings gets only the key that `api_key_env` names, and without one a word that local servers ignore. A
+role's own variables go before these: `TARGET_OPENAI_COMPATIBLE_BASE_URL` and the like.
 """
 
 from __future__ import annotations

@@ -30,6 +30,5 @@ class OpenAICompatibleBackend(OpenAIWireBackend):
         keys={"api": FreeKey(default="chat", choices=("chat", "responses"))},
         url_variables=("OPENAI_COMPATIBLE_BASE_URL",),
         key_variables=("OPENAI_COMPATIBLE_API_KEY",),
-        key_travels=True,
         default_url=_openai,
     )

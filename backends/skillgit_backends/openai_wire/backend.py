@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from skillgit.errors import FatalBackendError
+from skillgit.errors import BackendError, FatalBackendError
+from skillgit.plugin.backend import Probe
+from skillgit.plugin.exchange import encodable
 from skillgit_backends.openai_wire import chat, responses
 from skillgit_backends.openai_wire.connection import Connection
-from skillgit_backends.openai_wire.endpoint import find_endpoint
+from skillgit_backends.openai_wire.contexts import context_in
+from skillgit_backends.openai_wire.endpoint import find_endpoint, looked_at
 from skillgit_backends.openai_wire.failing import Fault, embedded, failure, judged
 from skillgit_backends.openai_wire.reading import not_an_answer
+from skillgit_backends.openai_wire.variables import Variables
 from skillgit_backends.openai_wire.variant import read_settings
 
 if TYPE_CHECKING:
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
     from skillgit_backends.openai_wire.endpoint import Endpoint
     from skillgit_backends.openai_wire.variant import Variant
 
+_LIST_S = 10.0
 _NEWER, _OLDER = "max_completion_tokens", "max_tokens"
 _NOT_KNOWN = re.compile(r"unsupported|not supported|unrecognized|unknown|unexpected|extra|not permitted", re.IGNORECASE)
 
@@ -38,6 +44,7 @@ class OpenAIWireBackend:
     def __init__(self, settings: Mapping[str, object]) -> None:
         self._settings = read_settings(self.variant, settings)
         self._connection = Connection(self._settings.timeout_s)
+        self._role = ""
         self._learnt: dict[tuple[str, str], str] = {}
 
     async def complete(self, request: Request) -> Reply:
@@ -47,7 +54,7 @@ class OpenAIWireBackend:
             RetryableBackendError: The call may succeed if it is repeated.
             FatalBackendError: It will not, or there is no key.
         """
-        endpoint = find_endpoint(self.variant, self._settings, os.environ)
+        endpoint = self._endpoint()
         client = self._connection.client(endpoint)
         asked = self._adapted(request, endpoint)
         if self._wants_responses(asked, endpoint):
@@ -56,9 +63,39 @@ class OpenAIWireBackend:
         document = self._checked(await self._ask_chat(client, asked, endpoint), endpoint)
         return chat.read(document, asked, self.variant.name)
 
+    def play(self, role: str) -> tuple[str, ...]:
+        """Look for the variables of ``role`` before the shared ones; return those of its own that are set."""
+        self._role = role
+        variables = Variables(os.environ, role)
+        return tuple(variables.name(name) for name in looked_at(self.variant) if variables.is_own(name))
+
+    async def probe(self) -> Probe:
+        """Return where calls go and which variable the key comes from.
+
+        Raises:
+            FatalBackendError: A key is needed and not there.
+        """
+        endpoint = self._endpoint()
+        return Probe(place=endpoint.host, ready=True, detail=endpoint.credential)
+
+    async def context(self, model: str) -> int | None:
+        """Return the tokens that the server says ``model`` takes; OpenAI and Azure do not tell, local servers may."""
+        endpoint = self._endpoint()
+        if endpoint.official:
+            return None
+        try:
+            async with asyncio.timeout(_LIST_S):
+                body = await self._sent(self._connection.client(endpoint).models.with_raw_response.list, {}, endpoint)
+            return context_in(json.loads(body), model)
+        except (BackendError, TimeoutError, ValueError):
+            return None  # a server need not list its models; whether it can be reached, a call tells
+
     async def aclose(self) -> None:
         """Release connections."""
         await self._connection.aclose()
+
+    def _endpoint(self) -> Endpoint:
+        return find_endpoint(self.variant, self._settings, os.environ, self._role)
 
     def _adapted(self, request: Request, endpoint: Endpoint) -> Request:
         """Return ``request`` with what the settings and the provider make of it."""
@@ -67,7 +104,7 @@ class OpenAIWireBackend:
             effort = "xhigh"  # OpenAI's highest
         limit = request.max_output_tokens
         return replace(
-            request,
+            encodable(request),
             temperature=settings.temperature if request.temperature is None else request.temperature,
             reasoning_effort=effort if self.variant.effort else "",
             max_output_tokens=limit if settings.max_tokens is None else min(limit, settings.max_tokens),
@@ -82,10 +119,9 @@ class OpenAIWireBackend:
 
     async def _ask_responses(self, client: AsyncOpenAI, request: Request, endpoint: Endpoint) -> bytes:
         asked = responses.parameters(request, limit=request.max_output_tokens)
-        if endpoint.azure and endpoint.version < responses.AZURE_VERSION:
-            asked["extra_query"] = {"api-version": responses.AZURE_VERSION}
-        asked["extra_body"] = self.variant.extra_body(self._settings, request)
-        return await self._sent(client.responses.with_raw_response.create, asked, endpoint)
+        old = endpoint.azure and endpoint.version < responses.AZURE_VERSION
+        query = {"api-version": responses.AZURE_VERSION} if old else {}
+        return await self._posted(client, "/responses", asked | self._extra(request), endpoint, query)
 
     async def _ask_chat(self, client: AsyncOpenAI, request: Request, endpoint: Endpoint) -> bytes:
         """Ask by chat completions; a server that knows the reply's limit by its other name is asked by that one.
@@ -104,8 +140,21 @@ class OpenAIWireBackend:
 
     async def _ask_chat_by(self, limit_name: str, client: AsyncOpenAI, request: Request, endpoint: Endpoint) -> bytes:
         asked = chat.parameters(request, limit=request.max_output_tokens, token_parameter=limit_name)
-        asked["extra_body"] = self.variant.extra_body(self._settings, request)
-        return await self._sent(client.chat.completions.with_raw_response.create, asked, endpoint)
+        return await self._posted(client, "/chat/completions", asked | self._extra(request), endpoint, {})
+
+    def _extra(self, request: Request) -> dict[str, Any]:
+        return dict(self.variant.extra_body(self._settings, request) or {})
+
+    async def _posted(
+        self, client: AsyncOpenAI, path: str, body: dict[str, Any], endpoint: Endpoint, query: dict[str, str]
+    ) -> bytes:
+        """Post ``body`` as it stands: the SDK's typed methods walk through all of it first, at twice the cost."""
+        from httpx2 import Response  # noqa: PLC0415 - slow to import; the SDK has done so
+
+        # As the typed methods have it; what the SDK takes without it sends a key of an administrator that it finds.
+        options = {"security": {"bearer_auth": True}, **({"params": query} if query else {})}
+        asked = {"path": path, "cast_to": Response, "body": body, "options": options}
+        return await self._sent(client.post, asked, endpoint)
 
     async def _sent(self, create: Callable[..., Awaitable[Any]], asked: dict[str, Any], endpoint: Endpoint) -> bytes:
         try:

@@ -9,6 +9,7 @@ from skillgit.plugin.backend import Image, Reply, Text, ToolCall
 from skillgit_backends.openai_wire.failing import refused
 from skillgit_backends.openai_wire.reading import (
     count,
+    counted,
     mapping,
     mappings,
     not_an_answer,
@@ -74,7 +75,14 @@ def read(document: Mapping[str, object], request: Request, name: str) -> Reply:
         raise nothing_said(name, cut=reason in _FINISH)
     finish = _FINISH.get(reason, "tool_calls" if calls else "stop")
     used = _usage(document, request, (thought, written_by(text, calls)), name)
-    return Reply(text=text, usage=used, finish_reason=finish, tool_calls=calls)
+    return Reply(
+        text=text,
+        usage=used,
+        finish_reason=finish,
+        tool_calls=calls,
+        model=text_of(document.get("model")),
+        counted=counted(document.get("usage"), "prompt_tokens", "completion_tokens"),
+    )
 
 
 def _messages(messages: Iterable[Message]) -> Iterable[dict[str, Any]]:
@@ -129,11 +137,11 @@ def _tool_call(entry: Mapping[str, object], name: str) -> ToolCall:
 
 def _usage(document: Mapping[str, object], request: Request, written: tuple[str, str], name: str) -> Usage:
     told, (thought, said) = mapping(document.get("usage")), written
-    cached = count(mapping(told.get("prompt_tokens_details")).get("cached_tokens"))
+    sent = mapping(told.get("prompt_tokens_details"))
     reasoning = count(mapping(told.get("completion_tokens_details")).get("reasoning_tokens"))
     return usage(
         (count(told.get("prompt_tokens")), count(told.get("completion_tokens"))),
-        (cached, reasoning or tokens(thought)),
+        (count(sent.get("cached_tokens")), count(sent.get("cache_write_tokens")), reasoning or tokens(thought)),
         request,
         thought + said,
         name,

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from skillgit.errors import FatalBackendError
-from skillgit_backends.openai_wire.endpoint import NO_KEY
+from skillgit_backends.trusted_hosts import NO_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from skillgit.errors import FatalBackendError
+from skillgit_backends.openai_wire.variables import Variables
+from skillgit_backends.trusted_hosts import NO_KEY, gets_usual_key, server
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,8 +17,12 @@ if TYPE_CHECKING:
 OPENAI = "https://api.openai.com/v1"
 AZURE_VERSION = "2024-12-01-preview"
 AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
-NO_KEY = "none"
-"""Sent where no key is known; local servers take anything."""
+OFFICIAL = ("api.openai.com", "eu.api.openai.com", "us.api.openai.com")
+_AZURE_HOSTS = (
+    *(".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com"),
+    *(".openai.azure.us", ".openai.azure.cn"),
+)
+_AZURE_ENDPOINT, _AZURE_KEY = "AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY"
 _MODES = {
     "key": "api_key",
     **dict.fromkeys(("aad", "azure_ad"), "managed_identity"),
@@ -32,7 +37,7 @@ class Endpoint:
     Attributes:
         url: Address of the API, or of the Azure resource.
         key: The key; empty where tokens are used.
-        key_name: The environment variable that the key is looked for in, for messages.
+        key_name: The environment variable that the key came from; empty if there is none.
         azure: Whether this is an Azure resource with deployments.
         auth: ``api_key``, ``azure_cli`` or ``managed_identity``.
         version: Version of Azure's API.
@@ -50,33 +55,41 @@ class Endpoint:
     client_id: str = ""
 
     @property
+    def credential(self) -> str:
+        """As whom a call is made, in words without a secret."""
+        if self.auth != "api_key":
+            return f"signed in by {self.auth}"
+        return f"the key in {self.key_name}" if self.key_name else "no key"
+
+    @property
     def host(self) -> str:
         """The server's name, for messages."""
-        return _server(self.url)
+        return server(self.url)
 
     @property
     def official(self) -> bool:
         """Whether OpenAI's own models answer here, which know all of OpenAI's parameters."""
-        return self.azure or self.host in ("api.openai.com", "eu.api.openai.com", "us.api.openai.com")
+        return self.azure or self.host in OFFICIAL
 
 
-def find_endpoint(variant: Variant, settings: Settings, environ: Mapping[str, str]) -> Endpoint:
-    """Return where to call.
+def find_endpoint(variant: Variant, settings: Settings, environ: Mapping[str, str], role: str = "") -> Endpoint:
+    """Return where to call; ``role`` has variables of its own before the shared ones.
 
     Raises:
         FatalBackendError: A key is needed and not there, or the settings contradict the environment.
     """
+    variables = Variables(environ, role)
     if variant.azure and not settings.base_url:
-        endpoint = _azure(variant, settings, environ)
+        endpoint = _azure(variant, settings, variables)
         if endpoint is not None:
             return endpoint
-    found = _first(variant.url_variables, environ)
-    url = settings.base_url or environ.get(found, "") or variant.default_url(settings)
-    # The key of one provider is not sent to another one that a configuration file names.
-    own = not settings.base_url or variant.key_travels or _server(url) == _server(variant.default_url(settings))
-    name = settings.api_key_env or (_first(variant.key_variables, environ) if own else "")
-    key = environ.get(name, "").strip()
-    if not key and (settings.api_key_env or (variant.needs_key and url == variant.default_url(settings))):
+    default, named = variant.default_url(settings), variables.exactly(variables.first(variant.url_variables))
+    url = settings.base_url or named or default
+    own = [default, named, *(f"https://{host}" for host in OFFICIAL if server(default) in OFFICIAL)]
+    usual = gets_usual_key(settings.base_url, own)
+    name = settings.api_key_env or (variables.first(variant.key_variables) if usual else "")
+    key = variables.exactly(name)
+    if not key and (settings.api_key_env or (variant.needs_key and url == default)):
         missing = settings.api_key_env or variant.key_variables[0]
         raise FatalBackendError(
             f"{variant.name}: there is no key in the environment variable {missing}",
@@ -85,31 +98,28 @@ def find_endpoint(variant: Variant, settings: Settings, environ: Mapping[str, st
     return Endpoint(url=url, key=key or NO_KEY, key_name=name)
 
 
-def _server(url: str) -> str:
-    return urlsplit(url).netloc.rpartition("@")[2]
+def looked_at(variant: Variant) -> tuple[str, ...]:
+    """Return the variables that say where ``variant`` calls and as whom."""
+    azure = (_AZURE_ENDPOINT, _AZURE_KEY, "AZURE_OPENAI_AUTH_MODE", "AZURE_OPENAI_MANAGED_IDENTITY_CLIENT_ID")
+    return (*variant.url_variables, *variant.key_variables, *(azure if variant.azure else ()))
 
 
-def _first(names: tuple[str, ...], environ: Mapping[str, str]) -> str:
-    return next((name for name in names if environ.get(name, "").strip()), "")
-
-
-def _azure(variant: Variant, settings: Settings, environ: Mapping[str, str]) -> Endpoint | None:
+def _azure(variant: Variant, settings: Settings, variables: Variables) -> Endpoint | None:
     """Return an Azure endpoint, or a compatible one that the variables of Azure name; None if they name nothing."""
-    url = settings.azure_endpoint or (
-        "" if environ.get("OPENAI_BASE_URL") else environ.get("AZURE_OPENAI_ENDPOINT", "")
-    )
+    named = variables.get(_AZURE_ENDPOINT)
+    url = settings.azure_endpoint or ("" if _is_covered(variables) else named)
     if not url:
         return None
-    name = settings.api_key_env or "AZURE_OPENAI_API_KEY"
-    key = environ.get(name, "").strip()
-    given = (settings.auth_mode or environ.get("AZURE_OPENAI_AUTH_MODE", "")).lower()
-    mode = _MODES.get(given, given) or ("api_key" if key else "azure_cli")
+    usual = gets_usual_key(settings.azure_endpoint, [named]) or _is_azure(url)
+    name = settings.api_key_env or (variables.name(_AZURE_KEY) if usual else "")
+    key = variables.exactly(name)
+    mode = _mode(variant, settings, variables, key=key)
     if mode == "openai_compatible":
-        return Endpoint(url=url, key=key or NO_KEY, key_name=name)
-    if mode not in ("api_key", "azure_cli", "managed_identity"):
+        return Endpoint(url=url, key=key or NO_KEY, key_name=name if key else "")
+    if not usual and (mode != "api_key" or not settings.api_key_env):
         raise FatalBackendError(
-            f"{variant.name}: AZURE_OPENAI_AUTH_MODE is '{given}'",
-            hint="it must be api_key, azure_cli, managed_identity or openai_compatible",
+            f"{variant.name}: the configuration names {server(url)}, which is none of Azure's hosts",
+            hint=f"name the variable with its key in model.{variant.name}_api_key_env, or export {_AZURE_ENDPOINT}",
         )
     if mode == "api_key" and not key:
         raise FatalBackendError(
@@ -124,7 +134,29 @@ def _azure(variant: Variant, settings: Settings, environ: Mapping[str, str]) -> 
         key_name=name,
         azure=True,
         auth=mode,
-        version=settings.azure_api_version or environ.get("AZURE_OPENAI_API_VERSION", "") or AZURE_VERSION,
-        scope=settings.azure_ad_scope or environ.get("AZURE_OPENAI_AD_SCOPE", "") or AZURE_SCOPE,
-        client_id=settings.azure_client_id or environ.get("AZURE_OPENAI_MANAGED_IDENTITY_CLIENT_ID", ""),
+        version=settings.azure_api_version or variables.get("AZURE_OPENAI_API_VERSION") or AZURE_VERSION,
+        scope=settings.azure_ad_scope or variables.get("AZURE_OPENAI_AD_SCOPE") or AZURE_SCOPE,
+        client_id=settings.azure_client_id or variables.get("AZURE_OPENAI_MANAGED_IDENTITY_CLIENT_ID"),
     )
+
+
+def _mode(variant: Variant, settings: Settings, variables: Variables, *, key: str) -> str:
+    given = (settings.auth_mode or variables.get("AZURE_OPENAI_AUTH_MODE")).lower()
+    mode = _MODES.get(given, given) or ("api_key" if key else "azure_cli")
+    if mode not in ("api_key", "azure_cli", "managed_identity", "openai_compatible"):
+        raise FatalBackendError(
+            f"{variant.name}: AZURE_OPENAI_AUTH_MODE is '{given}'",
+            hint="it must be api_key, azure_cli, managed_identity or openai_compatible",
+        )
+    return mode
+
+
+def _is_covered(variables: Variables) -> bool:
+    """Say whether ``OPENAI_BASE_URL`` goes before Azure; what a role has for itself goes before what is shared."""
+    if not variables.get("OPENAI_BASE_URL"):
+        return False
+    return variables.is_own("OPENAI_BASE_URL") or not variables.is_own(_AZURE_ENDPOINT)
+
+
+def _is_azure(url: str) -> bool:
+    return url.lower().startswith("https://") and server(url).endswith(_AZURE_HOSTS)

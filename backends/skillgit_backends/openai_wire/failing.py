@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError
-from skillgit_backends.openai_wire.endpoint import NO_KEY
+from skillgit.plugin.redaction import redact
 from skillgit_backends.openai_wire.reading import mapping
+from skillgit_backends.trusted_hosts import NO_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -129,7 +130,7 @@ def clean(said: str, endpoint: Endpoint) -> str:
     line = " ".join(said.split())
     if len(endpoint.key) >= _SHORTEST_KEY:
         line = line.replace(endpoint.key, "…")
-    return line[:_LONG]
+    return redact(line)[:_LONG]  # first the one, then the other: half a key would not be known for one
 
 
 def _broke(error: BaseException) -> ConnectionError | None:

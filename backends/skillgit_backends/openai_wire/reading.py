@@ -41,6 +41,11 @@ def count(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
+def counted(usage: object, *names: str) -> bool:
+    """Say whether a server told the numbers of tokens called ``names``."""
+    return all(count(mapping(usage).get(name)) is not None for name in names)
+
+
 def tokens(text: str) -> int:
     """Estimate the tokens of ``text``."""
     return -(-len(text) // _CHARACTERS_PER_TOKEN)
@@ -48,7 +53,7 @@ def tokens(text: str) -> int:
 
 def usage(
     counted: tuple[int | None, int | None],
-    details: tuple[int | None, int | None],
+    details: tuple[int | None, int | None, int | None],
     request: Request,
     written: str,
     name: str,
@@ -57,7 +62,7 @@ def usage(
 
     Args:
         counted: Tokens in and out.
-        details: Cached and reasoning ones of them.
+        details: Those of them that came from a cache, were written to it, and were spent on reasoning.
         request: What was asked.
         written: Everything that the model wrote.
         name: The backend.
@@ -67,9 +72,14 @@ def usage(
         _say_estimated(name, request.model)
         tokens_in = tokens(flatten(request.messages)) if tokens_in is None else tokens_in
         tokens_out = tokens(written) if tokens_out is None else tokens_out
-    cached, reasoning = (number or 0 for number in details)
+    cached, written_to_cache, reasoning = (number or 0 for number in details)
+    cached = min(cached, tokens_in)
     return Usage(
-        tokens_in=tokens_in, tokens_out=tokens_out, cached=min(cached, tokens_in), reasoning=min(reasoning, tokens_out)
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
+        cached=cached,
+        cache_written=min(written_to_cache, tokens_in - cached),
+        reasoning=min(reasoning, tokens_out),
     )
 
 

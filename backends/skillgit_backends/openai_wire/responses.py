@@ -9,6 +9,7 @@ from skillgit.plugin.backend import Reply, Text, ToolCall
 from skillgit_backends.openai_wire.failing import refused
 from skillgit_backends.openai_wire.reading import (
     count,
+    counted,
     mapping,
     mappings,
     not_an_answer,
@@ -77,7 +78,14 @@ def read(document: Mapping[str, object], request: Request, name: str) -> Reply:
         raise nothing_said(name, cut=status == "incomplete")
     whole: FinishReason = "tool_calls" if calls else "stop"
     used = _usage(document, request, written_by(text, calls), name)
-    return Reply(text=text, usage=used, finish_reason="length" if status == "incomplete" else whole, tool_calls=calls)
+    return Reply(
+        text=text,
+        usage=used,
+        finish_reason="length" if status == "incomplete" else whole,
+        tool_calls=calls,
+        model=text_of(document.get("model")),
+        counted=counted(document.get("usage"), "input_tokens", "output_tokens"),
+    )
 
 
 def _instructions(messages: Sequence[Message]) -> list[Message]:
@@ -127,8 +135,12 @@ def _tool_call(entry: Mapping[str, object], name: str) -> ToolCall:
 
 def _usage(document: Mapping[str, object], request: Request, written: str, name: str) -> Usage:
     told = mapping(document.get("usage"))
-    cached = count(mapping(told.get("input_tokens_details")).get("cached_tokens"))
+    sent = mapping(told.get("input_tokens_details"))
     reasoning = count(mapping(told.get("output_tokens_details")).get("reasoning_tokens"))
     return usage(
-        (count(told.get("input_tokens")), count(told.get("output_tokens"))), (cached, reasoning), request, written, name
+        (count(told.get("input_tokens")), count(told.get("output_tokens"))),
+        (count(sent.get("cached_tokens")), count(sent.get("cache_write_tokens")), reasoning),
+        request,
+        written,
+        name,
     )

@@ -92,7 +92,6 @@ class Variant:
         url_variables: Environment variables that may hold the address, in this order.
         key_variables: Environment variables that may hold the key, in this order.
         default_url: The address where neither a setting nor the environment names one.
-        key_travels: Whether the key in the environment is that of whatever server a configuration file names.
         needs_key: Whether the server at ``default_url`` wants a key.
         azure: Whether Azure is looked for.
         effort: Whether the provider knows reasoning effort.
@@ -105,7 +104,6 @@ class Variant:
     url_variables: tuple[str, ...] = ()
     key_variables: tuple[str, ...] = ()
     default_url: Callable[[Settings], str] = _no_address
-    key_travels: bool = False
     needs_key: bool = True
     azure: bool = False
     effort: bool = True

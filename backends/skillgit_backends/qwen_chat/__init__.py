@@ -10,6 +10,10 @@
 | `temperature` | | sent where `calls.temperature` is empty; nothing is sent by default |
 | `max_tokens` | | replies are at most so long, whatever `calls.max_output_tokens` allows; no further limit by default |
 
+The key in `QWEN_CHAT_API_KEY` goes to the default address, or to the one in `QWEN_CHAT_BASE_URL`; another address from
+the settings gets only the key that `api_key_env` names. A role's own variables go before these:
+`TARGET_QWEN_CHAT_BASE_URL` and the like.
+
 Thoughts are no part of an answer: the `<think>` text that it begins with is cut off and counted as reasoning. An answer
 whose thought reached the limit of its length is an error that says so.
 """

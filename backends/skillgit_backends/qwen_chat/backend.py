@@ -38,7 +38,6 @@ class QwenChatBackend(OpenAIWireBackend):
         keys={"thinking_mode": FreeKey(default="server_default", choices=THINKING)},
         url_variables=("QWEN_CHAT_BASE_URL",),
         key_variables=("QWEN_CHAT_API_KEY",),
-        key_travels=True,
         default_url=_local,
         needs_key=False,
         extra_body=_thinking,

@@ -11,8 +11,9 @@ come in the order of their recording, and from the first again after the last.
 
 A line of a JSON lines file is ``{"request": DIGEST, "reply": TEXT}``, or in the place of the text an object with the
 keys ``text``, ``finish_reason``, ``tool_calls`` (lists of id, name and arguments) and ``usage`` (``tokens_in``,
-``tokens_out``, ``cached``, ``reasoning``; estimated at four characters a token where there is none). A relative path
-refers to the working directory. Nothing is written to the record; what was recorded while it is replayed is not seen.
+``tokens_out``, ``cached``, ``cache_written``, ``reasoning``; estimated at four characters a token where there is none).
+A relative path refers to the folder of the configuration that it stands in, as all paths do. Nothing is written to the
+record; what was recorded while it is replayed is not seen.
 """
 
 from __future__ import annotations

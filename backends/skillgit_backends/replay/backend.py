@@ -30,6 +30,7 @@ class ReplayBackend:
         summary="Answers from a ledger or a file of recorded replies; what was not recorded is an error.",
         needs_network=False,
         prices=Gratis(),
+        paths={"path": ""},
     )
 
     def __init__(self, settings: Mapping[str, object]) -> None:

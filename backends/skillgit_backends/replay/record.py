@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _MAGIC = b"SQLite format 3\x00"
-_COUNTS = ("tokens_in", "tokens_out", "cached", "reasoning")
+_COUNTS = ("tokens_in", "tokens_out", "cached", "cache_written", "reasoning")
 
 
 class Record(Protocol):
@@ -66,6 +66,8 @@ class LedgerRecord:
         except sqlite3.Error as error:
             raise _unusable(path, str(error)) from error
         try:
+            columns = {name for _, name, *_ in self._connection.execute("PRAGMA table_info(reply)")}
+            self._counts = [name for name in _COUNTS if name in columns]  # an older skillgit counts fewer things
             for request, row in self._connection.execute("SELECT request, rowid FROM reply ORDER BY rowid"):
                 self._rows.setdefault(request, []).append(row)
         except sqlite3.Error as error:
@@ -80,10 +82,10 @@ class LedgerRecord:
 
     def reply(self, request: str, number: int) -> Reply:
         """Return one of them."""
-        query = "SELECT reply, tokens_in, tokens_out, cached, reasoning FROM reply WHERE rowid = ?"
+        query = f"SELECT reply, {', '.join(self._counts)} FROM reply WHERE rowid = ?"  # noqa: S608 - names of columns
         try:
             text, *counts = self._connection.execute(query, (self._rows[request][number],)).fetchone()
-            return read_reply(json.loads(text), Usage(**dict(zip(_COUNTS, counts, strict=True))))
+            return read_reply(json.loads(text), Usage(**dict(zip(self._counts, counts, strict=True))))
         except (sqlite3.Error, TypeError, ValueError) as error:
             raise _unusable(self._path, f"reply {number} to {request[:12]} cannot be read: {error}") from error
 

@@ -6,11 +6,12 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from skillgit.app.config.roles import ROLES, belongs, is_free
 from skillgit.app.config.wording import shown
 from skillgit.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection
 
     from skillgit.app.config.leaf import Layer, Leaf
 
@@ -56,6 +57,13 @@ RENAMED = {
     "model.qwen_chat_timeout_seconds": "model.qwen_chat_timeout_s",
     **{f"model.minimax_{name}": f"model.minimax_chat_{name}" for name in _MINIMAX},
 }
+_BACKEND_KEYS = ("model.azure_", "model.qwen_chat_", "model.minimax_")
+RENAMED |= {
+    f"model.{role}_{old.removeprefix('model.')}": f"model.{role}_{new.removeprefix('model.')}"
+    for role in ROLES
+    for old, new in RENAMED.items()
+    if old.startswith(_BACKEND_KEYS)
+}
 
 BACKENDS = {
     **dict.fromkeys(("azure", "azure-openai", "azure_openai"), "openai_chat"),
@@ -67,7 +75,8 @@ BACKENDS = {
 """Other names of backends; ``openai`` is none, for it means the codex CLI there."""
 
 SHORTHAND = "model.backend"
-ROLES = ("model.optimizer_backend", "model.target_backend")
+MEANT = ("model.optimizer_backend", "model.target_backend")
+"""What ``model.backend`` stands for; the judge has the optimizer's."""
 
 _ANY = object()
 
@@ -129,7 +138,7 @@ def canonical(layer: Layer, known: Collection[str], backends: Collection[str]) -
         _refuse_secret(name, leaf)
         if name in RETIRED:
             notes.append(_without_effect(name, leaf))
-        elif _FOREIGN.fullmatch(name) and not belongs(name, backends):
+        elif _FOREIGN.fullmatch(name) and not _is_known(name, backends):
             notes.append(f"{leaf.origin}: {name} has no effect: it belongs to a backend that is not installed")
         elif name in found:
             raise ConfigError(f"{leaf.origin}: '{key}' and '{given[name]}' set the same key, {name}", hint="keep one")
@@ -155,13 +164,13 @@ def _sectioned(key: str, known: Collection[str], backends: Collection[str]) -> s
     if same:
         return RENAMED.get(same[0], same[0])
     model = f"model.{key}"
-    return model if _FOREIGN.fullmatch(model) or _SECRET.fullmatch(model) or belongs(model, backends) else key
+    return model if _FOREIGN.fullmatch(model) or _SECRET.fullmatch(model) or is_free(model, backends) else key
 
 
-def belongs(name: str, backends: Iterable[str]) -> str:
-    """Return the backend whose free key ``name`` is, or an empty string."""
-    prefixes = [backend for backend in backends if name.startswith(f"model.{backend}_")]
-    return max(prefixes, key=len, default="")
+def _is_known(name: str, backends: Collection[str]) -> bool:
+    """Say whether an installed backend reads ``name``, which is shaped like a backend's key."""
+    role, _, setting = name.removeprefix("model.").partition("_")
+    return bool(belongs(f"model.{setting}" if role in ROLES else name, backends))
 
 
 def _refuse_secret(name: str, leaf: Leaf) -> None:
@@ -185,8 +194,9 @@ def _without_effect(name: str, leaf: Leaf) -> str:
 def _expanded(layer: Layer) -> Layer:
     """Let ``model.backend`` stand for both roles where the same layer does not name them; use our names of backends."""
     label = layer.pop(SHORTHAND, None)
-    expanded = layer if label is None else dict.fromkeys(ROLES, label) | layer
-    return expanded | {role: _with_our_name(expanded[role]) for role in ROLES if role in expanded}
+    expanded = layer if label is None else dict.fromkeys(MEANT, label) | layer
+    named = [key for key in (*MEANT, "model.judge_backend") if key in expanded]
+    return expanded | {key: _with_our_name(expanded[key]) for key in named}
 
 
 def _with_our_name(leaf: Leaf) -> Leaf:

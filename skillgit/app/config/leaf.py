@@ -29,7 +29,7 @@ class Origin:
 
 DEFAULT = Origin(kind="default")
 
-NESTED = frozenset({"model.prices"})
+NESTED = frozenset({"model.contexts", "model.prices"})
 """Keys whose values are merged entry by entry; an entry is a key of its own."""
 
 
@@ -51,6 +51,11 @@ class Leaf:
     plain: bool
     origin: Origin
     folder: Path
+
+
+def nested(key: str) -> str:
+    """Return the nested key that ``key`` is an entry of; empty if it is none."""
+    return next((name for name in NESTED if key.startswith(f"{name}.")), "")
 
 
 Layer = dict[str, Leaf]

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 from skillgit.app.config import recorded, sources
 from skillgit.app.config.aliases import canonical
 from skillgit.app.config.files import read_layers
-from skillgit.app.config.leaf import DEFAULT, Layer, Origin
+from skillgit.app.config.leaf import DEFAULT, NESTED, Layer, Origin
 from skillgit.app.config.overrides import read_overrides
 from skillgit.app.config.paths import located
 from skillgit.app.config.resolved import SPELLED, Entry, ResolvedConfig
-from skillgit.app.config.schema import NOT_KEYS, SECTIONS, EnvSettings, env_settings, keys
+from skillgit.app.config.roles import ROLES
+from skillgit.app.config.schema import NOT_KEYS, SECTIONS, EnvSettings, ModelSettings, env_settings, keys
 from skillgit.app.config.typing import typed
 from skillgit.app.config.wording import nearest
 from skillgit.errors import ConfigError
-from skillgit.plugin.registry import BACKENDS, ENVIRONMENTS, installed, load_environment
+from skillgit.plugin.registry import BACKENDS, ENVIRONMENTS, installed, load_backend, load_environment
 from skillgit.plugin.splits import OPTIONS as SPLIT_OPTIONS
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def _resolved(context: Context, name: str, layers: Sequence[Layer], *, path: Pat
     shape = env_settings(info)
 
     written, notes = _merged(layers, shape, backends)
-    absolute, more = located(written, directory, context.environ)
+    absolute, more = located(written, directory, context.environ, _paths_of_backends(written, root, backends))
     values = typed(absolute, keys(shape), shape, backends)
     _check_backends(absolute, values, backends)
     _check_split_options(info, absolute, values)
@@ -117,10 +118,22 @@ def _environment(layer: Layer, root: Path) -> EnvironmentInfo:
     return load_environment(leaf.text, root).info
 
 
+def _paths_of_backends(layer: Layer, root: Path, backends: Sequence[str]) -> list[str]:
+    """Return the keys of the backends in use that hold paths."""
+    found = []
+    for role in ROLES:
+        leaf = layer.get(f"model.{role}_backend")
+        name = leaf.text if leaf is not None and leaf.text else ModelSettings.model_fields[f"{role}_backend"].default
+        if name in backends:
+            for path in load_backend(name, root).info.paths:
+                found += [f"model.{prefix}_{path}" for prefix in (name, role, f"{role}_{name}")]
+    return [key for key in dict.fromkeys(found) if key in layer]
+
+
 def _check_backends(layer: Layer, values: Config, backends: Sequence[str]) -> None:
-    for role in ("optimizer_backend", "target_backend"):
+    for role in ("optimizer_backend", "target_backend", "judge_backend"):
         name = getattr(values.model, role)
-        if name not in backends and ".py:" not in name:
+        if name and name not in backends and ".py:" not in name:
             leaf = layer.get(f"model.{role}")
             place = f"{leaf.origin}: " if leaf else ""
             near = nearest(name, backends)
@@ -154,10 +167,13 @@ def _entries(values: Config, written: Layer) -> Iterator[Entry]:
         # Each section dumps itself: the root knows only the common keys of env.
         for name, value in getattr(values, section).model_dump(mode="json").items():
             key = f"{section}.{name}"
-            if key in NOT_KEYS or (key == "model.prices" and value):
-                prefix = f"{key}." if key == "model.prices" else f"{section}."
+            if key in NOT_KEYS:
+                for part in value:
+                    leaf = written[f"{section}.{part}"]
+                    yield Entry(key=f"{section}.{part}", value=leaf.value, origin=leaf.origin)
+            elif key in NESTED and value:
                 for part, setting in value.items():
-                    yield Entry(key=f"{prefix}{part}", value=setting, origin=_origin(f"{prefix}{part}", written))
+                    yield Entry(key=f"{key}.{part}", value=setting, origin=_origin(f"{key}.{part}", written))
             elif key in SPELLED and key in written:
                 yield Entry(key=key, value=written[key].text, origin=written[key].origin)
             else:

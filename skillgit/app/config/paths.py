@@ -11,19 +11,28 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from skillgit.app.config.leaf import Layer, Leaf
 
 PATHS = ("gate.pinned", "env.skill_init", "env.split_dir", "env.data_path", "env.split_output_dir", "env.out_root")
-PLUGINS = ("env.name", "model.optimizer_backend", "model.target_backend")
+PLUGINS = ("env.name", "model.optimizer_backend", "model.target_backend", "model.judge_backend")
 
 
-def located(layer: Layer, directory: Path, environ: Mapping[str, str]) -> tuple[Layer, list[str]]:
-    """Return ``layer`` with absolute paths, and what to tell the user of them."""
+def located(
+    layer: Layer, directory: Path, environ: Mapping[str, str], more: Iterable[str] = ()
+) -> tuple[Layer, list[str]]:
+    """Return ``layer`` with absolute paths, and what to tell the user of them.
+
+    Args:
+        layer: Values by key.
+        directory: The working directory.
+        environ: Environment variables, for ``~``.
+        more: Further keys that hold paths: settings of backends.
+    """
     found, notes = dict(layer), []
-    for key in (*PATHS, *PLUGINS):
+    for key in (*PATHS, *PLUGINS, *more):
         leaf = found.get(key)
         if leaf is None or not leaf.text:
             continue

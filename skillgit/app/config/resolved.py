@@ -4,10 +4,11 @@ The digest identifies what a run was asked to do. These keys are left out of it,
 run may be continued with others:
 
 - ``budget.*``: when to stop, not what to do;
-- ``calls.concurrency``, ``calls.attempts``, ``calls.timeout_s``, ``env.exec_timeout``, ``gradient.analyst_workers``:
-  how fast, and how patiently;
-- ``model.prices``: what a call is said to cost;
-- ``train.diagnose_after``: what is told on the way;
+- ``calls.concurrency``, ``calls.attempts``, ``calls.timeout_s``, ``calls.item_timeout_s``, ``calls.patience_s``,
+  ``calls.requests_per_minute``, ``calls.tokens_per_minute``, ``calls.hedge``, ``env.exec_timeout``,
+  ``gradient.analyst_workers``: how fast, and how patiently;
+- ``model.prices``, ``model.contexts``: what a call is said to cost, and how long it may be;
+- ``train.diagnose_after``, ``train.preflight``: what is told on the way, and what is checked before;
 - ``env.data_path``, ``env.split_dir``, ``env.skill_init``, ``gate.pinned``: the content behind these paths has digests
   of its own;
 - keys of a backend that end in ``_base_url``, ``_path``, ``_dir``, ``_api_key_env``, ``_timeout_s`` and the like: where
@@ -23,8 +24,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from skillgit.app.config.leaf import nested
 from skillgit.app.config.paths import PATHS, PLUGINS
+from skillgit.app.config.roles import settings_of, written_as
 from skillgit.domain.ids import short_digest
+from skillgit.plugin.registry import BACKENDS, installed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,7 +44,12 @@ NEUTRAL = frozenset(
         "budget.max_usd",
         "calls.attempts",
         "calls.concurrency",
+        "calls.hedge",
+        "calls.item_timeout_s",
+        "calls.patience_s",
+        "calls.requests_per_minute",
         "calls.timeout_s",
+        "calls.tokens_per_minute",
         "env.data_path",
         "env.exec_timeout",
         "env.out_root",
@@ -49,8 +58,10 @@ NEUTRAL = frozenset(
         "env.split_output_dir",
         "gate.pinned",
         "gradient.analyst_workers",
+        "model.contexts",
         "model.prices",
         "train.diagnose_after",
+        "train.preflight",
     }
 )
 """Keys that are not part of the digest."""
@@ -106,32 +117,46 @@ class ResolvedConfig:
         """Return where ``key`` comes from."""
         return next(entry.origin for entry in self.entries if entry.key == key)
 
-    def backend_settings(self, backend: str) -> dict[str, object]:
-        """Return the free keys of ``backend`` without their prefix."""
-        prefix = f"{backend}_"
-        settings = self.values.model.backend_settings
-        return {key[len(prefix) :]: value for key, value in settings.items() if key.startswith(prefix)}
+    def backend(self, role: str) -> str:
+        """Return the name of the backend of ``role``; the judge has the optimizer's if it has none of its own."""
+        name: str = getattr(self.values.model, f"{role}_backend")
+        return name or self.values.model.optimizer_backend
 
-    def backend_variant(self, backend: str) -> str:
-        """Identify those settings of ``backend`` that may change what it answers; empty if there are none."""
-        said = {
-            name: value for name, value in self.backend_settings(backend).items() if not _WHERE.fullmatch(f"x_{name}")
-        }
+    def settings(self, role: str) -> dict[str, object]:
+        """Return the settings of the backend of ``role``, under the names that the backend knows.
+
+        A judge without a backend of its own has the optimizer's settings, and its own on top.
+        """
+        backends = [plugin.name for plugin in installed(BACKENDS)]
+        return settings_of(self.values.model.backend_settings, self.players(role), self.backend(role), backends)
+
+    def players(self, role: str) -> tuple[str, ...]:
+        """Return the roles whose settings ``role`` has, its own last."""
+        return ("optimizer", role) if role == "judge" and not self.values.model.judge_backend else (role,)
+
+    def origin_of_setting(self, role: str, setting: str) -> str:
+        """Return the key that ``setting`` of a role's backend was, or would be, written as."""
+        return written_as(self.values.model.backend_settings, self.players(role), self.backend(role), setting)
+
+    def variant(self, role: str) -> str:
+        """Identify those settings of a role's backend that may change what it answers; empty if there are none."""
+        said = {name: value for name, value in self.settings(role).items() if not _WHERE.fullmatch(f"x_{name}")}
         return short_digest(said) if said else ""
 
 
 def _neutral(key: str) -> bool:
     section, _, name = key.partition(".")
-    return key in NEUTRAL or key.startswith("model.prices.") or (section == "model" and bool(_WHERE.fullmatch(name)))
+    return key in NEUTRAL or nested(key) in NEUTRAL or (section == "model" and bool(_WHERE.fullmatch(name)))
 
 
 def _nested(entries: tuple[Entry, ...]) -> dict[str, dict[str, object]]:
     document: dict[str, dict[str, object]] = {}
     for entry in entries:
         section, _, name = entry.key.partition(".")
-        if entry.key.startswith("model.prices."):
-            prices = document["model"].setdefault("prices", {})
-            cast("dict[str, object]", prices)[name.removeprefix("prices.")] = entry.value
+        outer = nested(entry.key)
+        if outer:
+            whole = document[section].setdefault(outer.partition(".")[2], {})
+            cast("dict[str, object]", whole)[entry.key.removeprefix(f"{outer}.")] = entry.value
         else:
             document.setdefault(section, {})[name] = entry.value
     return document

@@ -22,6 +22,7 @@ Positive = Annotated[int, Field(gt=0)]
 PositiveNumber = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 Dollars = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Name = Annotated[str, Field(min_length=1)]
+Effort = Literal["", "low", "medium", "high", "xhigh", "max"]
 Setting = str | int | float | bool | None | list[object] | dict[str, object]
 
 
@@ -32,20 +33,34 @@ class Section(BaseModel):
 
 
 class ModelSettings(Section):
-    """Which models play the two roles."""
+    """Which models play the roles."""
 
     optimizer: Name = Field("analyst", description="Model that reflects on trajectories and proposes edits.")
     target: Name = Field("reader", description="Model that works on the items with the skill.")
+    judge: str = Field(
+        "", description="Model that scores answers where an environment asks one; empty takes the optimizer's."
+    )
     optimizer_backend: Name = Field("offline", description="Backend of the optimizer.")
     target_backend: Name = Field("offline", description="Backend of the target.")
-    reasoning_effort: Literal["", "low", "medium", "high", "xhigh", "max"] = Field(
+    judge_backend: str = Field("", description="Backend of the judge; empty takes the optimizer's.")
+    reasoning_effort: Effort = Field(
         "", description="How hard reasoning models think; empty leaves it to the provider."
     )
-    prices: dict[str, tuple[Dollars, Dollars]] = Field(
-        default_factory=dict, description="Model to [US dollars for a million tokens in, the same out]."
+    optimizer_reasoning_effort: Effort = Field("", description="The same for the optimizer; empty is as for all.")
+    target_reasoning_effort: Effort = Field("", description="The same for the target; empty is as for all.")
+    judge_reasoning_effort: Effort = Field("", description="The same for the judge; empty is as for all.")
+    prices: dict[str, Annotated[tuple[Dollars, ...], Field(min_length=2, max_length=4)]] = Field(
+        default_factory=dict,
+        description="Model to [US dollars for a million tokens in, the same out], and if they differ from those in, "
+        "of tokens read from the provider's cache and of tokens written to it.",
+    )
+    contexts: dict[str, Positive] = Field(
+        default_factory=dict,
+        description="Model to the tokens that it takes, prompt and reply; for models that skillgit does not know.",
     )
     backend_settings: dict[str, Setting] = Field(
-        default_factory=dict, description="The free keys '<backend>_<setting>'; their backends check them."
+        default_factory=dict,
+        description="The free keys '<backend>_<setting>' and '<role>_<setting>'; their backends check them.",
     )
 
 
@@ -60,7 +75,9 @@ class EnvSettings(Section):
     split_dir: str = Field("", description="Folder with the folders train, val and test.")
     data_path: str = Field("", description="File or folder to divide by ratio.")
     split_output_dir: str = Field("", description="Accepted; splits by ratio are computed and not written.")
-    exec_timeout: PositiveNumber = Field(120.0, description="Seconds that one call of the target may take.")
+    exec_timeout: PositiveNumber | None = Field(
+        None, description="Seconds that one call of the target may take; null leaves it to the backend, else 120."
+    )
     out_root: str = Field("", description="Accepted; the output is the repository.")
 
 
@@ -75,9 +92,32 @@ class BudgetSettings(Section):
 class CallsSettings(Section):
     """How models are called."""
 
-    concurrency: Positive = Field(16, description="Calls in flight per backend, and rollouts at once.")
-    attempts: Positive = Field(5, description="Attempts at a call that fails in a way that may pass.")
-    timeout_s: PositiveNumber = Field(120.0, description="Seconds that one call of the optimizer may take.")
+    concurrency: Positive = Field(
+        16, description="Calls in flight per backend, and rollouts at once; fewer while a provider refuses so many."
+    )
+    attempts: Positive = Field(
+        5, description="Attempts at a call that fails in a way that may pass; refusals do not count."
+    )
+    timeout_s: PositiveNumber | None = Field(
+        None, description="The same as env.exec_timeout, for calls of the optimizer and the judge."
+    )
+    item_timeout_s: PositiveNumber | None = Field(
+        None,
+        description="Seconds that one item may take, without the time that it waits for its turn; null is no limit.",
+    )
+    patience_s: PositiveNumber = Field(
+        600.0, description="Seconds that a call spends in pauses before a further refusal (429, overloaded) ends it."
+    )
+    requests_per_minute: Positive | None = Field(
+        None, description="Requests that are sent to one model of a backend in a minute; null is no limit."
+    )
+    tokens_per_minute: Positive | None = Field(
+        None, description="Tokens, in and out and as estimated, for the same; null is no limit."
+    )
+    hedge: bool = Field(
+        default=False,
+        description="Send a call that takes unusually long a second time, at the price of both; one answer counts.",
+    )
     max_output_tokens: Positive = Field(16384, description="Length of a reply at most.")
     temperature: Annotated[float, Field(ge=0.0, le=2.0)] | None = Field(
         None, description="Sampling temperature; null leaves it to the provider."

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, cast, get_args
 
 from pydantic import ValidationError
 
-from skillgit.app.config.aliases import belongs
+from skillgit.app.config.leaf import nested
+from skillgit.app.config.roles import is_free
 from skillgit.app.config.schema import SECTIONS, Config
 from skillgit.app.config.wording import allowed, choices, mentioned, nearest, nearest_key, shown
 from skillgit.errors import ConfigError
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 PRICES = "model.prices"
 _LIST = "skillgit config CONFIG lists every key with its value"
-_PRICE = "[US dollars for a million tokens in, the same out]"
+_PRICE = "2 to 4 numbers: US dollars for a million tokens in, out, read from a cache, written to it"
 
 
 def typed(layer: Layer, keys: Mapping[str, object], env: type[EnvSettings], backends: Sequence[str]) -> Config:
@@ -38,9 +39,9 @@ def typed(layer: Layer, keys: Mapping[str, object], env: type[EnvSettings], back
         section, _, name = key.partition(".")
         if key in keys:
             values[section][name] = _plain(leaf, keys[key])
-        elif key.startswith(f"{PRICES}."):
-            _mapping(values["model"], "prices")[key[len(PRICES) + 1 :]] = _tuple(leaf.value)
-        elif section == "model" and belongs(key, backends):
+        elif outer := nested(key):
+            _mapping(values["model"], outer.partition(".")[2])[key[len(outer) + 1 :]] = _tuple(leaf.value)
+        elif section == "model" and is_free(key, backends):
             _mapping(values["model"], "backend_settings")[name] = leaf.value
         else:
             raise _unknown(key, leaf, keys, backends)

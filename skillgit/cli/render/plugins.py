@@ -8,11 +8,12 @@ from skillgit.cli.render.columns import fit, pad, width, wrap
 from skillgit.cli.screen import Style
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from skillgit.app.plugins import BackendEntry, EnvironmentEntry
     from skillgit.cli.screen import Screen
-    from skillgit.plugin.environment import Option
+    from skillgit.plugin.backend import Price
+    from skillgit.plugin.environment import Option, PublicSource
 
 COLUMNS = ("name", "reference", "error")
 """The columns of ``envs --plain`` and ``backends --plain``."""
@@ -40,10 +41,19 @@ def environment(entry: EnvironmentEntry, screen: Screen) -> Iterator[str]:
         return
     yield from _block("scorer", [info.scorer], screen)
     yield from _block("data", [info.source], screen)
+    if info.licence:
+        yield from _block("licence", [info.licence], screen)
+    if info.public is not None:
+        yield from _block("public data", _public(info.public), screen)
     if info.task_types:
         yield from _block("task types", [" ".join(info.task_types)], screen)
     yield from _pairs("fields of an item", [(name, text) for name, text in info.fields.items()], screen)
     yield from _pairs("options, as env.NAME", [_option(option) for option in info.options], screen)
+
+
+def _public(source: PublicSource) -> Iterator[str]:
+    yield f"{source.place} at {source.revision}" if source.revision else source.place
+    yield source.layout
 
 
 def backend(entry: BackendEntry, screen: Screen) -> Iterator[str]:
@@ -54,8 +64,14 @@ def backend(entry: BackendEntry, screen: Screen) -> Iterator[str]:
         return
     yield from _block("network", ["needed" if info.needs_network else "not needed"], screen)
     yield from _block("models", [" ".join(info.models) if info.models else "any"], screen)
-    prices = [(model, f"${price.usd_in:g} in, ${price.usd_out:g} out") for model, price in info.prices.items()]
+    prices = [(model, _price(price)) for model, price in info.prices.items()]
     yield from _pairs("US dollars for a million tokens", prices, screen)
+
+
+def _price(price: Price) -> str:
+    cache = (("from the cache", price.usd_cached), ("into the cache", price.usd_cache_write))
+    told = (("in", price.usd_in), ("out", price.usd_out), *cache)
+    return ", ".join(f"${usd:g} {what}" for what, usd in told if usd is not None)
 
 
 def _head(entry: EnvironmentEntry | BackendEntry, screen: Screen) -> Iterator[str]:
@@ -66,7 +82,7 @@ def _head(entry: EnvironmentEntry | BackendEntry, screen: Screen) -> Iterator[st
         yield from (screen.paint(Style.REJECTED, line) for line in wrap(entry.error, screen.width))
 
 
-def _block(title: str, texts: Sequence[str], screen: Screen) -> Iterator[str]:
+def _block(title: str, texts: Iterable[str], screen: Screen) -> Iterator[str]:
     yield ""
     yield screen.paint(Style.FAINT, title)
     for text in texts:

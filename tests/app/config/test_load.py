@@ -46,6 +46,14 @@ def test_later_layers_win_key_by_key(load: Load, write: Write):
     assert config.values.model.prices == {"a": (1.0, 2.0), "b": (5.0, 6.0)}
 
 
+def test_a_price_may_tell_what_a_cache_costs(load: Load):
+    config = load("", "model.prices={a: [1, 2, 0.5], gpt-4.1: [1, 2, 0, 1.25]}")
+    assert config.values.model.prices == {"a": (1.0, 2.0, 0.5), "gpt-4.1": (1.0, 2.0, 0.0, 1.25)}
+
+
+PRICE = "2 to 4 numbers: US dollars for a million tokens in, out, read from a cache, written to it"
+
+
 def test_every_key_tells_where_it_comes_from(load: Load, write: Write):
     write("base.yaml", "train:\n  batch_size: 10\n  num_epochs: 2\n")
     config = load(
@@ -103,8 +111,13 @@ def test_numbers_that_yaml_reads_as_text_are_numbers(load: Load):
         ("model.target=null", "model.target is null; it must be given"),
         (
             "model.prices={m: [1]}",
-            "model.prices.m is [1]; it must be [US dollars for a million tokens in, the same out]",
+            f"model.prices.m is [1]; it must be {PRICE}",
         ),
+        (
+            "model.prices={gpt-4.1: [1, 2, 3, 4, 5]}",
+            f"model.prices.gpt-4.1 is [1, 2, 3, 4, 5]; it must be {PRICE}",
+        ),
+        ("model.prices={m: [1, two, 3]}", f'model.prices.m is [1, "two", 3]; it must be {PRICE}'),
         ("env.limit=many", "env.limit is 'many'; it must be a whole number"),
         ("env.split_mode=dir", "env.split_mode is 'dir'; it must be 'ratio' or 'split_dir'"),
     ],
@@ -208,7 +221,7 @@ def test_data_for_an_environment_that_does_not_read_it_is_refused(load: Load, wr
 
 def test_free_keys_of_a_backend_reach_it_without_their_prefix(load: Load):
     config = load("model: {offline_speed: 3, offline_words: [a, b]}\nenv: {name: searchqa}")
-    assert config.backend_settings("offline") == {"speed": 3, "words": ["a", "b"]}
+    assert config.settings("target") == {"speed": 3, "words": ["a", "b"]}
     assert config.document["model"]["offline_speed"] == 3
     assert str(config.origin("model.offline_speed")) == "my.yaml:1"
 

@@ -41,7 +41,8 @@ def test_all_kinds_of_tokens_are_counted():
         "cache_creation_input_tokens": 20,
         "output_tokens_details": {"thinking_tokens": 2},
     }
-    assert read([text("a")], usage=usage).usage == Usage(tokens_in=125, tokens_out=3, cached=100, reasoning=2)
+    used = Usage(tokens_in=125, tokens_out=3, cached=100, cache_written=20, reasoning=2)
+    assert read([text("a")], usage=usage).usage == used
 
 
 @pytest.mark.parametrize("usage", [None, {}, {"input_tokens": 1}, {"input_tokens": None, "output_tokens": 1}, "much"])

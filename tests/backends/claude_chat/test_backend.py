@@ -41,7 +41,7 @@ def asking(text="hello", model="claude-echo-9", **more):
 
 def ask(wire, *requests, **settings):
     async def work():
-        backend = ClaudeChatBackend({"base_url": wire.url, **settings})
+        backend = ClaudeChatBackend({"base_url": wire.url, "api_key_env": "ANTHROPIC_API_KEY", **settings})
         try:
             return [await backend.complete(request) for request in requests]
         finally:
@@ -66,7 +66,8 @@ def test_a_question_is_answered_and_all_its_tokens_are_counted(wire):
     reply = ask_one(wire, asking("hello there"))
     assert (reply.text, reply.finish_reason, reply.tool_calls) == ("hello there", "stop", ())
     tokens_in = -(-len(flatten(asking("hello there").messages)) // 4)
-    assert reply.usage == Usage(tokens_in=tokens_in, tokens_out=3)
+    written = len("system: Be short.") // 4
+    assert reply.usage == Usage(tokens_in=tokens_in, tokens_out=3, cache_written=written)
     sent = wire.log()[0]
     assert sent.path == "/v1/messages"
     assert sent.document["max_tokens"] == 16384
@@ -76,7 +77,9 @@ def test_a_question_is_answered_and_all_its_tokens_are_counted(wire):
 def test_tokens_that_a_cache_gave_are_told_apart(wire):
     plain, cached = ask(wire, asking(), asking(model="claude-echo-cached"))
     assert plain.usage.tokens_in == cached.usage.tokens_in
-    assert (plain.usage.cached, cached.usage.cached) == (0, len("system: Be short.") // 4)
+    prefix = len("system: Be short.") // 4
+    assert (plain.usage.cached, cached.usage.cached) == (0, prefix)
+    assert (plain.usage.cache_written, cached.usage.cache_written) == (prefix, 0)
 
 
 @pytest.mark.parametrize("limit", [16384, STREAMED_FROM + 1])
@@ -233,8 +236,22 @@ def test_a_token_and_an_address_in_the_environment_count_where_nothing_else_is_s
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "token")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", wire.url)
-    assert ask_one(wire, asking(), base_url="").text == "hello"
-    assert wire.log()[0].headers["authorization"] == "Bearer token"
+    assert ask_one(wire, asking(), base_url="", api_key_env="").text == "hello"
+    assert ask_one(wire, asking(), api_key_env="").text == "hello"
+    assert [entry.headers["authorization"] for entry in wire.log()] == ["Bearer token"] * 2
+
+
+def test_a_key_goes_to_anthropic_and_not_to_an_address_that_a_file_names(wire, monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "sk-token-0123456789")
+    assert ask_one(wire, asking(), api_key_env="").text == "hello"
+    sent = wire.log()[0].headers
+    assert (sent["authorization"], "x-api-key" in sent) == ("Bearer none", False)
+    wire.change(faults=Faults(script=("", "unauthorized")))
+    with pytest.raises(FatalBackendError) as caught:
+        ask_one(wire, asking(), api_key_env="")
+    assert "model.claude_chat_api_key_env" in caught.value.hint
+    assert ask_one(wire, asking(), api_key_env="ANTHROPIC_AUTH_TOKEN").text == "hello"
+    assert wire.log()[-1].headers["authorization"] == "Bearer sk-token-0123456789"
 
 
 def test_one_connection_serves_call_after_call_and_many_at_once(wire):

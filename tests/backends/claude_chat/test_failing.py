@@ -9,7 +9,6 @@ import pytest
 
 from skillgit.errors import FatalBackendError, RetryableBackendError
 from skillgit_backends.claude_chat.failing import failure
-from skillgit_backends.claude_chat.settings import read_settings
 
 ASKED = httpx2.Request("POST", "http://localhost/v1/messages")
 
@@ -17,7 +16,7 @@ ASKED = httpx2.Request("POST", "http://localhost/v1/messages")
 def failed(status, kind="invalid_request_error", message="no", **headers):
     body = {"type": "error", "error": {"type": kind, "message": message}}
     response = httpx2.Response(status, headers={k.replace("_", "-"): v for k, v in headers.items()}, request=ASKED)
-    return failure(anthropic.APIStatusError("text", response=response, body=body), read_settings({}))
+    return failure(anthropic.APIStatusError("text", response=response, body=body), "ANTHROPIC_API_KEY")
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
@@ -74,9 +73,9 @@ def test_how_long_to_wait_may_be_a_date():
 
 
 def test_timeouts_and_connections():
-    settings = read_settings({})
-    assert "did not answer in time" in failure(anthropic.APITimeoutError(ASKED), settings).message
-    assert "ReadError: reset" in failure(httpx2.ReadError("reset"), settings).message
+    name = "ANTHROPIC_API_KEY"
+    assert "did not answer in time" in failure(anthropic.APITimeoutError(ASKED), name).message
+    assert "ReadError: reset" in failure(httpx2.ReadError("reset"), name).message
     broken = anthropic.APIConnectionError(request=ASKED)
     broken.__cause__ = httpx2.ConnectError("refused")
-    assert "ConnectError: refused" in failure(broken, settings).message
+    assert "ConnectError: refused" in failure(broken, name).message

@@ -25,7 +25,7 @@ say({"type": "result", "subtype": "success", "is_error": False, "num_turns": 2, 
          "big": {"inputTokens": 100, "outputTokens": 7, "cacheReadInputTokens": 20, "cacheCreationInputTokens": 50},
          "small": {"inputTokens": 10, "outputTokens": 3}}})
 """
-REPLY = Reply(text="<answer>Seine</answer>", usage=Usage(tokens_in=180, tokens_out=10, cached=20))
+REPLY = Reply(text="<answer>Seine</answer>", usage=Usage(tokens_in=180, tokens_out=10, cached=20, cache_written=50))
 NOT_LOGGED_IN = """
 say({"type": "assistant", "message": {"content": [{"type": "text", "text": "Not logged in"}]},
      "error": "authentication_failed"})
@@ -301,11 +301,11 @@ elif ARGUMENTS == ["auth", "status"]:
     path, _ = write_agent(tmp_path, body)
     backend = ClaudeCodeExecBackend({"path": path})
     found = asyncio.run(backend.probe())
-    assert (found.version, found.logged_in) == ("2.1.197", False)
+    assert (found.version, found.ready) == ("2.1.197", False)
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path))
     (tmp_path / ".credentials.json").write_text('{"claudeAiOauth": {"accessToken": "a"}}')
-    assert asyncio.run(backend.probe()).logged_in
+    assert asyncio.run(backend.probe()).ready
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-0123456789abcdef")
     found = asyncio.run(backend.probe())
-    assert found.logged_in
+    assert found.ready
     assert "sk-ant" not in str(found)

@@ -48,7 +48,8 @@ def ask(request: Request, *script: list[Event] | tuple[int, Event], **more: Any)
 def test_it_loads_the_skill_and_answers():
     script = (tool_use("Skill", skill="searchqa"), words("<answer>Seine</answer>"))
     reply, bodies = ask(trivia(reasoning_effort="low", max_output_tokens=1234), *script)
-    assert reply == Reply(text="<answer>Seine</answer>", usage=Usage(tokens_in=340, tokens_out=14, cached=40))
+    usage = Usage(tokens_in=340, tokens_out=14, cached=40, cache_written=100)
+    assert reply == Reply(text="<answer>Seine</answer>", usage=usage)
     assert len(bodies) == 2
     assert "Which river runs through Paris?" in bodies[0]
     assert "You answer trivia." in bodies[0]

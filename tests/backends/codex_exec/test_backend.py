@@ -344,12 +344,12 @@ elif ARGUMENTS == ["login", "status"]:
     path, _ = write_agent(tmp_path, body)
     backend = CodexExecBackend({"path": path})
     found = asyncio.run(backend.probe())
-    assert (found.version, found.logged_in) == ("0.169.0", False)
+    assert (found.version, found.ready) == ("0.169.0", False)
     assert "codex login" in found.detail
     (tmp_path / "auth.json").write_text("{}")
     monkeypatch.setenv("CODEX_HOME", str(tmp_path))
     found = asyncio.run(backend.probe())
-    assert found.logged_in
+    assert found.ready
     assert "sk-" not in str(found)
     monkeypatch.setenv("CODEX_API_KEY", "sk-codex-0123456789abcdef")
     assert "sk-" not in str(asyncio.run(backend.probe()))

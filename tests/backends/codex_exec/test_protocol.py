@@ -5,14 +5,19 @@ from skillgit_backends.codex_exec.protocol import Turn
 
 
 def completed(tokens_in: int, tokens_out: int) -> dict[str, object]:
-    usage = {"input_tokens": tokens_in, "output_tokens": tokens_out, "cached_input_tokens": tokens_in // 2}
+    usage = {
+        "input_tokens": tokens_in,
+        "output_tokens": tokens_out,
+        "cached_input_tokens": tokens_in // 2,
+        "cache_write_input_tokens": tokens_in // 4,
+    }
     return {"type": "turn.completed", "usage": usage}
 
 
 def test_usage_is_what_was_added_to_the_threads():
-    turn = Turn(before=Usage(tokens_in=1200, tokens_out=20, cached=600))
+    turn = Turn(before=Usage(tokens_in=1200, tokens_out=20, cached=600, cache_written=300))
     turn.hear(completed(2400, 50))
-    assert turn.usage == Usage(tokens_in=1200, tokens_out=30, cached=600)
+    assert turn.usage == Usage(tokens_in=1200, tokens_out=30, cached=600, cache_written=300)
 
 
 def test_the_last_count_of_a_thread_is_the_whole():

@@ -164,3 +164,29 @@ def test_settings_are_checked(settings):
 def test_making_a_backend_touches_nothing(tmp_path):
     asyncio.run(HandoffBackend({"dir": str(tmp_path / "handoff")}).aclose())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_shaped_like_a_credential_is_in_no_file_and_the_answer_is_found_all_the_same(tmp_path):
+    key = "sk-proj-0123456789abcdefghijklmnop"
+    request = asking(f"my key is {key}", tools=(TOOL,))
+    ask(tmp_path, request)
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(written) == 4
+    assert [path.name for path in written if key.encode() in path.read_bytes()] == []
+    assert "[redacted]" in (tmp_path / f"{name_of(request)}.prompt.md").read_text()
+    answer(tmp_path, request, "mine too")
+    assert [reply.text for reply in ask(tmp_path, request)] == ["mine too"]
+
+
+def test_backends_of_two_roles_keep_one_list_of_what_waits(tmp_path):
+    async def work():
+        target, optimizer = (HandoffBackend({"dir": str(tmp_path), "settle_s": 0.02}) for _ in range(2))
+        asked = (target.complete(asking("one")), optimizer.complete(asking("two")))
+        errors = await asyncio.gather(*asked, return_exceptions=True)
+        await target.aclose()
+        await optimizer.aclose()
+        return errors
+
+    errors = asyncio.run(work())
+    assert {str(error).partition(";")[0] for error in errors} == {"2 prompts wait for their answers"}
+    assert pending(tmp_path) == sorted(name_of(asking(text)) for text in ("one", "two"))

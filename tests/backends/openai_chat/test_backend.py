@@ -69,8 +69,8 @@ def test_azure_with_a_key(wire, monkeypatch):
 
 
 def test_a_model_that_only_responses_knows_is_asked_there_by_a_version_that_has_it(wire, monkeypatch):
-    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "az-key")
-    assert answer(replace(HELLO, model="codex-echo"), azure_endpoint=wire.url).text == "hello"
+    monkeypatch.setenv("MY_KEY", "az-key")
+    assert answer(replace(HELLO, model="codex-echo"), azure_endpoint=wire.url, api_key_env="MY_KEY").text == "hello"
     assert wire.log()[0].path == "/openai/responses?api-version=2025-04-01-preview"
 
 
@@ -98,6 +98,7 @@ def test_azure_as_whoever_is_signed_in_to_the_cli(wire, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", "not this one")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/not-here")
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", wire.url)
     assert answer(azure_endpoint=wire.url, auth_mode="azure_cli").text == "hello"
     (entry,) = wire.log()
     assert entry.headers["authorization"] == "Bearer cli-token"
@@ -107,8 +108,9 @@ def test_azure_as_whoever_is_signed_in_to_the_cli(wire, monkeypatch, tmp_path):
 def test_not_signed_in_to_the_cli_is_an_error_that_says_so(wire, monkeypatch, tmp_path):
     az(tmp_path, "Please run 'az login' to setup account.", code=1)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", wire.url)
     with pytest.raises(FatalBackendError, match="signing in to Azure failed") as error:
-        answer(azure_endpoint=wire.url)
+        answer()
     assert "az login" in error.value.hint
     assert wire.log() == []
 
@@ -156,8 +158,9 @@ def test_azure_as_the_identity_of_the_machine(wire, monkeypatch):
 
 def test_without_the_extra_the_error_says_what_to_install(wire, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "azure.identity.aio", None)
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", wire.url)
     with pytest.raises(FatalBackendError, match="azure-identity") as error:
-        answer(azure_endpoint=wire.url, auth_mode="managed_identity")
+        answer(auth_mode="managed_identity")
     assert "skillgit[azure]" in error.value.hint
 
 

@@ -208,3 +208,35 @@ def test_nothing_shows_the_key(wire):
         return " ".join([repr(asked), *shown])
 
     assert KEY not in asyncio.run(talk())
+
+
+def test_a_server_may_tell_its_context_and_need_not(wire, monkeypatch):
+    async def told(asked, model):
+        try:
+            return await asked.context(model)
+        finally:
+            await asked.aclose()
+
+    assert asyncio.run(told(backend(wire), "echo")) == 131072
+    assert asyncio.run(told(backend(wire), "no-such-model")) is None
+    assert asyncio.run(told(OpenAIChatBackend({"base_url": "http://127.0.0.1:9/v1"}), "echo")) is None
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    count = len(wire.log())
+    assert asyncio.run(told(OpenAIChatBackend({}), "gpt-4o")) is None, "OpenAI does not tell, so it is not asked"
+    assert len(wire.log()) == count
+
+
+def test_it_looks_for_a_key_without_a_call_and_shows_none(wire):
+    found = asyncio.run(backend(wire).probe())
+    assert (found.place, found.ready, found.detail) == (wire.url.removeprefix("http://"), True, "the key in MY_KEY")
+    with pytest.raises(FatalBackendError, match="NOT_THERE"):
+        asyncio.run(backend(wire, api_key_env="NOT_THERE").probe())
+    assert wire.log() == []
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+def test_an_answer_tells_who_gave_it_and_whether_its_tokens_were_counted(wire, api):
+    reply = answer(backend(wire, api=api))
+    assert (reply.model, reply.counted) == ("echo", True)
+    wire.change(faults=Faults(script=("", "no_usage")))
+    assert not answer(backend(wire, api=api)).counted

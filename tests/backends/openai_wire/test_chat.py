@@ -58,12 +58,12 @@ def test_an_answer_is_read_with_its_tokens():
     usage = {
         "prompt_tokens": 10,
         "completion_tokens": 7,
-        "prompt_tokens_details": {"cached_tokens": 8},
+        "prompt_tokens_details": {"cached_tokens": 8, "cache_write_tokens": 9},
         "completion_tokens_details": {"reasoning_tokens": 5},
     }
     reply = answered({"content": "hi"}, usage=usage)
     assert (reply.text, reply.finish_reason) == ("hi", "stop")
-    assert reply.usage == Usage(tokens_in=10, tokens_out=7, cached=8, reasoning=5)
+    assert reply.usage == Usage(tokens_in=10, tokens_out=7, cached=8, cache_written=2, reasoning=5)
 
 
 @pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": "many"}, {"prompt_tokens": -1}, [], "free"])

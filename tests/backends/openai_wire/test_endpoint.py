@@ -6,17 +6,18 @@ from skillgit.errors import ConfigError, FatalBackendError
 from skillgit_backends.minimax_chat.backend import MiniMaxChatBackend
 from skillgit_backends.openai_chat.backend import OpenAIChatBackend
 from skillgit_backends.openai_compatible.backend import OpenAICompatibleBackend
-from skillgit_backends.openai_wire.endpoint import NO_KEY, find_endpoint
+from skillgit_backends.openai_wire.endpoint import find_endpoint
 from skillgit_backends.openai_wire.variant import read_settings
 from skillgit_backends.qwen_chat.backend import QwenChatBackend
+from skillgit_backends.trusted_hosts import NO_KEY
 
 KEYS = {"OPENAI_API_KEY": "sk-openai", "AZURE_OPENAI_API_KEY": "az-key", "OTHER": "other-key"}
 AZURE = {"AZURE_OPENAI_ENDPOINT": "https://x.openai.azure.com"}
 
 
-def found(settings=None, environ=None, backend=OpenAIChatBackend):
+def found(settings=None, environ=None, backend=OpenAIChatBackend, role=""):
     variant = backend.variant
-    return find_endpoint(variant, read_settings(variant, settings or {}), KEYS if environ is None else environ)
+    return find_endpoint(variant, read_settings(variant, settings or {}), KEYS if environ is None else environ, role)
 
 
 def test_openai_is_where_nothing_else_is_named():
@@ -43,7 +44,63 @@ def test_the_key_of_openai_does_not_travel_to_an_address_that_a_file_names():
     assert found({"base_url": "http://localhost:1/v1"}).key == NO_KEY
     assert found({"base_url": "https://gate.example/v1", "api_key_env": "OTHER"}).key == "other-key"
     assert found({"base_url": "https://api.openai.com/v1"}).key == "sk-openai"
+    assert found({"base_url": "https://eu.api.openai.com/v1"}).key == "sk-openai"
+    assert found({"base_url": "http://api.openai.com/v1"}).key == NO_KEY, "not in clear text"
+    assert found({"base_url": "https://api.openai.com.evil.example/v1"}).key == NO_KEY
     assert found({"base_url": "https://user@api.openai.com/v1"}).host == "api.openai.com"
+    named = {**KEYS, "OPENAI_BASE_URL": "https://gate.example/v1"}
+    assert found({"base_url": "https://gate.example/v1/"}, named).key == "sk-openai"
+
+
+@pytest.mark.parametrize(
+    ("backend", "variable"),
+    [
+        (OpenAICompatibleBackend, "OPENAI_COMPATIBLE_API_KEY"),
+        (QwenChatBackend, "QWEN_CHAT_API_KEY"),
+        (MiniMaxChatBackend, "MINIMAX_API_KEY"),
+    ],
+)
+def test_the_rule_is_the_same_for_all_of_them(backend, variable):
+    url_variable = variable.replace("API_KEY", "BASE_URL")
+    there = {"base_url": "https://gate.example/v1"}
+    assert found(there, {variable: "k"}, backend).key == NO_KEY
+    assert found({**there, "api_key_env": variable}, {variable: "k"}, backend).key == "k"
+    assert found(there, {variable: "k", url_variable: "https://gate.example/v1"}, backend).key == "k"
+    assert found({}, {variable: "k", url_variable: "https://gate.example/v1"}, backend).key == "k"
+
+
+def test_a_key_of_azure_goes_to_azure_or_where_the_environment_says():
+    elsewhere = {"azure_endpoint": "https://gate.example"}
+    with pytest.raises(FatalBackendError, match=r"gate\.example, which is none of Azure's hosts"):
+        found(elsewhere)
+    for mode in ("azure_cli", "managed_identity"):
+        with pytest.raises(FatalBackendError, match="none of Azure's hosts"):
+            found({**elsewhere, "auth_mode": mode, "api_key_env": "OTHER"})
+    assert found({**elsewhere, "api_key_env": "OTHER"}).key == "other-key"
+    assert found(elsewhere, {**KEYS, "AZURE_OPENAI_ENDPOINT": "https://gate.example/"}).key == "az-key"
+    with pytest.raises(FatalBackendError, match="none of Azure's hosts"):
+        found({"azure_endpoint": "http://x.openai.azure.com"})
+
+
+def test_a_role_has_variables_of_its_own_before_the_shared_ones():
+    environ = {
+        **KEYS,
+        **AZURE,
+        "TARGET_AZURE_OPENAI_ENDPOINT": "https://t.openai.azure.com",
+        "TARGET_AZURE_OPENAI_API_KEY": "t-key",
+        "OPTIMIZER_AZURE_OPENAI_API_VERSION": "2030-01-01",
+        "OPENAI_BASE_URL": "",
+    }
+    target, optimizer = (found(environ=environ, role=role) for role in ("target", "optimizer"))
+    assert (target.host, target.key) == ("t.openai.azure.com", "t-key")
+    assert target.credential == "the key in TARGET_AZURE_OPENAI_API_KEY"
+    assert (optimizer.host, optimizer.key, optimizer.version) == ("x.openai.azure.com", "az-key", "2030-01-01")
+    environ["OPENAI_BASE_URL"] = "https://gate.example/v1"
+    assert found(environ=environ, role="target").azure, "what a role has for itself goes first"
+    assert found(environ=environ, role="optimizer").host == "gate.example"
+    own = {"JUDGE_QWEN_CHAT_BASE_URL": "http://gpu:1/v1", "JUDGE_QWEN_CHAT_API_KEY": "j", "QWEN_CHAT_API_KEY": "q"}
+    assert found(environ=own, backend=QwenChatBackend, role="judge").key == "j"
+    assert found(environ=own, backend=QwenChatBackend, role="target").host == "localhost:8000"
 
 
 def test_an_endpoint_shows_no_key():
@@ -94,7 +151,7 @@ def test_each_variant_looks_in_its_own_variables():
     assert (qwen.url, qwen.key) == ("http://gpu:1/v1", "q")
     assert found(environ={}, backend=QwenChatBackend).key == NO_KEY
     own = {"OPENAI_COMPATIBLE_API_KEY": "c"}
-    assert found({"base_url": "http://h/v1"}, own, OpenAICompatibleBackend).key == "c"
+    assert found(environ=own, backend=OpenAICompatibleBackend).key == "c"
     with pytest.raises(FatalBackendError, match="OPENAI_COMPATIBLE_API_KEY"):
         found(environ=KEYS, backend=OpenAICompatibleBackend)
 

@@ -50,12 +50,12 @@ def test_an_answer_is_read_with_its_tokens():
     usage = {
         "input_tokens": 10,
         "output_tokens": 7,
-        "input_tokens_details": {"cached_tokens": 8},
+        "input_tokens_details": {"cached_tokens": 6, "cache_write_tokens": 3},
         "output_tokens_details": {"reasoning_tokens": 5},
     }
     reply = answered(said({"type": "output_text", "text": "hi"}, usage=usage))
     assert (reply.text, reply.finish_reason) == ("hi", "stop")
-    assert reply.usage == Usage(tokens_in=10, tokens_out=7, cached=8, reasoning=5)
+    assert reply.usage == Usage(tokens_in=10, tokens_out=7, cached=6, cache_written=3, reasoning=5)
     assert answered(said({"type": "output_text", "text": "12345678"})).usage == Usage(tokens_in=3, tokens_out=2)
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,7 @@ from skillgit.plugin.backend import BackendInfo, Reply, Request, ToolCall, Usage
 from skillgit.plugin.exchange import request_digest
 from skillgit_backends.replay import ReplayBackend
 
-USAGE = Usage(tokens_in=40, tokens_out=8, cached=30, reasoning=2)
+USAGE = Usage(tokens_in=40, tokens_out=8, cached=30, cache_written=5, reasoning=2)
 
 
 class Parrot:
@@ -72,6 +73,15 @@ def ask(path, *requests):
 def test_a_ledger_answers_what_it_recorded_with_all_that_was_said(tmp_path):
     recorded = record(tmp_path / "ledger.db", "hello", "look")
     assert ask(tmp_path / "ledger.db", asking("look"), asking("hello")) == recorded[::-1]
+
+
+def test_a_ledger_that_counts_fewer_kinds_of_tokens_answers_too(tmp_path):
+    recorded = record(tmp_path / "ledger.db", "hello")
+    connection = sqlite3.connect(tmp_path / "ledger.db")
+    connection.execute("ALTER TABLE reply DROP COLUMN cache_written")
+    connection.close()
+    (reply,) = ask(tmp_path / "ledger.db", asking("hello"))
+    assert reply == replace(recorded[0], usage=replace(USAGE, cache_written=0))
 
 
 def test_several_replies_to_the_same_request_come_in_their_order(tmp_path):

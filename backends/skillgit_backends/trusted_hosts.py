@@ -1,0 +1,36 @@
+"""Owns the rule to whom a key may be sent, for all chat backends.
+
+A key from a usual variable (``OPENAI_API_KEY``, ``ANTHROPIC_API_KEY`` and the like) goes to the provider's own host, or
+to an address that the environment itself names. To a host that a configuration names goes only the key whose variable
+the configuration names too (``api_key_env``), else none: configurations are passed on, and may come from anybody.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+NO_KEY = "none"
+"""Sent where no key may go or none is known; local servers take anything."""
+
+
+def server(url: str) -> str:
+    """Return the host of ``url`` with its port, without a user."""
+    return urlsplit(url).netloc.rpartition("@")[2].lower()
+
+
+def gets_usual_key(named: str, own: Iterable[str]) -> bool:
+    """Say whether the key from a usual variable may go where a call goes.
+
+    Args:
+        named: The address that the configuration names; empty if it names none.
+        own: Addresses of the provider, and those that the environment names.
+    """
+    return not named or _origin(named) in {_origin(url) for url in own if url}
+
+
+def _origin(url: str) -> tuple[str, str]:
+    return urlsplit(url).scheme.lower(), server(url)

@@ -1,0 +1,84 @@
+"""What has to hold before a run spends anything: keys, programs, contexts, and that every model answers.
+
+The tiny calls go through the door under a draw of their own: they are in the ledger and part of what the run's first
+event costs, and a run that goes on does not repeat them. Nothing that a run decides depends on them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillgit.app.estimate import largest_prompts
+from skillgit.app.reach import QUESTION, look, room
+from skillgit.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from skillgit.app.reach import Room
+    from skillgit.app.setup import Setup
+    from skillgit.calls.door import Calls
+    from skillgit.calls.route import Route
+    from skillgit.domain.skill import Skill
+
+STAGE = "preflight"
+
+
+def asked_roles(setup: Setup) -> tuple[str, ...]:
+    """Return the roles whose models are asked before a run: those that are not on this machine."""
+    if not setup.config.values.train.preflight:
+        return ()
+    return tuple(role for role, route in setup.routes.items() if route.backend.info.needs_network)
+
+
+async def preflight(setup: Setup, calls: Calls, skill: Skill, remark: Callable[[str], None]) -> None:
+    """Check every role whose model is not on this machine, the cheap things first.
+
+    Args:
+        setup: The configuration and the ways to its models.
+        calls: The door.
+        skill: The skill that the run starts with.
+        remark: Is told what may become a problem.
+
+    Raises:
+        BackendError: A key, a login or a program is missing, or a model does not answer.
+        ConfigError: The longest prompt cannot fit into a model's context.
+    """
+    roles = asked_roles(setup)
+    for role in roles:
+        await look(setup.routes[role])
+    prompts = largest_prompts(setup.config.values.method, setup.task, skill) if roles else {}
+    for role in roles:
+        route = setup.routes[role]
+        found = await room(route, prompts[role], setup.config.values.model.contexts)
+        if found.fit == "too long":
+            raise _too_long(role, route, found)
+        if found.fit == "near":
+            remark(_near(role, route, found))
+    await ask_each(setup, calls, roles)
+
+
+async def ask_each(setup: Setup, calls: Calls, roles: Iterable[str]) -> None:
+    """Let the models of ``roles`` answer once, one after the other.
+
+    Raises:
+        BackendError: One does not.
+    """
+    asked = asked_roles(setup)
+    for role in roles:
+        if role in asked:
+            await calls.call(role, STAGE, QUESTION, draw=(STAGE, role))
+
+
+def _too_long(role: str, route: Route, found: Room) -> ConfigError:
+    return ConfigError(
+        f"the longest prompt of the {role} has about {found.prompt:,} tokens, but {route.name} takes {found.context:,}",
+        hint="take shorter items or another model; if a number is wrong, set model.contexts, or train.preflight=false",
+    )
+
+
+def _near(role: str, route: Route, found: Room) -> str:
+    return (
+        f"The longest prompt of the {role} has about {found.prompt:,} tokens and its reply may have {found.reply:,}; "
+        f"{route.name} takes {found.context:,} in all, so that some calls may be refused."
+    )
