@@ -22,7 +22,6 @@ from toy import SEED, History, ToyBackend, ToyEnvironment, run_to_end, trainer
 
 from skillgit.calls.door import Caps
 from skillgit.calls.ledger import Ledger
-from skillgit.calls.redaction import redact
 from skillgit.domain.edit import Edit, EditStatus, Op, apply
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Scored, Split
 from skillgit.domain.event import (
@@ -45,6 +44,7 @@ from skillgit.engine.replies import Finding
 from skillgit.engine.schedule import edit_budget
 from skillgit.engine.settings import OptimizerSettings
 from skillgit.errors import BudgetError, ConfigError, DataError, FatalBackendError, InvariantError, ProviderFailureError
+from skillgit.plugin.redaction import redact
 from skillgit.plugin.splits import check, divide
 
 if TYPE_CHECKING:

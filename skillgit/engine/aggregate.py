@@ -92,7 +92,8 @@ async def _merge_level(
         return await _merge(session, state, skill, [(source, group)], level=draw[-1], draw=(*draw, number))
 
     groups = list(enumerate(chunks(drafts, session.settings.gradient.merge_batch_size)))
-    return await ordered(one, groups, limit=session.settings.gradient.analyst_workers, each=session.monitor.tick)
+    limit = session.settings.gradient.analyst_workers
+    return await ordered(one, groups, limit=limit, each=lambda _: session.monitor.tick())
 
 
 async def _merge(

@@ -10,7 +10,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.calls.redaction import MASK, redact
 from skillgit.domain.appendix import AppendixCounts
 from skillgit.domain.edit import Edit, Op, Source
 from skillgit.domain.prose import clean_line
@@ -20,6 +19,7 @@ from skillgit.engine.prompts import prompt
 from skillgit.engine.rendering import conversation, skill_section, tagged
 from skillgit.engine.replies import Notes, Reply, ask
 from skillgit.plugin.backend import system
+from skillgit.plugin.redaction import MASK, redact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from skillgit.calls.redaction import redact
 from skillgit.domain.evaluation import FailedToEvaluate
 from skillgit.domain.ids import text_digest
 from skillgit.engine.rendering import edit_fields, proposed_fields
+from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, TypeVar
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -16,8 +17,8 @@ async def ordered(
     work: Callable[[In], Awaitable[Out]],
     values: Sequence[In],
     *,
-    limit: int,
-    each: Callable[[], None] = lambda: None,
+    limit: int | asyncio.Semaphore,
+    each: Callable[[Out], None] = lambda _: None,
 ) -> list[Out]:
     """Apply ``work`` to all values, at most ``limit`` at once; results stand in the order of ``values``.
 
@@ -26,24 +27,22 @@ async def ordered(
     Args:
         work: What to do with one value.
         values: The inputs.
-        limit: How many may be in the making at once.
-        each: Called whenever one is done.
+        limit: How many may be in the making at once, or the slots that are shared with others.
+        each: Called with every result as soon as it is there, in the order in which they come.
     """
-    gate = asyncio.Semaphore(limit)
+    slots = asyncio.Semaphore(limit) if isinstance(limit, int) else limit
 
     async def one(value: In) -> Out:
-        async with gate:
+        async with slots:
             result = await work(value)
-        each()
+        each(result)
         return result
 
     tasks = [asyncio.create_task(one(value)) for value in values]
     try:
         return await asyncio.gather(*tasks)
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await ended(tasks)
 
 
 async def both(first: Awaitable[In], second: Awaitable[Out]) -> tuple[In, Out]:
@@ -53,6 +52,57 @@ async def both(first: Awaitable[In], second: Awaitable[Out]) -> tuple[In, Out]:
         await asyncio.gather(one, two)
         return one.result(), two.result()
     finally:
-        one.cancel()
-        two.cancel()
-        await asyncio.gather(one, two, return_exceptions=True)
+        await ended((one, two))
+
+
+async def side_by_side(first: Awaitable[In], second: Awaitable[Out]) -> tuple[In, Out]:
+    """Run two things at once and wait for both, also if one fails: what the other one pays for is not lost.
+
+    If both fail, the failure of the first is raised, whichever came before.
+    """
+    one, two = asyncio.ensure_future(first), asyncio.ensure_future(second)
+    try:
+        await asyncio.wait((one, two))
+        return one.result(), two.result()
+    finally:
+        await ended((one, two))
+
+
+@asynccontextmanager
+async def growing() -> AsyncIterator[asyncio.TaskGroup]:
+    """Give a group in which tasks may start further ones; leaving it waits for all.
+
+    The first failure cancels what is still running and is raised as it is, not in a group.
+    """
+    try:
+        async with asyncio.TaskGroup() as group:
+            yield group
+    except BaseExceptionGroup as failures:
+        first = failures.exceptions[0]
+        raise first from first.__cause__
+
+
+async def ended(tasks: Sequence[asyncio.Future[Any]]) -> None:
+    """Cancel those of ``tasks`` that still run, and wait until all have ended, however they do."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def unless_failed(work: Coroutine[None, None, Out], condition: asyncio.Task[None] | None) -> Out:
+    """Return the result of ``work``; if ``condition`` fails before, ``work`` is cancelled and its error is raised.
+
+    Args:
+        work: What to do.
+        condition: What has to succeed for the work to make sense; None if there is nothing.
+    """
+    if condition is None:
+        return await work
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.wait({task, condition}, return_when=asyncio.FIRST_COMPLETED)
+        if condition.done():
+            condition.result()
+        return await task
+    finally:
+        await ended((task,))

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from pydantic import field_validator
 
-from skillgit.calls.redaction import redact
 from skillgit.domain.edit import Source
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.rewrite import UpdateMode
@@ -34,6 +33,7 @@ from skillgit.engine.rendering import (
 )
 from skillgit.engine.replies import Reply, ask, keeps_protected
 from skillgit.engine.rollout import roll_out
+from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

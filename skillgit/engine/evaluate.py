@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from skillgit.domain.early_stop import Race, order
 from skillgit.domain.evaluation import Evaluation, Split
+from skillgit.engine.concurrency import growing
+from skillgit.engine.lookahead import Lookahead
 from skillgit.engine.progress import Stage
 from skillgit.engine.rollout import roll_out
 
 if TYPE_CHECKING:
-    from skillgit.domain.evaluation import Outcome
     from skillgit.domain.gate import GateRule
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Rollout
@@ -23,6 +26,9 @@ WAVE = 8
 It is a constant, not the number of workers: which calls a run makes must not depend on its pace.
 """
 
+Refused: TypeAlias = Callable[[asyncio.Semaphore], None]
+"""What to do once a candidate is certain to be refused, while items of its evaluation still hold some of the slots."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
@@ -32,10 +38,27 @@ class Measured:
     rollouts: tuple[Rollout, ...]
 
 
-async def evaluate(session: Session, skill: Skill, split: Split, *, sample: int = 0) -> Measured:
-    """Measure ``skill`` on ``split``; items that were measured before in the same sample cost nothing."""
+async def evaluate(
+    session: Session,
+    skill: Skill,
+    split: Split,
+    *,
+    sample: int = 0,
+    slots: asyncio.Semaphore | None = None,
+    each: Callable[[Rollout], None] = lambda _: None,
+) -> Measured:
+    """Measure ``skill`` on ``split``; items that were measured before in the same sample cost nothing.
+
+    Args:
+        session: What to measure with.
+        skill: The skill.
+        split: The split.
+        sample: Which draws.
+        slots: The places of rollouts in the making, where they are shared with others.
+        each: Called with every rollout as soon as it is there.
+    """
     stage = "test" if split is Split.TEST else "selection"
-    rollouts = await roll_out(session, skill, session.task.items[split], stage, sample=sample)
+    rollouts = await roll_out(session, skill, session.task.items[split], stage, sample=sample, slots=slots, each=each)
     evaluation = Evaluation(
         split=split,
         item_set=session.task.item_set(split),
@@ -45,19 +68,34 @@ async def evaluate(session: Session, skill: Skill, split: Split, *, sample: int 
     return Measured(evaluation=evaluation, rollouts=tuple(rollouts))
 
 
-async def evaluate_selection(session: Session, skill: Skill, stage: Stage = Stage.EVALUATE) -> Measured:
-    """Measure ``skill`` on the selection split and say so."""
+async def evaluate_selection(
+    session: Session,
+    skill: Skill,
+    stage: Stage = Stage.EVALUATE,
+    *,
+    slots: asyncio.Semaphore | None = None,
+    each: Callable[[Rollout], None] = lambda _: None,
+) -> Measured:
+    """Measure ``skill`` on the selection split and say so; ``slots`` and ``each`` are those of ``evaluate``."""
     session.monitor.stage(stage, len(session.task.items[Split.SELECTION]))
-    return await evaluate(session, skill, Split.SELECTION)
+    return await evaluate(session, skill, Split.SELECTION, slots=slots, each=each)
 
 
 async def evaluate_candidate(
-    session: Session, skill: Skill, base: Evaluation, *, rule: GateRule, best: float, sample: int = 0
+    session: Session,
+    skill: Skill,
+    base: Evaluation,
+    *,
+    rule: GateRule,
+    best: float,
+    sample: int = 0,
+    refused: Refused | None = None,
 ) -> Measured:
     """Measure a candidate on the selection split until ``rule`` can only refuse it, or to the end.
 
     Items are rolled out in waves. A wave has as many items as are needed at least to settle the decision, and never
     fewer than ``WAVE`` if there are so many left. What lies beyond the item that settled it is paid for and not used.
+    An item starts as soon as it is certain to be in a wave, so that slow items hold back only what hangs on them.
 
     Args:
         session: What to work with.
@@ -66,38 +104,52 @@ async def evaluate_candidate(
         rule: The gate's settings.
         best: The best score of the run so far.
         sample: Which draws; other ones than the first are made for every item.
+        refused: Called with the places of rollouts once it is certain that the rule refuses, while items still run.
     """
     if sample:
         return await evaluate(session, skill, Split.SELECTION, sample=sample)
     if not session.settings.gate.early_stop:
         return await evaluate_selection(session, skill)
-    items = {item.id: item for item in session.task.items[Split.SELECTION]}
+    items = session.task.items[Split.SELECTION]
     session.monitor.stage(Stage.EVALUATE, len(items))
-    race, left = Race(rule=rule, base=base, best=best), order(base, rule)
-    known: dict[str, Rollout] = {}
-    spare = 0
-    while left and race.settled(_outcomes(known), left) is None:
-        size = max(WAVE, race.least(_outcomes(known), left))
-        wave, left = left[:size], left[size:]
-        rollouts = await roll_out(session, skill, [items[item] for item in wave], "selection")
-        rolled = dict(zip(wave, rollouts, strict=True))
-        needed = race.needed(_outcomes(known), _outcomes(rolled), left)
-        known |= {item: rolled[item] for item in wave[:needed]}
-        spare = len(wave) - needed
-        left = [*wave[needed:], *left]
-        if spare:
-            break
-    kept = tuple(known[item] for item in items if item in known)
+    look = Lookahead(race=Race(rule=rule, base=base, best=best), items=order(base, rule), wave=WAVE)
+    rolled = await _chase(session, skill, look, refused)
+    known = frozenset(look.items[: look.needed])
+    kept = tuple(rolled[item.id] for item in items if item.id in known)
     evaluation = Evaluation(
         split=Split.SELECTION,
         item_set=session.task.item_set(Split.SELECTION),
         outcomes={rollout.item.id: rollout.outcome for rollout in kept},
         seed=session.seed,
-        unneeded=tuple(item for item in items if item not in known),
-        spare=spare,
+        unneeded=tuple(item.id for item in items if item.id not in known),
+        spare=len(rolled) - len(kept),
     )
     return Measured(evaluation=evaluation, rollouts=kept)
 
 
-def _outcomes(rollouts: dict[str, Rollout]) -> dict[str, Outcome]:
-    return {item: rollout.outcome for item, rollout in rollouts.items()}
+async def _chase(session: Session, skill: Skill, look: Lookahead, refused: Refused | None) -> dict[str, Rollout]:
+    """Roll out items as soon as they are certain to be needed, until the decision is settled."""
+    items = {item.id: item for item in session.task.items[Split.SELECTION]}
+    slots, started, told = asyncio.Semaphore(session.workers), 0, False
+    rolled: dict[str, Rollout] = {}
+
+    async def one(item: str) -> None:
+        nonlocal told
+        [rolled[item]] = await roll_out(session, skill, [items[item]], "selection", slots=slots)
+        look.take(item, rolled[item].outcome)
+        start()
+        if refused is not None and not told and look.refused:
+            told = True
+            refused(slots)
+
+    def start() -> None:
+        nonlocal started
+        if look.sure - len(rolled) < session.workers:
+            look.look()
+        for item in look.items[started : look.sure]:
+            group.create_task(one(item))
+        started = look.sure
+
+    async with growing() as group:
+        start()
+    return rolled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from skillgit.domain.early_stop import first_pass
 from skillgit.domain.evaluation import Scored, Split, mean
 from skillgit.domain.gate import decide, flips
 from skillgit.engine import artifacts
+from skillgit.engine.concurrency import both, ordered
 from skillgit.engine.evaluate import evaluate, evaluate_candidate
 from skillgit.engine.rollout import roll_out
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
     from skillgit.domain.trajectory import Rollout
+    from skillgit.engine.evaluate import Refused
     from skillgit.engine.session import Session
 
 
@@ -50,6 +53,7 @@ async def judge(
     *,
     gated: bool | None = None,
     sample: int = 0,
+    refused: Refused | None = None,
 ) -> Judged:
     """Measure ``candidate`` on the selection split and decide whether it replaces ``current``, the current version.
 
@@ -60,20 +64,24 @@ async def judge(
         candidate: What may replace it.
         gated: Whether there is a gate; the settings say so by default.
         sample: Which draws are made for the candidate; other ones than the first for a placebo.
+        refused: Called once it is certain that the gate refuses the candidate, while its last items still run.
     """
     rule = session.rule if gated is None else replace(session.rule, enabled=gated)
     repeats, best = session.settings.gate.repeats, session.score(state, state.best)
     base = (await evaluate(session, current, Split.SELECTION)).evaluation
     first = first_pass(rule, repeats)
-    measured = await evaluate_candidate(session, candidate, base, rule=first, best=best, sample=sample)
+    measured = await evaluate_candidate(session, candidate, base, rule=first, best=best, sample=sample, refused=refused)
     after, before, files = measured.evaluation, base, artifacts.rollouts_files("selection", measured.rollouts)
     # Repeats confirm what scores higher; without a gate there is nothing to confirm.
     repeated = repeats if rule.enabled and decide(first, after, before, best).decision.accepted else 0
     if repeated:
         pairs = flips(after, before, rule.metric, rule.soft_weight)
         items = [item for item in base.outcomes if item in {*pairs.fixed, *pairs.broken}]
-        new = await _samples(session, candidate, items, repeated, after=sample)
-        old = await _samples(session, current, items, repeated)
+        slots = asyncio.Semaphore(session.workers)
+        new, old = await both(
+            _samples(session, candidate, items, repeated, after=sample, slots=slots),
+            _samples(session, current, items, repeated, slots=slots),
+        )
         after, before = _averaged(after, new), _averaged(before, old)
         files |= _repeats_file(items, new, old)
         if state.best == state.version:
@@ -89,14 +97,22 @@ async def judge(
 
 
 async def _samples(
-    session: Session, skill: Skill, items: Sequence[str], repeats: int, *, after: int = 0
+    session: Session,
+    skill: Skill,
+    items: Sequence[str],
+    repeats: int,
+    *,
+    slots: asyncio.Semaphore,
+    after: int = 0,
 ) -> dict[str, tuple[Outcome, ...]]:
-    """Roll out ``items`` so many times more, each time with other draws."""
+    """Roll out ``items`` so many times more, each time with other draws, all at the same time."""
     known = {item.id: item for item in session.task.items[Split.SELECTION]}
     wanted = [known[item] for item in items]
-    rounds: list[list[Rollout]] = [
-        await roll_out(session, skill, wanted, "selection", sample=after + number) for number in range(1, repeats + 1)
-    ]
+
+    async def one(number: int) -> list[Rollout]:
+        return await roll_out(session, skill, wanted, "selection", sample=after + number, slots=slots)
+
+    rounds = await ordered(one, range(1, repeats + 1), limit=repeats)
     return {
         item: tuple(rollout.outcome for rollout in samples)
         for item, samples in zip(items, zip(*rounds, strict=True), strict=True)

@@ -6,35 +6,42 @@ question: given these events, what is the next one?
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from skillgit.domain.evaluation import Split
+from skillgit.domain.evaluation import FailedToEvaluate, Scored, Split
 from skillgit.domain.event import Cost, RunFinished, RunStarted
 from skillgit.engine import artifacts
+from skillgit.engine.ahead import Ahead, step_scope
 from skillgit.engine.batches import epoch_of
-from skillgit.engine.concurrency import ordered
+from skillgit.engine.concurrency import ordered, side_by_side
 from skillgit.engine.evaluate import evaluate, evaluate_selection
 from skillgit.engine.guards import stop_at_once, stop_before_step, stop_sentence
 from skillgit.engine.meta_reflect import is_due, reflect_on_epoch
 from skillgit.engine.outcome import finish_sentence, run_outcome
+from skillgit.engine.overlap import Overlap
 from skillgit.engine.placebo import measure_placebo
 from skillgit.engine.progress import Stage
 from skillgit.engine.slow import merge_slow_update, propose_slow_update
 from skillgit.engine.step import models, run_step
 from skillgit.engine.transition import Transition
+from skillgit.errors import ServiceError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
+    from skillgit.domain.trajectory import Rollout
     from skillgit.engine.evaluate import Measured
     from skillgit.engine.session import Session
     from skillgit.engine.transition import SkillHistory
 
 FIRST_SLOW_EPOCH = 2
 """The slow update compares two epochs, so that there is none after the first."""
+_SOLVED = 1.0 - 1e-6
+"""Below it, one item keeps a mean from being rounded to a full score."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +63,21 @@ class Start:
     fork_of: str = ""
 
 
+def _check_measured(measured: Measured) -> None:
+    """Refuse to begin a run on nothing.
+
+    Raises:
+        ServiceError: No item of the selection split could be evaluated.
+    """
+    outcomes = measured.evaluation.outcomes.values()
+    failed = [outcome for outcome in outcomes if isinstance(outcome, FailedToEvaluate)]
+    if failed and len(failed) == len(outcomes):
+        raise ServiceError(
+            f"none of the {len(failed)} selection items could be evaluated; the first: {failed[0].reason}",
+            hint="skillgit doctor asks each model once and says what is wrong",
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trainer:
     """The method, ready to compute transitions of one run.
@@ -64,11 +86,15 @@ class Trainer:
         session: What the stages work with.
         start: What the run starts from.
         history: Where skills of earlier versions are read.
+        prepare: What has to succeed before a run begins; its calls are charged to the first event.
+        ahead: Rollouts of the step after the transition in the making.
     """
 
     session: Session
     start: Start
     history: SkillHistory
+    prepare: Callable[[], Awaitable[None]] | None = None
+    ahead: Ahead = field(default_factory=Ahead)
 
     async def next(self, state: RunState | None) -> Transition | None:
         """Return the transition that follows ``state``; None once the run is finished.
@@ -77,9 +103,22 @@ class Trainer:
             BudgetError: A cap was reached; nothing is lost, the run can go on with a larger one.
             ProviderFailureError: A provider failed systematically.
         """
+        try:
+            return await self._next(state)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Cancel what runs ahead; whoever stops asking for transitions before the run is finished calls this."""
+        await self.ahead.close()
+
+    async def _next(self, state: RunState | None) -> Transition | None:
         session = self.session
         if state is None:
             session.calls.enter(f"{session.run}/start", Cost())
+            if self.prepare is not None:
+                await self.prepare()
             return await self._begin()
         if state.outcome is not None:
             return None
@@ -95,10 +134,27 @@ class Trainer:
             session.calls.enter(f"{session.run}/slow-{state.epoch}", state.cost)
             return await propose_slow_update(session, state, self.history)
         if state.step < session.steps and not stop_before_step(session, state):
-            step = state.step + 1
-            session.calls.enter(f"{session.run}/step-{step}", state.cost)
-            return await run_step(session, state, self.history.skill(state.version), step)
+            return await self._step(state)
         return await self._finish(state)
+
+    async def _step(self, state: RunState) -> Transition:
+        session, step, skill = self.session, state.step + 1, self.history.skill(state.version)
+        self.ahead.give_way()
+        session.calls.enter(step_scope(session, step), state.cost)
+
+        def refused(slots: asyncio.Semaphore) -> None:
+            self.ahead.start(session, skill, step + 1, slots)
+
+        known = self._step_follows_refusal(state, step)
+        return await run_step(session, state, skill, step, refused=refused if known else None)
+
+    def _step_follows_refusal(self, state: RunState, step: int) -> bool:
+        """Say whether a refusal of the candidate of ``step`` is sure to be followed by a step on the same version."""
+        session = self.session
+        after = replace(state, step=step, epoch=epoch_of(step, session.per_epoch))
+        due = is_due(session, after) or self._slow_update_is_due(after)
+        ends = step >= session.steps or stop_before_step(session, after)
+        return not due and not ends and not session.settings.optimizer.salvage
 
     def _slow_update_is_due(self, state: RunState) -> bool:
         optimizer = self.session.settings.optimizer
@@ -123,8 +179,15 @@ class Trainer:
         epochs = session.settings.train.num_epochs
         session.monitor.place(epoch=0, epochs=epochs, step=0, steps=session.steps, score=None, best=None)
         began = session.clock()
-        measured = await evaluate_selection(session, start.skill, Stage.BASELINE)
+        slots = asyncio.Semaphore(session.workers)
+
+        def known(rollout: Rollout) -> None:
+            if self._step_follows_baseline(rollout):
+                self.ahead.start(session, start.skill, 1, slots)
+
+        measured = await evaluate_selection(session, start.skill, Stage.BASELINE, slots=slots, each=known)
         summary = measured.evaluation.summary()
+        _check_measured(measured)
         event = RunStarted(
             run=session.run,
             skill=session.skill_path,
@@ -141,12 +204,22 @@ class Trainer:
         files = artifacts.rollouts_files("selection", measured.rollouts)
         return Transition(event=event, skill=start.skill, evidence=artifacts.merged([start.evidence, files]))
 
+    def _step_follows_baseline(self, rollout: Rollout) -> bool:
+        """Say whether the seed is sure not to have the full score, with which a run would end before its first step."""
+        rule, outcome = self.session.rule, rollout.outcome
+        if not self.session.settings.train.stop_at_ceiling:
+            return True
+        return isinstance(outcome, Scored) and outcome.value(rule.metric, rule.soft_weight) < _SOLVED
+
     async def _finish(self, state: RunState) -> Transition:
         session = self.session
         session.calls.enter(f"{session.run}/finish", state.cost)
         began = session.clock()
-        measured = await self._test(state) if session.settings.evaluation.eval_test else {}
-        placebo = await measure_placebo(session, state, self.history.skill(state.version))
+        overlap = Overlap(session.monitor)
+        testing, trying = (replace(session, monitor=overlap.branch()) for _ in range(2))
+        measured, placebo = await side_by_side(
+            self._test(testing, state), measure_placebo(trying, state, self.history.skill(state.version))
+        )
         outcome = run_outcome(session, state)
         told = (finish_sentence(session, state, outcome), stop_sentence(session, state), placebo.sentence)
         event = RunFinished(
@@ -165,9 +238,10 @@ class Trainer:
         files = [artifacts.rollouts_files(f"test-v{version}", result.rollouts) for version, result in measured.items()]
         return Transition(event=event, evidence=artifacts.merged([*files, placebo.files]))
 
-    async def _test(self, state: RunState) -> dict[int, Measured]:
-        """Measure the first, the best and the last version on the test split."""
-        session = self.session
+    async def _test(self, session: Session, state: RunState) -> dict[int, Measured]:
+        """Measure the first, the best and the last version on the test split, if the settings ask for it."""
+        if not session.settings.evaluation.eval_test:
+            return {}
         versions = list(dict.fromkeys((0, state.best, state.version)))
         session.monitor.stage(Stage.TEST, len(versions) * len(session.task.items[Split.TEST]))
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.calls.redaction import redact
 from skillgit.domain.edit import Source
 from skillgit.domain.event import Accepted, BudgetSource, EditRecord, Origin, PatchCounts, Rejected, Skipped
 from skillgit.domain.text_diff import changed_lines
@@ -25,6 +24,7 @@ from skillgit.engine.replies import PatchReply, ask
 from skillgit.engine.step import models
 from skillgit.engine.transition import Transition
 from skillgit.engine.update import update
+from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.engine import artifacts
 from skillgit.engine.batches import shuffle, slow_sample, stream
-from skillgit.engine.concurrency import both
+from skillgit.engine.concurrency import both, growing
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.settings import PairPolicy
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from skillgit.engine.session import Session
 
 ROUND = 8
-"""Items that are rolled out at once to top up changed pairs."""
+"""Items that are rolled out at a time to top up changed pairs."""
 
 
 class Category(StrEnum):
@@ -69,17 +70,12 @@ async def compare_versions(session: Session, previous: Skill, current: Skill, ep
     settings, items = session.settings.optimizer, session.task.items[Split.TRAIN]
     policy = settings.longitudinal_pair_policy
     sample = slow_sample(items, seed=session.seed, epoch=epoch, size=settings.slow_update_samples)
-    pairs = await _roll_out_both(session, previous, current, sample)
-    kept = [pair for pair in pairs if _keeps(policy, pair)]
+    others: list[Item] = []
     if policy is PairPolicy.CHANGED:
         sampled = {item.id for item in sample}
         others = shuffle([item for item in items if item.id not in sampled], stream(session.seed, "slow-pairs", epoch))
-        while others and len(kept) < settings.slow_update_samples:
-            turn, others = others[:ROUND], others[ROUND:]
-            found = await _roll_out_both(session, previous, current, turn)
-            pairs += found
-            kept += [pair for pair in found if _keeps(policy, pair)]
-        kept = kept[: settings.slow_update_samples]
+    pairs = await _roll_out_both(session, previous, current, sample, others)
+    kept = [pair for pair in pairs if _keeps(policy, pair)][: settings.slow_update_samples]
     return Comparison(
         kept=tuple(worst_first(kept)),
         dropped=tuple(worst_first([pair for pair in pairs if all(pair is not other for other in kept)])),
@@ -90,12 +86,42 @@ def _keeps(policy: PairPolicy, pair: Pair) -> bool:
     return policy is PairPolicy.MIXED or pair.category.is_change == (policy is PairPolicy.CHANGED)
 
 
-async def _roll_out_both(session: Session, previous: Skill, current: Skill, items: Sequence[Item]) -> list[Pair]:
-    before, after = await both(
-        roll_out(session, previous, items, "slow"),
-        roll_out(session, current, items, "slow"),
-    )
-    return compare(before, after)
+async def _roll_out_both(
+    session: Session, previous: Skill, current: Skill, sample: Sequence[Item], others: Sequence[Item]
+) -> list[Pair]:
+    """Roll out ``sample``, and rounds of ``others`` until enough pairs are kept; return them in this order.
+
+    A round starts as soon as it is certain to be needed: when too few would be kept even if all open ones were.
+    """
+    settings, slots = session.settings.optimizer, asyncio.Semaphore(session.workers)
+    items, found = [*sample, *others], dict[int, list[Pair]]()
+    started, possible = 0, 0
+
+    async def one(place: int) -> None:
+        nonlocal possible
+        before, after = await both(
+            roll_out(session, previous, [items[place]], "slow", slots=slots),
+            roll_out(session, current, [items[place]], "slow", slots=slots),
+        )
+        found[place] = compare(before, after)
+        possible -= not any(_keeps(settings.longitudinal_pair_policy, pair) for pair in found[place])
+        top_up()
+
+    def start(count: int) -> None:
+        nonlocal started, possible
+        places = range(started, min(started + count, len(items)))
+        started, possible = places.stop, possible + len(places)
+        for place in places:
+            group.create_task(one(place))
+
+    def top_up() -> None:
+        while possible < settings.slow_update_samples and started < len(items):
+            start(ROUND)
+
+    async with growing() as group:
+        start(len(sample))
+        top_up()
+    return [pair for place in sorted(found) for pair in found[place]]
 
 
 def compare(previous: Sequence[Rollout], current: Sequence[Rollout]) -> list[Pair]:

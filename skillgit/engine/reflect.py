@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import Source, normalised
-from skillgit.domain.evaluation import Scored
 from skillgit.domain.rewrite import UpdateMode
 from skillgit.engine.appendix import aware, notes_of
-from skillgit.engine.batches import chunks, shuffle, stream
-from skillgit.engine.concurrency import ordered
+from skillgit.engine.concurrency import ended
 from skillgit.engine.dialect import dialect
 from skillgit.engine.history import history_section
+from skillgit.engine.minibatches import Cutter
 from skillgit.engine.progress import Stage
 from skillgit.engine.rendering import (
     budget_section,
@@ -26,30 +25,16 @@ from skillgit.engine.rendering import (
 from skillgit.engine.replies import Finding, ask, keeps_protected
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
-    from skillgit.domain.trajectory import Rollout
+    from skillgit.domain.trajectory import Item, Rollout
     from skillgit.engine.deep_reflect import Probe
     from skillgit.engine.drafts import Draft
+    from skillgit.engine.minibatches import Minibatch
     from skillgit.engine.replies import Analysis
     from skillgit.engine.session import Session
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Minibatch:
-    """Trajectories that one analyst reads.
-
-    Attributes:
-        source: Whether they are failures or successes.
-        number: Its place among the minibatches of the same source.
-        rollouts: The trajectories.
-    """
-
-    source: Source
-    number: int
-    rollouts: tuple[Rollout, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,58 +58,81 @@ class Reflection:
     probe: Probe | None = None
 
 
-def minibatches(session: Session, rollouts: Sequence[Rollout], step: int) -> list[Minibatch]:
-    """Cut the scored rollouts of each batch into minibatches, failures first.
+class Reading:
+    """The analysts of a step: each is sent off as soon as its minibatch is complete, while later items still run.
 
-    The composition depends on seed and step only.
+    An analyst that fails keeps nobody from working: the failure is raised once all have ended, so that nothing which
+    was paid for is lost.
+
+    Args:
+        session: What to work with.
+        state: The run so far.
+        skill: The current version.
+        batches: The items of the step, batch by batch, in the order in which they are read.
+        step: The step.
+        budget: Changes that each analyst may propose at most; None is no limit.
     """
-    found: list[Minibatch] = []
-    for number, part in enumerate(chunks(rollouts, session.settings.train.batch_size)):
-        found.extend(_minibatches(session, part, (step, number) if number else (step,)))
-    ordered_by_source = sorted(found, key=lambda group: group.source is not Source.FAILURE)
-    counts = {source: count() for source in Source}
-    return [replace(group, number=next(counts[group.source])) for group in ordered_by_source]
 
+    def __init__(
+        self,
+        session: Session,
+        state: RunState,
+        skill: Skill,
+        batches: Sequence[Sequence[Item]],
+        *,
+        step: int,
+        budget: int | None,
+    ) -> None:
+        self._session, self._state, self._skill = session, state, skill
+        self._step, self._budget = step, budget
+        settings = session.settings.gradient
+        self._cutters: dict[str, Cutter] = {}
+        for number, batch in enumerate(batches):
+            self._cutters |= dict.fromkeys((item.id for item in batch), Cutter(batch, number, settings))
+        self._slots = asyncio.Semaphore(settings.analyst_workers)
+        self._analysts: list[tuple[Minibatch, asyncio.Task[Analysis | None]]] = []
+        self._read = 0
+        self._complete = False
 
-def _minibatches(session: Session, rollouts: Sequence[Rollout], place: tuple[int, ...]) -> Iterator[Minibatch]:
-    settings = session.settings.gradient
-    scored = [rollout for rollout in rollouts if isinstance(rollout.outcome, Scored)]
-    failed = [rollout for rollout in scored if not _passed(rollout)]
-    passed = [] if settings.failure_only else [rollout for rollout in scored if _passed(rollout)]
-    for source, group in ((Source.FAILURE, failed), (Source.SUCCESS, passed)):
-        shuffled = shuffle(group, stream(session.seed, f"reflect-{source}", *place))
-        for chunk in chunks(shuffled, settings.minibatch_size):
-            yield Minibatch(source=source, number=0, rollouts=tuple(chunk))
+    def take(self, rollout: Rollout) -> None:
+        """Take the rollout of one item, and send off the analysts of the minibatches that it completes."""
+        for group in self._cutters[rollout.item.id].take(rollout):
+            self._analysts.append((group, asyncio.create_task(self._analyse(group))))
 
+    async def reflection(self) -> Reflection:
+        """Return what all analysts say; every item of the step has been taken before."""
+        self._tell_total()
+        analysts = sorted(self._analysts, key=lambda analyst: analyst[0].place)
+        await asyncio.gather(*(task for _, task in analysts), return_exceptions=True)
+        replies = [(group, task.result()) for group, task in analysts]
+        answered = [(group, reply) for group, reply in replies if reply is not None]
+        drafts = [(group.source, _clipped(reply, group, self._budget)) for group, reply in answered]
+        return Reflection(
+            failure=tuple(draft for source, draft in drafts if source is Source.FAILURE),
+            success=tuple(draft for source, draft in drafts if source is Source.SUCCESS),
+            findings=joined(finding for _, reply in answered for finding in reply.findings),
+            unusable=len(replies) - len(answered),
+            notes=notes_of(self._session, ((group.source, reply) for group, reply in answered)),
+        )
 
-def _passed(rollout: Rollout) -> bool:
-    return isinstance(rollout.outcome, Scored) and rollout.outcome.passed
+    async def close(self) -> None:
+        """Cancel the analysts that still work."""
+        await ended([task for _, task in self._analysts])
 
+    async def _analyse(self, group: Minibatch) -> Analysis | None:
+        async with self._slots:
+            reply = await _analyse(self._session, self._state, self._skill, group, step=self._step, budget=self._budget)
+        self._read += 1
+        if self._complete:
+            self._session.monitor.tick()
+        return reply
 
-async def reflect(
-    session: Session, state: RunState, skill: Skill, rollouts: Sequence[Rollout], *, step: int, budget: int | None
-) -> Reflection:
-    """Let analysts read the rollouts of a step, all minibatches in parallel.
-
-    Each proposes ``budget`` changes at most; None is no limit.
-    """
-    groups = minibatches(session, rollouts, step)
-    session.monitor.stage(Stage.REFLECT, len(groups))
-
-    async def one(group: Minibatch) -> Analysis | None:
-        return await _analyse(session, state, skill, group, step=step, budget=budget)
-
-    limit = session.settings.gradient.analyst_workers
-    replies = await ordered(one, groups, limit=limit, each=session.monitor.tick)
-    answered = [(group, reply) for group, reply in zip(groups, replies, strict=True) if reply is not None]
-    drafts = [(group.source, _clipped(reply, group, budget)) for group, reply in answered]
-    return Reflection(
-        failure=tuple(draft for source, draft in drafts if source is Source.FAILURE),
-        success=tuple(draft for source, draft in drafts if source is Source.SUCCESS),
-        findings=joined(finding for _, reply in answered for finding in reply.findings),
-        unusable=len(groups) - len(answered),
-        notes=notes_of(session, ((group.source, reply) for group, reply in answered)),
-    )
+    def _tell_total(self) -> None:
+        """Say how many analysts there are, which nobody knew before, and how many have ended."""
+        self._complete = True
+        self._session.monitor.stage(Stage.REFLECT, len(self._analysts))
+        for _ in range(self._read):
+            self._session.monitor.tick()
 
 
 def joined(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -173,7 +181,7 @@ async def _analyse(
             trajectories_section(group.rollouts, group.source.value, session.settings.gradient.max_trajectory_tokens),
         ),
     )
-    draw = (step, group.source.value, group.number)
+    draw = (step, group.source.value, group.batch, group.number)
     messages = aware(session, group.source, messages)
     return await ask(session, "analyst", messages, words.analysis, draw=draw, check=keeps_protected(skill))
 

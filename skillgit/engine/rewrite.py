@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.calls.redaction import redact
 from skillgit.domain.edit import Application, EditReport, EditStatus, Source
 from skillgit.domain.rewrite import RewriteError, UpdateMode, changed_hunks, rewritten
 from skillgit.engine.drafts import common_source, joint_total
@@ -20,6 +19,7 @@ from skillgit.engine.rendering import (
 )
 from skillgit.engine.replies import RewriteReply, ask, keeps_protected
 from skillgit.engine.update import update
+from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
     from skillgit.domain.rewrite import Rewrite

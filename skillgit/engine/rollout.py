@@ -13,7 +13,8 @@ from skillgit.errors import BackendError, EnvironmentFaultError
 from skillgit.plugin.environment import asks_judge
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    import asyncio
+    from collections.abc import Callable, Mapping, Sequence
 
     from skillgit.calls.door import Calls
     from skillgit.domain.skill import Skill
@@ -48,13 +49,29 @@ def _resampled(sample: int) -> tuple[int, ...]:
 
 
 async def roll_out(
-    session: Session, skill: Skill, items: Sequence[Item], stage: str, *, sample: int = 0
+    session: Session,
+    skill: Skill,
+    items: Sequence[Item],
+    stage: str,
+    *,
+    sample: int = 0,
+    slots: asyncio.Semaphore | None = None,
+    each: Callable[[Rollout], None] = lambda _: None,
 ) -> list[Rollout]:
     """Roll out ``items`` with ``skill``; results stand in the order of the items.
 
     An item that was rolled out before with the same skill, environment, model, seed and sample is not rolled out again;
     each ``sample`` is a draw of its own. An item that infrastructure kept from being evaluated has the outcome
     ``FailedToEvaluate``, which is never kept.
+
+    Args:
+        session: What to work with.
+        skill: The skill.
+        items: The items; the first ones start first.
+        stage: What for.
+        sample: Which draw.
+        slots: The places of rollouts in the making, where they are shared with others; each call has its own otherwise.
+        each: Called with every rollout as soon as it is there.
 
     Raises:
         BudgetError: A cap was reached.
@@ -64,7 +81,11 @@ async def roll_out(
     async def one(item: Item) -> Rollout:
         return await _one(session, skill, item, stage, sample)
 
-    return await ordered(one, items, limit=session.workers, each=session.monitor.tick)
+    def told(rollout: Rollout) -> None:
+        session.monitor.tick()
+        each(rollout)
+
+    return await ordered(one, items, limit=session.workers if slots is None else slots, each=told)
 
 
 async def _one(session: Session, skill: Skill, item: Item, stage: str, sample: int) -> Rollout:
@@ -74,9 +95,10 @@ async def _one(session: Session, skill: Skill, item: Item, stage: str, sample: i
         place = {"calls": session.calls, "stage": stage, "seed": session.seed, "item": item.id, "sample": sample}
         try:
             target = _Conversation(role="target", purpose="rollout", **place)  # type: ignore[arg-type]
-            trajectory = await environment.rollout(item, skill, target)
             judge = _Conversation(role="judge", purpose="judge", **place)  # type: ignore[arg-type]
-            scored, feedback = await environment.score(item, trajectory, judge)
+            async with session.calls.item_deadline():
+                trajectory = await environment.rollout(item, skill, target)
+                scored, feedback = await environment.score(item, trajectory, judge)
         except (BackendError, EnvironmentFaultError) as error:
             return {"failed": error.message}, False
         return _trajectory_row(trajectory, feedback) | {"hard": scored.hard, "soft": scored.soft}, True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
@@ -11,6 +12,7 @@ from skillgit.domain.event import EditRecord, Rejected
 from skillgit.domain.gate import Decision
 from skillgit.domain.rewrite import UpdateMode
 from skillgit.engine import artifacts
+from skillgit.engine.concurrency import ordered
 from skillgit.engine.guards import refusal
 from skillgit.engine.rendering import edit_fields
 from skillgit.engine.rollout import roll_out
@@ -117,13 +119,15 @@ async def _parts(session: Session, skill: Skill, whole: Transition, edits: Seque
     broken = set(whole.event.broken) if isinstance(whole.event, Rejected) else set()
     items = [item for item in session.task.items[Split.SELECTION] if item.id in broken]
     before = await roll_out(session, skill, items, "selection")
-    found: list[Part] = []
-    for half in halves(edits):
-        application = _apart(skill, half, edits)
-        if application.skill.digest == skill.digest:
-            continue
-        after = await roll_out(session, application.skill, items, "selection")
-        found.append(Part(application=application, breaks=_breaks(session, before, after)))
+    parts = [_apart(skill, half, edits) for half in halves(edits)]
+    alone = [part for part in parts if part.skill.digest != skill.digest]
+    slots = asyncio.Semaphore(session.workers)
+
+    async def measured(part: Application) -> Part:
+        after = await roll_out(session, part.skill, items, "selection", slots=slots)
+        return Part(application=part, breaks=_breaks(session, before, after))
+
+    found = await ordered(measured, alone, limit=MOST_PARTS)
     return sorted(found, key=lambda part: part.breaks)
 
 

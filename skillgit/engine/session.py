@@ -135,7 +135,7 @@ class Session:
 
     def cost_since(self, began: datetime) -> Cost:
         """Return what the event in the making has cost, with the wall time since ``began``."""
-        return replace(self.calls.meter.total(), seconds=round((self.clock() - began).total_seconds(), 1))
+        return replace(self.calls.meter.cost(), seconds=round((self.clock() - began).total_seconds(), 1))
 
     def score(self, state: RunState, version: int) -> float:
         """Return a version's selection score under the gate's metric."""

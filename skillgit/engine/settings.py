@@ -86,6 +86,9 @@ class TrainSettings(_Section):
     diagnose_after: Natural = Field(
         5, description="Steps in a row that bring nothing before train says why; 0 is never."
     )
+    preflight: bool = Field(
+        default=True, description="Check keys, programs, contexts and one tiny call per role before a run begins."
+    )
 
     @property
     def step_size(self) -> int:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.calls.redaction import redact
 from skillgit.domain.event import Cost, SlowMerged, SlowProposed
 from skillgit.domain.skill import DOCUMENT, slow_guidance, with_slow_guidance
 from skillgit.engine import artifacts
-from skillgit.engine.concurrency import both
+from skillgit.engine.concurrency import side_by_side
 from skillgit.engine.guards import refusal
 from skillgit.engine.history import history_section
 from skillgit.engine.judge import judge
@@ -19,6 +18,7 @@ from skillgit.engine.rendering import conversation, memory_section, skill_sectio
 from skillgit.engine.replies import GuidanceReply, MemoryReply, ask
 from skillgit.engine.step import models
 from skillgit.engine.transition import Transition
+from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,11 +63,11 @@ async def propose_slow_update(session: Session, state: RunState, history: SkillH
     current = history.skill(state.version)
     previous = history.skill(previous_version(state, state.epoch))
     comparison = await compare_versions(session, previous, current, state.epoch)
-    guided, remembered = await both(
+    # The memory needs the comparison alone: it is written while guidance is measured.
+    guidance, remembered = await side_by_side(
         _guidance(session, state, previous, current, comparison.kept),
         _memory(session, state, previous, current, comparison.kept),
     )
-    guidance = await _weighed(session, state, current, guided)
     memory = redact(remembered.memory.strip()) if remembered is not None else ""
     event = _event(session, state, guidance, memory=memory or state.optimizer_memory, cost=session.cost_since(began))
     files = guidance.judged.evidence if guidance.judged is not None else {}
@@ -92,6 +92,13 @@ async def _weighed(session: Session, state: RunState, current: Skill, guided: Gu
 
 
 async def _guidance(
+    session: Session, state: RunState, previous: Skill, current: Skill, pairs: Sequence[Pair]
+) -> Guidance:
+    guided = await _asked(session, state, previous, current, pairs)
+    return await _weighed(session, state, current, guided)
+
+
+async def _asked(
     session: Session, state: RunState, previous: Skill, current: Skill, pairs: Sequence[Pair]
 ) -> GuidanceReply | None:
     if not session.settings.optimizer.use_slow_update or not pairs:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from skillgit.calls.redaction import redact
 from skillgit.domain.edit import EditStatus
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Accepted, Cost, EditRecord, Event, Models, PatchCounts, Rejected, Skipped
@@ -17,18 +16,22 @@ from skillgit.engine.aggregate import aggregate, merge_and_rank, pooled
 from skillgit.engine.appendix import remember
 from skillgit.engine.batches import epoch_of, step_items
 from skillgit.engine.budget import analyst_budget, step_budget
+from skillgit.engine.concurrency import side_by_side
 from skillgit.engine.deep_reflect import probe
 from skillgit.engine.drafts import concatenated
 from skillgit.engine.guards import Refusal, refusal
 from skillgit.engine.judge import judge
 from skillgit.engine.leaks import told
+from skillgit.engine.minibatches import shuffled_batches
+from skillgit.engine.overlap import Overlap
 from skillgit.engine.progress import Stage
-from skillgit.engine.reflect import reflect, with_probe
+from skillgit.engine.reflect import Reading, with_probe
 from skillgit.engine.rewrite import carry_out
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.salvage import attributed, salvage, worth_salvaging
 from skillgit.engine.select import select
 from skillgit.engine.transition import Transition
+from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,10 +40,11 @@ if TYPE_CHECKING:
     from skillgit.domain.edit import Application
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
-    from skillgit.domain.trajectory import Rollout
+    from skillgit.domain.trajectory import Item, Rollout
     from skillgit.engine.appendix import Appendix
     from skillgit.engine.budget import Budget
     from skillgit.engine.drafts import Draft
+    from skillgit.engine.evaluate import Refused
     from skillgit.engine.judge import Judged
     from skillgit.engine.reflect import Reflection
     from skillgit.engine.replies import Finding
@@ -99,17 +103,27 @@ class Proposal:
         )
 
 
-async def run_step(session: Session, state: RunState, skill: Skill, step: int) -> Transition:
-    """Carry out one step on ``skill``, the current version, and return its event."""
+async def run_step(
+    session: Session, state: RunState, skill: Skill, step: int, *, refused: Refused | None = None
+) -> Transition:
+    """Carry out one step on ``skill``, the current version, and return its event.
+
+    Args:
+        session: What to work with.
+        state: The run so far.
+        skill: The current version.
+        step: The step.
+        refused: Called once it is certain that the gate refuses the candidate, while its last items still run.
+    """
     began = session.clock()
     proposal = await _propose(session, state, skill, step)
     if proposal.application.skill.digest == skill.digest:
         cost = session.cost_since(began)
         return Transition(event=_skipped(session, proposal, step, cost), evidence=_evidence(proposal))
-    if (refused := refusal(session, state, skill, proposal.application.skill)) is not None:
-        event = _skipped(session, proposal, step, session.cost_since(began), refused)
+    if (unfit := refusal(session, state, skill, proposal.application.skill)) is not None:
+        event = _skipped(session, proposal, step, session.cost_since(began), unfit)
         return Transition(event=event, evidence=_evidence(proposal))
-    whole = await _measured(session, state, skill, proposal, step=step, began=began)
+    whole = await _measured(session, state, skill, proposal, step=step, began=began, refused=refused)
     if not worth_salvaging(session, whole.event):
         return whole
 
@@ -122,10 +136,17 @@ async def run_step(session: Session, state: RunState, skill: Skill, step: int) -
 
 
 async def _measured(
-    session: Session, state: RunState, skill: Skill, proposal: Proposal, *, step: int, began: datetime
+    session: Session,
+    state: RunState,
+    skill: Skill,
+    proposal: Proposal,
+    *,
+    step: int,
+    began: datetime,
+    refused: Refused | None = None,
 ) -> Transition:
     """Measure the candidate of ``proposal`` and put it before the gate."""
-    judged = await judge(session, state, skill, proposal.application.skill)
+    judged = await judge(session, state, skill, proposal.application.skill, refused=refused)
     cost = session.cost_since(began)
     return Transition(
         event=_judged(session, state, skill, step, proposal=proposal, judged=judged, cost=cost),
@@ -136,15 +157,7 @@ async def _measured(
 
 async def _propose(session: Session, state: RunState, skill: Skill, step: int) -> Proposal:
     settings = session.settings
-    items = step_items(
-        session.task.items[Split.TRAIN], seed=session.seed, step=step, step_size=settings.train.step_size
-    )
-    session.monitor.stage(Stage.ROLLOUT, len(items))
-    rollouts = await roll_out(session, skill, items, "rollout")
-    each = analyst_budget(session, step)
-    reflection = await reflect(session, state, skill, rollouts, step=step, budget=each)
-    probed = await probe(session, state, skill, rollouts, step=step, budget=each)
-    reflection = with_probe(reflection, probed, each)
+    rollouts, reflection = await _studied(session, state, skill, step)
     if settings.optimizer.merges_in_one_call:
         merged = concatenated([*chain.from_iterable(pooled(reflection))])
         budget = await step_budget(session, state, skill, merged, rollouts, step=step)
@@ -155,7 +168,7 @@ async def _propose(session: Session, state: RunState, skill: Skill, step: int) -
         selected = await select(session, state, skill, merged, step=step, budget=budget.limit)
     candidate = await carry_out(session, state, skill, selected, step=step, budget=budget.limit)
     return Proposal(
-        rollouts=tuple(rollouts),
+        rollouts=rollouts,
         reflection=reflection,
         merged=merged,
         selected=selected,
@@ -164,6 +177,43 @@ async def _propose(session: Session, state: RunState, skill: Skill, step: int) -
         budget=budget,
         mode=settings.optimizer.skill_update_mode,
     )
+
+
+async def _studied(
+    session: Session, state: RunState, skill: Skill, step: int
+) -> tuple[tuple[Rollout, ...], Reflection]:
+    """Roll out the items of a step and let analysts read them.
+
+    Analysts begin while later items still run; the experiment needs all rollouts, but no analysis. What comes of it
+    stands in the order of the step's items.
+    """
+    overlap, budget = Overlap(session.monitor), analyst_budget(session, step)
+    rolling, reading, probing = (replace(session, monitor=overlap.branch()) for _ in range(3))
+    batches = step_batches(session, step)
+    items = [item for batch in batches for item in batch]
+    analysts = Reading(reading, state, skill, batches, step=step, budget=budget)
+    rolling.monitor.stage(Stage.ROLLOUT, len(items))
+    try:
+        found = await roll_out(rolling, skill, items, "rollout", each=analysts.take)
+        by_item = {rollout.item.id: rollout for rollout in found}
+        rollouts = tuple(by_item[item.id] for item in _items(session, step))
+        reflection, probed = await side_by_side(
+            analysts.reflection(), probe(probing, state, skill, rollouts, step=step, budget=budget)
+        )
+    finally:
+        await analysts.close()
+    return rollouts, with_probe(reflection, probed, budget)
+
+
+def step_batches(session: Session, step: int) -> list[list[Item]]:
+    """Return the batches of a step, each in the order in which its items are rolled out and read."""
+    size = session.settings.train.batch_size
+    return shuffled_batches(_items(session, step), seed=session.seed, step=step, size=size)
+
+
+def _items(session: Session, step: int) -> list[Item]:
+    size = session.settings.train.step_size
+    return step_items(session.task.items[Split.TRAIN], seed=session.seed, step=step, step_size=size)
 
 
 def _judged(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skillgit.calls.redaction import MASK, redact
 from skillgit.domain.edit import Application, EditReport, EditStatus, apply
+from skillgit.plugin.redaction import MASK, redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,6 +4,7 @@ import asyncio
 import json
 
 import pytest
+from paced import Held, target_on
 from toy import SEED, WORDS, History, ToyBackend, ToyEnvironment, items, run_to_end, trainer
 
 from skillgit.domain.event import RunStarted, Skipped, SlowMerged, SlowProposed
@@ -91,10 +92,10 @@ def test_the_last_memory_that_is_not_empty_is_kept():
     assert history.state().optimizer_memory == "- first"
 
 
-def compared(policy: PairPolicy, previous=SEED, current=TWO_WORDS, *, samples: int = 4, workers: int = 4):
+def compared(policy: PairPolicy, previous=SEED, current=TWO_WORDS, *, samples: int = 4, workers: int = 4, backend=None):
     history = History()
     made = trainer(
-        ToyBackend(),
+        backend or ToyBackend(),
         history,
         environment=Large(),
         optimizer={"longitudinal_pair_policy": policy, "slow_update_samples": samples},
@@ -115,6 +116,20 @@ def test_changed_pairs_are_topped_up_from_other_train_items():
     seen = [pair.current.item.id for pair in (*found.kept, *found.dropped)]
     assert len(seen) == len(set(seen))
     assert len(seen) == 12 + 8 * -(-(len(seen) - 12) // 8), "rounds have a fixed size"
+
+
+def test_a_slow_pair_holds_back_no_round_that_is_needed_whatever_it_brings():
+    sampled = slow_sample(items("train", 40), seed=1, epoch=2, size=12)
+    names = {f"{item.id} " for item in sampled}
+
+    def topping_up(request) -> bool:
+        return not any(request.messages[1].text.startswith(name) for name in names)
+
+    backend, plain = Held(target_on(f"{sampled[0].id} "), topping_up), ToyBackend()
+    found = compared(PairPolicy.CHANGED, samples=12, workers=64, backend=backend)
+    assert backend.overlapped
+    assert found == compared(PairPolicy.CHANGED, samples=12, workers=1, backend=plain)
+    assert len(backend.requests) == len(plain.requests)
 
 
 def test_topping_up_ends_with_the_train_items():

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skillgit.domain.early_stop import Race, order
+from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Metric, Scored, Split
+from skillgit.domain.gate import Decision, GateRule, NoRegression, Policy, decide
+from skillgit.engine.lookahead import Lookahead
+
+if TYPE_CHECKING:
+    from random import Random
+
+PASS, FAIL, BROKEN = Scored(1.0, 1.0), Scored(0.0, 0.0), FailedToEvaluate("timeout")
+OUTCOMES = st.sampled_from([PASS, PASS, FAIL, FAIL, Scored(0.0, 0.5), Scored(0.3, 0.3), BROKEN])
+RULES = st.builds(
+    GateRule, policy=st.sampled_from(Policy), metric=st.sampled_from(Metric), soft_weight=st.sampled_from([0.0, 0.3]),
+    min_coverage=st.sampled_from([0.0, 0.5, 0.9, 1.0]), enabled=st.sampled_from([True, True, True, False]),
+    alpha=st.sampled_from([0.05, 0.3, 0.6]), margin=st.sampled_from([0.0, 0.05, 0.3]),
+    no_regression=st.sampled_from(NoRegression), pinned=st.frozensets(st.sampled_from(["q0", "q1", "q9"])),
+)  # fmt: skip
+
+
+def evaluation(outcomes) -> Evaluation:
+    named = {f"q{place}": outcome for place, outcome in enumerate(outcomes)}
+    return Evaluation(split=Split.SELECTION, item_set="x", seed=1, outcomes=named)
+
+
+@st.composite
+def tables(draw, most=24):
+    size = draw(st.integers(0, most))
+    base = draw(st.lists(OUTCOMES, min_size=size, max_size=size))
+    other = draw(st.lists(OUTCOMES, min_size=size, max_size=size))
+    kept = draw(st.sampled_from([0.0, 0.5, 0.9]))
+    keeps = draw(st.lists(st.floats(0, 1), min_size=size, max_size=size))
+    mixed = [old if keep < kept else new for old, new, keep in zip(base, other, keeps, strict=True)]
+    return evaluation(base), evaluation(mixed)
+
+
+def with_barriers(race: Race, candidate: Evaluation, wave: int) -> tuple[int, int]:
+    """Evaluate wave by wave; return how many items are rolled out and how many of them are needed."""
+    left, known, rolled = order(race.base, race.rule), {}, 0
+    while left and race.settled(known, left) is None:
+        size = max(wave, race.least(known, left))
+        newest = {item: candidate.outcomes[item] for item in left[:size]}
+        rolled += len(newest)
+        needed = race.needed(known, newest, left[size:])
+        known |= dict(list(newest.items())[:needed])
+        left = left[needed:]
+        if needed < len(newest):
+            break
+    return rolled, len(known)
+
+
+@dataclass
+class Chase:
+    """An evaluation whose items end in an order that ``random`` picks."""
+
+    race: Race
+    candidate: Evaluation
+    wave: int
+    random: Random
+    workers: int = 64
+    rolled: list[str] = field(default_factory=list)
+    refused_early: bool = False
+
+    def run(self) -> Lookahead:
+        look = Lookahead(race=self.race, items=order(self.race.base, self.race.rule), wave=self.wave)
+        waiting, running = list(look.items[: look.sure]), []
+        while waiting or running:
+            while waiting and len(running) < self.workers:
+                running.append(waiting.pop(0))
+            item = running.pop(self.random.randrange(len(running)))
+            self.rolled.append(item)
+            look.take(item, self.candidate.outcomes[item])
+            before = look.sure
+            look.look()
+            assert look.sure >= before
+            waiting = [one for one in look.items[: look.sure] if one not in {*self.rolled, *running}]
+            self.refused_early = self.refused_early or look.refused
+        return look
+
+
+@settings(max_examples=150, deadline=None)
+@given(RULES, tables(), st.integers(1, 8), st.integers(1, 30), st.randoms(use_true_random=False))
+def test_neither_order_nor_workers_say_which_items_are_rolled_out(rule, table, wave, workers, random):
+    base, candidate = table
+    best = random.choice([0.0, 0.5, 1.0])
+    race = Race(rule=rule, base=base, best=best)
+    rolled, needed = with_barriers(race, candidate, wave)
+    chase = Chase(race=race, candidate=candidate, wave=wave, random=random, workers=workers)
+    look = chase.run()
+    assert (sorted(chase.rolled), look.needed) == (sorted(order(base, rule)[:rolled]), needed)
+    if chase.refused_early:
+        assert not decide(rule, candidate, base, best).decision.accepted
+
+
+def sides(solved: int, failed: int) -> Evaluation:
+    """The failed items come first in the order of evaluation."""
+    return evaluation([FAIL] * failed + [PASS] * solved)
+
+
+def look_at(base: Evaluation, rule: GateRule | None = None) -> Lookahead:
+    race = Race(rule=rule or GateRule(), base=base, best=0.5)
+    return Lookahead(race=race, items=order(base, race.rule), wave=8)
+
+
+def test_all_items_that_may_have_to_be_looked_at_first_start_at_once():
+    assert look_at(sides(60, 40)).sure == 40
+
+
+def test_a_slow_item_holds_back_only_what_hangs_on_it():
+    """Ten of forty are fixed while the first is still open: ten must break before it can be refused."""
+    look = look_at(sides(60, 40))
+    for place in range(1, 40):
+        look.take(f"q{place}", PASS if place <= 10 else FAIL)
+    assert look.sure == 40
+    look.look()
+    assert look.sure == 50
+    look.take("q0", FAIL)
+    assert look.sure == 50
+    assert look.needed is None
+
+
+def test_nothing_is_certain_while_too_many_items_could_fail_to_evaluate():
+    """If three of twenty cannot be evaluated, the gate is indecisive whatever the others bring."""
+    look = look_at(sides(10, 10))
+    for place in range(7):
+        look.take(f"q{place}", PASS)
+    look.look()
+    assert look.sure == 10
+    look.take("q7", PASS)
+    look.look()
+    assert look.sure == 18
+
+
+def test_a_refusal_is_known_before_the_stragglers_of_its_wave_have_ended():
+    look = look_at(sides(60, 4))
+    for place in (0, 1, 2):
+        look.take(f"q{place}", FAIL)
+    assert not look.refused
+    look.take("q3", FAIL)
+    assert look.refused
+    assert look.needed is None, "the wave is paid for in full"
+    for place in range(4, 8):
+        look.take(f"q{place}", PASS)
+    assert (look.needed, look.sure) == (4, 8)
+
+
+@pytest.mark.parametrize(("metric", "certain"), [(Metric.HARD, True), (Metric.SOFT, False)])
+def test_the_paired_test_of_partial_scores_is_left_to_the_ends_of_waves(metric, certain):
+    look = look_at(sides(60, 40), GateRule(policy=Policy.PAIRED, metric=metric, alpha=0.3))
+    for place in range(1, 40):
+        look.take(f"q{place}", PASS)
+    before = look.sure
+    look.look()
+    assert (look.sure > before) is certain
+
+
+def test_a_base_that_solves_everything_needs_no_rollout():
+    look = look_at(sides(5, 0))
+    assert (look.sure, look.needed, look.refused) == (0, 0, False)
+    assert look.race.settled({}, look.items) is Decision.REJECT
