@@ -18,6 +18,7 @@ from skillgit.app.diagnosis import remark
 from skillgit.app.estimate import least_calls
 from skillgit.app.outcome import Trained, finished, unfinished
 from skillgit.app.power import after_baseline, before_baseline
+from skillgit.app.preflight import asked_roles, preflight
 from skillgit.app.setup import Setup, set_up
 from skillgit.app.workspace import Workspace, open_workspace
 from skillgit.calls.door import Caps
@@ -26,6 +27,7 @@ from skillgit.domain.evaluation import Split
 from skillgit.domain.event import RunFinished, RunStarted
 from skillgit.domain.ids import check_run_name, new_run_name
 from skillgit.domain.state import advance, fold
+from skillgit.engine.concurrency import unless_failed
 from skillgit.engine.loop import Start, Trainer
 from skillgit.engine.session import Monitor, Session
 from skillgit.errors import BudgetError, ConfigError, SkillgitError, StoppedError
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
     from skillgit.engine.progress import Watcher
+    from skillgit.engine.transition import Transition
     from skillgit.store.record import Recorded
 
 
@@ -160,28 +163,24 @@ class _Training:
         begun = self._begun
         if not begun:
             self._watcher.remark(before_baseline(len(self.session.task.items[Split.SELECTION]), self.session.rule))
-        trainer = Trainer(session=self.session, start=self._start, history=self)
+        prepare = partial(preflight, self._setup, self.session.calls, self._start.skill, self._watcher.remark)
+        trainer = Trainer(session=self.session, start=self._start, history=self, prepare=prepare)
         state = fold(record.event for record in self._recorded) if self._recorded else None
+        writing: asyncio.Task[None] | None = None
         try:
-            while (transition := await trainer.next(state)) is not None:
-                record = self._writer.append(
-                    transition.event,
-                    transition.skill,
-                    transition.evidence,
-                    start=self._parent,
-                    check=partial(_advanced, state),
-                )
-                state = _advanced(state, record.event)
-                self._recorded.append(record)
-                self._note_version(record)
-                self._workspace.index.refresh()
-                self._watcher.happened(record.event, record.commit)
-                self._say_what_is_wrong(state, record.event)
-                if isinstance(record.event, RunStarted):
-                    for told in after_baseline(record.event, transition.evidence, self.session.rule):
-                        self._watcher.remark(told)
+            while (transition := await unless_failed(trainer.next(state), writing)) is not None:
+                if writing is not None:
+                    await writing
+                before, state = state, _advanced(state, transition.event)
+                self._note_skill(transition)
+                writing = asyncio.create_task(self._write(transition, before, state))
         finally:
+            await trainer.close()
+            if writing is not None:
+                await asyncio.wait({writing})  # what has been computed is written, whatever befell what follows it
             await self.session.calls.aclose()
+        if writing is not None:
+            await writing
         last = self._recorded[-1].event
         if state is None or not isinstance(last, RunFinished):
             raise AssertionError("the loop ends with run-finished")
@@ -189,6 +188,23 @@ class _Training:
         if len(self._recorded) == begun:
             return replace(report, sentence=f"The run had finished before. {report.sentence}")
         return report
+
+    async def _write(self, transition: Transition, before: RunState | None, after: RunState) -> None:
+        """Write a transition and tell of it; its evidence, the bulk of it, in a thread, while the next one is made."""
+        evidence = await asyncio.to_thread(self._writer.store_evidence, transition.evidence)
+        record = self._writer.append(
+            transition.event, transition.skill, evidence, start=self._parent, check=partial(_advanced, before)
+        )
+        if record.event != transition.event:
+            raise AssertionError(f"{record.commit} does not read as it was written")
+        self._recorded.append(record)
+        self._note_version(record)
+        self._workspace.index.refresh()
+        self._watcher.happened(record.event, record.commit)
+        self._say_what_is_wrong(after, record.event)
+        if isinstance(record.event, RunStarted):
+            for told in after_baseline(record.event, transition.evidence, self.session.rule):
+                self._watcher.remark(told)
 
     def _say_what_is_wrong(self, state: RunState, event: Event) -> None:
         settings = self.session.settings
@@ -200,6 +216,11 @@ class _Training:
         """Return where ``error`` leaves the run that ``command`` continues."""
         state = fold(record.event for record in self._recorded) if self._recorded else None
         return unfinished(self.session, state, error, resumed=bool(self._begun), command=command)
+
+    def _note_skill(self, transition: Transition) -> None:
+        version = getattr(transition.event, "version", None)
+        if version is not None and transition.skill is not None:
+            self._skills[version] = transition.skill
 
     def _note_version(self, record: Recorded) -> None:
         version = getattr(record.event, "version", None)
@@ -250,7 +271,7 @@ def _check_budget(setup: Setup, caps: Caps) -> None:
     Raises:
         ConfigError: The cap on calls is under what the baseline and one step need.
     """
-    least = least_calls(setup.config.values.method, setup.task)
+    least = least_calls(setup.config.values.method, setup.task) + len(asked_roles(setup))
     if caps.max_calls is not None and caps.max_calls < least:
         raise ConfigError(
             f"{caps.max_calls} calls do not pay for one step: baseline and first step need {least}",

@@ -28,7 +28,7 @@ from skillgit.domain.event import (
 from skillgit.domain.skill import DOCUMENT, slow_guidance, with_slow_guidance
 from skillgit.errors import ConcurrentWriteError, ConflictError, InvariantError
 from skillgit.store import codec, derived, history, reader, refs, tree
-from skillgit.store.evidence import evidence_commit, evidence_tip, write_evidence
+from skillgit.store.evidence import StoredEvidence, evidence_commit, evidence_tip, write_evidence
 from skillgit.store.mainline import ATTRIBUTES
 from skillgit.store.transaction import RefUpdate, update_refs
 
@@ -72,11 +72,19 @@ class RunWriter:
         self._evidence: str | None = None
         self._resumed = False
 
+    def store_evidence(self, evidence: Mapping[str, bytes]) -> StoredEvidence:
+        """Write the artefacts behind an event, and nothing that anybody can see yet; any thread may do that.
+
+        Args:
+            evidence: Path to content.
+        """
+        return StoredEvidence(tree=write_evidence(self._repo, evidence))
+
     def append(
         self,
         event: Event,
         skill: Skill | None,
-        evidence: Mapping[str, bytes],
+        evidence: Mapping[str, bytes] | StoredEvidence,
         *,
         start: str = "",
         check: Callable[[Event], object] = _unchecked,
@@ -86,7 +94,7 @@ class RunWriter:
         Args:
             event: The fact.
             skill: What the commit's skill folder holds; absent where the tree stays, or is made from the event.
-            evidence: The artefacts behind it, path to content.
+            evidence: The artefacts behind it, path to content, or what :meth:`store_evidence` returned for them.
             start: The commit that a run starts on; a run without one starts a history of its own.
             check: Called with the event as it will be read, before it is visible; what it raises keeps the event out.
 
@@ -101,7 +109,8 @@ class RunWriter:
         with _durable(on=isinstance(event, RunStarted | RunFinished)):
             time = self._clock()
             signature = self._signature(time)
-            oid = self._write_commit(event, skill, write_evidence(self._repo, evidence), start, signature)
+            stored = evidence if isinstance(evidence, StoredEvidence) else self.store_evidence(evidence)
+            oid = self._write_commit(event, skill, stored.tree, start, signature)
             recorded = reader.read_commit(self._repo, oid)
             check(recorded.event)
             self._publish(recorded, signature)
