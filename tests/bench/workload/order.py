@@ -1,0 +1,232 @@
+"""Owns what each call of a training has to wait for: the replies that decide its text, or whether it is made at all.
+
+That is read from what the calls are, never from when they were made. A rollout waits for the decision that made its
+skill the current one; an analyst for the rollouts up to the last one that it reads, because what came before it decides
+which minibatch an item falls into; a merge for all analysts, or for the merges of the level before; a ranking for the
+last merge; a candidate's evaluation for the last word of the optimizer, and from item to item until it is certain that
+the gate's decision is still open there; the closing evaluations for the last decision. Everything waits for the calls
+that try out whether the models answer at all.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from skillgit.domain.early_stop import Race, order
+from skillgit.domain.evaluation import Evaluation, Split
+from skillgit.domain.gate import GateRule
+from skillgit.engine.evaluate import WAVE
+from skillgit_envs.searchqa import prompt, scoring
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from bench.workload.trainings import Call, Recording
+
+    from skillgit.domain.evaluation import Scored
+
+_TRAJECTORY = re.compile(r'^<trajectory id="([^"]+)"', re.MULTILINE)
+_ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
+_LEVEL = re.compile(r'^<patches source="\w+" level="(\d+)"', re.MULTILINE)
+_LAST_LEVEL = 0
+"""How prompts number the merge that joins failures and successes."""
+_KNOWN = frozenset(
+    {"preflight", "selection", "rollout", "analyst", "merge", "rank", "slow", "slow_update", "meta_skill", "test"}
+)
+
+
+@dataclass(slots=True)
+class Plan:
+    """Calls and junctions, each with what it waits for; a junction is where many that wait for many meet.
+
+    Attributes:
+        needs: For each node the nodes before it.
+        bodies: For each node its request; None for a junction.
+    """
+
+    needs: list[list[int]] = field(default_factory=list)
+    bodies: list[dict[str, Any] | None] = field(default_factory=list)
+
+    def add(self, body: dict[str, Any] | None, needs: Iterable[int]) -> int:
+        """Add a node and return its number."""
+        self.needs.append(sorted(set(needs)))
+        self.bodies.append(body)
+        return len(self.needs) - 1
+
+    @property
+    def calls(self) -> int:
+        """How many requests there are."""
+        return sum(body is not None for body in self.bodies)
+
+    @property
+    def longest(self) -> int:
+        """How many requests follow one another at least, whatever may be in flight at once."""
+        depth: list[int] = []
+        for body, needs in zip(self.bodies, self.needs, strict=True):
+            depth.append(max((depth[before] for before in needs), default=0) + (body is not None))
+        return max(depth, default=0)
+
+
+def plan_of(recording: Recording) -> Plan:
+    """Return what ``recording`` asks and what each request waits for.
+
+    Raises:
+        RuntimeError: There are calls of a stage that this module does not know.
+    """
+    unknown = {call.stage for call in recording.calls} - _KNOWN
+    if unknown:
+        raise RuntimeError(f"nobody knows what calls of the stages {sorted(unknown)} wait for")
+    return _Planner(recording).planned()
+
+
+class _Planner:
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._plan = Plan()
+        self._golds = {
+            prompt.user_prompt(item["question"], item["context"]): item
+            for split in recording.items.values()
+            for item in split
+        }
+        self._outcomes = {
+            (call.system, self._item(call)): scoring.score(
+                _ANSWER.findall(call.text)[-1], self._golds[call.user]["answers"]
+            )
+            for call in recording.calls
+            if call.stage == "selection"
+        }
+        self._current = next(call.system for call in recording.calls if call.stage == "selection")
+        self._decided: list[int] = []
+        self._remembered: list[int] = []
+
+    def planned(self) -> Plan:
+        """Plan one event after the other."""
+        scopes: dict[str, dict[str, list[Call]]] = {}
+        for call in self._recording.calls:
+            scopes.setdefault(call.scope, {}).setdefault(call.stage, []).append(call)
+        for scope, calls in scopes.items():
+            if scope in ("start", "finish"):
+                self._decided += [self._ask(call, ()) for call in calls.get("preflight", [])]
+                for call in calls.get("selection", []) + calls.get("test", []):
+                    self._ask(call, self._decided)
+                continue
+            self._event(scope, calls)
+        return self._plan
+
+    def _event(self, scope: str, calls: Mapping[str, Sequence[Call]]) -> None:
+        rolled = {self._item(call): self._ask(call, self._decided) for call in calls.get("rollout", [])}
+        compared = [self._ask(call, self._decided) for call in calls.get("slow", [])]
+        said = [*self._decided, *rolled.values(), *compared]
+        if analysts := calls.get("analyst", []):
+            said = [self._ask(call, [*self._remembered, *self._read(call, rolled)]) for call in analysts]
+            said = self._merged(calls.get("merge", []), [self._plan.add(None, said)])
+            said = [self._ask(call, said) for call in calls.get("rank", [])] or said
+        memory = [self._ask(call, said) for call in calls.get("meta_skill", [])]
+        said = [self._ask(call, said) for call in calls.get("slow_update", [])] or said
+        if scope in self._recording.measured:
+            said = self._evaluated(calls.get("selection", []), said)
+        if scope in self._recording.accepted and calls.get("selection"):
+            self._current = calls["selection"][0].system
+        self._decided = [self._plan.add(None, said)]
+        self._remembered = memory or self._remembered
+
+    def _read(self, analyst: Call, rolled: Mapping[str, int]) -> list[int]:
+        """Return the rollouts that fill the analyst's minibatch, and those of the items before."""
+        places = list(rolled)
+        shown = [places.index(item) for item in _TRAJECTORY.findall(analyst.user) if item in rolled]
+        waits = list(rolled.values())[: max(shown, default=-1) + 1]
+        return waits or self._decided
+
+    def _merged(self, merges: Sequence[Call], said: list[int]) -> list[int]:
+        """Plan merges level by level; those from failures and from successes wait for each other at the last one."""
+        levels = {call.user: int(max(_LEVEL.findall(call.user), key=int)) for call in merges}
+        for level in (*sorted({*levels.values()} - {_LAST_LEVEL}), _LAST_LEVEL):
+            said = [self._ask(call, said) for call in merges if levels[call.user] == level] or said
+        return said
+
+    def _evaluated(self, calls: Sequence[Call], said: list[int]) -> list[int]:
+        """Plan a candidate's evaluation, and return what its decision waits for."""
+        if not calls:
+            return said
+        candidate = calls[0].system
+        asked = {self._item(call): call for call in calls}
+        val = [item["id"] for item in self._recording.items["val"]]
+        base = _evaluation({item: self._outcomes[self._current, item] for item in val})
+        course = Course(base, {item: self._outcomes.get((candidate, item)) for item in val})
+        known = [self._plan.add(None, said)]
+        """After so many items, in order: where their outcomes are known."""
+        for place, item in enumerate(course.items):
+            ends = [self._ask(asked[item], [known[course.waits[place]]])] if item in asked else []
+            known.append(self._plan.add(None, [known[-1], *ends]))
+        return [known[course.settled]]
+
+    def _ask(self, call: Call, needs: Sequence[int]) -> int:
+        return self._plan.add(call.document, needs)
+
+    def _item(self, call: Call) -> str:
+        return str(self._golds[call.user]["id"])
+
+
+class Course:
+    """How an evaluation with early stop goes on.
+
+    Args:
+        base: What the candidate is compared with.
+        outcomes: What the candidate does on each item; None where nobody needed to know.
+
+    Attributes:
+        items: The items that are rolled out, in order.
+        waits: For each of them, how many of the items before it have to be known before it is certain to be needed.
+        settled: After how many of them the decision was known.
+    """
+
+    def __init__(self, base: Evaluation, outcomes: Mapping[str, Scored | None]) -> None:
+        rule = GateRule()
+        self._race = Race(rule=rule, base=base, best=base.summary().hard)
+        self._order, self._outcomes = order(base, rule), outcomes
+        self.items: list[str] = []
+        self.waits: list[int] = []
+        self.settled = 0
+        self._follow()
+
+    def _follow(self) -> None:
+        certain = [self._certain(0)]
+        while len(self.items) < len(self._order) and not self._is_settled(len(self.items)):
+            begin = len(self.items)
+            size = max(WAVE, certain[begin] - begin)
+            wave = self._order[begin : begin + size]
+            for place in range(begin, begin + len(wave)):
+                self.waits.append(_first_certain(certain, place, begin))
+            self.items += wave
+            certain += [self._certain(count) for count in range(begin + 1, begin + len(wave) + 1)]
+        self.settled = next((n for n in range(len(self.items)) if self._is_settled(n)), len(self.items))
+
+    def _known(self, count: int) -> dict[str, Scored]:
+        known = {item: self._outcomes[item] for item in self._order[:count]}
+        missing = [item for item, outcome in known.items() if outcome is None]
+        if missing:
+            raise RuntimeError(f"the training did not roll out {missing}, which its decision needed")
+        return known  # type: ignore[return-value]
+
+    def _is_settled(self, count: int) -> bool:
+        return self._race.settled(self._known(count), self._order[count:]) is not None
+
+    def _certain(self, count: int) -> int:
+        """Return how many items are rolled out in any case, if ``count`` outcomes are known."""
+        known, left = self._known(count), self._order[count:]
+        return count + (self._race.least(known, left) if left and not self._is_settled(count) else 0)
+
+
+def _first_certain(certain: Sequence[int], place: int, begin: int) -> int:
+    """Return after how many outcomes the item at ``place`` is certain to be due; its wave begins at ``begin``."""
+    return next(
+        count
+        for count in range(begin + 1)
+        if certain[count] > place or (certain[count] > begin and place < begin + WAVE) or count == begin
+    )
+
+
+def _evaluation(outcomes: dict[str, Scored]) -> Evaluation:
+    return Evaluation(split=Split.SELECTION, item_set="", outcomes=outcomes, seed=0)
