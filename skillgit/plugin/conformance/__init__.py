@@ -1,0 +1,13 @@
+"""A test kit for plug-ins: whether an environment or a backend keeps the promises of its contract.
+
+A test calls :func:`check_backend` or :func:`check_environment`; what is broken is told in one error, sentence by
+sentence. Nothing here needs a test framework.
+"""
+
+from __future__ import annotations
+
+from skillgit.plugin.conformance.backend import check_backend
+from skillgit.plugin.conformance.environment import check_environment
+from skillgit.plugin.conformance.promises import ConformanceError
+
+__all__ = ["ConformanceError", "check_backend", "check_environment"]
