@@ -5,6 +5,7 @@ Each error says what happened in one sentence and carries a hint: the command or
 SkillgitError                        1
 ├── UsageError                       2   the command line or its arguments
 │   ├── ConfigError                      a configuration file or override
+│   ├── SandboxError                     this machine cannot isolate model-written code as it was asked to
 │   ├── SkillError                       a skill folder that is not a valid Agent Skill
 │   └── DataError                        items, splits
 ├── NotFoundError                    3   no repository, run, version, item, plug-in of that name
@@ -39,7 +40,7 @@ class ExitCode(IntEnum):
     OK = 0
     """Done; for ``diff --exit-code``: no difference."""
     NO = 1
-    """The answer is no: differences with ``--exit-code``, ``fsck`` found problems, there is no best version."""
+    """The answer is no: differences with ``--exit-code``, ``fsck`` or ``data check`` found faults, no best version."""
     USAGE = 2
     """The command line, a configuration file, a skill or a data set is not usable as given."""
     NOT_FOUND = 3
@@ -98,12 +99,26 @@ class ConfigError(UsageError):
     """A configuration file or an override is wrong."""
 
 
+class SandboxError(UsageError):
+    """This machine cannot isolate model-written code in the way that was asked for."""
+
+
 class SkillError(UsageError):
     """A folder is not a valid Agent Skill."""
 
 
 class DataError(UsageError):
-    """Items or splits are unusable."""
+    """Items or splits are unusable.
+
+    Args:
+        message: What is wrong.
+        hint: What helps.
+        faults: The single faults, where it stands for several.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", faults: tuple[DataError, ...] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.faults = faults
 
 
 class NotFoundError(SkillgitError):

@@ -35,6 +35,7 @@ SECTIONS: dict[str, tuple[Entry, ...]] = {
         Entry(name="log", summary="Show the events of a run, newest first"),
         Entry(name="show", summary="Show one event: message, scores and diff"),
         Entry(name="diff", summary="Show the difference of two versions"),
+        Entry(name="cost", summary="Show what a run has cost, and where it went"),
     ),
     "Use": (
         Entry(name="checkout", summary="Put a version in the work tree"),
@@ -43,6 +44,7 @@ SECTIONS: dict[str, tuple[Entry, ...]] = {
     ),
     "Keep": (
         Entry(name="fsck", summary="Check that history keeps its rules"),
+        Entry(name="doctor", summary="Check this machine and the models of CONFIG"),
         Entry(name="config", summary="Show the settings that CONFIG amounts to"),
         Entry(name="envs", summary="List the environments, or describe one"),
         Entry(name="backends", summary="List the model backends, or describe one"),

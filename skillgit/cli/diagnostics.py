@@ -92,9 +92,12 @@ class Diagnostics:
             self._line("".join(traceback.format_exception(error)).rstrip("\n"))
 
     def _line(self, text: str) -> None:
+        from skillgit.plugin.redaction import redact  # noqa: PLC0415 - most commands have nothing to say here
+
+        # A trace may hold any words, and what stands on a terminal ends in logs.
         # Nobody is left to be told when stderr itself is gone.
         with suppress(OSError):
-            self._stream.write(f"{self._shown(text)}\n")
+            self._stream.write(f"{self._shown(redact(text))}\n")
             self._stream.flush()
 
     def _shown(self, text: str) -> str:

@@ -18,6 +18,14 @@ class Verb(click.Command):
         return reworded(super().get_help_option(ctx))
 
 
+class Verbs(click.Group):
+    """A command that has commands of its own."""
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """Return the help option."""
+        return reworded(super().get_help_option(ctx))
+
+
 def reworded(option: click.Option | None) -> click.Option | None:
     """Return click's help option with our words, which end without a full stop."""
     if option is not None:
@@ -28,3 +36,8 @@ def reworded(option: click.Option | None) -> click.Option | None:
 def verb(name: str) -> Callable[[Callable[..., object]], Verb]:
     """Make a function the command called ``name``."""
     return click.command(name, cls=Verb)
+
+
+def verbs(name: str) -> Callable[[Callable[..., object]], Verbs]:
+    """Make a function the command called ``name`` that others belong to."""
+    return click.group(name, cls=Verbs, subcommand_metavar="COMMAND [ARGS]...")
