@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from skillgit.app.beginning import find_beginning
 from skillgit.app.config import load_config
 from skillgit.app.estimate import largest_prompts
-from skillgit.app.reach import QUESTION, look, room
+from skillgit.app.reach import look, room
 from skillgit.app.seed import normalise, read_seed
 from skillgit.app.setup import set_up
 from skillgit.app.workspace import open_workspace
+from skillgit.calls.canary import QUESTION
 from skillgit.calls.contexts import context_table
 from skillgit.calls.pricing import find_price, price_table
 from skillgit.errors import BackendError, ExitCode, RepositoryNotFoundError

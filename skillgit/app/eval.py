@@ -269,6 +269,7 @@ class _Evaluating:
         session.monitor.report = told
         session.monitor.stage(Stage.EVALUATE, len(items))
         rollouts = await roll_out(session, arm.skill, items, f"eval {split.value}")
+        await session.calls.settle()
         found = Evaluation(
             split=split,
             item_set=self._setup.task.item_set(split),

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillgit.app.estimate import largest_prompts
-from skillgit.app.reach import QUESTION, look, room
+from skillgit.app.reach import look, room
+from skillgit.calls.canary import QUESTION
 from skillgit.errors import ConfigError
 
 if TYPE_CHECKING:

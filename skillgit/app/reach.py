@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from skillgit.calls.contexts import find_context
 from skillgit.errors import FatalBackendError
-from skillgit.plugin.backend import Probes, TellsContext, user
+from skillgit.plugin.backend import Probes, TellsContext
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from skillgit.calls.route import Route
     from skillgit.plugin.backend import Probe
 
-QUESTION = (user("Reply with OK."),)
-"""What a model is asked to see whether it answers; the answer does not matter."""
 _NEAR = 0.8
 _MOST_CHARACTERS_PER_TOKEN = 8
 _ESTIMATED_CHARACTERS_PER_TOKEN = 4

@@ -88,6 +88,10 @@ class Asking:
             attempts=policy.attempts, patience_s=policy.patience_s, sleep=self._pause, random=random
         )
 
+    def doubts(self, route: Route) -> bool:
+        """Say whether the last call on the lane of ``route`` failed, so that its provider may be down."""
+        return self._lanes[lane_of(route)].breaker.doubtful
+
     async def ask(self, question: Question[T]) -> T:
         """Return what is kept of the answer to ``question``.
 

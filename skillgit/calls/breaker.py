@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from skillgit.calls.refusal import concerns_all_calls
 from skillgit.errors import BackendError, ProviderFailureError
 
 
@@ -33,6 +34,11 @@ class Breaker:
             f"{self._name} failed {self._failures} times in a row, last: {self._last.message}",
             hint=self._last.hint or "check the provider's status, credentials and quota, then resume the run",
         ) from self._last
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether the last call failed in a way that may befall all."""
+        return self._last is not None and concerns_all_calls(self._last)
 
     def failed(self, error: BackendError) -> None:
         """Note a call that failed after its last attempt."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.calls.asking import Asking, Question
 from skillgit.calls.budget import Budget, Caps, estimate
+from skillgit.calls.canary import QUESTION, STAGE
 from skillgit.calls.deadline import item_deadline
 from skillgit.calls.fingerprints import answerer_fingerprint, reply_key
 from skillgit.calls.flights import Flights
@@ -27,7 +28,7 @@ from skillgit.calls.route import Route
 from skillgit.calls.stop import Stop
 from skillgit.domain.event import Cost
 from skillgit.domain.ids import digest
-from skillgit.errors import ConfigError
+from skillgit.errors import BackendError, ConfigError, ProviderFailureError
 from skillgit.plugin.exchange import request_digest
 from skillgit.plugin.redaction import redact_json, redact_reply
 
@@ -106,6 +107,7 @@ class Calls:
         self._rollouts: Flights[KnownRollout] = Flights()
         self._scope = ""
         self._capped = caps != Caps()
+        self._clock = clock
         self._before = Cost()
         self.ledger = ledger
         self.meter = Meter()
@@ -214,6 +216,28 @@ class Calls:
         self._charge(known.scope, known.charges)
         outcome: JSON = json.loads(known.value)
         return outcome
+
+    async def settle(self) -> None:
+        """Ask providers whose last call failed whether they answer at all.
+
+        An outage that begins with the last items of an event must not be taken for faults of these items.
+
+        Raises:
+            ProviderFailureError: One does not answer.
+        """
+        for role, route in self._routes.items():
+            if not self._asking.doubts(route):
+                continue
+            request, scope = route.request(QUESTION), self._scope
+            key = digest([STAGE, scope, role, self._clock()])
+            order = _Order(key=key, route=route, request=request, asked="", role=role, stage=STAGE, scope=scope)
+            try:
+                await self._buy(order)
+            except BackendError as error:
+                raise ProviderFailureError(
+                    f"{route.name} does not answer any more: {error.message}",
+                    hint=error.hint or "check the provider's status, then resume the run",
+                ) from error
 
     def stop(self) -> None:
         """Let no further call pass; those in flight end and are recorded, and then callers get ``StoppedError``."""

@@ -6,6 +6,7 @@ from skillgit.errors import RetryableBackendError
 
 _TOO_MANY = frozenset({429, 529})
 _UNAVAILABLE = 503
+_NOT_FOR_US = frozenset({401, 403, 404})
 
 
 def is_refusal(error: BaseException) -> bool:
@@ -16,13 +17,18 @@ def is_refusal(error: BaseException) -> bool:
     """
     if not isinstance(error, RetryableBackendError):
         return False
-    status = _status(error)
+    status = status_of(error)
     if status is None or status == _UNAVAILABLE:
         return error.retry_after is not None
     return status in _TOO_MANY
 
 
-def _status(error: BaseException) -> int | None:
+def concerns_all_calls(error: BaseException) -> bool:
+    """Say whether ``error`` says more of the provider, the key or the model than of the call that met it."""
+    return isinstance(error, RetryableBackendError) or status_of(error) in _NOT_FOR_US
+
+
+def status_of(error: BaseException) -> int | None:
     """Return the HTTP status behind ``error``, by the name that the providers' SDKs give it."""
     behind: BaseException | None = error
     while behind is not None:

@@ -104,10 +104,12 @@ class Trainer:
             ProviderFailureError: A provider failed systematically.
         """
         try:
-            return await self._next(state)
+            transition = await self._next(state)
+            await self.session.calls.settle()
         except BaseException:
             await self.close()
             raise
+        return transition
 
     async def close(self) -> None:
         """Cancel what runs ahead; whoever stops asking for transitions before the run is finished calls this."""

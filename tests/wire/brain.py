@@ -1,7 +1,7 @@
 """Who answers: models found by a word in the asked name, so that ``vendor/reader-2`` is the reader.
 
-``reader``, ``agent`` and ``analyst`` are those of the offline backend. ``echo`` repeats the last user message and tells of
-pictures, ``tooler`` calls the first tool on offer, then says what it returned. A name with ``thinking`` in it thinks
+``reader``, ``agent`` and ``analyst`` are those of the offline backend. ``echo`` repeats the last user message and tells
+of pictures, ``tooler`` calls the first tool on offer, then says what it returned. A name with ``thinking`` in it thinks
 aloud unless it is told not to.
 """
 

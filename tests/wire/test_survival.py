@@ -109,9 +109,8 @@ def begin_of(moment: str, log: list[Entry]) -> int:
     roles = [entry.role for entry in log]
     reflect = roles.index("optimizer")
     gate = roles.index("target", reflect)
-    return {"baseline": 2, "late baseline": 14, "rollout": reflect - 18, "reflect": reflect + 1, "gate": gate + 2}[
-        moment
-    ]
+    begins = {"baseline": 2, "late baseline": 14, "last of baseline": 19}
+    return {**begins, "rollout": reflect - 18, "reflect": reflect + 1, "gate": gate + 2}[moment]
 
 
 @pytest.mark.parametrize(("moment", "kind"), OUTAGES)
@@ -131,9 +130,12 @@ def test_when_nothing_passes_any_more_the_run_stops_scores_nothing_and_goes_on_l
 
 
 @pytest.mark.parametrize("kind", ["server_error", "unauthorized"])
-def test_an_outage_that_takes_the_last_calls_of_an_evaluation_leaves_no_evaluation(kind, wire, whole, repository):
+@pytest.mark.parametrize("moment", ["late baseline", "last of baseline"])
+def test_an_outage_that_takes_the_last_calls_of_an_evaluation_leaves_no_evaluation(
+    kind, moment, wire, whole, repository
+):
     untroubled, log = whole
     wire.clear()
-    wire.change(faults=Faults(rate=1.0, kinds=(kind,), after=begin_of("late baseline", log)))
+    wire.change(faults=Faults(rate=1.0, kinds=(kind,), after=begin_of(moment, log)))
     train(repository, *QUICK, *HASTY, *over(wire, "chat"), code=5)
     assert set(course(repository)) <= set(course(untroubled))
