@@ -1,0 +1,12 @@
+"""The one door for code that a model wrote: it runs apart from this machine, within limits; what it makes comes back.
+
+``sandbox`` chooses the way: ``bubblewrap``, ``landlocked`` or, if asked for, ``unconfined``. ``job`` is what is asked
+and what comes back; ``running`` drives the ``launcher``, which is a program of its own. ``tools`` offers documents and
+Python to a model, ``conversation`` is the loop in which it uses them, and ``office`` recalculates workbooks.
+"""
+
+from skillgit.sandbox.job import Job, Limits, Result
+from skillgit.sandbox.mechanism import Mode
+from skillgit.sandbox.sandbox import Sandbox
+
+__all__ = ["Job", "Limits", "Mode", "Result", "Sandbox"]

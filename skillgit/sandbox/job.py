@@ -1,0 +1,128 @@
+"""Owns what is asked of a sandbox and what comes back: a command with its files and limits, and how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Literal
+
+from skillgit.errors import EnvironmentFaultError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+Ended = Literal["exit", "timeout", "memory", "cpu", "killed", "output", "disk"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a job may take at most; all its processes count together where nothing else is said.
+
+    Attributes:
+        wall_s: Seconds from its start.
+        cpu_s: Seconds of processor time.
+        memory_mb: Mebibytes of memory; also the address space of each process.
+        processes: Processes and threads.
+        file_mb: Mebibytes of each file.
+        output_kb: Kibibytes of standard output and standard error.
+        disk_mb: Mebibytes of all files, those that it was given included.
+    """
+
+    wall_s: float = 60.0
+    cpu_s: int = 30
+    memory_mb: int = 2048
+    processes: int = 64
+    file_mb: int = 64
+    output_kb: int = 256
+    disk_mb: int = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A command to run.
+
+    Attributes:
+        command: Program and arguments; it runs in the work folder.
+        files: Path in the work folder to content; nothing else is there when the command starts.
+        stdin: What it reads.
+        environment: Variables added to the few that every job has.
+        limits: What it may take.
+        read_only: Files and folders of this machine that it may read, at their own paths.
+        links: Name in the work folder to a file or folder of this machine that it may read under that name.
+        collect: Patterns of paths in the work folder (``*``, ``**``, ``?``): the files to bring back.
+        unix_sockets: Whether it may make local sockets; for programs of this machine only, never for a model's.
+    """
+
+    command: tuple[str, ...]
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    stdin: bytes = b""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+    read_only: tuple[Path, ...] = ()
+    links: Mapping[str, Path] = field(default_factory=dict)
+    collect: tuple[str, ...] = ("**",)
+    unix_sockets: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.command:
+            raise EnvironmentFaultError("a sandboxed job has no command", hint="name a program")
+        names = {PurePosixPath(name) for name in (*self.files, *self.links)}
+        for name in (*self.files, *self.links):
+            check_name(name)
+            if names & set(PurePosixPath(name).parents):
+                raise EnvironmentFaultError(f"'{name}' lies in a file, not in a folder", hint="rename one of the two")
+        if self.files.keys() & self.links.keys():
+            raise EnvironmentFaultError("a file and a link of a job have one name", hint="rename one of the two")
+        if sum(map(len, self.files.values())) > self.limits.disk_mb << 20:
+            raise EnvironmentFaultError("the files of a job are larger than its disk", hint="raise the limit disk_mb")
+        for path in self.shown:
+            if not path.is_absolute() or path == path.parent:
+                raise EnvironmentFaultError(
+                    f"'{path}' cannot be shown to a sandboxed job", hint="name one folder or file by its absolute path"
+                )
+
+    @property
+    def shown(self) -> tuple[Path, ...]:
+        """The files and folders of this machine that it may read."""
+        return tuple(dict.fromkeys((*self.read_only, *self.links.values())))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """How a job ended.
+
+    Attributes:
+        exit_code: Its exit code, negative for the signal that killed it; None if a limit of the sandbox ended it.
+        stdout: What it wrote, cut at the limit.
+        stderr: What it wrote there, cut at the limit.
+        files: Path in the work folder to content of the regular files that are new or changed; none after a limit.
+        ended: ``exit`` if it ended by itself, ``killed`` if a signal did it, else the limit that it broke.
+        seconds: Wall-clock seconds from start to end.
+    """
+
+    exit_code: int | None
+    stdout: str
+    stderr: str
+    files: Mapping[str, bytes]
+    ended: Ended
+    seconds: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ended by itself with exit code 0."""
+        return self.ended == "exit" and self.exit_code == 0
+
+
+def check_name(name: str) -> None:
+    """Check that ``name`` is a path that stays in the folder that it is joined to.
+
+    Raises:
+        EnvironmentFaultError: It leads somewhere else, or is not written in its shortest form.
+    """
+    path = PurePosixPath(name)
+    inside = not path.is_absolute() and ".." not in path.parts and path.parts and str(path) == name
+    if not inside or "\0" in name or "\\" in name:
+        raise EnvironmentFaultError(
+            f"{name!r} is no path in the work folder of a job", hint="use a relative path without '..' and backslashes"
+        )

@@ -1,0 +1,152 @@
+"""Owns a job's work folder: the files that it starts with, how much it has grown, and what is new in the end."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+FILES = 20_000
+"""Files and folders that a job may have at most."""
+_DEPTH = 64
+_BLOCK = 512
+_HIDING = frozenset({errno.EACCES, errno.ENAMETOOLONG, errno.ELOOP})
+"""Why a folder or file cannot be looked into that a job has made so."""
+_NAMES = 1 << 20
+"""Characters that the paths of all collected files may have together."""
+
+
+def place(folder: Path, files: Mapping[str, bytes], links: Mapping[str, str], uid: int | None) -> None:
+    """Put files and symbolic links into ``folder`` for the user ``uid``; names were checked before."""
+    made = {folder}
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        made |= {path, *(parent for parent in path.parents if parent.is_relative_to(folder))}
+    for name, target in links.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.symlink_to(target)
+        made |= {parent for parent in path.parents if parent.is_relative_to(folder)}
+    if uid is not None:
+        for path in made:
+            os.chown(path, uid, uid)
+
+
+def overfull(folders: Sequence[str], limit: int, *, mounted: bool, settled: bool = False, elsewhere: int = 0) -> bool:
+    """Say whether a job has more than ``limit`` bytes of files, or too many of them.
+
+    Args:
+        folders: Folders that a job may write in.
+        limit: Bytes.
+        mounted: Whether each folder is a file system of its own, which knows its use.
+        settled: Whether none of the job's processes is left.
+        elsewhere: Bytes of its files that are in no folder any more.
+    """
+    if mounted:
+        uses = [os.statvfs(folder) for folder in folders]
+        size = sum((use.f_blocks - use.f_bfree) * use.f_frsize for use in uses)
+        return size > limit or sum(use.f_files - use.f_ffree for use in uses) > FILES + len(folders)
+    size, count = elsewhere, 0
+    try:
+        for folder in folders:
+            for depth, entry in _entries(folder, settled=settled):
+                count += 1
+                with suppress(OSError):
+                    size += entry.stat(follow_symlinks=False).st_blocks * _BLOCK
+                if size > limit or count > FILES or depth > _DEPTH:
+                    return True
+    except OSError as error:
+        # What cannot be listed cannot be measured, so that anything could be in there.
+        if error.errno in _HIDING:
+            return True
+        raise
+    return False
+
+
+def collected(folder: str, patterns: Sequence[str], before: Mapping[str, bytes], limit: int) -> dict[str, bytes] | None:
+    """Return the regular files that match and are not as they were given, by their path in the folder.
+
+    Args:
+        folder: The work folder; none of the job's processes is left.
+        patterns: Regular expressions of paths.
+        before: The files that the job was given.
+        limit: Bytes that may be returned in all.
+
+    Returns:
+        None if there is more than ``limit``, or something that cannot be looked into.
+    """
+    expressions = [re.compile(pattern) for pattern in patterns]
+    found: dict[str, bytes] = {}
+    names = 0
+    try:
+        for name, path in _files(folder):
+            if not any(expression.fullmatch(name) for expression in expressions):
+                continue
+            content = _read(path, limit)
+            limit, names = limit - len(content or b""), names + len(name)
+            if content is None or limit < 0 or names > _NAMES:
+                return None
+            if before.get(name) != content and _is_text(name):
+                found[name] = content
+    except OSError as error:
+        if error.errno in _HIDING:
+            return None
+        raise
+    return dict(sorted(found.items()))
+
+
+def _files(folder: str) -> Iterator[tuple[str, str]]:
+    """Yield the regular files below a folder: the path in it, and the whole path."""
+    for _, entry in _entries(folder, settled=True):
+        if entry.is_file(follow_symlinks=False):
+            yield os.path.relpath(entry.path, folder), entry.path
+
+
+def _entries(folder: str, *, settled: bool) -> Iterator[tuple[int, os.DirEntry[str]]]:
+    """Yield everything below a folder with its depth; links are not followed, nor is what lies too deep."""
+    waiting = [(1, folder)]
+    while waiting:
+        depth, path = waiting.pop()
+        if settled and not os.access(path, os.R_OK | os.X_OK):
+            # Only now: while the job lives, it could put a link to somewhere else in this place.
+            _grant(path, stat.S_IRWXU)
+        try:
+            entries = os.scandir(path)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        with entries:
+            for entry in entries:
+                yield depth, entry
+                if depth <= _DEPTH and entry.is_dir(follow_symlinks=False):
+                    waiting.append((depth + 1, entry.path))
+
+
+def _is_text(name: str) -> bool:
+    """Say whether a name can be written as text; names are bytes to the system."""
+    with suppress(UnicodeEncodeError):
+        return bool(name.encode())
+    return False
+
+
+def _read(path: str, limit: int) -> bytes | None:
+    """Return the content of a file; None if it is larger than ``limit``."""
+    if not os.access(path, os.R_OK):
+        _grant(path, stat.S_IRUSR)
+    opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with os.fdopen(opened, "rb") as file:
+        # A sparse file is as long as it says, whatever it takes on the disk.
+        return None if os.fstat(opened).st_size > limit else file.read()
+
+
+def _grant(path: str, rights: int) -> None:
+    with suppress(OSError):
+        os.chmod(path, rights)  # noqa: PTH101 - beside scandir and open

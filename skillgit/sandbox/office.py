@@ -1,0 +1,99 @@
+"""Owns the recalculation of workbooks by LibreOffice, which runs as a job: a workbook may hold what a model wrote."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillgit.errors import EnvironmentFaultError
+from skillgit.sandbox.job import Job, Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skillgit.sandbox.sandbox import Sandbox
+
+LIMITS = Limits(wall_s=180.0, cpu_s=170, memory_mb=6144, processes=128, disk_mb=512)
+_PROGRAMS = ("soffice", "libreoffice")
+_STATE = Path("/var/spool/libreoffice")
+"""Where some systems keep the extensions of all users; LibreOffice wants to look at it."""
+_PROFILE, _BOOKS, _DONE = "profile", "books", "done"
+_SETTINGS = """<?xml version="1.0" encoding="UTF-8"?>
+<oor:items xmlns:oor="http://openoffice.org/2001/registry">
+<item oor:path="/org.openoffice.Office.Calc/Formula/Load">
+<prop oor:name="OOXMLRecalcMode" oor:op="fuse"><value>0</value></prop>
+<prop oor:name="ODFRecalcMode" oor:op="fuse"><value>0</value></prop>
+</item>
+</oor:items>
+"""
+"""Calculate every formula when a workbook is opened, whatever value the file says it has."""
+_SHOWN = 300
+
+
+async def recalculate(books: Mapping[str, bytes], sandbox: Sandbox) -> Mapping[str, bytes]:
+    """Return the workbooks with the values of all their formulas, by the same names.
+
+    All of them are one call of LibreOffice, in a profile of its own. A workbook that it cannot read is left out.
+
+    Args:
+        books: Name to xlsx file.
+        sandbox: Where LibreOffice runs.
+
+    Raises:
+        EnvironmentFaultError: LibreOffice is not installed, or did not come to an end.
+    """
+    if not books:
+        return {}
+    program = office_program()
+    numbered = {f"{number}.xlsx": name for number, name in enumerate(books)}
+    settings = {f"{_PROFILE}/user/registrymodifications.xcu": _SETTINGS.encode()}
+    result = await sandbox.run(
+        Job(
+            command=("/bin/sh", "-c", _script(program, numbered)),
+            files={f"{_BOOKS}/{file}": books[name] for file, name in numbered.items()} | settings,
+            limits=LIMITS,
+            read_only=_needed(program),
+            collect=(f"{_DONE}/*.xlsx",),
+            unix_sockets=True,
+        )
+    )
+    found = {numbered[Path(path).name]: content for path, content in result.files.items()}
+    if result.ok and found:
+        return {name: found[name] for name in books if name in found}
+    if not result.ok or "source file could not be loaded" not in result.stderr:
+        said = " ".join(f"{result.stdout} {result.stderr}".split())[-_SHOWN:]
+        raise EnvironmentFaultError(
+            f"LibreOffice did not recalculate ({result.ended}, exit code {result.exit_code}): {said}",
+            hint=f"try by hand: {program} --headless --convert-to xlsx FILE",
+        )
+    return {}
+
+
+def office_program() -> str:
+    """Return the path of LibreOffice.
+
+    Raises:
+        EnvironmentFaultError: It is not installed.
+    """
+    found = next((path for name in _PROGRAMS if (path := shutil.which(name)) is not None), None)
+    if found is None:
+        raise EnvironmentFaultError(
+            "LibreOffice is not installed, and workbooks cannot be recalculated without it",
+            hint="install it, for example: apt install libreoffice-calc-nogui",
+        )
+    return str(Path(found).resolve())
+
+
+def _script(program: str, files: Mapping[str, str]) -> str:
+    """Return the shell's part: the folder's path is known only inside."""
+    sources = " ".join(f"{_BOOKS}/{file}" for file in files)
+    profile = f'-env:UserInstallation="file://$PWD/{_PROFILE}"'
+    return f"exec '{program}' {profile} --headless --norestore --convert-to xlsx --outdir {_DONE} {sources}"
+
+
+def _needed(program: str) -> tuple[Path, ...]:
+    """Return what LibreOffice reads besides the system's programs: its own folder, if it lies elsewhere."""
+    folder = Path(program).parents[1]
+    own = () if folder.is_relative_to("/usr") else (folder,)
+    return (*own, *((_STATE,) if _STATE.is_dir() else ()))
