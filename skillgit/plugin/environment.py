@@ -7,6 +7,7 @@ at a time, through ``skillgit.calls``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from skillgit.domain.leaks import Secrets
@@ -30,12 +31,46 @@ class Option:
         type: The type of its value.
         default: Its default.
         help: What it means, in one sentence, with unit and limits.
+        path: Whether it names a file or folder; a relative one refers to the file that it is written in. What is found
+            there has to be part of the digests of items or environment, for the path itself does not identify a run.
     """
 
     name: str
     type: type[str | int | float | bool]
     default: str | float | bool
     help: str
+    path: bool = False
+
+
+class SourceKind(StrEnum):
+    """How public data come to this machine."""
+
+    HUGGINGFACE = "huggingface"
+    """``skillgit data fetch`` reads a dataset repository of the Hugging Face hub."""
+    MANUAL = "manual"
+    """Somebody puts them where ``layout`` says: they are given out on request, or by a program of their own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicSource:
+    """Where the public data of an environment stand, and how they become files that it reads.
+
+    Attributes:
+        kind: How they come to this machine.
+        place: The repository as ``owner/name``, or an address.
+        layout: What has to stand where, and which option names it; for whoever places the data by hand.
+        revision: The commit that is fetched.
+        files: Patterns of the files of the repository that hold rows, like ``data/*.parquet``.
+        convert: ``module:function`` that makes the rows of a data file of the repository's rows: a pure function from
+            an iterable of mappings to an iterator of mappings, each with an ``id``.
+    """
+
+    kind: SourceKind
+    place: str
+    layout: str
+    revision: str = ""
+    files: tuple[str, ...] = ()
+    convert: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +85,8 @@ class EnvironmentInfo:
         source: Where the data comes from.
         options: The configuration keys that it understands.
         task_types: The groups that results are broken down by.
+        licence: The terms of the data that come with it and of the public data.
+        public: Where the public data stand, if there are any.
     """
 
     name: str
@@ -59,6 +96,8 @@ class EnvironmentInfo:
     source: str
     options: tuple[Option, ...] = ()
     task_types: tuple[str, ...] = ()
+    licence: str = ""
+    public: PublicSource | None = None
 
 
 class Asked(Protocol):

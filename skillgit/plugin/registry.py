@@ -14,14 +14,19 @@ from rapidfuzz import process
 from skillgit.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
     from types import ModuleType
 
     from skillgit.plugin.backend import Backend
     from skillgit.plugin.environment import Environment
 
+    Rows = Iterable[Mapping[str, object]]
+    Conversion = Callable[[Rows], Rows]
+
 ENVIRONMENTS = "skillgit.envs"
 BACKENDS = "skillgit.backends"
+_CONVERSION = "conversion"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +53,18 @@ def load_backend(name: str, root: Path) -> type[Backend]:
     return cast("type[Backend]", _load(BACKENDS, "backend", name, root))
 
 
+def load_conversion(reference: str) -> Conversion:
+    """Return the function at ``module:function`` that makes rows of a data file of published rows.
+
+    Raises:
+        UsageError: It cannot be loaded.
+    """
+    module, _, attribute = reference.partition(":")
+    return cast(
+        "Conversion", _attribute(_imported(module, "conversion", reference), attribute, reference, "conversion")
+    )
+
+
 def _load(group: str, kind: str, name: str, root: Path) -> object:
     if ".py:" in name:
         path, _, attribute = name.rpartition(":")
@@ -58,13 +75,16 @@ def _load(group: str, kind: str, name: str, root: Path) -> object:
         hint = f"did you mean '{near[0]}'?" if near else f"installed: {', '.join(plugins) or 'none'}"
         raise NotFoundError(f"there is no {kind} '{name}'", hint=hint)
     module, _, attribute = plugins[name].reference.partition(":")
+    return _attribute(_imported(module, kind, name), attribute, name, kind)
+
+
+def _imported(module: str, kind: str, name: str) -> ModuleType:
     try:
-        loaded = importlib.import_module(module)
+        return importlib.import_module(module)
     except Exception as error:  # a plug-in may fail to import in any way; the user asked for this one
         raise UsageError(
             f"{kind} '{name}' cannot be loaded: {error}", hint="reinstall it, or install its extra"
         ) from error
-    return _attribute(loaded, attribute, name, kind)
 
 
 def _module_from_file(path: Path, kind: str) -> ModuleType:
@@ -86,4 +106,7 @@ def _attribute(module: ModuleType, attribute: str, name: str, kind: str) -> obje
     try:
         return getattr(module, attribute)
     except AttributeError:
-        raise UsageError(f"{kind} '{name}' has no class '{attribute}'", hint="check the name after the colon") from None
+        what = "function" if kind == _CONVERSION else "class"
+        raise UsageError(
+            f"{kind} '{name}' has no {what} '{attribute}'", hint="check the name after the colon"
+        ) from None

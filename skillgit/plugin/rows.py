@@ -11,13 +11,16 @@ import csv
 import io
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from skillgit.errors import DataError
+from skillgit.plugin.faults import raise_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+Thing = TypeVar("Thing")
 
 _JSONL_HINT = "a *.json file holds one JSON value, a *.jsonl file holds one on each line"
 _EXTRA = "Extra data"
@@ -50,6 +53,33 @@ class Row:
         return self.value
 
 
+def read_each(files: Sequence[Path], things_of: Callable[[Row, Path], Iterable[Thing]]) -> list[Thing]:
+    """Return what ``things_of`` makes of every row of ``files``; a broken row does not hide the next one.
+
+    Args:
+        files: Data files.
+        things_of: Makes items of a row and the file that it stands in; a row that it cannot use is a DataError.
+
+    Raises:
+        DataError: Files or rows cannot be used; it names all of them.
+    """
+    found: list[Thing] = []
+    faults: list[DataError] = []
+    for path in files:
+        try:
+            rows = read_rows(path)
+        except DataError as fault:
+            faults.append(fault)
+            continue
+        for row in rows:
+            try:
+                found.extend(things_of(row, path))
+            except DataError as fault:
+                faults.append(fault)
+    raise_all(faults)
+    return found
+
+
 def read_rows(path: Path) -> list[Row]:
     """Return the rows of a data file in their order.
 
@@ -74,17 +104,20 @@ def read_rows(path: Path) -> list[Row]:
                 raise DataError(f"{path}:{error.lineno} is not JSON: {error.msg}", hint=_JSONL_HINT) from error
         else:
             return list(_of_value(path, value))
-    return list(_lines(path, text))
+    return _lines(path, text)
 
 
-def _lines(path: Path, text: str) -> Iterator[Row]:
+def _lines(path: Path, text: str) -> list[Row]:
+    rows, faults = [], []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
-            yield Row(where=f"{path}:{number}", value=json.loads(line))
+            rows.append(Row(where=f"{path}:{number}", value=json.loads(line)))
         except json.JSONDecodeError as error:
-            raise DataError(f"{path}:{number} is not JSON: {error.msg}", hint=_JSONL_HINT) from error
+            faults.append(DataError(f"{path}:{number} is not JSON: {error.msg}", hint=_JSONL_HINT))
+    raise_all(faults)
+    return rows
 
 
 def _of_value(path: Path, value: object) -> Iterator[Row]:

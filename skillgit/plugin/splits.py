@@ -1,30 +1,32 @@
 """Where an environment's items come from and how they are divided; the same for every environment.
 
 An environment reads files, this module does the rest: it finds the files, divides items by ratio where they are not
-divided yet, and refuses what would spoil a measurement: ids that occur twice, content that stands in two splits, and
-splits without items.
+divided yet, takes those that a manifest names, and refuses what would spoil a measurement: ids that occur twice,
+content that stands in two splits, and splits without items.
 """
 
 from __future__ import annotations
 
 import hashlib
-from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from skillgit.domain.evaluation import Split
 from skillgit.errors import ConfigError, DataError
+from skillgit.plugin import manifests
 from skillgit.plugin.environment import Option
+from skillgit.plugin.faults import raise_all
+from skillgit.plugin.repetitions import repetitions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from skillgit.domain.trajectory import Item
 
 Splits = dict[Split, tuple["Item", ...]]
+Thing = TypeVar("Thing")
 
 SUFFIXES = (".json", ".jsonl", ".csv")
-_SHOWN = 5
 
 OPTIONS = (
     Option(
@@ -35,8 +37,18 @@ OPTIONS = (
     ),
     Option(name="split_ratio", type=str, default="2:1:7", help="Shares of train, selection and test."),
     Option(name="split_seed", type=int, default=42, help="Seed of the division by ratio."),
-    Option(name="split_dir", type=str, default="", help="Folder with the folders train, val and test."),
-    Option(name="data_path", type=str, default="", help="File, or folder of files, to divide by ratio."),
+    Option(
+        name="split_dir",
+        type=str,
+        default="",
+        help="Folder with train, val and test; a manifest of ids if data_path is set too.",
+    ),
+    Option(
+        name="data_path",
+        type=str,
+        default="",
+        help="File, or folder of files, to divide by ratio, or to take the items of a manifest from.",
+    ),
     Option(name="limit", type=int, default=0, help="First items of each split to use; 0 uses all."),
 )
 """The options that an environment declares to have its items loaded by :func:`load_splits`."""
@@ -66,8 +78,11 @@ def load_splits(
     _check_options(mode, divided, whole, limit)
     if not divided and not whole:
         splits = read_folders(shipped, read)
+    elif mode == "split_dir" and whole:
+        wanted = read_folders(root / divided, manifests.read_ids)
+        splits = manifests.pick(wanted, read(data_files(root / whole)), root / whole)
     elif mode == "split_dir":
-        splits = read_folders(root / divided, read)
+        splits = _of_divided(root / divided, read)
     else:
         items = read(data_files(root / whole))
         splits = divide(items, str(options["split_ratio"]), int(options["split_seed"]))
@@ -86,8 +101,21 @@ def _check_options(mode: str, divided: str, whole: str, limit: int) -> None:
         raise ConfigError("env.data_path is set though env.split_mode is split_dir", hint="set env.split_mode to ratio")
 
 
+def _of_divided(folder: Path, read: Callable[[Sequence[Path]], Sequence[Item]]) -> Splits:
+    try:
+        return read_folders(folder, read)
+    except DataError as error:
+        places = _split_places(folder) if folder.is_dir() else {}
+        if places and all(manifests.holds_ids_only(data_files(place)) for place in places.values()):
+            raise DataError(
+                f"{folder} is a manifest: it has ids, and no items",
+                hint="name the data that the ids are of: env.data_path=FILE or FOLDER",
+            ) from error
+        raise
+
+
 def data_files(place: Path) -> tuple[Path, ...]:
-    """Return the data files at ``place``: itself, or the files in the folder in the order of their names.
+    """Return the data files at ``place``, by name: itself, those in the folder, or else those in its subfolders.
 
     Raises:
         DataError: There is none.
@@ -96,34 +124,53 @@ def data_files(place: Path) -> tuple[Path, ...]:
         return (place,)
     if not place.is_dir():
         raise DataError(f"there is no data at {place}", hint="check the path; -o paths refer to the working directory")
-    found = sorted(path for path in place.iterdir() if path.suffix in SUFFIXES and path.is_file())
+    found = _data_files_among(place.iterdir()) or _data_files_among(place.rglob("*"))
+    found = tuple(path for path in found if not any(part.startswith(".") for part in path.relative_to(place).parts))
     if not found:
         raise DataError(f"there is no *.json, *.jsonl or *.csv file in {place}", hint="name the file or its folder")
-    return tuple(found)
+    return found
 
 
-def read_folders(folder: Path, read: Callable[[Sequence[Path]], Sequence[Item]]) -> Splits:
-    """Return the items of a folder that holds one folder for each split.
+def _data_files_among(paths: Iterable[Path]) -> tuple[Path, ...]:
+    return tuple(sorted(path for path in paths if path.suffix in SUFFIXES and path.is_file()))
+
+
+def read_folders(folder: Path, read: Callable[[Sequence[Path]], Sequence[Thing]]) -> dict[Split, tuple[Thing, ...]]:
+    """Return what ``read`` makes of a folder that holds a folder, or a file, for each split.
 
     Raises:
-        DataError: A split has no folder, or two.
+        DataError: A split has none, or two, or files in them cannot be used; it names all of these.
     """
     if not folder.is_dir():
         raise DataError(f"there is no folder {folder}", hint="env.split_dir names a folder with train, val and test")
+    places = _split_places(folder)
+    missing = [split for split in Split if split not in places]
+    if missing:
+        raise DataError(f"{folder} has no folder for: {', '.join(missing)}", hint="it needs train, val and test")
+    found: dict[Split, tuple[Thing, ...]] = {}
+    faults = []
+    for split in Split:
+        try:
+            found[split] = tuple(read(data_files(places[split])))
+        except DataError as fault:
+            faults.append(fault)
+    raise_all(faults)
+    return found
+
+
+def _split_places(folder: Path) -> dict[Split, Path]:
     found: dict[Split, Path] = {}
-    for child in sorted(path for path in folder.iterdir() if path.is_dir()):
-        split = _split_of(child.name)
+    for child in sorted(folder.iterdir()):
+        split = _split_of(child.name if child.is_dir() else child.stem)
+        if split is None or not (child.is_dir() or child.suffix in SUFFIXES):
+            continue
         if split in found:
             raise DataError(
                 f"{folder} has two folders for the {split} split: {found[split].name} and {child.name}",
                 hint="keep one of them",
             )
-        if split is not None:
-            found[split] = child
-    missing = [split for split in Split if split not in found]
-    if missing:
-        raise DataError(f"{folder} has no folder for: {', '.join(missing)}", hint="it needs train, val and test")
-    return {split: tuple(read(data_files(found[split]))) for split in Split}
+        found[split] = child
+    return found
 
 
 def _split_of(name: str) -> Split | None:
@@ -189,31 +236,12 @@ def check(splits: Mapping[Split, Sequence[Item]]) -> Splits:
     """Return ``splits`` if a measurement on them can be trusted.
 
     Raises:
-        DataError: A split is empty, an id occurs twice, or the same content stands in two splits.
+        DataError: A split is empty, an id occurs twice, or content stands in two splits; it names all of these.
     """
-    for split in Split:
-        if not splits.get(split):
-            raise DataError(f"the {split} split has no items", hint="every split needs at least one item")
-        _refuse(f"ids occur more than once in the {split} split", _repeated(splits[split]))
-    for one, other in combinations(Split, 2):
-        shared = {item.id for item in splits[one]} & {item.id for item in splits[other]}
-        _refuse(f"ids occur in both the {one} and the {other} split", shared)
-        seen = {item.digest: item.id for item in splits[one]}
-        pairs = [f"{seen[item.digest]} = {item.id}" for item in splits[other] if item.digest in seen]
-        _refuse(f"the same content stands in both the {one} and the {other} split", pairs)
+    faults = [
+        DataError(f"the {split} split has no items", hint="every split needs at least one item")
+        for split in Split
+        if not splits.get(split)
+    ]
+    raise_all([*faults, *repetitions(splits)])
     return {split: tuple(splits[split]) for split in Split}
-
-
-def _repeated(items: Sequence[Item]) -> set[str]:
-    seen: set[str] = set()
-    return {item.id for item in items if item.id in seen or seen.add(item.id)}  # type: ignore[func-returns-value]
-
-
-def _refuse(what: str, names: Collection[str]) -> None:
-    if names:
-        listed = sorted(names)
-        more = f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
-        raise DataError(
-            f"{what}: {', '.join(listed[:_SHOWN])}{more}",
-            hint="remove the repetitions, so that no split leaks into another",
-        )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
 from skillgit.errors import ConfigError
-from skillgit.plugin.environment import EnvironmentInfo, Option
+from skillgit.plugin.environment import EnvironmentInfo, Option, PublicSource, SourceKind
 from skillgit.plugin.skill_folder import read_skill
 from skillgit.plugin.splits import OPTIONS, load_splits
 from skillgit_envs.asking import AGAIN, until_answered
@@ -47,7 +47,9 @@ class DocVQA:
         source="pages drawn for skillgit; the public annotations are read from env.data_path, pages from env.image_dir",
         options=(
             *OPTIONS,
-            Option(name="image_dir", type=str, default="", help="Folder of the pages; empty takes that of the data."),
+            Option(
+                name="image_dir", type=str, default="", help="Folder of the pages; empty: beside the data.", path=True
+            ),
             Option(name="image_detail", type=str, default="auto", help="How closely to look: auto, low or high."),
             Option(name="max_image_mb", type=float, default=5.0, help="Largest page in megabytes that is accepted."),
             Option(
@@ -59,6 +61,15 @@ class DocVQA:
             Option(name="max_turns", type=int, default=1, help="Replies until one holds an answer."),
         ),
         task_types=("form", "table/list", "free_text", "layout"),
+        licence="pages and questions that come with it: MIT, as skillgit; the public data: the terms of its authors",
+        public=PublicSource(
+            kind=SourceKind.MANUAL,
+            place="https://rrc.cvc.uab.es/?ch=17",
+            layout=(
+                "get the annotations and the pages of task 1 from their authors, and name the annotations (*.json) with"
+                " env.data_path and the folder of pages with env.image_dir"
+            ),
+        ),
     )
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
-from skillgit.plugin.rows import read_rows
+from skillgit.plugin.rows import read_each
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ def read_items(files: Sequence[Path], *, pages: Pages) -> list[Item]:
     Raises:
         DataError: A row has no id, question or answer, or its page is not there.
     """
-    return [_item(row, pages, path.parent) for path in files for row in read_rows(path)]
+    return read_each(files, lambda row, path: [_item(row, pages, path.parent)])
 
 
 def _item(row: Row, pages: Pages, folder: Path) -> Item:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
 from skillgit.errors import ConfigError
-from skillgit.plugin.environment import EnvironmentInfo, Option
+from skillgit.plugin.environment import EnvironmentInfo, Option, PublicSource, SourceKind
 from skillgit.plugin.skill_folder import read_skill
 from skillgit.plugin.splits import OPTIONS, load_splits
 from skillgit_envs.asking import AGAIN, until_answered
@@ -66,6 +66,15 @@ class LiveMathematicianBench:
             ),
         ),
         task_types=("equivalence", "implication", "condition", "existence", "bound"),
+        licence="items that come with it: MIT, as skillgit; the public files state no licence",
+        public=PublicSource(
+            kind=SourceKind.MANUAL,
+            place="https://github.com/LiveMathematicianBench/LiveMathematicianBench.github.io",
+            layout=(
+                "place its folder data, which holds <month>/qa_<month>_final.json for each month, and name it with"
+                " env.data_path"
+            ),
+        ),
     )
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:

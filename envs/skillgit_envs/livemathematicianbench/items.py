@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
-from skillgit.plugin.rows import read_rows
+from skillgit.plugin.rows import read_each
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ def read_items(files: Sequence[Path]) -> list[Item]:
     Raises:
         DataError: A row has no question, no choices or no right choice.
     """
-    return [_item(row, path) for path in files for row in read_rows(path)]
+    return read_each(files, lambda row, path: [_item(row, path)])
 
 
 def _item(row: Row, path: Path) -> Item:

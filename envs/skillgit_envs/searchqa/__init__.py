@@ -12,7 +12,7 @@ from skillgit.plugin.environment import EnvironmentInfo, Option
 from skillgit.plugin.skill_folder import read_skill
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.prompt_files import prompt_file
-from skillgit_envs.searchqa import items, prompt, rollout, scoring
+from skillgit_envs.searchqa import items, prompt, public, rollout, scoring
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,25 +41,32 @@ class SearchQA:
         source="items written for skillgit; the public SearchQA data is read from env.split_dir or env.data_path",
         options=(
             *OPTIONS,
-            Option(name="max_turns", type=int, default=1, help="Turns of a rollout; only 1 is supported."),
+            Option(
+                name="max_turns",
+                type=int,
+                default=1,
+                help="Replies at most; from the second on, the target reviews its answer.",
+            ),
         ),
         task_types=("person", "place", "date", "number", "work", "thing", "default"),
+        licence=public.LICENCE,
+        public=public.SOURCE,
     )
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         self._options = {option.name: option.default for option in self.info.options} | dict(options)
         self._root = root
         self._splits: Splits | None = None
-        if self._options["max_turns"] != 1:
-            raise ConfigError(
-                f"env.max_turns is {self._options['max_turns']}; searchqa asks once", hint="set env.max_turns to 1"
-            )
+        self._turns = int(self._options["max_turns"])
+        if self._turns < 1:
+            raise ConfigError(f"env.max_turns is {self._turns}; it must be at least 1", hint="1 asks once")
 
     @property
     def digest(self) -> str:
         """Identify prompts, their limits and the scorer."""
         prompts = [prompt_file(__name__, "system"), prompt.user_prompt("question", "context")]
-        return short_digest(["searchqa", scoring.SCORER, prompt.CONTEXT_CHARACTERS, *prompts])
+        reviews = [self._turns, prompt.review_prompt("task", "answer")] if self._turns > 1 else []
+        return short_digest(["searchqa", scoring.SCORER, prompt.CONTEXT_CHARACTERS, *prompts, *reviews])
 
     def items(self, split: Split) -> Sequence[Item]:
         """Return the items of a split."""
@@ -81,8 +88,8 @@ class SearchQA:
         return Secrets(answers=tuple(golds), inputs=(str(item.content["question"]), str(item.content["context"])))
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
-        """Ask the target once."""
-        return await rollout.ask(item, skill, target)
+        """Ask the target, and let it review its answer if there are turns for that."""
+        return await rollout.ask(item, skill, target, self._turns)
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         """Score the answer and say what was expected."""

@@ -2,7 +2,8 @@
 
 - *Rows*: JSON (an array, ``{"data": [...]}``, or an object of id to row) or JSON lines with ``id`` or ``key``,
   ``question``, ``context`` and ``answers``.
-- *MRQA*: JSON lines whose paragraphs hold ``context`` and ``qas``; the header line is passed over.
+- *MRQA*: JSON lines whose paragraphs hold ``context`` and ``qas``, each with ``answers`` or ``detected_answers``; the
+  header line is passed over.
 - *Crawl*: one object with ``question``, ``answer`` and ``search_results``, usually alone in its file.
 
 Every row is recognised by itself, so that a file says what it is by its content and not by its name.
@@ -89,14 +90,33 @@ def _without(row: Row) -> str:
 
 
 def _answers(where: str, row: Row) -> list[str]:
+    """Return the accepted answers, in whichever of the known ways they are written.
+
+    They are ``answers``, else ``answer``, else what MRQA detected in the context: a text, a list of texts, or
+    ``{"text": [...]}``.
+    """
     value = row.get("answers", row.get("answer"))
-    answers = [value] if isinstance(value, str) else value
-    if not isinstance(answers, list) or not all(isinstance(answer, str) for answer in answers):
+    if not value:
+        value = _detected(where, row) or value
+    if isinstance(value, Mapping):
+        value = value.get("text")
+    answers = [value] if isinstance(value, str | int) else value
+    if not isinstance(answers, list) or not all(_is_answer(answer) for answer in answers):
         raise DataError(f"{where} has no answers", hint="'answers' is a list of texts, or one text")
-    kept = [answer for answer in answers if answer.strip()]
+    kept = [str(answer) for answer in answers if str(answer).strip()]
     if not kept:
         raise DataError(f"{where} has no answer that is not empty", hint=HINT)
     return kept
+
+
+def _is_answer(value: object) -> bool:
+    return isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
+
+
+def _detected(where: str, row: Row) -> list[object]:
+    """Return the answers that MRQA found in the context, each once."""
+    found = _list(where, row, "detected_answers") if row.get("detected_answers") else []
+    return list(dict.fromkeys(answer.get("text") for answer in found))
 
 
 def _context(where: str, row: Row) -> str:

@@ -23,6 +23,11 @@ def user_prompt(question: str, context: str) -> str:
     return f"<context>\n{fit(context)}\n</context>\n\n<question>\n{question}\n</question>"
 
 
+def review_prompt(task: str, answer: str) -> str:
+    """Return the user prompt of a later turn: the task as it was, and the answer so far."""
+    return f"{task}\n\n<previous_answer>\n{answer}\n</previous_answer>\n\n{prompt_file(__package__, 'review')}"
+
+
 def fit(context: str, limit: int = CONTEXT_CHARACTERS) -> str:
     """Return the leading documents of ``context`` that fit into ``limit`` characters, each with its marker.
 

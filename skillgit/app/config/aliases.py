@@ -45,6 +45,8 @@ RENAMED = {
     "model.codex_sandbox": "model.codex_exec_sandbox",
     "model.sandbox": "model.codex_exec_sandbox",
     "env.workers": "calls.concurrency",
+    "env.max_tool_turns": "env.max_turns",
+    "env.search_api_url": "env.search_url",
     "env.analyst_workers": "gradient.analyst_workers",
     "env.max_completion_tokens": "calls.max_output_tokens",
     **dict.fromkeys(("model.azure_endpoint", "model.azure_openai_endpoint"), "model.openai_chat_azure_endpoint"),
@@ -108,6 +110,8 @@ RETIRED = {
     "model.codex_exec_full_auto": Retired(reason="the sandbox is model.codex_exec_sandbox"),
     "model.codex_trace_to_optimizer": Retired(reason="the optimizer reads what the agent answered"),
     "model.rewrite_reasoning_effort": Retired(reason=_REWRITE),
+    "env.search_mode": Retired(reason="env.search_url is asked where it is set"),
+    "env.max_queries_per_turn": Retired(reason="each call of a tool is one query"),
     "model.rewrite_max_completion_tokens": Retired(reason=_REWRITE),
 }
 

@@ -9,7 +9,7 @@ from skillgit.app.config.aliases import canonical
 from skillgit.app.config.files import read_layers
 from skillgit.app.config.leaf import DEFAULT, NESTED, Layer, Origin
 from skillgit.app.config.overrides import read_overrides
-from skillgit.app.config.paths import located
+from skillgit.app.config.paths import PATHS, located
 from skillgit.app.config.resolved import SPELLED, Entry, ResolvedConfig
 from skillgit.app.config.roles import ROLES
 from skillgit.app.config.schema import NOT_KEYS, SECTIONS, EnvSettings, ModelSettings, env_settings, keys
@@ -84,7 +84,9 @@ def _resolved(context: Context, name: str, layers: Sequence[Layer], *, path: Pat
     shape = env_settings(info)
 
     written, notes = _merged(layers, shape, backends)
-    absolute, more = located(written, directory, context.environ, _paths_of_backends(written, root, backends))
+    places = frozenset(f"env.{option.name}" for option in info.options if option.path)
+    more_paths = [*_paths_of_backends(written, root, backends), *sorted(places - set(PATHS))]
+    absolute, more = located(written, directory, context.environ, more_paths)
     values = typed(absolute, keys(shape), shape, backends)
     _check_backends(absolute, values, backends)
     _check_split_options(info, absolute, values)
@@ -97,6 +99,7 @@ def _resolved(context: Context, name: str, layers: Sequence[Layer], *, path: Pat
         options={option.name: environment[option.name] for option in info.options},
         entries=tuple(_entries(values, written)),
         notes=(*notes, *more, *_inert(absolute)),
+        places=places,
     )
 
 

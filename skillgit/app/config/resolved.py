@@ -9,8 +9,8 @@ run may be continued with others:
   ``gradient.analyst_workers``: how fast, and how patiently;
 - ``model.prices``, ``model.contexts``: what a call is said to cost, and how long it may be;
 - ``train.diagnose_after``, ``train.preflight``: what is told on the way, and what is checked before;
-- ``env.data_path``, ``env.split_dir``, ``env.skill_init``, ``gate.pinned``: the content behind these paths has digests
-  of its own;
+- ``env.data_path``, ``env.split_dir``, ``env.skill_init``, ``gate.pinned``, and options of an environment that are
+  paths: the content behind them has digests of its own;
 - keys of a backend that end in ``_base_url``, ``_path``, ``_dir``, ``_api_key_env``, ``_timeout_s`` and the like: where
   it is reached, and how patiently;
 - ``env.out_root``, ``env.split_output_dir``: they have no effect.
@@ -93,6 +93,7 @@ class ResolvedConfig:
         options: What the environment is constructed with.
         entries: Every key in the order of the sections; paths are spelled as they were written.
         notes: What the user should know: other names of keys, keys without effect.
+        places: Keys of the environment that are paths.
     """
 
     name: str
@@ -102,6 +103,7 @@ class ResolvedConfig:
     options: Mapping[str, str | float | bool]
     entries: tuple[Entry, ...]
     notes: tuple[str, ...] = ()
+    places: frozenset[str] = frozenset()
 
     @property
     def document(self) -> dict[str, dict[str, object]]:
@@ -111,7 +113,8 @@ class ResolvedConfig:
     @property
     def digest(self) -> str:
         """Identify what a run is asked to do; see the module for the keys that are left out."""
-        return short_digest(_nested(tuple(entry for entry in self.entries if not _neutral(entry.key))))
+        identifying = (entry for entry in self.entries if not _neutral(entry.key) and entry.key not in self.places)
+        return short_digest(_nested(tuple(identifying)))
 
     def origin(self, key: str) -> Origin:
         """Return where ``key`` comes from."""

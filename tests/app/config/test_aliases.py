@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -8,7 +9,7 @@ from skillgit.app.config.aliases import FLAT, RENAMED, RETIRED
 from skillgit.app.config.roles import is_free
 from skillgit.app.config.schema import EnvSettings, keys
 from skillgit.errors import ConfigError
-from skillgit.plugin.registry import BACKENDS, installed
+from skillgit.plugin.registry import BACKENDS, ENVIRONMENTS, installed, load_environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -145,7 +146,9 @@ def test_an_empty_secret_is_nothing(load: Load):
 
 
 def test_every_other_name_leads_to_a_key():
-    known = set(keys(EnvSettings)) | set(RETIRED) | {"model.backend"}
+    infos = [load_environment(plugin.name, Path()).info for plugin in installed(ENVIRONMENTS)]
+    options = {f"env.{option.name}" for info in infos for option in info.options}
+    known = set(keys(EnvSettings)) | set(RETIRED) | {"model.backend"} | options
     assert set(FLAT.values()) <= known
     backends = [plugin.name for plugin in installed(BACKENDS)]
     assert {name for name in RENAMED.values() if not is_free(name, backends)} <= known

@@ -257,3 +257,11 @@ def test_the_users_file_comes_before_a_shipped_one(context: Context, write: Writ
     with pytest.raises(ConfigError, match="there is no configuration 'demmo'") as caught:
         load_config(context, "demmo")
     assert caught.value.hint == "did you mean 'demo'?"
+
+
+def test_paths_among_an_environments_own_options_refer_to_where_they_are_written(load: Load, context: Context):
+    written = load("env: {name: docvqa, image_dir: pages}", name="sub/docs.yaml")
+    assert written.options["image_dir"] == f"{context.directory}/sub/pages"
+    typed = load("env: {name: docvqa, image_dir: pages}", "env.image_dir=scans", name="sub/docs.yaml")
+    assert typed.options["image_dir"] == f"{context.directory}/scans"
+    assert typed.digest == written.digest, "what is found there is part of the items"

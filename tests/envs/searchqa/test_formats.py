@@ -68,6 +68,27 @@ def test_a_paragraph_may_have_several_questions(tmp_path: Path):
     assert [item.id for item in read_file(put(tmp_path, [paragraph], "dev.jsonl"))] == ["q1", "q2"]
 
 
+@pytest.mark.parametrize(
+    ("fields", "answers"),
+    [
+        ({"answers": "y"}, ["y"]),
+        ({"answer": "y"}, ["y"]),
+        ({"answers": {"text": ["y", "z"], "answer_start": [0, 1]}}, ["y", "z"]),
+        ({"answers": [1912, "1912"]}, ["1912", "1912"]),
+        ({"answers": 0}, ["0"]),
+        ({"answers": ['"Quoted"', "It\\'s"]}, ['"Quoted"', "It\\'s"]),
+        ({"detected_answers": [{"text": "y"}, {"text": "z"}, {"text": "y"}]}, ["y", "z"]),
+        ({"answers": [], "detected_answers": [{"text": "y"}]}, ["y"]),
+        ({"answers": ["x"], "detected_answers": [{"text": "y"}]}, ["x"]),
+    ],
+)
+def test_answers_are_read_however_they_are_written(tmp_path: Path, fields: dict[str, object], answers: list[str]):
+    row = {"id": "a", "question": "Who?", **fields}
+    assert read_file(put(tmp_path, [row]))[0].content["answers"] == answers
+    paragraph = {"context": "c", "qas": [{"qid": "q", "question": "Who?", **fields}]}
+    assert read_file(put(tmp_path, [paragraph], "dev.jsonl"))[0].content["answers"] == answers
+
+
 def test_a_crawled_item_gets_the_context_that_was_published(tmp_path: Path):
     path = put(tmp_path, CRAWL, "000019-4680_x.json")
     (item,) = read_file(path)
@@ -96,8 +117,10 @@ def test_a_context_that_is_null_or_absent_is_empty(tmp_path: Path):
         ({"id": "a", "question": "Who?"}, "has no answers"),
         ({**ROW, "answers": []}, "has no answer that is not empty"),
         ({**ROW, "answers": ["", " "]}, "has no answer that is not empty"),
-        ({**ROW, "answers": [1]}, "has no answers"),
-        ({**ROW, "answers": {"text": ["y"]}}, "has no answers"),
+        ({**ROW, "answers": [1.5]}, "has no answers"),
+        ({**ROW, "answers": [True]}, "has no answers"),
+        ({**ROW, "answers": {"texts": ["y"]}}, "has no answers"),
+        ({**ROW, "answers": None, "detected_answers": ["y"]}, "has a 'detected_answers' that is not a list of objects"),
         ({**ROW, "context": ["x"]}, "has a context that is not text"),
         ({"context": "c", "qas": "q"}, "has a 'qas' that is not a list of objects"),
         ({"question": "q", "answer": "y", "search_results": [1]}, "has a 'search_results' that is not a list"),

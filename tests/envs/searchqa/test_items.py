@@ -65,6 +65,16 @@ def test_real_mrqa(real: Path):
     assert item.content["answers"] == ["Rocky"]
 
 
+def test_real_mrqa_is_the_same_without_the_list_of_answers(real: Path, tmp_path: Path):
+    header, paragraph = (real / "mrqa_format" / "SearchQA.dev.dummy.jsonl").read_text().splitlines()[:2]
+    stripped = json.loads(paragraph)
+    for question in stripped["qas"]:
+        del question["answers"]
+    (tmp_path / "dev.jsonl").write_text(f"{header}\n{json.dumps(stripped)}\n")
+    (item,) = read_file(tmp_path / "dev.jsonl")
+    assert item.content["answers"] == ["Rocky"]
+
+
 def test_a_real_crawl_whose_splits_leak_is_refused(real: Path, tmp_path: Path):
     crawl = real / "hf_datasets_dummy"
     with pytest.raises(DataError, match="ids occur in both the selection and the test split: 000528"):

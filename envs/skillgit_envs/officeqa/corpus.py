@@ -1,0 +1,152 @@
+"""The documents of OfficeQA: where they are, which of them an item names, and which of them the target may see."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import stat
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from skillgit.domain.ids import short_digest
+from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+SUFFIXES = (".txt", ".md")
+_TRANSFORMED = "transformed"
+"""The folder in which the published corpus keeps its texts beside other forms of the same documents."""
+
+
+class Corpus:
+    """A folder of text documents.
+
+    Args:
+        folder: The folder; of one with the folder ``transformed``, only that counts.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        inner = folder / _TRANSFORMED
+        self.folder = (inner if inner.is_dir() else folder).resolve()
+        self._names: tuple[str, ...] | None = None
+        self._stems: dict[str, list[str]] = {}
+        self._digests: dict[str, str] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The paths of all documents in the folder, in a fixed order.
+
+        Raises:
+            DataError: There is no document.
+        """
+        if self._names is None:
+            found = (path for path in self.folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
+            self._names = tuple(sorted(path.relative_to(self.folder).as_posix() for path in found))
+            if not self._names:
+                raise DataError(
+                    f"there is no document in {self.folder}",
+                    hint="set env.docs_dir to the folder of the *.txt or *.md files",
+                )
+            for name in self._names:
+                self._stems.setdefault(PurePosixPath(name).stem, []).append(name)
+        return self._names
+
+    def refuse_keys(self, data: Sequence[Path]) -> None:
+        """Check that no data file lies among the documents, where the target could read its answers.
+
+        Raises:
+            ConfigError: One does.
+        """
+        for path in (path.resolve() for path in data):
+            if path.is_relative_to(self.folder):
+                raise ConfigError(
+                    f"the data at {path} lie in the folder of the documents, where the target would find the answers",
+                    hint="move the documents into a folder of their own, and set env.docs_dir to it",
+                )
+
+    def refuse_closed(self) -> None:
+        """Check that every user of this machine may read the documents; tools that root starts run as nobody.
+
+        Raises:
+            ConfigError: One is closed.
+        """
+        paths = [self.folder, *(self.folder / name for name in self.names)]
+        folders = {folder for path in paths[1:] for folder in path.parents if folder.is_relative_to(self.folder)}
+        needed = dict.fromkeys(paths, stat.S_IROTH) | dict.fromkeys(folders, stat.S_IROTH | stat.S_IXOTH)
+        closed = [path for path, bits in needed.items() if path.stat().st_mode & bits != bits]
+        if closed:
+            raise ConfigError(
+                f"the tools, which do not run as root, cannot read {closed[0]}",
+                hint=f"chmod -R o+rX {self.folder}",
+            )
+
+    def find(self, where: str, name: str) -> str:
+        """Return the path of the document that an item calls ``name``, with its folders or without, in any format.
+
+        Args:
+            where: The item, for messages.
+            name: The document as the item names it.
+
+        Raises:
+            DataError: There is no such document, or there are several.
+        """
+        if name in self.names:
+            return name
+        found = self._stems.get(PurePosixPath(name).stem, [])
+        if len(found) == 1:
+            return found[0]
+        wrong = (
+            f"{len(found)} documents are called {name}: {', '.join(found)},"
+            if found
+            else f"there is no document {name}"
+        )
+        raise DataError(f"{where}: {wrong} in {self.folder}", hint="set env.docs_dir, or mend source_files")
+
+    def text(self, name: str) -> str:
+        """Return a document.
+
+        Raises:
+            EnvironmentFaultError: It cannot be read.
+        """
+        try:
+            return (self.folder / name).read_text(encoding="utf-8", errors="replace")
+        except OSError as error:
+            raise EnvironmentFaultError(
+                f"document {name} cannot be read: {error.strerror}", hint="check the folder"
+            ) from error
+
+    def digest(self, own: Sequence[str]) -> str:
+        """Identify the bytes of the documents ``own``, and all others by their names and sizes.
+
+        Raises:
+            EnvironmentFaultError: A document cannot be read.
+        """
+        if "" not in self._digests:
+            self._digests[""] = short_digest([(name, (self.folder / name).stat().st_size) for name in self.names])
+        for name in own:
+            if name not in self._digests:
+                self._digests[name] = hashlib.sha256(self.text(name).encode()).hexdigest()
+        return short_digest([self._digests[name] for name in ("", *own)])
+
+    @contextmanager
+    def shown(self, names: Sequence[str]) -> Iterator[Path]:
+        """Make a folder that holds the documents ``names`` alone, for as long as it is looked into.
+
+        Raises:
+            EnvironmentFaultError: A document cannot be read.
+        """
+        with TemporaryDirectory(prefix="skillgit-documents-") as place:
+            folder = Path(place).resolve()
+            folder.chmod(0o755)  # who looks into it is another user
+            for name in names:
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                try:
+                    shutil.copyfile(self.folder / name, folder / name)
+                except OSError as error:
+                    raise EnvironmentFaultError(
+                        f"document {name} cannot be copied: {error.strerror}", hint="check the folder and the disk"
+                    ) from error
+            yield folder

@@ -1,0 +1,77 @@
+"""The items of OfficeQA: rows of CSV or JSON, with the documents that each of them names."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from skillgit.domain.trajectory import Item
+from skillgit.errors import DataError
+from skillgit.plugin.rows import read_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from skillgit.plugin.rows import Row
+    from skillgit_envs.officeqa.corpus import Corpus
+
+_HINT = "skillgit envs officeqa lists the fields of an item"
+_BETWEEN_FILES = re.compile(r"[\r\n,;]+")
+_BETWEEN_ADDRESSES = re.compile(r"\s+|[,;](?=\s*https?:)")
+
+
+def read_items(files: Sequence[Path], *, corpus: Corpus) -> list[Item]:
+    """Return the items of data files.
+
+    Raises:
+        ConfigError: A data file lies among the documents.
+        DataError: A row has no id, question or answer, or names a document that is not there.
+    """
+    corpus.refuse_keys(files)
+    return [_item(row, corpus) for path in files for row in read_rows(path)]
+
+
+def _item(row: Row, corpus: Corpus) -> Item:
+    fields = row.fields
+    identity = _first(fields, "uid", "id") or row.name
+    question, answer = _first(fields, "question"), _first(fields, "answer", "ground_truth")
+    for what, value in (("uid", identity), ("question", question), ("answer", answer)):
+        if not value:
+            raise DataError(f"{row.where} has no {what}", hint=_HINT)
+    named = _several(row.where, fields, "source_files", _BETWEEN_FILES)
+    sources = list(dict.fromkeys(corpus.find(row.where, name) for name in named))
+    content = {
+        "question": question,
+        "answer": answer,
+        "source_files": sources,
+        "source_docs": _several(row.where, fields, "source_docs", _BETWEEN_ADDRESSES),
+        "documents": corpus.digest(sources),
+    }
+    return Item(id=identity, content=content, task_type=_first(fields, "difficulty", "category") or "default")
+
+
+def _first(fields: Mapping[str, object], *names: str) -> str:
+    """Return the first of the fields ``names`` that is not empty; a list as it is written."""
+    values = (fields.get(name) for name in names)
+    known = (value for value in values if value is not None)
+    texts = (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in known)
+    return next((text.strip() for text in texts if text.strip()), "")
+
+
+def _several(where: str, fields: Mapping[str, object], name: str, between: re.Pattern[str]) -> list[str]:
+    """Return the texts of a field that is a list, a list written as JSON, or a cell of several texts."""
+    value = fields.get(name) or []
+    if isinstance(value, str):
+        value = _json_list(where, name, value) if value.lstrip().startswith("[") else between.split(value)
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise DataError(f"{where} has {name} that are no texts", hint=_HINT)
+    return [one.strip() for one in value if one.strip()]
+
+
+def _json_list(where: str, name: str, text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise DataError(f"{where} has {name} that are no list: {text[:60]}", hint='write ["one", "two"]') from error

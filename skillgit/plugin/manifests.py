@@ -1,0 +1,102 @@
+"""Owns splits that are lists of ids: a manifest says which items of a data set train, select and test.
+
+A manifest is a folder like one of divided data, but its rows are ids, or objects with an ``id`` and whatever else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillgit.errors import DataError
+from skillgit.plugin.faults import raise_all
+from skillgit.plugin.repetitions import named
+from skillgit.plugin.rows import read_each
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from skillgit.domain.evaluation import Split
+    from skillgit.domain.trajectory import Item
+    from skillgit.plugin.rows import Row
+
+_KEYS = ("id", "key", "uid", "questionId")
+
+
+def read_ids(files: Sequence[Path]) -> list[str]:
+    """Return the ids in the files of a manifest, in their order.
+
+    Raises:
+        DataError: A row has no id.
+    """
+    return read_each(files, _ids)
+
+
+def holds_ids_only(files: Sequence[Path]) -> bool:
+    """Say whether rows of ``files`` have an id and nothing else."""
+
+    def bare(row: Row, path: Path) -> Iterator[bool]:
+        del path
+        yield isinstance(row.value, str | int) or (isinstance(row.value, dict) and set(row.value) <= set(_KEYS))
+
+    try:
+        return all(read_each(files, bare))
+    except DataError:
+        return False
+
+
+def pick(wanted: Mapping[Split, Sequence[str]], items: Sequence[Item], source: Path) -> dict[Split, tuple[Item, ...]]:
+    """Return the items that a manifest names, in its order.
+
+    Args:
+        wanted: The ids of each split.
+        items: All items.
+        source: Where they come from, for messages.
+
+    Raises:
+        DataError: Ids are not there, or stand for several items.
+    """
+    known: dict[str, Item] = {}
+    double: set[str] = set()
+    for item in items:
+        if known.setdefault(item.id, item).digest != item.digest:
+            double.add(item.id)
+    faults = []
+    for split, ids in wanted.items():
+        missing, unclear = [name for name in ids if name not in known], [name for name in ids if name in double]
+        if missing:
+            faults.append(missing_ids(split, missing, len(ids), str(source)))
+        if unclear:
+            faults.append(
+                DataError(
+                    f"ids of the {split} split stand for several items in {source}: {named(unclear)}",
+                    hint="give every item of the data an id of its own",
+                )
+            )
+    raise_all(faults)
+    return {split: tuple(known[name] for name in ids) for split, ids in wanted.items()}
+
+
+def missing_ids(split: Split, missing: Sequence[str], total: int, source: str) -> DataError:
+    """Return the error that ids of a manifest are not in the data.
+
+    Args:
+        split: The split that they belong to.
+        missing: The ids.
+        total: How many ids the split has.
+        source: Where they were looked for.
+    """
+    return DataError(
+        f"{len(missing)} of {total} ids of the {split} split are not in {source}: {named(missing)}",
+        hint="the data and the manifest have to come from the same release of the benchmark",
+    )
+
+
+def _ids(row: Row, path: Path) -> Iterator[str]:
+    del path
+    value = row.value
+    if isinstance(value, dict):
+        value = next((value[key] for key in _KEYS if value.get(key) not in (None, "")), None)
+    if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
+        raise DataError(f"{row.where} has no id", hint="a manifest has ids, or objects with an 'id'")
+    yield str(value).strip()
