@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Split
@@ -37,6 +38,11 @@ class LeakLint:
                 (item.id, split, secrets_of(environment, item)) for split in Split for item in session.task.items[split]
             )
         return self._index
+
+    def prepare(self, session: Session) -> None:
+        """Make the index in a thread, while models are waited for."""
+        if session.settings.evaluation.leak_lint and self._index is None:
+            asyncio.get_running_loop().run_in_executor(None, self.index, session)
 
 
 def leak_in(session: Session, skill: Skill, text: str) -> Leak | None:

@@ -178,6 +178,7 @@ class Trainer:
 
     async def _begin(self) -> Transition:
         session, start = self.session, self.start
+        session.leaks.prepare(session)
         epochs = session.settings.train.num_epochs
         session.monitor.place(epoch=0, epochs=epochs, step=0, steps=session.steps, score=None, best=None)
         began = session.clock()
