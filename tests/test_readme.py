@@ -33,7 +33,7 @@ def bash(script: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 def test_every_block_of_commands_is_executed_here_or_says_make_or_pip():
     blocks = re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
     others = [block.strip() for block in blocks if block not in EXECUTED]
-    assert len(EXECUTED) == 2
+    assert len(EXECUTED) == 3
     assert others == ["make demo", "pip install .", "make test"]
 
 
@@ -62,8 +62,18 @@ def test_training_as_described(tmp_path):
     assert "second" in done.stdout
 
 
+@pytest.mark.slow
+def test_training_on_tasks_of_ones_own(tmp_path):
+    done = bash(EXECUTED[2], tmp_path)
+    assert done.returncode == 0, done
+    assert "+++ b/skills/town/SKILL.md" in done.stdout
+    assert re.search(r"^\+- .*year", done.stdout, flags=re.MULTILINE), (
+        "the best version has learned what the answers want"
+    )
+
+
 def test_the_environment_and_the_backend_of_the_guide_work(tmp_path):
-    environment, backend = re.findall(r"```python\n(.*?)```", GUIDE, flags=re.DOTALL)
+    environment, backend, _ = re.findall(r"```python\n(.*?)```", GUIDE, flags=re.DOTALL)
     (tmp_path / "sums.py").write_text(environment)
     (tmp_path / "echo.py").write_text(backend)
     (tmp_path / "sums.yaml").write_text(

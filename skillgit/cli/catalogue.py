@@ -26,6 +26,7 @@ class Entry:
 SECTIONS: dict[str, tuple[Entry, ...]] = {
     "Start": (
         Entry(name="init", summary="Create a repository for skills, or prepare an existing one"),
+        Entry(name="tasks", summary="Add to a file of tasks, or have tasks drafted"),
         Entry(name="train", summary="Train a skill as CONFIG says, one commit for each decision"),
         Entry(name="status", summary="Show the default run, its newest and its best version"),
         Entry(name="use", summary="Make RUN the default run"),

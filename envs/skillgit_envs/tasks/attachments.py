@@ -1,0 +1,117 @@
+"""The files that items name: found beside the data, known by the digest of their bytes, and read when they are used."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from skillgit.errors import DataError, EnvironmentFaultError
+from skillgit.plugin.backend import Image
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+Listed = list[dict[str, str]]
+"""Files as an item's content holds them: ``name`` and ``digest``."""
+
+_LARGEST_MB = 64
+_MEGABYTE = 1_000_000
+_PICTURES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+}
+
+
+class Attachments:
+    """Finds files and gives out their bytes."""
+
+    def __init__(self) -> None:
+        self._paths: dict[str, Path] = {}
+
+    def find(self, where: str, names: Sequence[str], folders: Sequence[Path]) -> Listed:
+        """Return the files that ``names`` mean; a folder means all files in it.
+
+        Args:
+            where: The row, for messages.
+            names: Paths that stay within the folder that they are looked for in.
+            folders: Where to look; the first that has a name counts.
+
+        Raises:
+            DataError: A file is not there, lies outside, or is too large.
+        """
+        found = [entry for name in names for entry in self._found(where, name, folders)]
+        listed = [entry["name"] for entry in found]
+        twice = next((name for name in listed if listed.count(name) > 1), "")
+        if twice:
+            raise DataError(f"{where} names the file {twice} twice", hint="name it once")
+        return found
+
+    def _found(self, where: str, name: str, folders: Sequence[Path]) -> Iterator[dict[str, str]]:
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or "\\" in name or not path.parts:
+            raise DataError(
+                f"{where} names the file '{name}', which is not a path beside the data",
+                hint="put files into the data's folder and name them from there",
+            )
+        folder = next((folder for folder in folders if (folder / path).exists()), None)
+        if folder is None:
+            raise DataError(f"{where}: there is no file {name} in {folders[0]}", hint="check the name")
+        place = folder / path
+        files = sorted(file for file in place.rglob("*") if file.is_file()) if place.is_dir() else [place]
+        if not files:
+            raise DataError(f"{where}: the folder {name} is empty", hint="put files into it, or do not name it")
+        for file in files:
+            yield {"name": file.relative_to(folder).as_posix(), "digest": self._keep(where, file, folder)}
+
+    def _keep(self, where: str, file: Path, folder: Path) -> str:
+        if not file.resolve().is_relative_to(folder.resolve()):
+            raise DataError(f"{where}: {file} leads out of the folder of the data", hint="copy the file instead")
+        try:
+            data = file.read_bytes()
+        except OSError as error:
+            raise DataError(f"{where}: {file} cannot be read: {error.strerror}", hint="check permissions") from error
+        if len(data) > _LARGEST_MB * _MEGABYTE:
+            raise DataError(f"{where}: {file} is larger than {_LARGEST_MB} MB", hint="give the task a smaller file")
+        digest = hashlib.sha256(data).hexdigest()[:16]
+        self._paths[digest] = file
+        return digest
+
+    def read(self, entry: Mapping[str, str]) -> bytes:
+        """Return the bytes of a file that was found before.
+
+        Raises:
+            EnvironmentFaultError: It has gone or changed since.
+        """
+        path = self._paths[entry["digest"]]
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise EnvironmentFaultError(f"{path} cannot be read: {error.strerror}", hint="check the data") from error
+        if hashlib.sha256(data).hexdigest()[:16] != entry["digest"]:
+            raise EnvironmentFaultError(f"{path} has changed since the run began", hint="start the run again")
+        return data
+
+    def picture(self, entry: Mapping[str, str]) -> Image:
+        """Return a picture as it is shown to a model.
+
+        Raises:
+            EnvironmentFaultError: It has gone or changed since.
+        """
+        kind = _PICTURES[Path(entry["name"]).suffix.lower()]
+        return Image(media_type=kind, data=base64.b64encode(self.read(entry)).decode())
+
+
+def check_pictures(where: str, listed: Listed) -> None:
+    """Check that files are pictures, by their names.
+
+    Raises:
+        DataError: One is not.
+    """
+    for entry in listed:
+        if Path(entry["name"]).suffix.lower() not in _PICTURES:
+            raise DataError(f"{where}: {entry['name']} is no PNG, JPEG, GIF or WebP", hint="convert it")

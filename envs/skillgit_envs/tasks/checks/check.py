@@ -1,0 +1,106 @@
+"""What a check is: a kind with fields, that grades the result of one item from 0 to 1 and says why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+    from pathlib import Path
+
+    from skillgit.plugin.environment import Judge
+    from skillgit.sandbox import Limits, Sandbox
+    from skillgit_envs.tasks.attachments import Attachments, Listed
+
+Fields: TypeAlias = dict[str, Any]
+"""A check as an item's content holds it: ``type``, ``weight``, ``pass``, ``message``, and the fields of its kind."""
+Reads = Literal["tag", "json", "whole"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grade:
+    """What a check finds.
+
+    Attributes:
+        score: From 0 to 1.
+        said: Why, for the optimizer; the source of a check is no part of it.
+    """
+
+    score: float
+    said: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """What a check looks at, and what it may use.
+
+    Attributes:
+        prompt: The task.
+        answer: The result, as it was taken out of the reply.
+        row: The row of the data file, without its checks, for programs that check.
+        products: Files that the target made.
+        attachments: The files that checks name.
+        judge: The model that grades.
+        sandbox: Returns where programs run.
+        limits: What they may take.
+    """
+
+    prompt: str
+    answer: str
+    row: Mapping[str, object]
+    products: Mapping[str, bytes]
+    attachments: Attachments
+    judge: Judge
+    sandbox: Callable[[], Sandbox]
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a check is read from.
+
+    Attributes:
+        where: The row, for messages.
+        folder: The folder of the data file.
+        find: Finds files beside the data.
+        answers: The accepted answers of the row.
+        choices: The choices of the row, by label.
+        expected: What the row says of a good result, in words.
+    """
+
+    where: str
+    folder: Path
+    find: Callable[[list[str]], Listed]
+    answers: tuple[str, ...] = ()
+    choices: Mapping[str, str] = field(default_factory=dict)
+    expected: str = ""
+
+
+def as_read(fields: Fields, place: Place) -> Fields:
+    """Return the fields of a check as they are."""
+    del place
+    return fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A kind of check.
+
+    Attributes:
+        name: What ``type`` says.
+        help: What it asks for, in one sentence.
+        grade: Grades a sheet.
+        takes: Field to the types of its value.
+        needs: The fields of which there must be one.
+        prepare: Completes the fields; it raises ValueError with what is wrong with them.
+        reads: How a result is taken out of a reply if nothing else is said.
+    """
+
+    name: str
+    help: str
+    grade: Callable[[Fields, Sheet], Awaitable[Grade]]
+    takes: Mapping[str, tuple[type, ...]] = field(default_factory=dict)
+    needs: tuple[str, ...] = ()
+    prepare: Callable[[Fields, Place], Fields] = as_read
+    reads: Reads = "tag"

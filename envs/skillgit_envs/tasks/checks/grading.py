@@ -1,0 +1,38 @@
+"""What several checks add up to: soft is their weighted mean, hard whether each reaches what it takes to pass."""
+
+from __future__ import annotations
+
+from math import fsum
+from typing import TYPE_CHECKING
+
+from skillgit.domain.evaluation import Scored
+from skillgit_envs.tasks.checks.catalogue import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillgit_envs.tasks.checks.check import Fields, Grade, Sheet
+
+
+async def graded(checks: Sequence[Fields], sheet: Sheet) -> tuple[Scored, str]:
+    """Carry out ``checks`` and return the score with what the optimizer may read.
+
+    Raises:
+        BackendError: The judge could not be asked.
+        EnvironmentFaultError: A check could not do its part.
+    """
+    grades = [await KINDS[check["type"]].grade(check, sheet) for check in checks]
+    passed = [grade.score >= check["pass"] for check, grade in zip(checks, grades, strict=True)]
+    whole = fsum(check["weight"] for check in checks)
+    soft = fsum(check["weight"] * grade.score for check, grade in zip(checks, grades, strict=True)) / whole
+    said = [_said(check, grade, passed=ok) for check, grade, ok in zip(checks, grades, passed, strict=True)]
+    told = (
+        said[0]
+        if len(said) == 1
+        else "\n".join(f"- {check['type']}: {text}" for check, text in zip(checks, said, strict=True))
+    )
+    return Scored(hard=float(all(passed)), soft=min(1.0, soft)), told
+
+
+def _said(check: Fields, grade: Grade, *, passed: bool) -> str:
+    return check["message"] if "message" in check and not passed else grade.said

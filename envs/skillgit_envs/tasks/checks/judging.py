@@ -1,0 +1,147 @@
+"""The check ``judge``: a model grades a result by criteria, or compares it with a reference answer.
+
+What is graded stands between marks that nobody who wrote it could know, and is called material. A comparison is made
+twice with the places swapped, since models prefer a place (Zheng et al., 2023, "Judging LLM-as-a-judge").
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from skillgit.domain.ids import short_digest
+from skillgit.errors import EnvironmentFaultError
+from skillgit.plugin.backend import assistant, system, user
+from skillgit_envs.prompt_files import prompt_file
+from skillgit_envs.tasks.checks.check import Grade, Kind
+from skillgit_envs.tasks.extraction import json_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from skillgit_envs.tasks.checks.check import Fields, Place, Sheet
+
+T = TypeVar("T")
+_PROMPTS = "skillgit_envs.tasks"
+_LONGEST_FILE = 8000
+_WINS = {"A": (1.0, 0.0), "B": (0.0, 1.0), "tie": (0.5, 0.5)}
+_AS_EXPECTED = "The result is as described here: {}"
+
+
+def scorer() -> list[str]:
+    """Return what identifies the way a judge is asked."""
+    return ["tasks-judge/1", prompt_file(_PROMPTS, "judge"), prompt_file(_PROMPTS, "compare")]
+
+
+def _prepared(fields: Fields, place: Place) -> Fields:
+    """Return the fields with ``criteria``, a list of texts, made of whatever says them."""
+    criteria = [*fields.pop("criteria", []), *([fields.pop("rubric")] if "rubric" in fields else [])]
+    if not criteria and place.expected:
+        criteria = [_AS_EXPECTED.format(place.expected)]
+    if not criteria or not all(isinstance(text, str) and text.strip() for text in criteria):
+        raise ValueError("needs a 'rubric', or 'criteria', a list of texts")
+    return fields | {"criteria": criteria}
+
+
+async def _judge(fields: Fields, sheet: Sheet) -> Grade:
+    if "against" in fields:
+        return await _compared(fields, sheet)
+    count = len(fields["criteria"])
+    mark = short_digest([sheet.prompt, sheet.answer])
+    question = "\n\n".join(
+        [_criteria(fields), _material(mark, "task", sheet.prompt), _material(mark, "result", _result(sheet))]
+    )
+
+    def read(reply: Mapping[str, Any]) -> tuple[list[float], str]:
+        scores = reply.get("scores", [reply["score"]] if "score" in reply else None)
+        if not isinstance(scores, list) or len(scores) != count:
+            raise ValueError(f"'scores' must be a list of {count} numbers")
+        if not all(isinstance(score, int | float) and 0 <= score <= 1 for score in scores):
+            raise ValueError("every score must be a number from 0 to 1")
+        return [float(score) for score in scores], str(reply.get("reason", ""))
+
+    scores, reason = await _asked(sheet, "judge", question, read)
+    missed = [number for number, score in enumerate(scores, start=1) if score < 1]
+    total = sum(scores) / count
+    return Grade(score=total, said=f"the judge gives {total:.2f}{_which(missed, count)}: {reason}")
+
+
+def _which(missed: Sequence[int], count: int) -> str:
+    return f", less than full for {len(missed)} of {count} criteria" if missed and count > 1 else ""
+
+
+async def _compared(fields: Fields, sheet: Sheet) -> Grade:
+    reference, ours = str(fields["against"]), _result(sheet)
+    mark = short_digest([sheet.prompt, sheet.answer])
+
+    def read(reply: Mapping[str, Any]) -> tuple[tuple[float, float], str]:
+        winner = reply.get("winner")
+        if winner not in _WINS:
+            raise ValueError("'winner' must be A, B or tie")
+        return _WINS[winner], str(reply.get("reason", ""))
+
+    points, reasons = [], []
+    for place, (one, other) in enumerate(((ours, reference), (reference, ours))):
+        parts = [_material(mark, "task", sheet.prompt), _material(mark, "A", one), _material(mark, "B", other)]
+        found, reason = await _asked(sheet, "compare", "\n\n".join([_criteria(fields), *parts]), read)
+        points.append(found[place])
+        reasons.append(reason)
+    score = sum(points) / len(points)
+    return Grade(score=score, said=f"compared with a reference, the judge gives {score:.2f}: {' / '.join(reasons)}")
+
+
+def _criteria(fields: Fields) -> str:
+    return "Criteria:\n" + "\n".join(f"{number}. {text}" for number, text in enumerate(fields["criteria"], start=1))
+
+
+def _material(mark: str, name: str, text: str) -> str:
+    return f"[{mark} begin {name}]\n{text}\n[{mark} end {name}]"
+
+
+def _result(sheet: Sheet) -> str:
+    """Return the result with the files that were made, as far as they are text."""
+    parts = [sheet.answer]
+    for name, content in sheet.products.items():
+        try:
+            text = content.decode()
+        except UnicodeDecodeError:
+            text = f"({len(content)} bytes that are no text)"
+        parts.append(f"File {name}:\n{text[:_LONGEST_FILE]}")
+    return "\n\n".join(parts)
+
+
+async def _asked(sheet: Sheet, prompt: str, question: str, read: Callable[[Mapping[str, Any]], T]) -> T:
+    """Ask the judge; a reply that cannot be read is sent back once with the reason.
+
+    Raises:
+        BackendError: The judge could not be asked.
+        EnvironmentFaultError: The second reply cannot be read either.
+    """
+    messages = [system(prompt_file(_PROMPTS, prompt)), user(question)]
+    for _ in range(2):
+        reply = await sheet.judge.chat(messages)
+        try:
+            return read(_object(reply.text))
+        except ValueError as error:
+            reason = str(error)
+            messages += [assistant(reply.text), user(f"This reply cannot be used: {reason}. Reply with the JSON only.")]
+    raise EnvironmentFaultError(f"the judge's reply cannot be used: {reason}", hint="choose another judge")
+
+
+def _object(text: str) -> Mapping[str, Any]:
+    value = json.loads(json_text(text))
+    if not isinstance(value, dict):
+        raise ValueError("it is no JSON object")  # noqa: TRY004 - one kind of error for the model
+    return value
+
+
+KINDS = (
+    Kind(
+        name="judge",
+        help="A model grades by 'rubric' or 'criteria', or compares with the answer 'against'.",
+        grade=_judge,
+        takes={"rubric": (str,), "criteria": (list,), "against": (str,)},
+        prepare=_prepared,
+        reads="whole",
+    ),
+)

@@ -1,0 +1,154 @@
+"""Checks that are programs: a function of a Python file, and a command. Both run in the sandbox."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillgit.errors import EnvironmentFaultError
+from skillgit_envs.tasks.checks.check import Grade, Kind
+from skillgit_envs.tasks.checks.harness import ANSWER, CHECK, ITEM, MADE, RESULT
+
+if TYPE_CHECKING:
+    from skillgit.sandbox.job import Result
+    from skillgit_envs.tasks.checks.check import Fields, Place, Sheet
+
+SCORER = "tasks-programs/1"
+_CALL = "call.json"
+_PYTHON = ("python", "python3")
+_CANNOT_RUN = (126, 127)
+_TOLD = 600
+_RESERVED = (ANSWER, ITEM, MADE, RESULT, _CALL)
+
+
+def _found(fields: Fields, place: Place, files: list[str]) -> Fields:
+    found = place.find(files) if files else []
+    taken = next((entry["name"] for entry in found if Path(entry["name"]).parts[0] in _RESERVED), "")
+    if taken:
+        raise ValueError(f"has a file called {taken}; that name is taken")
+    return fields | {"files": found}
+
+
+def _function(fields: Fields, place: Place) -> Fields:
+    file, colon, name = fields["function"].rpartition(":")
+    if not (colon and file.endswith(".py") and name.isidentifier()):
+        raise ValueError("has a 'function' that is not written like checks.py:score")
+    return _found(fields, place, [file, *fields.get("files", [])])
+
+
+def _command(fields: Fields, place: Place) -> Fields:
+    command = fields["command"]
+    words = shlex.split(command) if isinstance(command, str) else command
+    if not words or not all(isinstance(word, str) for word in words):
+        raise ValueError("has a 'command' that is neither text nor a list of texts")
+    return _found(fields | {"command": words}, place, fields.get("files", []))
+
+
+def _files(sheet: Sheet) -> dict[str, bytes]:
+    """Return what every check may look at: the answer, the row, and what the target made."""
+    made = {f"{MADE}/{name}": content for name, content in sheet.products.items()}
+    item = json.dumps({"prompt": sheet.prompt, **sheet.row}, ensure_ascii=False)
+    return {ANSWER: sheet.answer.encode(), ITEM: item.encode(), **made}
+
+
+async def _python(fields: Fields, sheet: Sheet) -> Grade:
+    file, _, name = fields["function"].rpartition(":")
+    checks = {f"{CHECK}/{entry['name']}": sheet.attachments.read(entry) for entry in fields["files"]}
+    call = json.dumps({"file": file, "function": name}).encode()
+    sandbox = sheet.sandbox()
+    job = sandbox.python_job(
+        _harness(), files={**_files(sheet), **checks, _CALL: call}, limits=sheet.limits, collect=(RESULT,)
+    )
+    result = await sandbox.run(job)
+    if result.ended != "exit":
+        return Grade(score=0.0, said=f"the check was stopped ({result.ended})")
+    found = json.loads(result.files.get(RESULT, b"{}"))
+    if "score" not in found:
+        reason = found.get("error") or result.stderr.strip()[-_TOLD:] or f"exit code {result.exit_code}"
+        raise EnvironmentFaultError(
+            f"the check {fields['function']} failed: {reason}",
+            hint="a check returns a score for every answer; it raises AssertionError for a wrong one",
+        )
+    score = _share(found["score"], fields["function"])
+    return Grade(score=score, said=found["said"][:_TOLD] or ("correct" if score >= 1 else "the check is not content"))
+
+
+def _share(score: float, what: str) -> float:
+    if not (math.isfinite(score) and 0.0 <= score <= 1.0):
+        raise EnvironmentFaultError(f"the check {what} returned {score}", hint="a score lies between 0 and 1")
+    return score
+
+
+@cache
+def _harness() -> str:
+    return Path(__file__).with_name("harness.py").read_text(encoding="utf-8")
+
+
+async def _run(fields: Fields, sheet: Sheet) -> Grade:
+    sandbox = sheet.sandbox()
+    words = list(fields["command"])
+    if words[0] in _PYTHON:
+        words[0] = sandbox.python
+    files = {entry["name"]: sheet.attachments.read(entry) for entry in fields["files"]}
+    # The job of an empty program has the environment in which the packages are found.
+    job = replace(
+        sandbox.python_job("", limits=sheet.limits, collect=()),
+        command=tuple(words),
+        files={**_files(sheet), **files},
+        stdin=sheet.answer.encode(),
+    )
+    return _read(await sandbox.run(job), " ".join(fields["command"]))
+
+
+def _read(result: Result, command: str) -> Grade:
+    if result.ended != "exit":
+        return Grade(score=0.0, said=f"the check was stopped ({result.ended})")
+    if result.exit_code in _CANNOT_RUN:
+        raise EnvironmentFaultError(
+            f"the check '{command}' cannot be run: {result.stderr.strip()[-_TOLD:]}", hint="check the command"
+        )
+    *lines, last = result.stdout.strip().splitlines() or [""]
+    partial = _number(last)
+    passed = result.exit_code == 0
+    if partial is None:
+        lines.append(last)
+    score = float(passed) if partial is None else _share(partial, command)
+    said = "\n".join(lines).strip()[-_TOLD:]
+    # A command that ends with a failure has not passed, whatever it prints.
+    return Grade(
+        score=score if passed or score < 1 else 0.0, said=said or ("correct" if passed else "the check failed")
+    )
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+KINDS = (
+    Kind(
+        name="python",
+        help="A function of a file beside the data, written file.py:function, returns whether or how well it was done.",
+        grade=_python,
+        takes={"function": (str,), "files": (list,)},
+        needs=("function",),
+        prepare=_function,
+        reads="whole",
+    ),
+    Kind(
+        name="command",
+        help="A command ends with exit code 0; a number from 0 to 1 on its last line is partial credit.",
+        grade=_run,
+        takes={"command": (str, list), "files": (list,)},
+        needs=("command",),
+        prepare=_command,
+        reads="whole",
+    ),
+)

@@ -1,0 +1,204 @@
+"""The rows of a task file: JSON lines, JSON, CSV, or the ``evals/evals.json`` of an Agent Skill, read into items."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from string import ascii_uppercase
+from typing import TYPE_CHECKING, Any
+
+from skillgit.domain.ids import short_digest
+from skillgit.domain.trajectory import Item
+from skillgit.errors import DataError
+from skillgit.plugin.rows import read_each
+from skillgit_envs.tasks.attachments import Attachments, check_pictures
+from skillgit_envs.tasks.checks.catalogue import read_checks, reading_of
+from skillgit_envs.tasks.checks.check import Place
+from skillgit_envs.tasks.extraction import EXTRACTORS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from skillgit.plugin.rows import Row
+    from skillgit_envs.tasks.checks.check import Fields
+
+PROMPTS = ("prompt", "question", "input", "task")
+ANSWERS = ("answers", "answer", "expected")
+DRAFT = "draft"
+_HINT = "the README of the environment tasks lists the fields of a task"
+_LISTS = ("check", "checks", "answers", "choices", "files", "images", "criteria")
+_PROGRAMS = ("python", "command")
+_OWN = ("id", "check", "checks", "status", "split")
+
+
+@dataclass(slots=True, kw_only=True)
+class Reader:
+    """Reads task files.
+
+    Attributes:
+        prompt_field: The field with the task; empty takes the first of :data:`PROMPTS`.
+        scorer: The kind of check of rows that have an answer and no check.
+        extract: How a result is taken out of a reply; empty lets the row or its checks say.
+        attachments: Finds the files of items.
+        drafts: Whether rows that nobody has reviewed are read, too.
+        splits: Id of an item to the split that its row names; filled by reading.
+    """
+
+    prompt_field: str = ""
+    scorer: str = "normalized"
+    extract: str = ""
+    attachments: Attachments = field(default_factory=Attachments)
+    drafts: bool = False
+    splits: dict[str, str] = field(default_factory=dict)
+
+    def read(self, files: Sequence[Path]) -> list[Item]:
+        """Return the items of data files.
+
+        Raises:
+            DataError: Rows are no tasks, name files that are not there, or are drafts; it names all of them.
+        """
+        return read_each(files, self._items)
+
+    def _items(self, row: Row, path: Path) -> list[Item]:
+        return [self.item(where, fields, path) for where, fields in _tasks(row, path)]
+
+    def item(self, where: str, row: Mapping[str, Any], path: Path) -> Item:
+        """Return the item that a row of the file ``path`` stands for.
+
+        Raises:
+            DataError: It is no task, names a file that is not there, or is a draft.
+        """
+        if row.get("status") == DRAFT and not self.drafts:
+            raise DataError(
+                f"{where} is a draft that nobody has reviewed", hint=f"skillgit tasks review {path.name} shows it"
+            )
+        content = self._content(where, row, path)
+        identity = _text(row.get("id")) or f"t-{short_digest(content)}"
+        try:
+            item = Item(id=identity, content=content, task_type=_text(row.get("task_type")) or "default")
+        except DataError as error:
+            raise DataError(f"{where}: {error.message}", hint=error.hint) from error
+        if _text(row.get("split")):
+            self.splits[item.id] = _text(row["split"])
+        return item
+
+    def _content(self, where: str, row: Mapping[str, Any], path: Path) -> dict[str, object]:
+        choices = _choices(where, row)
+        # The files of evals/evals.json are named from the folder of the skill.
+        folders = [path.parent, *([path.parent.parent] if path.parent.name == "evals" else [])]
+        place = Place(
+            where=where,
+            folder=path.parent,
+            find=lambda names: self.attachments.find(where, names, folders),
+            answers=_answers(where, row),
+            choices=choices,
+            expected=_text(row.get("expected_output")),
+        )
+        checks = read_checks(place, self._given(where, row, place))
+        images = self.attachments.find(where, _names(where, row, "images"), folders)
+        check_pictures(where, images)
+        content: dict[str, object] = {
+            "prompt": self._prompt(where, row, choices),
+            "files": self.attachments.find(where, _names(where, row, "files"), folders),
+            "images": images,
+            "checks": checks,
+            "extract": self._reading(where, row, checks),
+        }
+        if any(check["type"] in _PROGRAMS for check in checks):
+            content["row"] = {name: value for name, value in row.items() if name not in _OWN}
+        return content
+
+    def _prompt(self, where: str, row: Mapping[str, Any], choices: Mapping[str, str]) -> str:
+        names = (self.prompt_field,) if self.prompt_field else PROMPTS
+        text = next((row[name] for name in names if _text(row.get(name))), None)
+        if not isinstance(text, str):
+            known = ", ".join(row) or "nothing"
+            raise DataError(f"{where} has no {' or '.join(names)} with text; it has {known}", hint=_HINT)
+        listed = "\n".join(f"{label}. {choice}" for label, choice in choices.items())
+        return "\n\n".join(filter(None, (_text(row.get("context")), text.strip(), listed)))
+
+    def _given(self, where: str, row: Mapping[str, Any], place: Place) -> Sequence[object]:
+        """Return the checks of a row as it says them, or what follows from its other fields."""
+        if row.get("checks") and row.get("check"):
+            raise DataError(f"{where} has both 'check' and 'checks'", hint="keep one of them")
+        if row.get("checks"):
+            if not isinstance(row["checks"], list):
+                raise DataError(f"{where} has 'checks' that are no list", hint="write one check as 'check'")
+            return row["checks"]
+        criteria = next((row[name] for name in ("criteria", "expectations", "assertions") if row.get(name)), None)
+        if row.get("check"):
+            return [row["check"]]
+        if criteria or row.get("rubric"):
+            given = {"criteria": criteria, "rubric": row.get("rubric")}
+            return [{"type": "judge"} | {name: value for name, value in given.items() if value}]
+        if place.answers:
+            return [self.scorer]
+        if place.expected:
+            return ["judge"]
+        raise DataError(
+            f"{where} does not say what a right result is",
+            hint="give it an 'answer', a 'check', or a 'rubric' for a judge",
+        )
+
+    def _reading(self, where: str, row: Mapping[str, Any], checks: Sequence[Fields]) -> str:
+        reading = _text(row.get("extract")) or self.extract or reading_of(checks)
+        if reading not in EXTRACTORS:
+            raise DataError(f"{where} has the 'extract' '{reading}'", hint=f"known are {', '.join(EXTRACTORS)}")
+        return reading
+
+
+def _tasks(row: Row, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the tasks of a row with their places: itself, or each of the evals of a skill."""
+    value = row.fields
+    evals = value.get("evals")
+    if not isinstance(evals, list):
+        named = {"id": row.name} if row.name and row.where != str(path) else {}
+        yield row.where, named | {name: _cell(row.where, name, cell) for name, cell in value.items()}
+        return
+    for number, one in enumerate(evals, start=1):
+        where = f"{row.where}, eval {number}"
+        if not isinstance(one, dict):
+            raise DataError(f"{where} is no object", hint="it has a prompt and expectations")
+        yield where, one
+
+
+def _cell(where: str, name: str, value: object) -> object:
+    """Return a value; lists and objects may be written as JSON in a text, as a cell of CSV has to."""
+    if name not in _LISTS or not isinstance(value, str) or not value.lstrip().startswith(("[", "{")):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError as error:
+        raise DataError(f"{where} has a '{name}' that is no JSON: {error}", hint=_HINT) from error
+
+
+def _text(value: object) -> str:
+    return str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
+
+
+def _answers(where: str, row: Mapping[str, Any]) -> tuple[str, ...]:
+    value = next((row[name] for name in ANSWERS if row.get(name) not in (None, "", [])), None)
+    listed = [] if value is None else value if isinstance(value, list) else [value]
+    if not all(isinstance(answer, str | int | float) and not isinstance(answer, bool) for answer in listed):
+        raise DataError(f"{where} has an answer that is neither text nor number", hint=_HINT)
+    return tuple(answer if isinstance(answer, str) else json.dumps(answer) for answer in listed)
+
+
+def _choices(where: str, row: Mapping[str, Any]) -> dict[str, str]:
+    given = row.get("choices") or []
+    if isinstance(given, dict):
+        given = list(given.values()) if list(given) == list(ascii_uppercase[: len(given)]) else None
+    if not isinstance(given, list) or not all(isinstance(choice, str) and choice.strip() for choice in given):
+        raise DataError(f"{where} has 'choices' that are no list of texts", hint='write ["one", "another"]')
+    if len(given) > len(ascii_uppercase) or len({choice.strip() for choice in given}) < len(given):
+        raise DataError(f"{where} has too many choices, or one twice", hint="there are 26 labels")
+    return dict(zip(ascii_uppercase, (choice.strip() for choice in given), strict=False))
+
+
+def _names(where: str, row: Mapping[str, Any], name: str) -> list[str]:
+    value = row.get(name) or []
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+        raise DataError(f"{where} has '{name}' that are no list of paths", hint="paths start at the folder of the data")
+    return names

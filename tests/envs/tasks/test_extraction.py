@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillgit_envs.tasks.extraction import EXTRACTORS
+
+REPLY = """First:
+```json
+{"a": 1}
+```
+then:
+```python
+print("x")
+```
+So it is 7.
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "reply", "result"),
+    [
+        ("whole", "  all of it\n", "all of it"),
+        ("tag", "no <answer>one</answer> but <ANSWER> two </answer>", "two"),
+        ("tag", "thinking\n7", "7"),
+        ("last_line", "thinking\n 7 \n\n", "7"),
+        ("json", REPLY, '{"a": 1}\n'),
+        ("json", 'It is {"a": [1]} and then {"b": 2}.', '{"b": 2}'),
+        ("json", "use {braces} and then [1, 2]", "[1, 2]"),
+        ("json", "none at all", "none at all"),
+        ("code", REPLY, 'print("x")'),
+        ("code", "````\n```\ninner\n```\n````", "```\ninner\n```"),
+        ("code", "no block", "no block"),
+    ],
+)
+def test_the_result_is_taken_out_of_the_reply(how: str, reply: str, result: str):
+    assert EXTRACTORS[how](reply) == result
+
+
+@given(st.text(max_size=200))
+def test_any_reply_can_be_read(reply: str):
+    for extract in EXTRACTORS.values():
+        assert isinstance(extract(reply), str)
+
+
+VALUES = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda part: st.lists(part, max_size=3))
+
+
+@given(st.dictionaries(st.text(max_size=5), VALUES, max_size=4), st.sampled_from(["", "Here: ", "see [x] {y} "]))
+def test_an_object_is_found_among_words(value: object, before: str):
+    text = f"{before}{json.dumps(value)} so far"
+    assert json.loads(EXTRACTORS["json"](text)) == value
+
+
+def test_deeply_nested_brackets_do_no_harm():
+    reply = "[" * 5000
+    assert EXTRACTORS["json"](reply) == reply
