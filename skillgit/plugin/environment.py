@@ -184,7 +184,8 @@ class AsksJudge(Protocol):
 
 def asks_judge(environment: Environment) -> bool:
     """Say whether the judge's model is part of what decides an outcome."""
-    return isinstance(environment, AsksJudge) and environment.asks_judge
+    # Not isinstance: it is asked for every rollout, and a look at a protocol takes as long as a model's reply to parse.
+    return bool(getattr(environment, "asks_judge", False))
 
 
 @runtime_checkable
