@@ -7,14 +7,12 @@ import platform
 import shutil
 import sqlite3
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillgit.app.beginning import find_beginning
+from skillgit.app.beginning import first_skill
 from skillgit.app.config import load_config
 from skillgit.app.estimate import largest_prompts
 from skillgit.app.reach import look, room
-from skillgit.app.seed import normalise, read_seed
 from skillgit.app.setup import set_up
 from skillgit.app.workspace import open_workspace
 from skillgit.calls.canary import QUESTION
@@ -169,7 +167,10 @@ def doctor(context: Context, config: str | None, overrides: tuple[str, ...] = ()
         DataError: Its items cannot be used.
     """
     setup = set_up(load_config(context, config, overrides)) if config is not None else None
-    roles = asyncio.run(_examined(setup, _seed(context, setup), call=call)) if setup is not None else ()
+    roles: tuple[RoleHealth, ...] = ()
+    if setup is not None:
+        skill = first_skill(context, setup.config, setup.task.environment)
+        roles = asyncio.run(_examined(setup, skill, call=call))
     return Checkup(
         machine=_machine(context),
         repository=_repository(context),
@@ -205,16 +206,6 @@ def _repository(context: Context) -> Found | None:
             return Found(path=str(workspace.repo.common_dir), runs=len(runs(workspace.repo)))
     except RepositoryNotFoundError:
         return None
-
-
-def _seed(context: Context, setup: Setup) -> Skill:
-    """Return the skill that a run would start with, in a repository or outside of one."""
-    try:
-        with open_workspace(context) as workspace:
-            return find_beginning(workspace, setup.config, setup.task.environment, None).skill
-    except RepositoryNotFoundError:
-        named = setup.config.values.env.skill_init
-        return read_seed(Path(named)) if named else normalise(setup.task.environment.seed_skill())
 
 
 async def _examined(setup: Setup, skill: Skill, *, call: bool) -> tuple[RoleHealth, ...]:

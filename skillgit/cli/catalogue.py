@@ -47,6 +47,7 @@ SECTIONS: dict[str, tuple[Entry, ...]] = {
         Entry(name="fsck", summary="Check that history keeps its rules"),
         Entry(name="doctor", summary="Check this machine and the models of CONFIG"),
         Entry(name="config", summary="Show the settings that CONFIG amounts to"),
+        Entry(name="data", summary="Check the items of CONFIG, or fetch public ones"),
         Entry(name="envs", summary="List the environments, or describe one"),
         Entry(name="backends", summary="List the model backends, or describe one"),
         Entry(name="completion", summary="Print a script that completes commands in your shell"),

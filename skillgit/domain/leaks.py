@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from skillgit.domain.evaluation import Split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 QUOTED_WORDS = 8
 """So many words in a row make a quotation of a long text; a shorter text is quoted if all of it is."""
@@ -124,12 +124,17 @@ def build_index(rows: Iterable[tuple[str, Split, Secrets]]) -> SecretIndex:
         if words(answer)
     )
     texts = [(" ".join(words(text)), Leak(item, kind)) for item, kind, text in _long_texts(rows)]
+    return SecretIndex(answers, *_body(texts), common)
+
+
+def _body(texts: Sequence[tuple[str, Leak]]) -> tuple[str, tuple[int, ...], tuple[Leak, ...]]:
+    """Return the joined texts, where each begins, and what each is."""
     starts, position = [], 1
     for text, _ in texts:
         starts.append(position)
         position += len(text) + 3
     body = "\n" + "\n".join(f" {text} " for text, _ in texts) + "\n"
-    return SecretIndex(answers, body, tuple(starts), tuple(source for _, source in texts), common)
+    return body, tuple(starts), tuple(source for _, source in texts)
 
 
 def _long_texts(rows: Sequence[tuple[str, Split, Secrets]]) -> Iterable[tuple[str, Kind, str]]:
@@ -174,6 +179,20 @@ def find_leak(index: SecretIndex, text: str, known: str) -> Leak | None:
     allowed = words(known)
     quoted = _quotation(index, folded, f" {' '.join(allowed)} ")
     return quoted or _answer(index, text, folded, frozenset(allowed))
+
+
+def find_leaks(index: SecretIndex, text: str, known: str) -> Iterator[Leak]:
+    """Yield a leak of every item that ``text`` quotes; see :func:`find_leak` for what counts."""
+    while (leak := find_leak(index, text, known)) is not None:
+        yield leak
+        index = _without(index, leak.item)
+
+
+def _without(index: SecretIndex, item: str) -> SecretIndex:
+    answers = tuple(answer for answer in index.answers if answer.item != item)
+    texts = zip(index.body.strip("\n").split("\n"), index.sources, strict=False)
+    kept = [(text.strip(" "), source) for text, source in texts if source.item != item]
+    return SecretIndex(answers, *_body(kept), index.common)
 
 
 def _quotation(index: SecretIndex, folded: Sequence[str], allowed: str) -> Leak | None:

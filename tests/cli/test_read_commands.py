@@ -16,7 +16,7 @@ from skillgit.app.plugins import BackendEntry, EnvironmentEntry
 from skillgit.app.reach import Room
 from skillgit.errors import ExitCode
 from skillgit.plugin.backend import BackendInfo, Price
-from skillgit.plugin.environment import EnvironmentInfo, Option
+from skillgit.plugin.environment import EnvironmentInfo, Option, PublicSource, SourceKind
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -34,6 +34,15 @@ ENVIRONMENT = EnvironmentEntry(
             Option(name="data_path", type=str, default="", help="Folder of the data."),
         ),
         task_types=("jeopardy", "units"),
+        licence="MIT",
+        public=PublicSource(
+            kind=SourceKind.HUGGINGFACE,
+            place="someone/searchqa",
+            revision="c0ffee",
+            files=("data/*.parquet",),
+            convert="skillgit_envs.searchqa.public:convert",
+            layout="Place it and name it with env.data_path.",
+        ),
     ),
     error="",
 )

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.domain.evaluation import Split
-from skillgit.domain.leaks import Kind, Secrets, build_index, find_leak
+from skillgit.domain.leaks import Kind, Secrets, build_index, find_leak, find_leaks
 
 QUESTION = "Which river flows through the Austrian capital Vienna?"
 CONTEXT = (
@@ -114,3 +114,22 @@ def test_a_whole_held_out_text_of_eight_words_or_more_is_always_found(words):
     index = build_index([("a", Split.SELECTION, Secrets(inputs=(text,)))])
     assert find_leak(index, f"- {text}.", "") is not None
     assert find_leak(index, f"- {text}.", text) is None
+
+
+def test_all_items_that_a_text_quotes_are_told_each_once():
+    text = "Say Danube, or Usain Bolt, or Danube. Theatres are in New York. What does a distillery boil first?"
+    assert [(found.item, found.kind) for found in find_leaks(INDEX, text, "")] == [
+        ("te-2", Kind.INPUT),
+        ("tr-1", Kind.ANSWER),
+        ("se-1", Kind.ANSWER),
+        ("te-3", Kind.ANSWER),
+    ]
+    assert list(find_leaks(INDEX, "Nothing of them.", "")) == []
+
+
+@given(st.lists(st.lists(st.sampled_from("abcdefgh"), min_size=4, max_size=12).map(" ".join), min_size=1, max_size=6))
+def test_taking_out_one_item_leaves_the_quotations_of_the_others(texts: list[str]):
+    rows = [(f"i{number}", Split.TEST, Secrets(inputs=(text,))) for number, text in enumerate(texts)]
+    quoted = " | ".join(texts[::2])
+    alone = {row[0] for row in rows if find_leak(build_index([row]), quoted, "") is not None}
+    assert {found.item for found in find_leaks(build_index(rows), quoted, "")} == alone

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.errors import DataError
-from skillgit.plugin.rows import read_rows
+from skillgit.plugin.rows import Row, read_each, read_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,3 +87,36 @@ def test_a_row_that_is_no_object_says_where_it_stands(tmp_path: Path):
     path.write_text("[1]")
     with pytest.raises(DataError, match=r"list\.json, item 1 is not an object"):
         _ = read_rows(path)[0].fields
+
+
+def test_every_fault_of_every_file_is_told(tmp_path: Path):
+    (tmp_path / "a.jsonl").write_text('{"id": 1}\n{"id"\n[]\n{\n')
+    (tmp_path / "b.json").write_text('[{"id": 2}, {"id": "x"}, {"id": 3}, "y"]')
+
+    def numbers(row: Row, path: Path) -> list[int]:
+        number = row.fields["id"]
+        if not isinstance(number, int):
+            raise DataError(f"{row.where}: '{number}' of {path.name} is no number", hint="write digits")
+        return [number]
+
+    with pytest.raises(DataError) as failure:
+        read_each([tmp_path / "a.jsonl", tmp_path / "b.json", tmp_path / "c.json"], numbers)
+    assert [fault.message.removeprefix(f"{tmp_path}/").partition(": ")[0] for fault in failure.value.faults] == [
+        "a.jsonl:2 is not JSON",
+        "a.jsonl:4 is not JSON",
+        "b.json, item 2",
+        "b.json, item 4 is not an object",
+        "c.json cannot be read",
+    ]
+    assert failure.value.message.endswith("; and 4 more faults")
+    (tmp_path / "a.jsonl").write_text('{"id": 1}')
+    assert read_each([tmp_path / "a.jsonl"], numbers) == [1]
+
+
+def test_a_single_fault_is_told_in_its_own_words(tmp_path: Path):
+    with pytest.raises(DataError) as failure:
+        read_each([tmp_path / "missing.json"], lambda row, _: [row])
+    assert (failure.value.faults, failure.value.message) == (
+        (),
+        f"{tmp_path / 'missing.json'} cannot be read: No such file or directory",
+    )

@@ -142,6 +142,53 @@ def test_data_files_are_json_in_the_order_of_their_names(tmp_path: Path):
         data_files(tmp_path / "empty")
 
 
+def test_files_of_subfolders_are_taken_by_path_where_the_folder_itself_has_none(tmp_path: Path):
+    for name in ("202512/qa.json", "202511/qa.json", "202511/more/qa.csv", ".cache/qa.json"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("[]")
+    names = [path.relative_to(tmp_path).as_posix() for path in data_files(tmp_path)]
+    assert names == ["202511/more/qa.csv", "202511/qa.json", "202512/qa.json"]
+    (tmp_path / "all.json").write_text("[]")
+    assert data_files(tmp_path) == (tmp_path / "all.json",)
+
+
+def test_a_split_may_be_a_file_of_its_name(tmp_path: Path):
+    for name, identity in (
+        ("train.json", "a"),
+        ("valid_seen.json", "b"),
+        ("test.json", "c"),
+        ("split_manifest.json", "d"),
+    ):
+        (tmp_path / name).write_text(json.dumps([identity]))
+    assert ids(read_folders(tmp_path, read)) == {"train": ["a"], "selection": ["b"], "test": ["c"]}
+    folder(tmp_path, val=["b"])
+    with pytest.raises(DataError, match=r"has two folders for the selection split: val and valid_seen\.json"):
+        read_folders(tmp_path, read)
+
+
+def test_the_faults_of_all_folders_are_told_at_once(tmp_path: Path):
+    def broken(files: Sequence[Path]) -> list[Item]:
+        raise DataError(f"{files[0].parent.name} is broken", hint="mend it")
+
+    folder(tmp_path, train=["a"], val=["b"], test=["c"])
+    with pytest.raises(DataError, match="train is broken; and 2 more faults") as failure:
+        read_folders(tmp_path, broken)
+    assert [fault.message for fault in failure.value.faults] == [
+        "train is broken",
+        "val is broken",
+        "test is broken",
+    ]
+
+
+def test_everything_that_spoils_the_splits_is_told_at_once():
+    with pytest.raises(DataError, match="the test split has no items; and 2 more faults") as failure:
+        check({Split.TRAIN: [item("a", "x"), item("a", "y")], Split.SELECTION: [item("a", "z")]})
+    assert [fault.message for fault in failure.value.faults[1:]] == [
+        "ids occur more than once in the train split: a",
+        "ids occur in both the train and the selection split: a",
+    ]
+
+
 def test_the_options_say_where_the_items_come_from(tmp_path: Path):
     shipped = folder(tmp_path / "shipped", train=["s1"], val=["s2"], test=["s3"])
     folder(tmp_path / "mine", train=["m1"], val=["m2"], test=["m3"])
@@ -150,7 +197,6 @@ def test_the_options_say_where_the_items_come_from(tmp_path: Path):
         (options(), ["s1"]),
         (options(split_mode="split_dir"), ["s1"]),
         (options(split_mode="split_dir", split_dir="mine"), ["m1"]),
-        (options(split_mode="split_dir", split_dir="mine", data_path="all.json"), ["m1"]),
         (options(data_path="all.json"), ["i5", "i8"]),
         (options(data_path="all.json", split_dir="mine"), ["i5", "i8"]),
         (options(data_path=str(tmp_path / "all.json"), limit=1), ["i5"]),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
-from skillgit.plugin.rows import read_rows
+from skillgit.plugin.rows import read_each
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ def read_items(files: Sequence[Path], *, corpus: Corpus) -> list[Item]:
         DataError: A row has no id, question or answer, or names a document that is not there.
     """
     corpus.refuse_keys(files)
-    return [_item(row, corpus) for path in files for row in read_rows(path)]
+    return read_each(files, lambda row, _: [_item(row, corpus)])
 
 
 def _item(row: Row, corpus: Corpus) -> Item:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
-from skillgit.plugin.rows import read_rows
+from skillgit.plugin.rows import read_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +32,7 @@ def read_file(path: Path) -> list[Item]:
     Raises:
         DataError: It is not a data file, or a row in it is none of the known shapes.
     """
-    return [item for row in read_rows(path) for item in _items(row.where, row.value, row.name)]
+    return read_each((path,), lambda row, _: _items(row.where, row.value, row.name))
 
 
 def is_single_crawl(path: Path) -> bool:

@@ -72,8 +72,8 @@ class EnvSettings(Section):
     split_mode: Literal["ratio", "split_dir"] = Field("ratio", description="How items are divided into splits.")
     split_ratio: str = Field("2:1:7", description="Shares of train, selection and test.")
     split_seed: int = Field(42, description="Seed of the division by ratio.")
-    split_dir: str = Field("", description="Folder with the folders train, val and test.")
-    data_path: str = Field("", description="File or folder to divide by ratio.")
+    split_dir: str = Field("", description="Folder with train, val and test, or a manifest of ids.")
+    data_path: str = Field("", description="File or folder to divide by ratio, or to pick from.")
     split_output_dir: str = Field("", description="Accepted; splits by ratio are computed and not written.")
     exec_timeout: PositiveNumber | None = Field(
         None, description="Seconds that one call of the target may take; null leaves it to the backend, else 120."

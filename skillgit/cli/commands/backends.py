@@ -4,32 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
-from skillgit.cli.options import complete_backends, list_forms
-from skillgit.cli.output import Form
-from skillgit.cli.render import plugins as render
-from skillgit.cli.verb import verb
+from skillgit.cli.options import complete_backends
+from skillgit.cli.plugin_listing import plugin_command
+from skillgit.cli.render.plugins import backend as described
 
 if TYPE_CHECKING:
-    from skillgit.cli.session import Session
+    from skillgit.app.context import Context
+    from skillgit.app.plugins import BackendEntry
+
+_HELP = """\
+List the model backends, or describe one.
+
+NAME is a backend of the list, or path/to/file.py:Class.
+"""
 
 
-@verb("backends")
-@click.argument("name", required=False, shell_complete=complete_backends)
-@list_forms
-@click.pass_obj
-def command(session: Session, name: str | None, form: Form) -> None:
-    """List the model backends, or describe one.
-
-    NAME is a backend of the list, or path/to/file.py:Class.
-    """
+def _found(context: Context, name: str | None) -> tuple[BackendEntry, ...]:
     from skillgit.app.plugins import backend, backends  # noqa: PLC0415 - see the package
 
-    entries = backends(session.context) if name is None else (backend(session.context, name),)
-    if form is not Form.TEXT:
-        session.output.listing(form, entries, schema="backends/1", name="backends", columns=render.COLUMNS)
-    elif name is None:
-        session.output.text(render.listed(entries, session.screen))
-    else:
-        session.output.text(render.backend(entries[0], session.screen))
+    return backends(context) if name is None else (backend(context, name),)
+
+
+command = plugin_command(
+    "backends", _HELP, rows="backends", find=_found, describe=described, complete=complete_backends
+)

@@ -4,32 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
-from skillgit.cli.options import complete_environments, list_forms
-from skillgit.cli.output import Form
-from skillgit.cli.render import plugins as render
-from skillgit.cli.verb import verb
+from skillgit.cli.options import complete_environments
+from skillgit.cli.plugin_listing import plugin_command
+from skillgit.cli.render.plugins import environment as described
 
 if TYPE_CHECKING:
-    from skillgit.cli.session import Session
+    from skillgit.app.context import Context
+    from skillgit.app.plugins import EnvironmentEntry
+
+_HELP = """\
+List the environments, or describe one.
+
+NAME is an environment of the list, or path/to/file.py:Class. It is described by the fields of its items, its options,
+its scorer, and where its data come from.
+"""
 
 
-@verb("envs")
-@click.argument("name", required=False, shell_complete=complete_environments)
-@list_forms
-@click.pass_obj
-def command(session: Session, name: str | None, form: Form) -> None:
-    """List the environments, or describe one.
-
-    NAME is an environment of the list, or path/to/file.py:Class.
-    """
+def _found(context: Context, name: str | None) -> tuple[EnvironmentEntry, ...]:
     from skillgit.app.plugins import environment, environments  # noqa: PLC0415 - see the package
 
-    entries = environments(session.context) if name is None else (environment(session.context, name),)
-    if form is not Form.TEXT:
-        session.output.listing(form, entries, schema="envs/1", name="environments", columns=render.COLUMNS)
-    elif name is None:
-        session.output.text(render.listed(entries, session.screen))
-    else:
-        session.output.text(render.environment(entries[0], session.screen))
+    return environments(context) if name is None else (environment(context, name),)
+
+
+command = plugin_command(
+    "envs", _HELP, rows="environments", find=_found, describe=described, complete=complete_environments
+)

@@ -1,0 +1,150 @@
+"""Public data are fetched from a hub on the loopback, with the library that talks to the real one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from skillgit.app.data import hub as hub_module
+from skillgit.app.data.fetch import fetch
+from skillgit.errors import ConflictError, DataError, NotFoundError, ServiceError, UsageError
+
+COMMIT = "c0ffee" + 34 * "0"
+RIDDLES = "riddles.py:Riddles"
+
+
+def row(key: str, question: str = "What has keys and opens nothing?") -> dict[str, object]:
+    return {"key": key, "question": question, "answers": ["a piano"]}
+
+
+def lines(rows: list[dict[str, object]]) -> bytes:
+    return "".join(f"{json.dumps(one)}\n" for one in rows).encode()
+
+
+def ids(path: Path) -> list[str]:
+    return [json.loads(line)["id"] for line in path.read_text().splitlines()]
+
+
+def manifest(folder: Path, **splits: list[object]) -> Path:
+    for name, rows in splits.items():
+        (folder / name).mkdir(parents=True)
+        (folder / name / "items.json").write_text(json.dumps(rows))
+    return folder
+
+
+def test_rows_of_all_files_are_converted_and_written_with_their_source(user, hub, parquet):
+    hub.files = {
+        "data/train-0.parquet": parquet([row("a"), row("b", "Was läuft und hat keine Beine?")]),
+        "data/test-0.parquet": parquet([row("c")]),
+        "README.md": b"not rows",
+    }
+    remarks: list[str] = []
+    found = fetch(user, RIDDLES, remark=remarks.append)
+    place = user.directory / "data" / "riddles"
+    assert ids(place / "items.jsonl") == ["c", "a", "b"], "files by name"
+    assert (found.revision, found.options, found.repeated) == (COMMIT, ("env.data_path=data/riddles",), 0)
+    (file,) = found.files
+    assert file.sha256 == hashlib.sha256((place / "items.jsonl").read_bytes()).hexdigest()
+    assert file.sha256 in (place / "SOURCE.md").read_text()
+    assert COMMIT in (place / "SOURCE.md").read_text()
+    assert remarks == ["fetching someone/riddles at v1"]
+    assert not any("README" in path for path in hub.asked), "only the files with rows are fetched"
+
+
+def test_a_manifest_picks_its_items_and_divides_them(user, hub):
+    hub.files = {"all.jsonl": lines([row(name) for name in "abcdef"])}
+    manifest(user.directory / "split", train=[{"id": "f"}, {"id": "a"}], val=["c"], test=[{"id": "e", "topic": "x"}])
+    found = fetch(user, RIDDLES, ids=Path("split"), to=Path("mine"))
+    folder = user.directory / "mine"
+    assert [ids(folder / name / "items.jsonl") for name in ("train", "val", "test")] == [["a", "f"], ["c"], ["e"]]
+    assert [file.items for file in found.files] == [2, 1, 1]
+    assert found.options == ("env.split_mode=split_dir", "env.split_dir=mine")
+
+
+def test_ids_that_are_not_there_are_counted_and_named_and_nothing_is_left_behind(user, hub):
+    hub.files = {"all.jsonl": lines([row("a")])}
+    manifest(user.directory / "split", train=["a", "x"], val=["y"], test=["z"])
+    with pytest.raises(
+        DataError, match=r"1 of 2 ids of the train split are not in someone/riddles at c0ffee\w+: x; and 2"
+    ):
+        fetch(user, RIDDLES, ids=Path("split"))
+    assert list((user.directory / "data").iterdir()) == []
+
+
+def test_another_revision_may_be_named(user, hub):
+    hub.files = {"all.jsonl": lines([row("a")])}
+    fetch(user, RIDDLES, revision="v2")
+    assert "GET /api/datasets/someone/riddles/revision/v2" in hub.asked
+
+
+def test_a_row_that_stands_there_already_is_left_out_and_another_one_of_its_id_is_refused(user, hub):
+    hub.files = {"all.jsonl": lines([row("a"), row("b"), row("a")])}
+    found = fetch(user, RIDDLES)
+    assert (found.repeated, found.files[0].items) == (1, 2)
+    other = replace(user, environ={**user.environ, "HF_HUB_CACHE": str(user.directory / "cache-2")})
+    hub.files = {"all.jsonl": lines([row("a"), row("a", "Which room has no door?")])}
+    with pytest.raises(DataError, match="two different rows have the id a"):
+        fetch(other, RIDDLES, to=Path("again"))
+    assert not (user.directory / "again").exists()
+
+
+def test_a_folder_that_is_there_is_not_written_over(user, hub):
+    (user.directory / "data" / "riddles").mkdir(parents=True)
+    with pytest.raises(ConflictError, match="is there already"):
+        fetch(user, RIDDLES)
+    assert hub.asked == []
+
+
+def test_a_hub_that_gives_nothing_out_is_told_from_one_that_cannot_be_reached(user, hub):
+    with pytest.raises(NotFoundError, match="the hub does not give out someone/riddles at no-such-tag") as unknown:
+        fetch(user, RIDDLES, revision="no-such-tag")
+    assert "place riddles.jsonl" in unknown.value.hint
+    with pytest.raises(NotFoundError, match=r"has no file like data/\*\.parquet or \*\.jsonl"):
+        fetch(user, RIDDLES)
+    hub.gated = True
+    with pytest.raises(NotFoundError, match="does not give out") as gated:
+        fetch(user, RIDDLES)
+    assert "HF_TOKEN" in gated.value.hint
+    nobody = replace(user, environ={**user.environ, "HF_ENDPOINT": "http://127.0.0.1:1"})
+    with pytest.raises(ServiceError, match="someone/riddles cannot be fetched: ") as unreachable:
+        fetch(nobody, RIDDLES)
+    assert "place riddles.jsonl" in unreachable.value.hint
+
+
+def test_without_the_extra_it_says_what_to_install_or_to_place(user, monkeypatch):
+    monkeypatch.setattr(hub_module, "find_spec", lambda _: None)
+    with pytest.raises(UsageError, match="needs the extra 'data'") as missing:
+        fetch(user, RIDDLES)
+    assert missing.value.hint == "pip install 'skillgit[data]'; or place riddles.jsonl and name it with env.data_path"
+
+
+def test_data_that_are_not_on_a_hub_are_placed_by_hand(empty):
+    with pytest.raises(NotFoundError, match="the data of docvqa cannot be fetched from a hub") as by_hand:
+        fetch(empty, "docvqa")
+    assert "env.image_dir" in by_hand.value.hint
+    (empty.directory / "own.py").write_text(
+        "from types import SimpleNamespace\nclass Own:\n    info = SimpleNamespace(name='own', public=None)\n"
+    )
+    with pytest.raises(NotFoundError, match="own names no public data"):
+        fetch(empty, "own.py:Own")
+
+
+def test_a_conversion_that_is_not_there_is_said(user, hub):
+    hub.files = {"all.jsonl": lines([row("a")])}
+    text = (user.directory / "riddles.py").read_text()
+    (user.directory / "riddles.py").write_text(text.replace("riddle_rows:convert", "riddle_rows:missing"))
+    with pytest.raises(UsageError, match="conversion 'riddle_rows:missing' has no function 'missing'"):
+        fetch(user, RIDDLES)
+
+
+def test_a_folder_that_cannot_be_made_and_a_broken_file_are_said(user, hub):
+    hub.files = {"data/a.parquet": b"PAR1 and nothing else"}
+    with pytest.raises(DataError, match=r"a\.parquet is not Parquet: "):
+        fetch(user, RIDDLES)
+    (user.directory / "file").write_text("")
+    with pytest.raises(UsageError, match="cannot be written: Not a directory"):
+        fetch(user, RIDDLES, to=Path("file/below"))

@@ -1,0 +1,146 @@
+"""``skillgit data``: what people and programs get of it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from skillgit.app.data.check import DataCheck, Finding, Severity, SplitSummary
+from skillgit.app.data.fetch import Fetched
+from skillgit.app.data.writing import Written
+from skillgit.domain.evaluation import Split
+from skillgit.errors import ExitCode
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def summary(split: Split, items: int, used: int, detectable: float | None, **types: int) -> SplitSummary:
+    return SplitSummary(
+        split=split,
+        items=items,
+        used=used,
+        types=types,
+        digest=f"{items:012x}",
+        step=1 / used,
+        detectable=detectable,
+    )
+
+
+FOUND = DataCheck(
+    environment="searchqa",
+    splits=(
+        summary(Split.TRAIN, 400, 400, 0.0171, person=212, place=99, work=40, date=30, thing=19),
+        summary(Split.SELECTION, 200, 40, 0.1623, person=200),
+        summary(Split.TEST, 3, 3, None, person=2, date=1),
+    ),
+    findings=(
+        Finding(
+            severity=Severity.FAULT,
+            kind="leak",
+            sentence="the seed skill quotes answers of selection or test items: q-7",
+            hint="take the words out of the skill, or the items out of the splits",
+            items=("q-7",),
+        ),
+        Finding(
+            severity=Severity.WARNING,
+            kind="alike",
+            sentence="items of the train and the test split are almost the same: a-1 ~ z-9, a-2 ~ z-8",
+            hint="look at them with --json, which lists all, and keep one of each in one split",
+            items=("a-1", "z-9", "a-2", "z-8"),
+        ),
+    ),
+    notes=("40 selection items: the paired test at alpha 0.05 finds a true gain of 16.2 points or more.",),
+    exit_code=ExitCode.NO,
+)
+UNREADABLE = DataCheck(
+    environment="docvqa",
+    splits=(),
+    findings=tuple(
+        Finding(severity=Severity.FAULT, kind="unreadable", sentence=f"val.csv:{line} has no question", hint="add one")
+        for line in (3, 9)
+    ),
+    notes=(),
+    exit_code=ExitCode.NO,
+)
+FETCHED = Fetched(
+    environment="searchqa",
+    place=Path("/mine/data/searchqa"),
+    source="lucadiliello/searchqa",
+    revision="c0ffee" + 34 * "0",
+    files=tuple(
+        Written(path=f"{name}/items.jsonl", items=items, sha256=f"{items:064x}")
+        for name, items in (("train", 400), ("val", 200), ("test", 1))
+    ),
+    repeated=2,
+    options=("env.split_mode=split_dir", "env.split_dir=data/searchqa"),
+)
+CASES = {
+    "data-check": ("check.check_data", FOUND, ("check", "mine.yaml")),
+    "data-check-json": ("check.check_data", FOUND, ("check", "mine.yaml", "--json")),
+    "data-check-unreadable": ("check.check_data", UNREADABLE, ("check", "mine.yaml")),
+    "data-fetch": ("fetch.fetch", FETCHED, ("fetch", "searchqa")),
+    "data-fetch-json": ("fetch.fetch", FETCHED, ("fetch", "searchqa", "--json")),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_form_is_golden(name, skillgit, fake):
+    verb, result, arguments = CASES[name]
+    fake(f"data.{verb}", result)
+    ended = skillgit("data", *arguments)
+    path = GOLDEN / f"{name}.txt"
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.write_bytes(ended.out)
+    assert ended.out == path.read_bytes()
+    assert ended.code == (ExitCode.NO if "check" in name else ExitCode.OK)
+
+
+def test_the_items_that_come_with_skillgit_pass(skillgit):
+    ended = skillgit("data", "check", "searchqa/default", "--json")
+    document = json.loads(ended.out)
+    assert (ended.code, document["schema"], document["findings"]) == (ExitCode.OK, "skillgit.data-check/1", [])
+
+
+def test_faults_end_with_1_and_a_wrong_configuration_with_2(skillgit, tmp_path):
+    for split in ("train", "val", "test"):
+        (tmp_path / split).mkdir()
+        (tmp_path / split / "items.jsonl").write_text('{"id": "a", "question": "?"}\n')
+    place = ("-o", "env.split_mode=split_dir", "-o", f"env.split_dir={tmp_path}")
+    ended = skillgit("data", "check", "searchqa/default", *place)
+    assert (ended.code, ended.err) == (ExitCode.NO, "")
+    assert "searchqa: " in ended.text
+    assert "no answers" in ended.text
+    assert skillgit("data", "check", "searchqa/default", "-o", "env.limit=-1").code == ExitCode.USAGE
+
+
+def test_options_of_fetch_are_handed_on_and_what_takes_long_is_told(skillgit, fake):
+    calls = fake("data.fetch.fetch", FETCHED)
+    skillgit("data", "fetch", "searchqa", "--to", "there", "--revision", "main", "--ids", "split")
+    (name, options) = calls[0]
+    assert name == "searchqa"
+    assert {key: str(value) for key, value in options.items() if key != "remark"} == {
+        "to": "there",
+        "revision": "main",
+        "ids": "split",
+    }
+
+
+def test_data_that_cannot_be_fetched_are_described(skillgit):
+    ended = skillgit("data", "fetch", "docvqa")
+    assert ended.code == ExitCode.NOT_FOUND
+    assert "env.image_dir" in ended.err
+
+
+@pytest.mark.parametrize("kind", ["envs", "backends"])
+def test_a_plugin_may_be_shown_by_a_word_of_its_own(kind, skillgit):
+    name = {"envs": "searchqa", "backends": "offline"}[kind]
+    assert skillgit(kind, "show", name).out == skillgit(kind, name).out != b""
+    assert skillgit(kind, "show", name, "--json").out == skillgit(kind, name, "--json").out
+    ended = skillgit(kind, "show")
+    assert (ended.code, ended.err) == (
+        ExitCode.USAGE,
+        f"skillgit: show which one?\nhint: skillgit {kind} --help\n",
+    )
