@@ -1,0 +1,175 @@
+"""SpreadsheetBench: write a program that changes a workbook as its user asks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from skillgit.domain.ids import short_digest
+from skillgit.domain.leaks import Secrets
+from skillgit.errors import ConfigError, EnvironmentFaultError
+from skillgit.plugin.environment import EnvironmentInfo, Option
+from skillgit.plugin.skill_folder import read_skill
+from skillgit.plugin.splits import OPTIONS, load_splits
+from skillgit.sandbox import Mode, Sandbox
+from skillgit.sandbox.office import office_program
+from skillgit_envs.prompt_files import prompt_file, with_skill
+from skillgit_envs.spreadsheetbench import prompt
+from skillgit_envs.spreadsheetbench.cases import book
+from skillgit_envs.spreadsheetbench.items import TASK_TYPES, Tasks
+from skillgit_envs.spreadsheetbench.positions import answer_cells
+from skillgit_envs.spreadsheetbench.rollout import MODES, Work, roll_out
+from skillgit_envs.spreadsheetbench.scoring import RULES, Task, faults, feedback, score
+from skillgit_envs.spreadsheetbench.workbooks import SHOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from skillgit.domain.evaluation import Scored, Split
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.trajectory import Item, Trajectory
+    from skillgit.plugin.environment import Judge, Target
+    from skillgit.plugin.splits import Splits
+
+_HERE = Path(__file__).parent
+
+
+class SpreadsheetBench:
+    """Programs that change workbooks, scored by the values of the answer cells."""
+
+    info = EnvironmentInfo(
+        name="spreadsheetbench",
+        summary="Write a program that changes a workbook as its user asks.",
+        fields={
+            "instruction": "what the user asks for",
+            "instruction_type": "Cell-Level Manipulation or Sheet-Level Manipulation",
+            "answer_position": "the cells that are compared, such as 'Sheet1'!B2:B9",
+            "answer_sheet": "the sheet that the data name besides; only env.scorer=skillopt reads it",
+            "cases": "number of each case, with the digests of its two workbooks",
+            "expected_cases": "how many cases the benchmark's own script looks for",
+        },
+        scorer="hard = all cases pass, soft = share of the cases (env.scorer; SpreadsheetBench evaluation.py)",
+        source="workbooks made for skillgit; the public data is read from env.data_path or env.split_dir",
+        options=(
+            *OPTIONS,
+            Option(
+                name="data_root", type=str, default="", help="Folder of the workbooks; empty takes that of the data."
+            ),
+            Option(
+                name="mode",
+                type=str,
+                default="multi",
+                help="One reply (single), replies until the program is right (multi), or a Python tool (react).",
+            ),
+            Option(name="max_turns", type=int, default=30, help="Replies at most, in the modes multi and react."),
+            Option(
+                name="scorer",
+                type=str,
+                default="official",
+                help="official, skillopt, or lenient: official, but it reads what an answer position means.",
+            ),
+            Option(name="program_timeout", type=float, default=120.0, help="Seconds that a program may run."),
+            Option(
+                name="sandbox",
+                type=str,
+                default="auto",
+                help="How programs are isolated: auto, bubblewrap, landlock, none.",
+            ),
+        ),
+        task_types=TASK_TYPES,
+    )
+
+    def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
+        self._options = {option.name: option.default for option in self.info.options} | dict(options)
+        self._root = root
+        self._splits: Splits | None = None
+        self._mode, self._turns = str(self._options["mode"]), int(self._options["max_turns"])
+        self._seconds = float(self._options["program_timeout"])
+        for name, known in (("mode", MODES), ("scorer", tuple(RULES)), ("sandbox", tuple(Mode))):
+            if self._options[name] not in known:
+                raise ConfigError(f"env.{name} is '{self._options[name]}'", hint=f"it is one of {', '.join(known)}")
+        if self._turns < 1 or self._seconds <= 0:
+            raise ConfigError(
+                "env.max_turns and env.program_timeout must be above 0", hint="the defaults are 30 and 120"
+            )
+        self._rule = RULES[str(self._options["scorer"])]
+        own = None if self._options["data_path"] or self._options["split_dir"] else _HERE / "data"
+        self._tasks = Tasks(root / str(self._options["data_root"]) if self._options["data_root"] else own)
+        self._sandbox: Sandbox | None = None
+
+    @property
+    def digest(self) -> str:
+        """Identify prompts, the mode, the limits and the scorer."""
+        said = [prompt.NO_PROGRAM, prompt.FAILED, prompt.CHECK, sorted(SHOWN.items())]
+        turns = 1 if self._mode == "single" else self._turns
+        limits = [self._mode, turns, self._seconds]
+        return short_digest([self.info.name, self._rule.name, self._prompt, *said, *limits])
+
+    @property
+    def _prompt(self) -> str:
+        return prompt_file(__name__, "tools" if self._mode == "react" else "program")
+
+    def items(self, split: Split) -> Sequence[Item]:
+        """Return the items of a split.
+
+        Raises:
+            ConfigError: The scorer needs LibreOffice, which is not there.
+            SandboxError: This machine cannot isolate programs as it was asked to.
+        """
+        if self._splits is None:
+            self._splits = load_splits(self._options, self._root, _HERE / "data", self._tasks.read)
+            self._check_machine()
+        return self._splits[split]
+
+    def _check_machine(self) -> None:
+        """Refuse before anything is spent, where programs cannot be run or scored."""
+        self._made_sandbox()
+        if self._rule.recalculates:
+            try:
+                office_program()
+            except EnvironmentFaultError as error:
+                raise ConfigError(
+                    f"env.scorer is '{self._options['scorer']}', which calculates formulas: {error.message}",
+                    hint=f"{error.hint}; or set env.scorer: skillopt, which does not calculate",
+                ) from error
+
+    def _made_sandbox(self) -> Sandbox:
+        self._sandbox = self._sandbox or Sandbox(Mode(str(self._options["sandbox"])))
+        return self._sandbox
+
+    def seed_skill(self) -> Skill:
+        """Return a skill that says little more than what the task is."""
+        return read_skill(_HERE / "skills" / self.info.name)
+
+    def taxonomy(self) -> str:
+        """Return the kinds of failure that matter here."""
+        return prompt_file(__name__, "taxonomy")
+
+    def secrets(self, item: Item) -> Secrets:
+        """Return the instruction; values of cells are too common to be looked for."""
+        return Secrets(inputs=(str(item.content["instruction"]),))
+
+    async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
+        """Let the target write a program, and run it on the workbook of each case."""
+        work = Work(
+            item=item,
+            system=with_skill(self._prompt, skill),
+            books={case.number: book(case.question) for case in self._tasks.cases[item.id]},
+            areas=answer_cells(str(item.content["answer_position"])),
+            sandbox=self._made_sandbox(),
+            seconds=self._seconds,
+        )
+        return await roll_out(work, target, self._mode, self._turns)
+
+    async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
+        """Compare the workbooks that the program made with the right ones."""
+        del judge
+        task = Task(
+            position=str(item.content["answer_position"]),
+            answer_sheet=str(item.content["answer_sheet"]),
+            answers={case.number: book(case.answer) for case in self._tasks.cases[item.id]},
+            expected=cast("int", item.content["expected_cases"]),
+        )
+        made = {int(number): content for number, content in trajectory.products.items()}
+        found = await faults(task, made, self._rule, self._made_sandbox())
+        return score(found, task.expected, self._rule), feedback(found, task.expected, self._rule)

@@ -1,0 +1,74 @@
+"""The items of SpreadsheetBench: rows of its data set, each with the workbooks of its cases."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillgit.domain.trajectory import Item
+from skillgit.errors import DataError
+from skillgit.plugin.rows import read_each
+from skillgit_envs.spreadsheetbench.cases import digest, expected_cases, find_cases
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from skillgit.plugin.rows import Row
+    from skillgit_envs.spreadsheetbench.cases import Case
+
+_HINT = "skillgit envs spreadsheetbench lists the fields of an item"
+TASK_TYPES = ("cell-level", "sheet-level", "default")
+
+
+class Tasks:
+    """Reads items, and keeps where their workbooks are.
+
+    Args:
+        folder: The folder that the paths of the data are relative to; None for those of the data files themselves.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self.cases: dict[str, tuple[Case, ...]] = {}
+        """Item id to its cases."""
+
+    def read(self, files: Sequence[Path]) -> list[Item]:
+        """Return the items of data files.
+
+        Raises:
+            DataError: A row lacks a field, or its workbooks are not there.
+        """
+        return read_each(files, lambda row, path: [self._item(row, self._folder or path.parent)])
+
+    def _item(self, row: Row, folder: Path) -> Item:
+        identity = _text(row, "id") or row.name
+        for name, value in (
+            ("id", identity),
+            *((name, _text(row, name)) for name in ("instruction", "answer_position")),
+        ):
+            if not value:
+                raise DataError(f"{row.where} has no {name}", hint=_HINT)
+        cases = find_cases(row.where, folder / (_text(row, "spreadsheet_path") or f"spreadsheet/{identity}"))
+        self.cases[identity] = tuple(cases)
+        kind = _text(row, "instruction_type")
+        content = {
+            "instruction": _text(row, "instruction"),
+            "instruction_type": kind,
+            # Blanks at its ends may decide whether a script can read it.
+            "answer_position": str(row.fields["answer_position"]),
+            "answer_sheet": _text(row, "answer_sheet"),
+            "cases": [
+                {"number": case.number, "input": digest(case.question), "answer": digest(case.answer)} for case in cases
+            ],
+            "expected_cases": expected_cases(cases),
+        }
+        return Item(id=identity, content=content, task_type=_type(kind))
+
+
+def _text(row: Row, name: str) -> str:
+    value = row.fields.get(name)
+    return "" if value is None else str(value).strip()
+
+
+def _type(kind: str) -> str:
+    return next((known for known in TASK_TYPES if kind.lower().startswith(known)), "default")

@@ -1,0 +1,175 @@
+"""How the workbooks that a program made are scored: cell by cell in the answer cells, each case for itself.
+
+*official* is the benchmark's pipeline (SpreadsheetBench v0.1, ``evaluation/evaluation.py`` behind
+``open_spreadsheet.py``): formulas are calculated first, and a task has three cases, of which missing ones fail.
+*skillopt* is what the reference does: formulas that have not been calculated hold nothing, and the cases are those that
+are there. *lenient* is official, but reads what an answer position means, and goes by the cases that are there. Where a
+position covers no cell, nothing passes under any rule.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.domain.evaluation import Scored
+from skillgit.errors import EnvironmentFaultError
+from skillgit.sandbox.office import recalculate
+from skillgit_envs.spreadsheetbench.positions import READINGS, Area, UnreadablePositionError
+from skillgit_envs.spreadsheetbench.values import Value, read_value, same
+from skillgit_envs.spreadsheetbench.workbooks import contents
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from skillgit.sandbox import Sandbox
+    from skillgit_envs.spreadsheetbench.workbooks import Contents, Part
+
+_SHOWN_CELLS = 3
+_LONGEST = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One way to score.
+
+    Attributes:
+        name: Changes whenever a score can change.
+        reading: How answer positions are read.
+        recalculates: Whether formulas are calculated before cells are compared.
+        expects_all: Whether cases that a task should have, and has not, fail.
+    """
+
+    name: str
+    reading: str
+    recalculates: bool
+    expects_all: bool
+
+
+RULES: Mapping[str, Rule] = {
+    "official": Rule(name="official/1", reading="official", recalculates=True, expects_all=True),
+    "skillopt": Rule(name="skillopt/1", reading="skillopt", recalculates=False, expects_all=False),
+    "lenient": Rule(name="lenient/1", reading="lenient", recalculates=True, expects_all=False),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What is scored.
+
+    Attributes:
+        position: The answer cells, as the data name them.
+        answer_sheet: The sheet that the data name besides.
+        answers: Number of a case to the workbook that is right.
+        expected: How many cases there should be.
+    """
+
+    position: str
+    answer_sheet: str
+    answers: Mapping[int, bytes]
+    expected: int
+
+
+async def faults(task: Task, made: Mapping[int, bytes], rule: Rule, sandbox: Sandbox) -> dict[int, str]:
+    """Return for each case what is wrong, empty if it passes.
+
+    Args:
+        task: The task.
+        made: Number of a case to the workbook that the program made.
+        rule: How it is scored.
+        sandbox: Where workbooks are opened.
+
+    Raises:
+        EnvironmentFaultError: A right workbook cannot be read, or the sandbox failed.
+    """
+    try:
+        areas = READINGS[rule.reading](task.position, task.answer_sheet)
+    except UnreadablePositionError as error:
+        return dict.fromkeys(task.answers, f"no workbook can pass: {error}")
+    books = {str(number): book for number, book in made.items()}
+    ready = dict(await recalculate(books, sandbox)) if rule.recalculates else books
+    pairs = await _pairs(task.answers, {int(number): book for number, book in ready.items()}, areas, sandbox)
+    lost = dict.fromkeys(made.keys() - {int(number) for number in ready}, "LibreOffice cannot read the workbook")
+    return {number: lost.get(number) or _fault(*pairs[number]) for number in task.answers}
+
+
+async def _pairs(
+    answers: Mapping[int, bytes], made: Mapping[int, bytes], areas: Sequence[Area], sandbox: Sandbox
+) -> dict[int, tuple[Contents, Contents | None]]:
+    """Return what stands in the answer cells of the right workbook of each case, and of the one that was made."""
+    books, like = {}, {}
+    for number, answer in answers.items():
+        books[f"right {number}"] = answer
+        if number in made:
+            books[f"made {number}"], like[f"made {number}"] = made[number], f"right {number}"
+    found = await contents(books, areas, sandbox, like=like)
+    if len(answers) > 1 and any(found[f"right {number}"].error for number in answers):
+        # One workbook may have brought down the job in which all were read.
+        alone = [
+            _pairs({n: answer}, {n: made[n]} if n in made else {}, areas, sandbox) for n, answer in answers.items()
+        ]
+        return {number: pair for one in await asyncio.gather(*alone) for number, pair in one.items()}
+    for number, answer in answers.items():
+        if found[f"right {number}"].error:
+            right = (await contents({"right": answer}, areas, sandbox))["right"]
+            if right.error:
+                raise EnvironmentFaultError(
+                    f"the answer of case {number} cannot be read: {right.error}", hint="is it a whole xlsx file?"
+                )
+            found[f"right {number}"] = right
+    return {number: (found[f"right {number}"], found.get(f"made {number}")) for number in answers}
+
+
+def _fault(right: Contents, made: Contents | None) -> str:
+    if made is None:
+        return "the program made no workbook"
+    if made.error:
+        return f"the workbook that was made cannot be read: {made.error}"
+    return "; ".join(filter(None, (_difference(*pair) for pair in zip(right.parts, made.parts, strict=True))))
+
+
+def _difference(right: Part, found: Part) -> str:
+    """Return how the cells of an area differ; empty if they do not."""
+    if right.cells is None:
+        return f"no workbook can pass: the answer has no sheet '{right.sheet}'"
+    if found.cells is None:
+        return f"there is no sheet '{right.sheet}'"
+    wrong = [
+        f"{right.sheet}!{cell} is {_told(found.cells.get(cell))}, expected {_told(right.cells.get(cell))}"
+        for cell in {**right.cells, **found.cells}
+        if not same(_value(right.cells.get(cell)), _value(found.cells.get(cell)))
+    ]
+    more = f", and {len(wrong) - _SHOWN_CELLS} more cells are wrong" if len(wrong) > _SHOWN_CELLS else ""
+    return ", ".join(wrong[:_SHOWN_CELLS]) + more
+
+
+def _value(cell: tuple[str, str] | None) -> Value | None:
+    return None if cell is None else read_value(*cell)
+
+
+def _told(cell: tuple[str, str] | None) -> str:
+    if cell is None:
+        return "empty"
+    kind, text = cell
+    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return json.dumps(shown, ensure_ascii=False) if kind == "text" else shown
+
+
+def score(found: Mapping[int, str], expected: int, rule: Rule) -> Scored:
+    """Return the share of the cases that pass as the soft score; the hard one is whether all do."""
+    passed, whole = sum(not fault for fault in found.values()), len(found)
+    if rule.expects_all:
+        whole = max(whole, expected)
+    return Scored(hard=float(passed == whole), soft=passed / whole)
+
+
+def feedback(found: Mapping[int, str], expected: int, rule: Rule) -> str:
+    """Say which cases pass and what is wrong with the others."""
+    passed = sum(not fault for fault in found.values())
+    lines = [f"{passed} of {len(found)} cases pass"]
+    lines += [f"case {number}: {fault}" for number, fault in found.items() if fault]
+    if rule.expects_all and expected > len(found):
+        lines.append(f"{expected - len(found)} of the {expected} cases of this task are missing, and count as failed")
+    return "\n".join(lines)
