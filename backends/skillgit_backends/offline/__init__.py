@@ -1,7 +1,7 @@
-"""The ``offline`` backend: two rule-driven models that rehearse a training run without network, key or learning.
+"""The ``offline`` backend: three rule-driven models that rehearse a training run without network, key or learning.
 
-``offline/reader`` answers questions from search results, ``offline/analyst`` proposes edits to the reader's skill.
-Neither is a language model; both are deterministic.
+``offline/reader`` answers questions from search results, ``offline/agent`` plays household games, ``offline/analyst``
+proposes edits to the skills of both. None is a language model; all are deterministic.
 """
 
 from __future__ import annotations

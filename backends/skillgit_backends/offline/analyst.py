@@ -24,6 +24,8 @@ from skillgit_backends.offline import (
 from skillgit_backends.offline.briefing import Briefing
 from skillgit_backends.offline.diagnosis import causes
 from skillgit_backends.offline.habits import HARMFUL, Habit
+from skillgit_backends.offline.household import analyst as household
+from skillgit_backends.offline.household.diagnosis import concerns
 from skillgit_backends.offline.instructions import habits_in
 from skillgit_backends.offline.placing import added_rule, edit, line_asking
 from skillgit_backends.offline.proposals import (
@@ -56,7 +58,7 @@ def complete(messages: Sequence[Message]) -> str:
     system = next((message.text for message in messages if message.role == "system"), "")
     user = next((message.text for message in messages if message.role == "user"), "")
     heading = system.lstrip().partition("\n")[0].lstrip("# ").strip()
-    task = _TASKS.get(heading.lower())
+    task = (_HOUSEHOLD if concerns(user) else _TASKS).get(heading.lower())
     if task is None:
         raise FatalBackendError(
             f"offline/analyst does not know the task '{heading[:60]}'", hint="use it with skillgit's own prompts only"
@@ -229,3 +231,14 @@ _TASKS: dict[str, Callable[[Briefing], dict[str, Any]]] = {
     "write a probe": probing.probe,
     "put reminders together": remembering.consolidate,
 }
+_HOUSEHOLD: dict[str, Callable[[Briefing], dict[str, Any]]] = _TASKS | {
+    "analyse failures": household.analyse_failures,
+    "analyse successes": household.analyse_successes,
+    "suggest changes from failures": suggesting.suggest(household.analyse_failures),
+    "suggest changes from successes": suggesting.suggest(household.analyse_successes),
+    "rewrite from failures": rewriting.rewrite(household.analyse_failures),
+    "rewrite from successes": rewriting.rewrite(household.analyse_successes),
+    "slow update": household.slow_update,
+    "optimizer memory": household.memory,
+}
+"""Tasks that are another thing where household games are shown; merging and ranking see only proposals."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from skillgit.errors import ConfigError, FatalBackendError
 from skillgit.plugin.backend import BackendInfo, FinishReason, Price, Reply, Usage, flatten
 from skillgit_backends.offline import analyst, reader
+from skillgit_backends.offline.household import agent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from skillgit.plugin.backend import Request
 
 _CHARACTERS_PER_TOKEN = 4
-_MODELS = {"reader": reader.complete, "analyst": analyst.complete}
+_MODELS = {"reader": reader.complete, "agent": agent.complete, "analyst": analyst.complete}
 
 
 class OfflineBackend:
@@ -45,7 +46,7 @@ class OfflineBackend:
         if model is None:
             raise FatalBackendError(
                 f"the offline backend has no model '{request.model}'",
-                hint="use offline/reader as the target and offline/analyst as the optimizer",
+                hint="use offline/reader or offline/agent as the target and offline/analyst as the optimizer",
             )
         text = model(request.messages)
         limit = request.max_output_tokens * _CHARACTERS_PER_TOKEN

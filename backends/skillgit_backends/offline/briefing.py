@@ -59,13 +59,13 @@ class Briefing:
 
     def section(self, tag: str) -> str:
         """Return the body of the first section ``tag``; empty if there is none."""
-        return next((body for _, body in _sections(self.text, tag)), "")
+        return next((body for _, body in sections(self.text, tag)), "")
 
     @property
     def document(self) -> str:
         """The ``SKILL.md`` of the skill, of the current one where there are two."""
-        skills = _sections(self.text, "skill")
-        files = _sections(skills[-1][1], "file") if skills else []
+        skills = sections(self.text, "skill")
+        files = sections(skills[-1][1], "file") if skills else []
         whole = next((body for attributes, body in files if attributes.get("path") == "SKILL.md"), "")
         return whole or (_put_together(skills[-1][1]) if skills else "")
 
@@ -78,14 +78,14 @@ class Briefing:
     @property
     def attempts(self) -> list[Attempt]:
         """The trajectories."""
-        return [_attempt(attributes.get("id", ""), body) for attributes, body in _sections(self.text, "trajectory")]
+        return [_attempt(attributes.get("id", ""), body) for attributes, body in sections(self.text, "trajectory")]
 
     @property
     def patches(self) -> list[tuple[str, list[dict[str, Any]]]]:
         """The patches of a merge with the source that each group is labelled with."""
         return [
             (attributes.get("source", ""), [entry for entry in _entries(body) if isinstance(entry, dict)])
-            for attributes, body in _sections(self.text, "patches")
+            for attributes, body in sections(self.text, "patches")
         ]
 
     @property
@@ -124,11 +124,11 @@ class Briefing:
         """The tasks that a slow update compares."""
         return [
             Pair(category=attributes.get("category", ""), current=_attempt(attributes.get("id", ""), _current(body)))
-            for attributes, body in _sections(self.text, "pair")
+            for attributes, body in sections(self.text, "pair")
         ]
 
 
-def _sections(text: str, tag: str) -> list[tuple[dict[str, str], str]]:
+def sections(text: str, tag: str) -> list[tuple[dict[str, str], str]]:
     """Return attributes and body of every section ``tag`` whose tags stand on lines of their own."""
     pattern = re.compile(
         rf"^<{tag}(?P<attributes>(?: [^>\n]*)?)>(?:\n(?P<body>.*?))?\n?</{tag}>[ \t]*$", re.DOTALL | re.MULTILINE
@@ -141,9 +141,9 @@ def _sections(text: str, tag: str) -> list[tuple[dict[str, str], str]]:
 
 def _put_together(skill: str) -> str:
     """Return the document whose editable text and protected parts ``skill`` shows."""
-    document = next((body for _, body in _sections(skill, "body")), "")
+    document = next((body for _, body in sections(skill, "body")), "")
     head = ""
-    for attributes, text in _sections(skill, "protected"):
+    for attributes, text in sections(skill, "protected"):
         if "placeholder" in attributes:
             document = document.replace(attributes["placeholder"], text, 1)
         else:
@@ -152,17 +152,17 @@ def _put_together(skill: str) -> str:
 
 
 def _current(pair: str) -> str:
-    return next((body for _, body in _sections(pair, "current")), pair)
+    return next((body for _, body in sections(pair, "current")), pair)
 
 
 def _attempt(item: str, body: str) -> Attempt:
-    turns = _sections(body, "turn")
+    turns = sections(body, "turn")
     rest = re.sub(r"^<turn\b.*?^</turn>[ \t]*$", "", body, flags=re.DOTALL | re.MULTILINE)
-    feedback = "\n".join(text for _, text in _sections(rest, "feedback"))
+    feedback = "\n".join(text for _, text in sections(rest, "feedback"))
     return Attempt(
         item=item,
         prompt=next((text for attributes, text in turns if attributes.get("role") == "user"), ""),
-        answer=" ".join(next((text for _, text in _sections(rest, "answer")), "").split()),
+        answer=" ".join(next((text for _, text in sections(rest, "answer")), "").split()),
         expected=_expected(feedback),
     )
 

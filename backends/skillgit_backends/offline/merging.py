@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.edit import normalised
 from skillgit_backends.offline.habits import Habit
+from skillgit_backends.offline.household.orders import chores_in
 from skillgit_backends.offline.instructions import habits_in
 from skillgit_backends.offline.proposals import known
 from skillgit_backends.offline.titles import title_of_edits
@@ -64,8 +65,7 @@ def joined(groups: list[tuple[str, list[_Edit]]], document: str) -> list[_Edit]:
     for source, edits in groups:
         for edit in edits:
             _join(found, edit, source)
-    stated = habits_in(document)
-    useful = [edit for edit in found.values() if edit.get("op") != "append" or not _is_stated(edit, stated)]
+    useful = [edit for edit in found.values() if edit.get("op") != "append" or not _is_stated(edit, document)]
     return _distinct_anchors(_without_contradictions(sorted(useful, key=_weight)))
 
 
@@ -104,12 +104,17 @@ def _key(edit: _Edit) -> object:
     """Return what two edits share that ask for the same."""
     if edit.get("op") in ("delete", "replace"):
         return (edit.get("op"), str(edit.get("anchor", "")).strip())
-    return habits_in(str(edit.get("content", ""))) or normalised(str(edit.get("content", "")))
+    text = str(edit.get("content", ""))
+    return chores_in(text) or habits_in(text) or normalised(text)
 
 
-def _is_stated(edit: _Edit, stated: frozenset[Habit]) -> bool:
-    habits = habits_in(str(edit.get("content", "")))
-    return bool(habits) and habits <= stated
+def _is_stated(edit: _Edit, document: str) -> bool:
+    text = str(edit.get("content", ""))
+    chores = chores_in(text)
+    if chores:
+        return chores <= chores_in(document)
+    habits = habits_in(text)
+    return bool(habits) and habits <= habits_in(document)
 
 
 def _without_contradictions(edits: list[_Edit]) -> list[_Edit]:

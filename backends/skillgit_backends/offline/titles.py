@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillgit_backends.offline.household import wording as household
+from skillgit_backends.offline.household.orders import chores_in
 from skillgit_backends.offline.instructions import habits_in
 from skillgit_backends.offline.proposals import LABELS, known
 
@@ -27,12 +29,18 @@ def title_of_edits(edits: Iterable[Mapping[str, object]], otherwise: str = "smal
 
 
 def _phrases(edit: Mapping[str, object]) -> list[str]:
-    new = known(habits_in(str(edit.get("content", ""))))
+    new = _rules(str(edit.get("content", "")))
     if edit.get("op") not in ("delete", "replace"):
-        return [LABELS[habit] for habit in new] or ["general advice"]
-    old = known(habits_in(str(edit.get("anchor", ""))))
-    gone = [f"no longer {LABELS[habit]}" for habit in old if habit not in new]
-    return [*gone, *(f"reword: {LABELS[habit]}" if habit in old else LABELS[habit] for habit in new)]
+        return new or ["general advice"]
+    old = _rules(str(edit.get("anchor", "")))
+    gone = [f"no longer {label}" for label in old if label not in new]
+    return [*gone, *(f"reword: {label}" if label in old else label for label in new)]
+
+
+def _rules(text: str) -> list[str]:
+    """Return the labels of the rules that ``text`` states: those of a household, else those of a reader."""
+    chores = household.in_order(chores_in(text))
+    return [household.LABELS[chore] for chore in chores] or [LABELS[habit] for habit in known(habits_in(text))]
 
 
 def _joined(phrases: Iterable[str], otherwise: str) -> str:

@@ -11,8 +11,9 @@ from skillgit.engine.prompts import prompt
 from skillgit.engine.rendering import conversation, tagged
 from skillgit.plugin.backend import Request, system, user
 from skillgit_backends.offline import OfflineBackend
+from skillgit_envs.answer_tag import extract
 from skillgit_envs.searchqa.prompt import system_prompt, user_prompt
-from skillgit_envs.searchqa.scoring import extract, feedback
+from skillgit_envs.searchqa.scoring import feedback
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -16,7 +16,7 @@ def test_it_is_a_backend_that_needs_no_network_and_costs_nothing():
     assert isinstance(backend, Backend)
     assert not backend.info.needs_network
     assert {price.usd_in + price.usd_out for price in backend.info.prices.values()} == {0.0}
-    assert set(backend.info.models) == {"reader", "analyst"}
+    assert set(backend.info.models) == {"reader", "agent", "analyst"}
     asyncio.run(backend.aclose())
 
 

@@ -7,7 +7,7 @@ from paraphrases import ASKING, DENYING, IDLE
 from skillgit_backends.offline.habits import Habit
 from skillgit_backends.offline.instructions import habits_in, read_skill
 from skillgit_backends.offline.question import Wanted
-from skillgit_envs.searchqa.prompt import prompt_file
+from skillgit_envs.prompt_files import prompt_file
 
 REMARKS = (
     "Make sure to use this skill whenever the user wants to display data.",
@@ -54,7 +54,7 @@ def test_most_paraphrases_ask_for_one_habit_only():
 
 
 def test_the_target_prompt_itself_asks_for_nothing():
-    assert not habits_in(prompt_file("system"))
+    assert not habits_in(prompt_file("skillgit_envs.searchqa", "system"))
 
 
 @pytest.mark.parametrize("name", ["merge", "rank"])

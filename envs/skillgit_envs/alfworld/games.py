@@ -1,0 +1,95 @@
+"""Game files: where they are, which ones there are in a folder, and what is checked before one is played."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from skillgit.errors import ConfigError, DataError
+from skillgit_envs.alfworld.generator.recipe import TASK_TYPES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+GAME = "game.tw-pddl"
+_FIELDS = ("pddl_domain", "grammar", "pddl_problem")
+_UNPLAYABLE = ("movable", "Sliced")
+"""In the names of folders whose games ALFWorld leaves out: TextWorld's domain lacks these actions."""
+_HINT = "a game is a game.tw-pddl of ALFWorld: JSON with pddl_domain, grammar, pddl_problem and solvable"
+
+
+def check_installed() -> None:
+    """Refuse to go on without the engine; it is looked for and not loaded.
+
+    Raises:
+        ConfigError: The engine is not installed.
+    """
+    missing = [name for name in ("textworld", "alfworld", "gymnasium") if find_spec(name) is None]
+    if missing:
+        raise ConfigError(
+            f"alfworld games cannot be played without {', '.join(missing)}",
+            hint="pip install 'skillgit[alfworld]'; it compiles two packages, which takes gcc, g++ and make",
+        )
+
+
+def data_root(option: str, root: Path) -> Path:
+    """Return the folder that game files of a manifest are relative to; without an option, that of ALFWorld's data."""
+    if option:
+        return root / Path(option).expanduser()
+    return Path(os.environ.get("ALFWORLD_DATA", "~/.cache/alfworld")).expanduser()
+
+
+def located(gamefile: str, root: Path) -> Path:
+    """Return the path of a game file as a manifest names it: relative to ``root``, or absolute."""
+    return root / Path(os.path.expandvars(gamefile)).expanduser()
+
+
+def task_type(gamefile: str) -> str:
+    """Return the task type that the path of a game names; ``default`` if it names none."""
+    return next((name for name in TASK_TYPES if name in gamefile), "default")
+
+
+def in_folder(folder: Path) -> Iterator[Path]:
+    """Yield the games in and below ``folder`` that ALFWorld would play, in the order of their paths."""
+    for path in sorted(folder.rglob(GAME)):
+        name = path.relative_to(folder).as_posix()
+        if not any(part in name for part in _UNPLAYABLE) and parsed(path).get("solvable"):
+            yield path
+
+
+def fingerprint(path: Path) -> str:
+    """Return what identifies the content of a game file.
+
+    Raises:
+        DataError: It cannot be read.
+    """
+    return hashlib.sha256(_bytes(path)).hexdigest()[:16]
+
+
+def parsed(path: Path) -> dict[str, Any]:
+    """Return the content of a game file.
+
+    Raises:
+        DataError: It is none.
+    """
+    try:
+        game = json.loads(_bytes(path))
+    except ValueError as error:
+        raise DataError(f"{path} is not JSON", hint=_HINT) from error
+    if not isinstance(game, dict) or not all(isinstance(game.get(field), str) for field in _FIELDS):
+        raise DataError(f"{path} is no game of ALFWorld", hint=_HINT)
+    return game
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(
+            f"there is no game at {path}",
+            hint="paths in a manifest are relative to env.data_root, else $ALFWORLD_DATA, else ~/.cache/alfworld",
+        ) from error

@@ -1,0 +1,131 @@
+"""The items of ALFWorld: manifests of game files, folders of games, and recipes of games that are made when needed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from skillgit.domain.evaluation import Split
+from skillgit.domain.trajectory import Item
+from skillgit.errors import DataError
+from skillgit.plugin.splits import check, divide, load_splits
+from skillgit_envs.alfworld import games
+from skillgit_envs.alfworld.generator.recipe import TASK_TYPES, Recipe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from skillgit.plugin.splits import Splits
+
+SHIPPED = Path(__file__).parent / "data"
+_HINT = "a row has an id and either a gamefile or a recipe; `skillgit envs alfworld` lists the fields"
+
+
+def load(options: Mapping[str, str | float | bool], root: Path) -> Splits:
+    """Return the items that ``options`` name; the games that come with the environment if they name none.
+
+    Raises:
+        ConfigError: The options contradict each other, or the engine is not installed.
+        DataError: The data cannot be used.
+    """
+    games.check_installed()
+    found = games.data_root(str(options["data_root"]), root)
+    divided, whole = root / str(options["split_dir"]), root / str(options["data_path"])
+    limit = int(options["limit"]) or None
+    if options["split_mode"] == "split_dir" and options["split_dir"] and _holds_games(divided):
+        splits = check({split: _of_folder(folder, divided) for split, folder in _split_folders(divided)})
+    elif options["split_mode"] == "ratio" and options["data_path"] and _holds_games(whole):
+        ratio, seed = str(options["split_ratio"]), int(options["split_seed"])
+        splits = check(divide(_of_folder(whole, whole), ratio, seed))
+    else:
+        return load_splits(options, root, SHIPPED, _manifest_reader(found))
+    return {split: items[:limit] for split, items in splits.items()}
+
+
+def _holds_games(folder: Path) -> bool:
+    return next(folder.rglob(games.GAME), None) is not None
+
+
+def _split_folders(folder: Path) -> Iterator[tuple[Split, Path]]:
+    """Yield the folders that are named like splits; ALFWorld's valid_train and the like are passed over."""
+    for child in sorted(path for path in folder.iterdir() if path.is_dir()):
+        try:
+            yield Split.parse(child.name), child
+        except DataError:
+            continue
+
+
+def _of_folder(folder: Path, base: Path) -> tuple[Item, ...]:
+    """Return the games in ``folder`` as items named by their paths below ``base``."""
+    return tuple(
+        _game_item(path.parent.relative_to(base).as_posix(), str(path), path) for path in games.in_folder(folder)
+    )
+
+
+def _game_item(identity: str, gamefile: str, path: Path, kind: str = "") -> Item:
+    content = {"gamefile": gamefile, "sha256": games.fingerprint(path)}
+    return Item(id=identity, content=content, task_type=kind or games.task_type(gamefile))
+
+
+def _manifest_reader(root: Path) -> Callable[[Sequence[Path]], list[Item]]:
+    def read(files: Sequence[Path]) -> list[Item]:
+        return [item for path in files for item in _manifest(path, root)]
+
+    return read
+
+
+def _manifest(path: Path, root: Path) -> Iterator[Item]:
+    for number, row in enumerate(_rows(path), start=1):
+        where = f"{path}, item {number}"
+        identity = row.get("id") if isinstance(row, dict) else None
+        if not isinstance(row, dict) or not isinstance(identity, str | int):
+            raise DataError(f"{where} has no id", hint=_HINT)
+        try:
+            yield _item(str(identity), row, where, root)
+        except DataError as error:
+            raise DataError(f"{where}: {error.message}", hint=error.hint) from error
+
+
+def _item(identity: str, row: Mapping[str, Any], where: str, root: Path) -> Item:
+    if isinstance(row.get("recipe"), dict):
+        recipe = Recipe.parse(row["recipe"], where)
+        return Item(id=identity, content={"recipe": recipe.content()}, task_type=recipe.task)
+    gamefile = row.get("gamefile")
+    if not isinstance(gamefile, str) or not gamefile.strip():
+        raise DataError("neither a gamefile nor a recipe is named", hint=_HINT)
+    path = games.located(gamefile, root)
+    if games.parsed(path).get("solvable") is False:
+        raise DataError(f"the game {gamefile} cannot be won", hint="leave it out, as ALFWorld does")
+    named = str(row.get("task_type", ""))
+    return _game_item(identity, gamefile, path, named if named in TASK_TYPES else "")
+
+
+def _rows(path: Path) -> Sequence[object]:
+    text = path.read_text(encoding="utf-8-sig")
+    try:
+        if path.suffix == ".jsonl":
+            return [json.loads(line) for line in text.splitlines() if line.strip()]
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path}:{error.lineno} is not JSON: {error.msg}", hint=_HINT) from error
+    if isinstance(value, dict):
+        value = value.get("data", [value])
+    if not isinstance(value, list):
+        raise DataError(f"{path} is not a list of items", hint=_HINT)
+    return value
+
+
+def opening(item: Item, root: Path) -> dict[str, Any]:
+    """Return what a game process needs to start the game of ``item``.
+
+    Raises:
+        DataError: The game file is gone, or is another one than it was.
+    """
+    if "recipe" in item.content:
+        return {"recipe": item.content["recipe"]}
+    gamefile = str(item.content["gamefile"])
+    path = games.located(gamefile, root)
+    if games.fingerprint(path) != item.content["sha256"]:
+        raise DataError(f"the game {gamefile} has changed since the run began", hint="start a new run")
+    return {"game": games.parsed(path)}

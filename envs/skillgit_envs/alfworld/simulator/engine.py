@@ -1,0 +1,127 @@
+"""TextWorld's engine for PDDL games, made safe and quick; importing this module takes a second and 70 MB.
+
+Three things are replaced in it, in this process only. Expressions of a grammar are not given to ``eval``. What is
+parsed again and again is parsed once: grammar symbols and queries in this process, whole games in all forks of the
+zygote, by way of a folder that is private to them. Symbols are copied as far as they are changed and no further.
+Transcripts stay the same byte by byte; a test compares them.
+"""
+
+# mypy: disable-error-code="import-untyped"
+# ruff: noqa: ANN401 - TextWorld has no types
+from __future__ import annotations
+
+import copy
+import hashlib
+import os
+import pickle
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import fast_downward
+import textworld
+from alfworld.agents.environment.alfred_tw_env import AlfredDemangler
+from textworld.envs.pddl import logic, textgen
+from textworld.envs.pddl.pddl import PddlEnv
+from textworld.logic import Rule
+
+from skillgit_envs.alfworld.simulator.expressions import compiled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+_parse_symbols = textgen._parse_and_convert  # noqa: SLF001 - there is no other place to remember what it parses
+_parse_logic = logic._parse_and_convert  # noqa: SLF001
+_parse_query = Rule.parse_conjunctive_query
+_pddl2sas = fast_downward.pddl2sas
+
+
+def open_game(data: Mapping[str, Any], *, planner: bool = False) -> Any:
+    """Return TextWorld's environment of the game in ``data``, loaded, with names as players see them.
+
+    Args:
+        data: The content of a ``game.tw-pddl`` file.
+        planner: Tell at each step how the planner would win from there; for tests.
+    """
+    infos = textworld.EnvInfos(admissible_commands=True, won=True, feedback=True, policy_commands=planner)
+    game = AlfredDemangler(PddlEnv(infos))
+    game.load(dict(data))
+    return game
+
+
+def install(folder: Path, *, planner: bool = False) -> None:
+    """Replace the slow and the unsafe parts of TextWorld in this process.
+
+    Args:
+        folder: Where parsed games are kept; nobody else can write there.
+        planner: Keep what only the planner needs.
+    """
+    textgen._parse_and_convert = _symbols  # noqa: SLF001
+    textgen.copy_context = _copied_context
+    textgen.Symbol.copy = _copied
+    textgen.EvalSymbol.derive = _derived
+    textgen.deepcopy = _copied_symbols
+    Rule.parse_conjunctive_query = staticmethod(_remembered_query)
+
+    def logic_of(text: str, rule_name: str) -> Any:
+        return _kept(folder, lambda: _parse_logic(text, rule_name=rule_name), "logic", rule_name, text)
+
+    def problem_of(domain: str, problem: str, verbose: object = None, optimize: bool = False) -> Any:  # noqa: FBT001, FBT002 - as TextWorld calls it
+        del verbose
+        thorough = optimize and planner
+        produce = lambda: _pddl2sas(domain, problem, optimize=thorough)  # noqa: E731 - it is called at most once
+        return _kept(folder, produce, "problem", str(thorough), domain, problem)
+
+    logic._parse_and_convert = logic_of  # noqa: SLF001
+    fast_downward.pddl2sas = problem_of
+
+
+def _kept(folder: Path, produce: Callable[[], Any], *key: str) -> Any:
+    """Return what ``produce`` makes, read from ``folder`` if it was made before."""
+    name = hashlib.sha256("\0".join(key).encode()).hexdigest()
+    place = folder / name
+    if place.is_file():
+        return pickle.loads(place.read_bytes())  # noqa: S301 - only this class of processes writes there
+    made = produce()
+    draft = folder / f"{name}.{os.getpid()}"
+    draft.write_bytes(pickle.dumps(made, protocol=pickle.HIGHEST_PROTOCOL))
+    draft.replace(place)
+    return made
+
+
+@lru_cache(maxsize=4096)
+def _remembered_symbols(text: str, rule_name: str) -> list[Any]:
+    found: list[Any] = _parse_symbols(text, rule_name=rule_name)
+    return found
+
+
+def _symbols(text: str, rule_name: str = "symbols", **_: object) -> list[Any]:
+    return [_copied(symbol, None) for symbol in _remembered_symbols(text, rule_name)]
+
+
+@lru_cache(maxsize=1024)
+def _remembered_query(expression: str) -> Any:
+    return _parse_query(expression)
+
+
+def _copied_context(context: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy what a derivation changes: which variables there are, not what they stand for."""
+    return {**context, "variables": dict(context["variables"]), "mapping": dict(context["mapping"])}
+
+
+def _copied(symbol: Any, context: Mapping[str, Any] | None) -> Any:
+    made = copy.copy(symbol)
+    made.context = {} if context is None else _copied_context(context)
+    if isinstance(made, textgen.ListSymbol):
+        made.symbol = _copied(made.symbol, None)
+    return made
+
+
+def _copied_symbols(value: Any) -> Any:
+    """Stand in for ``deepcopy``, which the grammar applies to lists of symbols."""
+    return [_copied(symbol, None) for symbol in value] if isinstance(value, list) else copy.copy(value)
+
+
+def _derived(symbol: Any, context: Mapping[str, Any] | None = None) -> list[Any]:
+    variables = (context or symbol.context)["variables"]
+    return [textgen.TerminalSymbol(compiled(symbol.expression)(variables))]
