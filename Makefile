@@ -1,18 +1,21 @@
 # make demo    train a skill here, without network or key
 # make test    everything: formatting, lint, types, layers, all tests
 # make check   the same without the slow tests
+# make soak    long tests once more, under further conditions
 # make bench   measurements against rivals; make bench-startup is one of them
 # make docs    checks of the documentation
 #
 # SKILLGIT_PYTHON=python3.12 make … chooses the interpreter; else the newest one on PATH from 3.11 on is taken.
 
 .DEFAULT_GOAL := check
-.PHONY: demo test check bench docs lint
+.PHONY: demo test check soak bench docs lint
 .DELETE_ON_ERROR:
 
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+TOOLS := $(VENV)/.tools
+GAMES := $(VENV)/.games
 DEMO := build/demo
 SOURCES := skillgit envs backends tests
 
@@ -21,19 +24,28 @@ CANDIDATES := $(or $(SKILLGIT_PYTHON),python3.13 python3.12 python3.11 python3)
 PYTHON = $(shell for python in $(CANDIDATES); do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo "$$python" && break; done)
 DEVELOPMENT = import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["dev"], sep="\n")
+GAMING = import tomllib; \
+	print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["alfworld"], sep="\n")
+PIP = $(if $(shell command -v uv 2>/dev/null),uv pip install --quiet --python $(BIN)/python,\
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check)
 
 $(INSTALLED): pyproject.toml
 	@test -n "$(PYTHON)" || { \
 		echo "none of these is Python 3.11 or newer: $(CANDIDATES); name one with SKILLGIT_PYTHON" >&2; exit 2; }
-	@if command -v uv >/dev/null 2>&1; then \
-		set -ex; test -x $(BIN)/python || uv venv --python "$(PYTHON)" $(VENV); \
-		$(BIN)/python -c '$(DEVELOPMENT)' > $(VENV)/dev.txt; \
-		uv pip install --python $(BIN)/python --requirement $(VENV)/dev.txt --editable .; \
-	else \
-		set -ex; test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV); \
-		$(BIN)/python -c '$(DEVELOPMENT)' > $(VENV)/dev.txt; \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement $(VENV)/dev.txt --editable .; \
-	fi
+	@test -x $(BIN)/python || if command -v uv >/dev/null 2>&1; then \
+		uv venv --python "$(PYTHON)" $(VENV); else "$(PYTHON)" -m venv $(VENV); fi
+	$(PIP) --editable .
+	@touch $@
+
+$(TOOLS): $(INSTALLED)
+	@$(BIN)/python -c '$(DEVELOPMENT)' > $(VENV)/dev.txt
+	$(PIP) --requirement $(VENV)/dev.txt
+	@touch $@
+
+$(GAMES): $(TOOLS)
+	@$(BIN)/python -c '$(GAMING)' > $(VENV)/games.txt
+	$(PIP) --requirement $(VENV)/games.txt || \
+		echo "alfworld cannot be built here, it needs gcc, g++ and make: tests that play games are skipped" >&2
 	@touch $@
 
 demo: $(INSTALLED)
@@ -45,22 +57,25 @@ demo: $(INSTALLED)
 	@echo "  . $(BIN)/activate && cd $(DEMO)"
 	@echo "  git log --graph --oneline run/demo"
 
-lint: $(INSTALLED)
+lint: $(TOOLS)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-check: lint
-	$(BIN)/pytest -q -n auto -m "not slow"
+check: lint $(GAMES)
+	$(BIN)/pytest -q -n auto -m "not slow and not soak"
 
-test: lint
-	$(BIN)/pytest -q -n auto
+test: lint $(GAMES)
+	$(BIN)/pytest -q -n auto -m "not soak"
+
+soak: $(GAMES)
+	$(BIN)/pytest -q -n auto -m soak
 
 bench: $(patsubst tests/bench/%.py,bench-%,$(filter-out %/measure.py,$(wildcard tests/bench/*.py)))
 
-bench-%: $(INSTALLED)
+bench-%: $(GAMES)
 	@$(BIN)/python tests/bench/$*.py
 
-docs: $(INSTALLED)
+docs: $(TOOLS)
 	$(BIN)/pytest -q tests/test_docs.py

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from program import QUICK, git, new_repository, refs, run, skillgit
+from soaking import soak
 
 MORTAL = Path(__file__).with_name("mortal.py")
 NEVER = 10**9
@@ -24,7 +25,12 @@ FORCED = (
     *("-o", "optimizer.longitudinal_pair_policy=changed"),
 )
 EVERYTHING = (*META, *DEEP, *AWARE, *FORCED, "-o", "train.num_epochs=3")
-MOMENTS = [("call", 40), ("call", 120), ("recorded", 160), ("objects", 6), ("refs", 5), ("refs", 9)]
+MOMENTS = [
+    ("call", 40),
+    ("recorded", 160),
+    ("refs", 5),
+    *(soak(*moment) for moment in (("call", 120), ("objects", 6), ("refs", 9))),
+]
 
 
 def train(repository: Path, log: Path, *options: str, moment: str = "call", count: int = NEVER) -> int:
@@ -121,7 +127,7 @@ def test_a_killed_run_with_everything_ends_in_the_same_commits(moment, count, ev
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [META, DEEP, AWARE, FORCED], ids=["meta", "deep", "aware", "forced"])
+@pytest.mark.parametrize("options", [META, soak(DEEP), soak(AWARE), FORCED], ids=["meta", "deep", "aware", "forced"])
 def test_each_feature_alone_trains_soundly_and_resumes_exactly(options, tmp_path):
     whole, broken, log = tmp_path / "whole", tmp_path / "broken", tmp_path / "log"
     assert train(new_repository(whole), tmp_path / "other", *options) == 0

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from program import QUICK, git, new_repository, refs, run, skillgit
+from soaking import soak
 
 MORTAL = Path(__file__).with_name("mortal.py")
 NEVER = 10**9
@@ -70,7 +71,7 @@ def test_frontmatter_and_slow_region_stay(trained):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["suggestions", "full"])
+@pytest.mark.parametrize("mode", ["suggestions", soak("full")])
 def test_workers_change_nothing(mode, tmp_path):
     found = []
     for workers in ("1", "7"):
@@ -91,7 +92,7 @@ def train(repository: Path, mode: str, moment: str, count: int, log: Path) -> in
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["suggestions", "full", "one-call", "autonomous"])
+@pytest.mark.parametrize("mode", ["suggestions", soak("full"), soak("one-call"), soak("autonomous")])
 def test_a_killed_run_ends_in_the_same_commits_in_every_mode(mode, tmp_path):
     whole = new_repository(tmp_path / "whole")
     assert train(whole, mode, "call", NEVER, tmp_path / "whole.log") == 0

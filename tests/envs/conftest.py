@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 DATA = Path(os.environ.get("SKILLGIT_REAL_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
+
+
+@pytest.fixture(autouse=True)
+def _has_its_packages(request: pytest.FixtureRequest) -> None:
+    if request.path.parent.name == "alfworld" and find_spec("alfworld") is None:
+        pytest.skip("alfworld is not installed: pip install 'skillgit[alfworld]', which needs gcc, g++ and make")
 
 
 @pytest.fixture

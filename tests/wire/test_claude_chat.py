@@ -45,19 +45,6 @@ def test_the_demo_learns_the_same_from_claude(tmp_path):
     assert [path for path in files if KEY.encode() in path.read_bytes()] == []
 
 
-@pytest.mark.slow
-def test_faults_on_the_wire_change_nothing_and_nothing_is_paid_twice(tmp_path):
-    whole, troubled = (new_repository(tmp_path / name) for name in ("whole", "troubled"))
-    train(whole, *QUICK)
-    with wire_server(faults=Faults(rate=0.1, seed=3)) as wire:
-        train(troubled, *QUICK, "-o", "calls.attempts=8", url=wire.url)
-        log = wire.log()
-    assert len({entry.fault for entry in log} - {""}) > 5, "many kinds befell it"
-    assert set(Counter(entry.digest for entry in log if entry.delivered).values()) == {1}
-    assert decisions(troubled, "demo") == decisions(whole, "demo")
-    assert skills(troubled, "demo") == skills(whole, "demo")
-
-
 def test_a_key_that_is_refused_ends_the_run_at_once_and_is_not_told(tmp_path):
     repository = new_repository(tmp_path / "repository")
     with wire_server(faults=Faults(rate=1, kinds=("unauthorized",))) as wire:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from program import SKILLGIT, git, new_repository, refs, skillgit, surroundings
+from soaking import soak
 
 from wire import wire_server
 from wire.training import ENVIRONMENT, RUN, over, paid_twice, questions
@@ -99,7 +100,7 @@ def recorded(repository: Path) -> int:
         return int(ledger.execute("SELECT count(*) FROM reply").fetchone()[0]) if tables else 0
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, soak(2), soak(3)])
 def test_killed_at_random_moments_it_gets_to_the_same_end_and_repeats_no_more_than_what_was_in_flight(
     seed, unbroken, wire, tmp_path
 ):

@@ -102,15 +102,6 @@ def test_azure_needs_nothing_but_the_variables_of_the_reference(repository, offl
 
 
 @pytest.mark.slow
-def test_faults_on_the_wire_change_nothing_and_nothing_is_paid_twice(repository, offline):
-    with wire_server(faults=Faults(rate=0.1, seed=3)) as wire:
-        train(repository, *openai(wire), "-o", "calls.attempts=8", env={"PLANTED": KEY})
-        assert len({entry.fault for entry in wire.log()} - {""}) > 5, "many kinds befell it"
-        assert paid_twice(wire) == []
-    assert same(repository, offline)
-
-
-@pytest.mark.slow
 def test_a_key_that_is_refused_ends_the_run_with_a_sentence_and_is_not_told(repository):
     with wire_server(faults=Faults(rate=1.0, kinds=("unauthorized",))) as wire:
         ended = train(repository, *openai(wire), env={"PLANTED": KEY}, code=5)

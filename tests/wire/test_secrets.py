@@ -13,6 +13,7 @@ from string import ascii_letters, ascii_uppercase, digits
 
 import pytest
 from program import QUICK, SKILLGIT, new_repository, run
+from soaking import soak
 
 from wire import Faults, wire_server
 from wire.training import over
@@ -138,8 +139,14 @@ def test_keys_in_items_answers_edits_and_errors_are_nowhere_in_what_a_run_writes
     assert leaks({**written(repository), "the terminal": told}) == []
 
 
-@pytest.mark.parametrize("kind", ["server_error", "unauthorized", "unknown_model"])
-@pytest.mark.parametrize("dialect", ["chat", "messages"])
+@pytest.mark.parametrize(
+    ("kind", "dialect"),
+    [
+        *(("unauthorized", "chat"), ("server_error", "messages")),
+        *(soak(kind, "chat") for kind in ("server_error", "unknown_model")),
+        *(soak(kind, "messages") for kind in ("unauthorized", "unknown_model")),
+    ],
+)
 def test_a_provider_that_quotes_keys_in_its_last_words_is_not_repeated(kind, dialect, repository):
     for place, key in enumerate((ALL, " ".join([BEARER, *reversed(KEYS.values())]))):
         with wire_server(quote=f": you sent {key}", faults=Faults(rate=1.0, kinds=(kind,))) as wire:
@@ -167,8 +174,13 @@ class Broken:
 """
 
 
-@pytest.mark.parametrize("flags", [(), ("--debug",)])
-@pytest.mark.parametrize("where", ["asking", "making", "closing"])
+@pytest.mark.parametrize(
+    ("where", "flags"),
+    [
+        *(("asking", ()), ("making", ("--debug",)), ("closing", ())),
+        *(soak("asking", ("--debug",)), soak("making", ()), soak("closing", ("--debug",))),
+    ],
+)
 def test_a_backend_that_breaks_down_with_keys_in_its_message_shows_none(where, flags, repository, tmp_path):
     (tmp_path / "broken.py").write_text(BROKEN.replace("{keys}", ALL).replace("{where}", where))
     options = ("-o", f"model.target_backend={tmp_path}/broken.py:Broken")

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from program import QUICK, new_repository, skillgit
+from soaking import soak
 
 from wire import Faults, wire_server
 from wire.faults import PASSING
-from wire.training import DIALECTS, course, over, paid_twice, questions, train
+from wire.training import course, over, paid_twice, questions, train
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +51,7 @@ def repository(tmp_path: Path) -> Path:
     return new_repository(tmp_path / "repository")
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", ["chat", soak("responses"), "messages"])
 def test_a_tenth_of_all_calls_fails_in_every_way_and_nothing_is_different_or_paid_twice(dialect, wire, whole, tmp_path):
     untroubled = whole[0]
     if dialect != "chat":
@@ -67,7 +68,9 @@ def test_a_tenth_of_all_calls_fails_in_every_way_and_nothing_is_different_or_pai
     assert course(troubled) == course(untroubled)
 
 
-@pytest.mark.parametrize("kind", ["malformed_text", "refusal", "context_length", "content_filter", "empty_text"])
+@pytest.mark.parametrize(
+    "kind", ["refusal", "context_length", soak("malformed_text"), soak("content_filter"), soak("empty_text")]
+)
 def test_what_no_repetition_mends_is_left_out_of_scores_and_the_run_goes_on(kind, wire, repository):
     wire.clear()
     wire.change(faults=Faults(rate=0.04, row=99, kinds=(kind,), seed=5, model="reader"))
@@ -84,7 +87,7 @@ def test_what_no_repetition_mends_is_left_out_of_scores_and_the_run_goes_on(kind
     skillgit("fsck", "--deep", cwd=repository)
 
 
-@pytest.mark.parametrize("kind", ["malformed_text", "refusal"])
+@pytest.mark.parametrize("kind", ["malformed_text", soak("refusal")])
 def test_an_optimizer_that_never_says_anything_of_use_proposes_nothing_and_the_run_goes_on_or_says_why(
     kind, wire, repository
 ):
@@ -97,10 +100,10 @@ def test_an_optimizer_that_never_says_anything_of_use_proposes_nothing_and_the_r
 
 
 OUTAGES = [
-    *(("baseline", "server_error"), ("baseline", "unauthorized")),
-    *(("rollout", "unavailable"), ("rollout", "malformed")),
-    *(("reflect", "reset"), ("reflect", "unauthorized")),
-    *(("gate", "wrong_shape"), ("gate", "truncated")),
+    *(("baseline", "server_error"), soak("baseline", "unauthorized")),
+    *(("rollout", "malformed"), soak("rollout", "unavailable")),
+    *(("reflect", "unauthorized"), soak("reflect", "reset")),
+    *(("gate", "truncated"), soak("gate", "wrong_shape")),
 ]
 
 
@@ -129,10 +132,15 @@ def test_when_nothing_passes_any_more_the_run_stops_scores_nothing_and_goes_on_l
     assert paid_twice(questions(wire)) == []
 
 
-@pytest.mark.parametrize("kind", ["server_error", "unauthorized"])
-@pytest.mark.parametrize("moment", ["late baseline", "last of baseline"])
+@pytest.mark.parametrize(
+    ("moment", "kind"),
+    [
+        *(("last of baseline", "server_error"), ("last of baseline", "unauthorized")),
+        *(soak("late baseline", "server_error"), soak("late baseline", "unauthorized")),
+    ],
+)
 def test_an_outage_that_takes_the_last_calls_of_an_evaluation_leaves_no_evaluation(
-    kind, moment, wire, whole, repository
+    moment, kind, wire, whole, repository
 ):
     untroubled, log = whole
     wire.clear()

@@ -51,9 +51,7 @@ class ALFWorld:
                 type=str,
                 default="",
                 help="Folder that game files are relative to; '' takes $ALFWORLD_DATA, else ~/.cache/alfworld.",
-            ),
-            Option(
-                name="max_api_workers", type=int, default=0, help="Accepted without effect: calls.concurrency rules."
+                path=True,
             ),
         ),
         task_types=TASK_TYPES,

@@ -110,6 +110,7 @@ RETIRED = {
     "model.codex_exec_full_auto": Retired(reason="the sandbox is model.codex_exec_sandbox"),
     "model.codex_trace_to_optimizer": Retired(reason="the optimizer reads what the agent answered"),
     "model.rewrite_reasoning_effort": Retired(reason=_REWRITE),
+    "env.max_api_workers": Retired(reason="calls.concurrency says how many calls are in flight"),
     "env.search_mode": Retired(reason="env.search_url is asked where it is set"),
     "env.max_queries_per_turn": Retired(reason="each call of a tool is one query"),
     "model.rewrite_max_completion_tokens": Retired(reason=_REWRITE),

@@ -17,6 +17,7 @@ def test_the_same_recipe_makes_the_same_game_and_another_seed_another_one(expert
     assert first["pddl_problem"] in str(expert("build", [POTATO])[0]["pddl_problem"])
 
 
+@pytest.mark.soak
 def test_the_planner_wins_every_shipped_game(expert):
     rows = shipped()
     played = expert("planner", [{"recipe": row["recipe"]} for row in rows])

@@ -4,6 +4,7 @@ import asyncio
 import json
 
 import pytest
+from soaking import soak
 from spreadsheet_solutions import workbook
 
 from skillgit.errors import EnvironmentFaultError, SandboxError
@@ -102,12 +103,12 @@ def test_missing_cases_fail_by_the_official_rule_only():
 @pytest.mark.parametrize(
     ("name", "outcomes"),
     [
-        ("283-32", {"lenient": "self"}),
-        ("45944", {"skillopt": "self", "lenient": "self"}),
-        ("52763", {}),
+        soak("283-32", {"lenient": "self"}),
+        soak("45944", {"skillopt": "self", "lenient": "self"}),
+        soak("52763", {}),
         ("532-3", {"lenient": "both"}),
         ("CF_15439", {"official": "both", "skillopt": "both", "lenient": "both"}),
-        ("49782", {"official": "self", "skillopt": "self", "lenient": "self"}),
+        soak("49782", {"official": "self", "skillopt": "self", "lenient": "self"}),
         ("43026", {"official": "self", "skillopt": "self", "lenient": "self"}),
     ],
 )
