@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from skillgit.app import seed
 from skillgit.app.frontmatter import skill_name
 from skillgit.errors import RepositoryNotFoundError, UsageError
+from skillgit.index.refresh import open_index
 from skillgit.store import mainline, refs
 from skillgit.store.repo import Repo
 
@@ -70,6 +71,7 @@ def init(context: Context, directory: Path | None, skill: Path | None, environme
         first = seed.starter(skill_name(place.name))
     path = f"{SKILLS}/{first.name}"
     done = mainline.add_skill(repo, path, first, time=context.clock())
+    open_index(repo).close()  # now, for whoever makes a repository can wait longer than whoever looks into one
     return Initialised(path=_root(repo), skill_path=path, commit=done.commit, created=created, added=done.added)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.estimate import largest_prompts
 from skillgit.app.reach import look, room
 from skillgit.calls.canary import QUESTION
+from skillgit.engine.concurrency import ordered
 from skillgit.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -46,12 +47,14 @@ async def preflight(setup: Setup, calls: Calls, skill: Skill, remark: Callable[[
         ConfigError: The longest prompt cannot fit into a model's context.
     """
     roles = asked_roles(setup)
-    for role in roles:
-        await look(setup.routes[role])
+    await ordered(lambda role: look(setup.routes[role]), roles, limit=len(setup.routes))
     prompts = largest_prompts(setup.config.values.method, setup.task, skill) if roles else {}
-    for role in roles:
+    contexts = setup.config.values.model.contexts
+    rooms = await ordered(
+        lambda role: room(setup.routes[role], prompts[role], contexts), roles, limit=len(setup.routes)
+    )
+    for role, found in zip(roles, rooms, strict=True):
         route = setup.routes[role]
-        found = await room(route, prompts[role], setup.config.values.model.contexts)
         if found.fit == "too long":
             raise _too_long(role, route, found)
         if found.fit == "near":
@@ -60,15 +63,13 @@ async def preflight(setup: Setup, calls: Calls, skill: Skill, remark: Callable[[
 
 
 async def ask_each(setup: Setup, calls: Calls, roles: Iterable[str]) -> None:
-    """Let the models of ``roles`` answer once, one after the other.
+    """Let the models of ``roles`` answer once, all at the same time.
 
     Raises:
         BackendError: One does not.
     """
-    asked = asked_roles(setup)
-    for role in roles:
-        if role in asked:
-            await calls.call(role, STAGE, QUESTION, draw=(STAGE, role))
+    asked = [role for role in roles if role in asked_roles(setup)]
+    await ordered(lambda role: calls.call(role, STAGE, QUESTION, draw=(STAGE, role)), asked, limit=len(setup.routes))
 
 
 def _too_long(role: str, route: Route, found: Room) -> ConfigError:

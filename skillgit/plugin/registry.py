@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import sys
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, cast
 
@@ -37,10 +38,11 @@ class Plugin:
     reference: str
 
 
-def installed(group: str) -> list[Plugin]:
-    """Return the plug-ins of ``group``, sorted by name."""
+@cache
+def installed(group: str) -> tuple[Plugin, ...]:
+    """Return the plug-ins of ``group``, sorted by name; what is installed while the program runs is not seen."""
     found = {point.name: Plugin(name=point.name, reference=point.value) for point in entry_points(group=group)}
-    return [found[name] for name in sorted(found)]
+    return tuple(found[name] for name in sorted(found))
 
 
 def load_environment(name: str, root: Path) -> type[Environment]:

@@ -13,7 +13,7 @@ DATA = Path(os.environ.get("SKILLGIT_REAL_DATA", Path(__file__).parents[2].paren
 
 @pytest.fixture(autouse=True)
 def _has_its_packages(request: pytest.FixtureRequest) -> None:
-    if request.path.parent.name == "alfworld" and find_spec("alfworld") is None:
+    if request.path.parent.name == "alfworld" and find_spec("textworld") is None:
         pytest.skip("alfworld is not installed: pip install 'skillgit[alfworld]', which needs gcc, g++ and make")
 
 
