@@ -27,9 +27,8 @@ FORCED = (
 EVERYTHING = (*META, *DEEP, *AWARE, *FORCED, "-o", "train.num_epochs=3")
 MOMENTS = [
     ("call", 40),
-    ("recorded", 160),
     ("refs", 5),
-    *(soak(*moment) for moment in (("call", 120), ("objects", 6), ("refs", 9))),
+    *(soak(*moment) for moment in (("recorded", 160), ("call", 120), ("objects", 6), ("refs", 9))),
 ]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from program import git, skillgit
+from soaking import soak
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("SKILLGIT_REAL_DATA", ROOT.parent / "shared" / "data"))
@@ -19,7 +20,9 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize("path", CHECKPOINTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [*CHECKPOINTS[:2], *(soak(path) for path in CHECKPOINTS[2:])], ids=lambda path: path.stem
+)
 def test_a_pretrained_skill_is_imported_trained_and_committed(path, tmp_path):
     skillgit("init", "repository", "--skill", path, cwd=tmp_path)
     repository = tmp_path / "repository"

@@ -14,10 +14,10 @@ MORTAL = Path(__file__).with_name("mortal.py")
 NEVER = 10**9
 SMALL = ("train", "demo", "--run", "small", "--quiet", *QUICK)
 MOMENTS = [
-    *(("call", count) for count in (1, 33, 75, 140)),
-    *(soak("call", count) for count in (12, 21, 47, 60, 90, 111, 160)),
-    *(("recorded", count) for count in (25, 130)),
-    *(soak("recorded", count) for count in (1, 64)),
+    *(("call", count) for count in (33, 140)),
+    *(soak("call", count) for count in (1, 12, 21, 47, 60, 75, 90, 111, 160)),
+    ("recorded", 25),
+    *(soak("recorded", count) for count in (1, 64, 130)),
     *(("objects", count) for count in (1, 8)),
     soak("objects", 3),
     ("refs", 2),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from soaking import soak
 
 from skillgit.errors import SandboxError
 from skillgit.sandbox import Limits, Mode, Sandbox
@@ -32,7 +33,7 @@ def sandbox(request: pytest.FixtureRequest) -> Sandbox:
     return sandbox_of(request.param)
 
 
-@pytest.fixture(params=[Mode.BUBBLEWRAP, Mode.LANDLOCK, Mode.NONE], ids=str)
+@pytest.fixture(params=[Mode.BUBBLEWRAP, soak(Mode.LANDLOCK), soak(Mode.NONE)], ids=str)
 def any_sandbox(request: pytest.FixtureRequest) -> Sandbox:
     """A sandbox in each way, that without isolation as well."""
     return sandbox_of(request.param)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from decisions import decisions, skills
 from program import QUICK, new_repository, skillgit
+from soaking import soak
 
 from wire import Faults, wire_server
 
@@ -80,9 +81,9 @@ def test_the_demo_learns_the_same_from_openai_and_keeps_no_key(repository, offli
     ("backend", "settings", "dialect"),
     [
         ("openai_chat", ("api=responses",), "responses"),
-        ("openai_compatible", (), "chat"),
+        soak("openai_compatible", (), "chat"),
         ("qwen_chat", ("thinking_mode=enabled",), "chat"),
-        ("minimax_chat", ("thinking_mode=enabled",), "chat"),
+        soak("minimax_chat", ("thinking_mode=enabled",), "chat"),
     ],
 )
 def test_the_demo_learns_the_same_from_all_of_them(repository, offline, backend, settings, dialect):

@@ -51,7 +51,7 @@ def repository(tmp_path: Path) -> Path:
     return new_repository(tmp_path / "repository")
 
 
-@pytest.mark.parametrize("dialect", ["chat", soak("responses"), "messages"])
+@pytest.mark.parametrize("dialect", ["chat", soak("responses"), soak("messages")])
 def test_a_tenth_of_all_calls_fails_in_every_way_and_nothing_is_different_or_paid_twice(dialect, wire, whole, tmp_path):
     untroubled = whole[0]
     if dialect != "chat":
@@ -69,7 +69,7 @@ def test_a_tenth_of_all_calls_fails_in_every_way_and_nothing_is_different_or_pai
 
 
 @pytest.mark.parametrize(
-    "kind", ["refusal", "context_length", soak("malformed_text"), soak("content_filter"), soak("empty_text")]
+    "kind", ["context_length", soak("refusal"), soak("malformed_text"), soak("content_filter"), soak("empty_text")]
 )
 def test_what_no_repetition_mends_is_left_out_of_scores_and_the_run_goes_on(kind, wire, repository):
     wire.clear()
@@ -101,8 +101,8 @@ def test_an_optimizer_that_never_says_anything_of_use_proposes_nothing_and_the_r
 
 OUTAGES = [
     *(("baseline", "server_error"), soak("baseline", "unauthorized")),
-    *(("rollout", "malformed"), soak("rollout", "unavailable")),
-    *(("reflect", "unauthorized"), soak("reflect", "reset")),
+    *(soak("rollout", "malformed"), soak("rollout", "unavailable")),
+    *(soak("reflect", "unauthorized"), soak("reflect", "reset")),
     *(("gate", "truncated"), soak("gate", "wrong_shape")),
 ]
 
@@ -135,7 +135,8 @@ def test_when_nothing_passes_any_more_the_run_stops_scores_nothing_and_goes_on_l
 @pytest.mark.parametrize(
     ("moment", "kind"),
     [
-        *(("last of baseline", "server_error"), ("last of baseline", "unauthorized")),
+        ("last of baseline", "server_error"),
+        soak("last of baseline", "unauthorized"),
         *(soak("late baseline", "server_error"), soak("late baseline", "unauthorized")),
     ],
 )

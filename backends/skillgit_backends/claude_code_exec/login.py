@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillgit_backends.agent_cli.child_environment import child_environment
+from skillgit_backends.trusted_hosts import NO_KEY, gets_usual_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +20,7 @@ HOW = "type 'claude auth login', or set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_T
 KEY = "ANTHROPIC_API_KEY"
 TOKENS = ("ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
 _BASE_URL = "ANTHROPIC_BASE_URL"
+_OWN = "https://api.anthropic.com"
 _ACCOUNT = ".credentials.json"
 
 
@@ -41,6 +43,8 @@ def prepare(settings: Settings, environ: Mapping[str, str], workspace: Workspace
 
 
 def _credential(settings: Settings, environ: Mapping[str, str]) -> dict[str, str]:
+    if not settings.key_named and not gets_usual_key(settings.base_url, (_OWN, environ.get(_BASE_URL, ""))):
+        return {KEY: NO_KEY}
     key = environ.get(settings.api_key_env, "") if settings.api_key_env else ""
     if key:
         return {KEY: key}

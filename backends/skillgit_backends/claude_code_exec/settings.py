@@ -49,6 +49,7 @@ class Settings:
     request_retries: int
     base_url: str
     api_key_env: str
+    key_named: bool
     pass_env: tuple[str, ...]
 
 
@@ -74,6 +75,7 @@ def read_settings(given: Mapping[str, object]) -> Settings:
         request_retries=max(int(cast("float", read["request_retries"])), 0),
         base_url=str(read["base_url"]),
         api_key_env=str(read["api_key_env"]),
+        key_named="api_key_env" in given,
         pass_env=_names(read["pass_env"]),
     )
 

@@ -70,7 +70,8 @@ def users_home(environ: Mapping[str, str]) -> Path:
 def _keys(settings: Settings, environ: Mapping[str, str], account: Path) -> dict[str, str]:
     key = environ.get(settings.api_key_env, "") if settings.api_key_env else ""
     if settings.provider not in ("", "openai"):
-        return {settings.api_key_env: key} if key else {}
+        # To a host that a configuration names goes only the key whose variable it names too.
+        return {settings.api_key_env: key} if key and (settings.key_named or not settings.base_url) else {}
     if key:
         return {KEY: key}
     other = environ.get(OTHER_KEY, "")

@@ -47,6 +47,7 @@ class Settings:
     provider: str
     base_url: str
     api_key_env: str
+    key_named: bool
     request_retries: int
     network_access: bool
     web_search: bool
@@ -82,6 +83,7 @@ def read_settings(given: Mapping[str, object]) -> Settings:
         provider=str(read["model_provider"]) or (_OWN_PROVIDER if base_url else ""),
         base_url=base_url,
         api_key_env=str(read["api_key_env"]),
+        key_named="api_key_env" in given,
         request_retries=max(int(cast("float", read["request_retries"])), 0),
         network_access=bool(read["network_access"]),
         web_search=bool(read["web_search"]),

@@ -125,6 +125,16 @@ def test_commands_run_apart_unless_that_is_turned_off(tmp_path: Path):
     assert "--allowedTools Bash" in " ".join(seen["arguments"])
 
 
+def test_a_usual_key_does_not_go_to_a_host_that_a_configuration_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path, notes = write_agent(tmp_path, "note()" + ANSWERS)
+    ask(path, base_url="http://elsewhere.example")
+    ask(path, base_url="http://elsewhere.example", api_key_env="ANTHROPIC_API_KEY")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://elsewhere.example")
+    ask(path, base_url="http://elsewhere.example")
+    keys = [seen["environment"]["ANTHROPIC_API_KEY"] for seen in noted(notes)]
+    assert keys == ["none", "sk-ant-0123456789abcdef", "sk-ant-0123456789abcdef"]
+
+
 def test_the_account_is_copied_without_what_renews_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path))
     (tmp_path / ".credentials.json").write_text('{"claudeAiOauth": {"accessToken": "a", "refreshToken": "r"}}')

@@ -165,6 +165,12 @@ def test_a_provider_of_ones_own_needs_no_login(tmp_path: Path, monkeypatch: pyte
     assert "local-secret" not in str(seen["arguments"])
 
 
+def test_a_usual_key_does_not_go_to_a_host_that_a_configuration_names(tmp_path: Path):
+    path, notes = write_agent(tmp_path, "note()" + ANSWERS)
+    ask(path, base_url="http://elsewhere.example/v1")
+    assert "CODEX_API_KEY" not in noted(notes)[0]["environment"]
+
+
 def test_a_profile_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "mine"))
     (tmp_path / "mine").mkdir()

@@ -11,6 +11,7 @@ from program import git, skillgit
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.soak
 def test_the_demo_learns_to_win_games_that_it_was_not_trained_on(tmp_path):
     skillgit("init", "repository", "--env", "alfworld", cwd=tmp_path)
     repository = tmp_path / "repository"
@@ -34,6 +35,7 @@ def test_a_training_over_http_plays_whole_games(tmp_path):
     assert events(repository)[-1]["kind"] == "run-started"
 
 
+@pytest.mark.soak
 def test_what_the_target_says_is_played(tmp_path):
     wins = (
         ("Your task is to:", "<action>look</action>"),

@@ -114,7 +114,7 @@ def test_a_program_cannot_bring_the_answer_of_another_run(tmp_path: Path):
     assert scored(environment, item, bad)[0].soft == 0.0
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_environment_keeps_its_promises(tmp_path: Path):
     check_environment(
         SpreadsheetBench,
@@ -145,7 +145,7 @@ def test_a_run_over_the_wire_scores_what_programs_made(tmp_path: Path):
     assert (found[-1]["kind"], found[-1]["score"]) == ("run-started", 0.5), "one of the two selection items is solved"
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.usefixtures("office")
 def test_real_tasks_go_over_the_wire(tmp_path: Path, real: Path):
     options = ("-o", f"env.data_path={real / 'dataset.json'}", "-o", "env.max_turns=2")

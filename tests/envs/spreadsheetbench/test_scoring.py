@@ -106,10 +106,10 @@ def test_missing_cases_fail_by_the_official_rule_only():
         soak("283-32", {"lenient": "self"}),
         soak("45944", {"skillopt": "self", "lenient": "self"}),
         soak("52763", {}),
-        ("532-3", {"lenient": "both"}),
+        soak("532-3", {"lenient": "both"}),
         ("CF_15439", {"official": "both", "skillopt": "both", "lenient": "both"}),
         soak("49782", {"official": "self", "skillopt": "self", "lenient": "self"}),
-        ("43026", {"official": "self", "skillopt": "self", "lenient": "self"}),
+        soak("43026", {"official": "self", "skillopt": "self", "lenient": "self"}),
     ],
 )
 def test_real_answers_pass_where_a_rule_can_read_the_position_and_inputs_seldom_do(real, box, name, outcomes):
