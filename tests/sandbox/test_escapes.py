@@ -6,9 +6,9 @@ import asyncio
 import errno
 import os
 import secrets
-import sys
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
