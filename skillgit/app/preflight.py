@@ -68,7 +68,8 @@ async def ask_each(setup: Setup, calls: Calls, roles: Iterable[str]) -> None:
     Raises:
         BackendError: One does not.
     """
-    asked = [role for role in roles if role in asked_roles(setup)]
+    remote = asked_roles(setup)
+    asked = [role for role in roles if role in remote]
     await ordered(lambda role: calls.call(role, STAGE, QUESTION, draw=(STAGE, role)), asked, limit=len(setup.routes))
 
 
