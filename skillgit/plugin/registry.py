@@ -7,10 +7,8 @@ import importlib.util
 import sys
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
 from typing import TYPE_CHECKING, cast
-
-from rapidfuzz import process
 
 from skillgit.errors import NotFoundError, UsageError
 
@@ -40,9 +38,23 @@ class Plugin:
 
 @cache
 def installed(group: str) -> tuple[Plugin, ...]:
-    """Return the plug-ins of ``group``, sorted by name; what is installed while the program runs is not seen."""
+    """Return the plug-ins of ``group``, sorted by name; what is installed while the program runs is not seen.
+
+    No other package's plug-in replaces one that comes with skillgit.
+    """
     found = {point.name: Plugin(name=point.name, reference=point.value) for point in entry_points(group=group)}
+    found |= _shipped(group)
     return tuple(found[name] for name in sorted(found))
+
+
+@cache
+def _shipped(group: str) -> dict[str, Plugin]:
+    """Return the plug-ins that come with skillgit: one file tells, where all installed packages are some hundred."""
+    try:
+        points: tuple[EntryPoint, ...] = tuple(distribution("skillgit").entry_points)
+    except PackageNotFoundError:
+        return {}
+    return {point.name: Plugin(name=point.name, reference=point.value) for point in points if point.group == group}
 
 
 def load_environment(name: str, root: Path) -> type[Environment]:
@@ -71,8 +83,12 @@ def _load(group: str, kind: str, name: str, root: Path) -> object:
     if ".py:" in name:
         path, _, attribute = name.rpartition(":")
         return _attribute(_module_from_file((root / path).resolve(), kind), attribute, name, kind)
-    plugins = {plugin.name: plugin for plugin in installed(group)}
+    plugins = _shipped(group)
     if name not in plugins:
+        plugins = {plugin.name: plugin for plugin in installed(group)}
+    if name not in plugins:
+        from rapidfuzz import process  # noqa: PLC0415 - only a wrong name needs it
+
         near = process.extractOne(name, list(plugins), score_cutoff=60)
         hint = f"did you mean '{near[0]}'?" if near else f"installed: {', '.join(plugins) or 'none'}"
         raise NotFoundError(f"there is no {kind} '{name}'", hint=hint)

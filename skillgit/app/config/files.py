@@ -9,6 +9,7 @@ import yaml
 from skillgit.app.config import sources
 from skillgit.app.config.leaf import NESTED, Layer, Leaf, Origin
 from skillgit.app.config.schema import SECTIONS
+from skillgit.app.config.yaml_loader import Loader
 from skillgit.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -49,9 +50,9 @@ def _spelled(path: Path, directory: Path) -> str:
     return str(path.relative_to(directory)) if path.is_relative_to(directory) else str(path)
 
 
-def _compose(path: Path, name: str) -> tuple[yaml.Node | None, yaml.SafeLoader]:
+def _compose(path: Path, name: str) -> tuple[yaml.Node | None, Loader]:
     try:
-        loader = yaml.SafeLoader(path.read_text(encoding="utf-8-sig"))
+        loader = Loader(path.read_text(encoding="utf-8-sig"))
         return loader.get_single_node(), loader
     except UnicodeDecodeError as error:
         raise ConfigError(f"{name} is not UTF-8", hint="save it as UTF-8") from error
@@ -68,7 +69,7 @@ def _invalid(name: str, error: yaml.YAMLError) -> ConfigError:
     return ConfigError(f"{place} is not valid YAML: {problem}", hint="check indentation, colons and quotation marks")
 
 
-def _entries(node: yaml.Node | None, loader: yaml.SafeLoader, name: str) -> Iterator[tuple[str, yaml.Node]]:
+def _entries(node: yaml.Node | None, loader: Loader, name: str) -> Iterator[tuple[str, yaml.Node]]:
     """Yield the keys of a mapping in order, merge keys included.
 
     Raises:
@@ -96,7 +97,7 @@ def _line(node: yaml.Node) -> int:
     return int(node.start_mark.line) + 1
 
 
-def _leaves(key: str, node: yaml.Node, loader: yaml.SafeLoader, *, name: str, folder: Path) -> Layer:
+def _leaves(key: str, node: yaml.Node, loader: Loader, *, name: str, folder: Path) -> Layer:
     """Return the values under a top-level key: those of a section, or the one of a flat key."""
     if not isinstance(node, yaml.MappingNode):
         if key in SECTIONS and isinstance(node, yaml.ScalarNode) and not node.value:
@@ -113,7 +114,7 @@ def _leaves(key: str, node: yaml.Node, loader: yaml.SafeLoader, *, name: str, fo
     return found
 
 
-def _leaf(node: yaml.Node, loader: yaml.SafeLoader, *, name: str, folder: Path) -> Leaf:
+def _leaf(node: yaml.Node, loader: Loader, *, name: str, folder: Path) -> Leaf:
     try:
         value = loader.construct_object(node, deep=True)
     except yaml.YAMLError as error:
@@ -124,13 +125,13 @@ def _leaf(node: yaml.Node, loader: yaml.SafeLoader, *, name: str, folder: Path) 
     return Leaf(
         value=value,
         text=text,
-        plain=isinstance(node, yaml.ScalarNode) and node.style is None,
+        plain=isinstance(node, yaml.ScalarNode) and not node.style,
         origin=Origin(kind="file", where=f"{name}:{_line(node)}"),
         folder=folder,
     )
 
 
-def _bases(node: yaml.Node, loader: yaml.SafeLoader, name: str) -> list[str]:
+def _bases(node: yaml.Node, loader: Loader, name: str) -> list[str]:
     value = loader.construct_object(node, deep=True)
     bases = [value] if isinstance(value, str) else value
     if not isinstance(bases, list) or not all(isinstance(base, str) for base in bases):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from skillgit.app.config.leaf import NESTED, Layer, Leaf, Origin
+from skillgit.app.config.yaml_loader import Loader
 from skillgit.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -44,12 +45,12 @@ def _layer(override: str, folder: Path) -> Layer:
 
 def _value(text: str) -> tuple[object, str, bool]:
     """Return the value, its characters without quotation marks, and whether it had none."""
-    loader = yaml.SafeLoader(text)
+    loader = Loader(text)
     try:
         node = loader.get_single_node()
         value = loader.construct_object(node, deep=True) if node else None
     except yaml.YAMLError:
         return text, text, True
-    if isinstance(node, yaml.ScalarNode) and node.style is not None:
+    if isinstance(node, yaml.ScalarNode) and node.style:
         return value, str(node.value), False
     return value, "" if value is None else text.strip(), True
