@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.beginning import first_skill
 from skillgit.app.config import load_config
 from skillgit.app.estimate import largest_prompts
-from skillgit.app.reach import look, room
+from skillgit.app.reach import context_of, look, room
 from skillgit.app.setup import set_up
 from skillgit.app.workspace import open_workspace
 from skillgit.calls.canary import QUESTION
@@ -265,5 +265,5 @@ def _answered(health: RoleHealth, reply: Reply, seconds: float) -> RoleHealth:
 async def _with_room(health: RoleHealth, route: Route, prompts: dict[str, int], contexts: dict[str, int]) -> RoleHealth:
     if health.error or health.is_local:
         return health
-    found = await room(route, prompts[health.role], contexts)
+    found = room(route, prompts[health.role], await context_of(route, contexts))
     return replace(health, room=found, fit=found.fit)

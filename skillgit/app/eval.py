@@ -17,8 +17,8 @@ from skillgit.app.setup import set_up
 from skillgit.app.workspace import Workspace, open_workspace
 from skillgit.calls.door import Caps
 from skillgit.calls.ledger import Ledger
+from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, Split
-from skillgit.domain.event import Cost
 from skillgit.engine.progress import Stage
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.session import Monitor, Session

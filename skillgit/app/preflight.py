@@ -8,20 +8,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.app.estimate import largest_prompts
-from skillgit.app.reach import look, room
+from skillgit.app.reach import context_of, look, room
 from skillgit.calls.canary import QUESTION
 from skillgit.engine.concurrency import ordered
 from skillgit.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    import asyncio
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import TypeAlias
 
-    from skillgit.app.reach import Room
+    from skillgit.app.reach import Context, Room
     from skillgit.app.setup import Setup
     from skillgit.calls.door import Calls
     from skillgit.calls.route import Route
     from skillgit.domain.skill import Skill
+
+    Reached: TypeAlias = Mapping[str, Context]
+    """Role to what its model takes."""
+    Reaching: TypeAlias = asyncio.Future[Reached]
 
 STAGE = "preflight"
 
@@ -33,33 +38,44 @@ def asked_roles(setup: Setup) -> tuple[str, ...]:
     return tuple(role for role, route in setup.routes.items() if route.backend.info.needs_network)
 
 
-async def preflight(setup: Setup, calls: Calls, skill: Skill, remark: Callable[[str], None]) -> None:
-    """Check every role whose model is not on this machine, the cheap things first.
+async def reach(setup: Setup) -> Reached:
+    """Look for the model of every role that is not on this machine, the cheap things first; nothing is spent.
+
+    Raises:
+        BackendError: A key, a login or a program is missing.
+    """
+    roles = asked_roles(setup)
+    await ordered(lambda role: look(setup.routes[role]), roles, limit=len(setup.routes))
+    contexts = setup.config.values.model.contexts
+    found = await ordered(lambda role: context_of(setup.routes[role], contexts), roles, limit=len(setup.routes))
+    return dict(zip(roles, found, strict=True))
+
+
+async def preflight(setup: Setup, calls: Calls, skill: Skill, reached: Reached, remark: Callable[[str], None]) -> None:
+    """Check that the longest prompts fit, and let every model that was reached answer once.
 
     Args:
         setup: The configuration and the ways to its models.
         calls: The door.
         skill: The skill that the run starts with.
+        reached: What :func:`reach` found.
         remark: Is told what may become a problem.
 
     Raises:
-        BackendError: A key, a login or a program is missing, or a model does not answer.
+        BackendError: A model does not answer.
         ConfigError: The longest prompt cannot fit into a model's context.
     """
-    roles = asked_roles(setup)
-    await ordered(lambda role: look(setup.routes[role]), roles, limit=len(setup.routes))
-    prompts = largest_prompts(setup.config.values.method, setup.task, skill) if roles else {}
-    contexts = setup.config.values.model.contexts
-    rooms = await ordered(
-        lambda role: room(setup.routes[role], prompts[role], contexts), roles, limit=len(setup.routes)
-    )
-    for role, found in zip(roles, rooms, strict=True):
+    from skillgit.app.estimate import largest_prompts  # noqa: PLC0415 - loaded while servers are reached
+
+    prompts = largest_prompts(setup.config.values.method, setup.task, skill) if reached else {}
+    for role, context in reached.items():
         route = setup.routes[role]
+        found = room(route, prompts[role], context)
         if found.fit == "too long":
             raise _too_long(role, route, found)
         if found.fit == "near":
             remark(_near(role, route, found))
-    await ask_each(setup, calls, roles)
+    await ask_each(setup, calls, reached)
 
 
 async def ask_each(setup: Setup, calls: Calls, roles: Iterable[str]) -> None:

@@ -24,6 +24,19 @@ Fit = Literal["unknown", "fits", "near", "too long"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """How much a model takes.
+
+    Attributes:
+        tokens: Tokens, prompt and reply together; None if that is not known.
+        source: Who says so.
+    """
+
+    tokens: int | None
+    source: Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
     """How the longest prompt of a role compares with what its model takes.
 
@@ -63,18 +76,22 @@ async def look(route: Route) -> Probe | None:
     return probe
 
 
-async def room(route: Route, prompt: int, contexts: Mapping[str, int]) -> Room:
-    """Return how a prompt of ``prompt`` tokens compares with what the model of ``route`` takes.
+async def context_of(route: Route, contexts: Mapping[str, int]) -> Context:
+    """Return how much the model of ``route`` takes; its server is asked if it tells.
 
     Args:
-        route: The way to the model; its server is asked if it tells.
-        prompt: Tokens of the longest prompt.
+        route: The way to the model.
         contexts: What the configuration says of models; it goes before everything else.
     """
-    context, source = contexts.get(route.model), "configuration"
-    if context is None and isinstance(route.backend, TellsContext):
-        context, source = await route.backend.context(route.model), "server"
-    if context is None:
-        context, source = find_context(route.model), "table"
-    said: Source = "" if context is None else source  # type: ignore[assignment]
-    return Room(context=context, source=said, prompt=prompt, reply=route.max_output_tokens)
+    tokens, source = contexts.get(route.model), "configuration"
+    if tokens is None and isinstance(route.backend, TellsContext):
+        tokens, source = await route.backend.context(route.model), "server"
+    if tokens is None:
+        tokens, source = find_context(route.model), "table"
+    said: Source = "" if tokens is None else source  # type: ignore[assignment]
+    return Context(tokens=tokens, source=said)
+
+
+def room(route: Route, prompt: int, context: Context) -> Room:
+    """Return how a prompt of ``prompt`` tokens compares with what the model of ``route`` takes."""
+    return Room(context=context.tokens, source=context.source, prompt=prompt, reply=route.max_output_tokens)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from skillgit.calls.door import Route
 from skillgit.calls.pricing import find_price, price_of
+from skillgit.calls.route import Route
 from skillgit.domain.ids import short_digest
 from skillgit.errors import ConfigError
 from skillgit.plugin.backend import PlaysRole

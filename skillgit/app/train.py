@@ -1,50 +1,36 @@
-"""``skillgit train``: the only place where the method and the store meet.
+"""``skillgit train``: from what the user asks for to a run that is finished, or stopped with nothing lost.
 
-The engine answers what the next event of a run is; this module writes it and asks again.
+Loading everything that training needs takes longer than many a server takes to answer. So the servers of a new run are
+asked first what their models take, and the rest is loaded while they answer.
 """
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from skillgit.app.beginning import find_beginning
-from skillgit.app.calling import open_door, stop_on_interrupt
 from skillgit.app.config import load_config
-from skillgit.app.diagnosis import remark
-from skillgit.app.estimate import least_calls
-from skillgit.app.outcome import Trained, finished, unfinished
-from skillgit.app.power import after_baseline, before_baseline
-from skillgit.app.preflight import asked_roles, preflight
-from skillgit.app.setup import Setup, set_up
-from skillgit.app.workspace import Workspace, open_workspace
-from skillgit.calls.door import Caps
-from skillgit.calls.ledger import Ledger
-from skillgit.domain.evaluation import Split
-from skillgit.domain.event import RunFinished, RunStarted
+from skillgit.app.preflight import asked_roles, reach
+from skillgit.app.setup import set_up
+from skillgit.app.workspace import open_workspace
+from skillgit.calls.budget import Caps
 from skillgit.domain.ids import check_run_name, new_run_name
-from skillgit.domain.state import advance, fold
-from skillgit.engine.concurrency import unless_failed
-from skillgit.engine.loop import Start, Trainer
-from skillgit.engine.session import Monitor, Session
-from skillgit.errors import BudgetError, ConfigError, SkillgitError, StoppedError
+from skillgit.errors import ConfigError
+from skillgit.store.history import run_names
 from skillgit.store.lock import RunLock
-from skillgit.store.reader import read_run, runs, skill_at
-from skillgit.store.writer import RunWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from skillgit.app.context import Context
-    from skillgit.domain.event import Event
-    from skillgit.domain.skill import Skill
-    from skillgit.domain.state import RunState
+    from skillgit.app.outcome import Trained
+    from skillgit.app.preflight import Reaching
+    from skillgit.app.setup import Setup
     from skillgit.engine.progress import Watcher
-    from skillgit.engine.transition import Transition
-    from skillgit.store.record import Recorded
+
+_LOADED_MEANWHILE = ("skillgit.domain.event", "skillgit.store.writer", "skillgit.engine.loop", "skillgit.app.training")
+_BREATH_S = 0.005
+"""How long requests get to move on between two of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,175 +70,50 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
     """
     config = load_config(context, request.config, request.overrides)
     setup = set_up(config)
+    caps = caps_of(setup, request)
     name = check_run_name(request.run) if request.run else _new_name(context, setup)
     with (
         open_workspace(context) as workspace,
         RunLock(workspace.repo, name, context.clock),
-        Ledger.open(workspace.repo.private_dir / "ledger.db") as ledger,
+        asyncio.Runner() as runner,
     ):
-        training = _Training(context, workspace, setup, request, name=name, ledger=ledger, watcher=watcher)
-        with stop_on_interrupt(training.session.calls), _left_unfinished(training, request):
-            return asyncio.run(training.to_the_end())
+        new = name not in run_names(workspace.repo.tips())
+        if new:
+            _check_budget(setup, caps)
+        reaching = runner.run(_begin_to_reach(setup)) if new else None
+        from skillgit.app.calling import stop_on_interrupt  # noqa: PLC0415
+        from skillgit.app.training import Training, left_unfinished  # noqa: PLC0415 - loaded meanwhile
+        from skillgit.calls.ledger import Ledger  # noqa: PLC0415
+
+        with Ledger.open(workspace.repo.private_dir / "ledger.db") as ledger:
+            training = Training(
+                context,
+                workspace,
+                setup,
+                request,
+                name=name,
+                caps=caps,
+                ledger=ledger,
+                watcher=watcher,
+                reaching=reaching,
+            )
+            with stop_on_interrupt(training.session.calls), left_unfinished(training, request):
+                return runner.run(training.to_the_end())
+
+
+async def _begin_to_reach(setup: Setup) -> Reaching:
+    """Look for the models of a new run, and load meanwhile what comes after."""
+    reaching = asyncio.ensure_future(reach(setup))
+    # Whoever waits for it hears of its failure; if nobody comes to wait, something else has failed before.
+    reaching.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+    for name in _LOADED_MEANWHILE if asked_roles(setup) else ():
+        await asyncio.sleep(_BREATH_S)
+        import_module(name)
+    return reaching
 
 
 def _new_name(context: Context, setup: Setup) -> str:
     return new_run_name(setup.task.environment.info.name, context.clock().date(), context.entropy(4))
-
-
-class _Training:
-    """One process's work on a run: the history so far, and the loop."""
-
-    def __init__(
-        self,
-        context: Context,
-        workspace: Workspace,
-        setup: Setup,
-        request: TrainRequest,
-        *,
-        name: str,
-        ledger: Ledger,
-        watcher: Watcher,
-    ) -> None:
-        self._workspace = workspace
-        self._setup = setup
-        self._watcher = watcher
-        self._recorded = read_run(workspace.repo, name) if name in runs(workspace.repo) else []
-        self._begun = len(self._recorded)
-        self._started = _check_same_work(name, self._recorded, setup)
-        self._start, path, self._parent = self._beginning(request)
-        self._writer = RunWriter(workspace.repo, name, context.clock, workspace.repo.identity())
-        self._versions: dict[int, str] = {}
-        self._skills: dict[int, Skill] = {}
-        for record in self._recorded:
-            self._note_version(record)
-        if not self._recorded:
-            _check_budget(setup, caps_of(setup, request))
-        calls = open_door(context, setup, caps_of(setup, request), ledger)
-        self.session = Session(
-            run=name,
-            skill_path=path,
-            task=setup.task,
-            settings=setup.config.values.method,
-            calls=calls,
-            workers=setup.config.values.calls.concurrency,
-            clock=context.clock,
-            monitor=Monitor(report=watcher.progress, spent=calls.spent),
-            pinned=setup.pinned,
-        )
-
-    def _beginning(self, request: TrainRequest) -> tuple[Start, str, str]:
-        setup = self._setup
-        digests = {"config": setup.config_digest, "splits": setup.splits_digest, "evidence": setup.evidence()}
-        if self._started is not None:
-            first, repo = self._recorded[0], self._workspace.repo
-            seed = skill_at(repo, first.commit, self._started.skill)
-            return Start(skill=seed, **digests), self._started.skill, first.parents[0]  # type: ignore[arg-type]
-        found = find_beginning(self._workspace, setup.config, setup.task.environment, request.start)
-        start = Start(skill=found.skill, fork_of=found.fork_of, **digests)  # type: ignore[arg-type]
-        return start, found.skill_path, found.commit
-
-    def skill(self, version: int) -> Skill:
-        """Return the skill of a version, read from its commit."""
-        if version not in self._skills:
-            commit = self._versions[version]
-            self._skills[version] = skill_at(self._workspace.repo, commit, self.session.skill_path)
-        return self._skills[version]
-
-    async def to_the_end(self) -> Trained:
-        """Compute and write transitions until there is none."""
-        begun = self._begun
-        if not begun:
-            self._watcher.remark(before_baseline(len(self.session.task.items[Split.SELECTION]), self.session.rule))
-        prepare = partial(preflight, self._setup, self.session.calls, self._start.skill, self._watcher.remark)
-        trainer = Trainer(session=self.session, start=self._start, history=self, prepare=prepare)
-        state = fold(record.event for record in self._recorded) if self._recorded else None
-        writing: asyncio.Task[None] | None = None
-        try:
-            while (transition := await unless_failed(trainer.next(state), writing)) is not None:
-                if writing is not None:
-                    await writing
-                before, state = state, _advanced(state, transition.event)
-                self._note_skill(transition)
-                writing = asyncio.create_task(self._write(transition, before, state))
-        finally:
-            await trainer.close()
-            if writing is not None:
-                await asyncio.wait({writing})  # what has been computed is written, whatever befell what follows it
-            await self.session.calls.aclose()
-        if writing is not None:
-            await writing
-        last = self._recorded[-1].event
-        if state is None or not isinstance(last, RunFinished):
-            raise AssertionError("the loop ends with run-finished")
-        report = finished(self.session, state, last, resumed=bool(begun))
-        if len(self._recorded) == begun:
-            return replace(report, sentence=f"The run had finished before. {report.sentence}")
-        return report
-
-    async def _write(self, transition: Transition, before: RunState | None, after: RunState) -> None:
-        """Write a transition and tell of it; its evidence, the bulk of it, in a thread, while the next one is made."""
-        evidence = await asyncio.to_thread(self._writer.store_evidence, transition.evidence)
-        record = self._writer.append(
-            transition.event, transition.skill, evidence, start=self._parent, check=partial(_advanced, before)
-        )
-        if record.event != transition.event:
-            raise AssertionError(f"{record.commit} does not read as it was written")
-        self._recorded.append(record)
-        self._note_version(record)
-        self._workspace.index.refresh()
-        self._watcher.happened(record.event, record.commit)
-        self._say_what_is_wrong(after, record.event)
-        if isinstance(record.event, RunStarted):
-            for told in after_baseline(record.event, transition.evidence, self.session.rule):
-                self._watcher.remark(told)
-
-    def _say_what_is_wrong(self, state: RunState, event: Event) -> None:
-        settings = self.session.settings
-        said = remark(state, event, after=settings.train.diagnose_after, rule=self.session.rule)
-        if said:
-            self._watcher.remark(said)
-
-    def unfinished(self, error: SkillgitError, command: str) -> Trained | None:
-        """Return where ``error`` leaves the run that ``command`` continues."""
-        state = fold(record.event for record in self._recorded) if self._recorded else None
-        return unfinished(self.session, state, error, resumed=bool(self._begun), command=command)
-
-    def _note_skill(self, transition: Transition) -> None:
-        version = getattr(transition.event, "version", None)
-        if version is not None and transition.skill is not None:
-            self._skills[version] = transition.skill
-
-    def _note_version(self, record: Recorded) -> None:
-        version = getattr(record.event, "version", None)
-        if version is not None:
-            self._versions[version] = record.commit
-
-
-def _advanced(state: RunState | None, event: Event) -> RunState:
-    return fold([event]) if state is None else advance(state, event)
-
-
-def _check_same_work(name: str, recorded: list[Recorded], setup: Setup) -> RunStarted | None:
-    """Return the run's first event, if there is one and it was started to do what ``setup`` asks for.
-
-    Raises:
-        ConfigError: It was started to do something else.
-    """
-    if not recorded:
-        return None
-    started = fold(record.event for record in recorded).started
-    differences = {
-        "configuration": started.config != setup.config_digest,
-        "items": started.splits != setup.splits_digest,
-        "environment": started.environment != setup.task.environment.digest,
-    }
-    different = [what for what, differs in differences.items() if differs]
-    if different:
-        raise ConfigError(
-            f"run {name} was started with another {' and other '.join(different)}",
-            hint=f"fork it into a run of its own: --from {name}/v0 --run NAME",
-        )
-    return started
 
 
 def caps_of(setup: Setup, request: TrainRequest) -> Caps:
@@ -271,30 +132,13 @@ def _check_budget(setup: Setup, caps: Caps) -> None:
     Raises:
         ConfigError: The cap on calls is under what the baseline and one step need.
     """
+    if caps.max_calls is None:
+        return
+    from skillgit.app.estimate import least_calls  # noqa: PLC0415 - most runs have no such cap
+
     least = least_calls(setup.config.values.method, setup.task) + len(asked_roles(setup))
-    if caps.max_calls is not None and caps.max_calls < least:
+    if caps.max_calls < least:
         raise ConfigError(
             f"{caps.max_calls} calls do not pay for one step: baseline and first step need {least}",
             hint=f"raise --max-calls to {least} or more; --dry-run shows what the whole run needs",
         )
-
-
-@contextmanager
-def _left_unfinished(training: _Training, request: TrainRequest) -> Iterator[None]:
-    """Give errors that leave a run unfinished the command that continues it, and what is known of the run."""
-    name = training.session.run
-    command = " ".join(
-        ("skillgit train", request.config, *(f"-o {override}" for override in request.overrides), f"--run {name}")
-    )
-    try:
-        yield
-    except (StoppedError, KeyboardInterrupt) as error:
-        stopped = StoppedError(f"run {name} is stopped; nothing is lost", hint=f"{command} goes on")
-        stopped.result = training.unfinished(stopped, command)
-        raise stopped from error
-    except SkillgitError as error:
-        if isinstance(error, BudgetError):
-            error.hint = f"{command} with a larger cap goes on where it stands"
-        error.hint = error.hint or f"{command} goes on where it stands"
-        error.result = training.unfinished(error, command)
-        raise

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from skillgit.calls.policy import Policy
     from skillgit.calls.route import Route
     from skillgit.calls.stop import Stop
-    from skillgit.domain.event import Cost
+    from skillgit.domain.cost import Cost
     from skillgit.plugin.backend import Reply, Request
 
 T = TypeVar("T")

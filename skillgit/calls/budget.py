@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.calls.deadline import waiting
 from skillgit.calls.pricing import dollars
-from skillgit.domain.event import Cost
+from skillgit.domain.cost import Cost
 from skillgit.errors import BudgetError, StoppedError
 from skillgit.plugin.backend import Usage, flatten
 

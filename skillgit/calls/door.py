@@ -26,7 +26,7 @@ from skillgit.calls.policy import Policy
 from skillgit.calls.pricing import call_cost
 from skillgit.calls.route import Route
 from skillgit.calls.stop import Stop
-from skillgit.domain.event import Cost
+from skillgit.domain.cost import Cost
 from skillgit.domain.ids import digest
 from skillgit.errors import BackendError, ConfigError, ProviderFailureError
 from skillgit.plugin.exchange import request_digest

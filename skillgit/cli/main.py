@@ -83,6 +83,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def main() -> NoReturn:
     """Run the command line of this process."""
     _open_missing_streams()
+    # Plug-ins of pydantic's observe a service; to look for them it would read what every installed package declares.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     sys.exit(run())
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Split, item_set_digest
-from skillgit.domain.event import Cost
 from skillgit.engine.batches import steps_per_epoch
 from skillgit.engine.leaks import LeakLint
 from skillgit.engine.progress import Progress, Stage

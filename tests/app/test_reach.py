@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from skillgit.app.reach import Room, look, room
+from skillgit.app.reach import Room, context_of, look, room
 from skillgit.calls.contexts import context_table, find_context
 from skillgit.calls.pricing import price_table
 from skillgit.calls.route import Route
@@ -63,7 +63,8 @@ def test_a_prompt_is_too_long_only_if_that_is_certain(context, prompt, reply, fi
     ],
 )
 def test_the_user_goes_before_the_server_and_the_server_before_the_table(backend, contexts, model, expected):
-    found = asyncio.run(room(route(backend, model), 5, contexts))
+    asked = route(backend, model)
+    found = room(asked, 5, asyncio.run(context_of(asked, contexts)))
     assert (found.context, found.source) == expected
     assert (found.prompt, found.reply) == (5, 100)
 

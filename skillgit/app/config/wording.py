@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from rapidfuzz import fuzz, process, utils
-
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
@@ -41,6 +39,8 @@ _BOUNDED = {
 
 def nearest(name: str, names: Collection[str]) -> str:
     """Return the one of ``names`` that ``name`` is most like, or an empty string."""
+    from rapidfuzz import fuzz, process, utils  # noqa: PLC0415 - only a mistake needs it
+
     found = process.extractOne(name, names, scorer=fuzz.ratio, processor=utils.default_process, score_cutoff=_CUTOFF)
     return found[0] if found else ""
 

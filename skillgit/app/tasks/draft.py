@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from skillgit.app.context import Context
     from skillgit.app.tasks.file import Row
     from skillgit.app.tasks.reading import ReadsTasks
-    from skillgit.domain.event import Cost
+    from skillgit.domain.cost import Cost
     from skillgit.domain.skill import Skill
 
 MOST = 100

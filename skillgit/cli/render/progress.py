@@ -8,7 +8,7 @@ from skillgit.cli.render import words
 
 if TYPE_CHECKING:
     from skillgit.cli.screen import Screen
-    from skillgit.domain.event import Cost
+    from skillgit.domain.cost import Cost
 
 
 class Glance(Protocol):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from skillgit.cli.screen import Screen
-    from skillgit.domain.event import Cost
+    from skillgit.domain.cost import Cost
 
 OID_LENGTH = 7
 _AGES = ((60, 1, "s", "s"), (3600, 60, "m", "min"), (86400, 3600, "h", "h"), (14 * 86400, 86400, "d", "days"))

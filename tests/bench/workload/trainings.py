@@ -126,7 +126,7 @@ class Trainings:
         try:
             until = time.monotonic() + PATIENCE_S
             while not self._wire.log() and time.monotonic() < until and process.poll() is None:
-                time.sleep(0.02)
+                time.sleep(0.002)
             return processes.cpu_of(process)
         finally:
             process.kill()

@@ -1,0 +1,227 @@
+"""One process's work on a run: what the engine answers is written, and asked again, until the run is finished.
+
+The only place where the method and the store meet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from skillgit.app.beginning import find_beginning
+from skillgit.app.calling import open_door
+from skillgit.app.diagnosis import remark
+from skillgit.app.outcome import Trained, finished, unfinished
+from skillgit.app.power import after_baseline, before_baseline
+from skillgit.app.preflight import preflight
+from skillgit.domain.evaluation import Split
+from skillgit.domain.event import RunFinished, RunStarted
+from skillgit.domain.state import advance, fold
+from skillgit.engine.concurrency import unless_failed
+from skillgit.engine.loop import Start, Trainer
+from skillgit.engine.session import Monitor, Session
+from skillgit.errors import BudgetError, ConfigError, SkillgitError, StoppedError
+from skillgit.store.reader import read_run, runs, skill_at
+from skillgit.store.writer import RunWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillgit.app.context import Context
+    from skillgit.app.preflight import Reaching
+    from skillgit.app.setup import Setup
+    from skillgit.app.train import TrainRequest
+    from skillgit.app.workspace import Workspace
+    from skillgit.calls.door import Caps
+    from skillgit.calls.ledger import Ledger
+    from skillgit.domain.event import Event
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.state import RunState
+    from skillgit.engine.progress import Watcher
+    from skillgit.engine.transition import Transition
+    from skillgit.store.record import Recorded
+
+
+class Training:
+    """The history so far, and the loop."""
+
+    def __init__(
+        self,
+        context: Context,
+        workspace: Workspace,
+        setup: Setup,
+        request: TrainRequest,
+        *,
+        name: str,
+        caps: Caps,
+        ledger: Ledger,
+        watcher: Watcher,
+        reaching: Reaching | None,
+    ) -> None:
+        self._workspace = workspace
+        self._setup = setup
+        self._watcher = watcher
+        self._reaching = reaching
+        self._recorded = read_run(workspace.repo, name) if name in runs(workspace.repo) else []
+        self._begun = len(self._recorded)
+        self._started = _check_same_work(name, self._recorded, setup)
+        self._start, path, self._parent = self._beginning(request)
+        self._writer = RunWriter(workspace.repo, name, context.clock, workspace.repo.identity())
+        self._versions: dict[int, str] = {}
+        self._skills: dict[int, Skill] = {}
+        for record in self._recorded:
+            self._note_version(record)
+        calls = open_door(context, setup, caps, ledger)
+        self.session = Session(
+            run=name,
+            skill_path=path,
+            task=setup.task,
+            settings=setup.config.values.method,
+            calls=calls,
+            workers=setup.config.values.calls.concurrency,
+            clock=context.clock,
+            monitor=Monitor(report=watcher.progress, spent=calls.spent),
+            pinned=setup.pinned,
+        )
+
+    def _beginning(self, request: TrainRequest) -> tuple[Start, str, str]:
+        setup = self._setup
+        digests = {"config": setup.config_digest, "splits": setup.splits_digest, "evidence": setup.evidence()}
+        if self._started is not None:
+            first, repo = self._recorded[0], self._workspace.repo
+            seed = skill_at(repo, first.commit, self._started.skill)
+            return Start(skill=seed, **digests), self._started.skill, first.parents[0]  # type: ignore[arg-type]
+        found = find_beginning(self._workspace, setup.config, setup.task.environment, request.start)
+        start = Start(skill=found.skill, fork_of=found.fork_of, **digests)  # type: ignore[arg-type]
+        return start, found.skill_path, found.commit
+
+    def skill(self, version: int) -> Skill:
+        """Return the skill of a version, read from its commit."""
+        if version not in self._skills:
+            commit = self._versions[version]
+            self._skills[version] = skill_at(self._workspace.repo, commit, self.session.skill_path)
+        return self._skills[version]
+
+    async def to_the_end(self) -> Trained:
+        """Compute and write transitions until there is none."""
+        begun = self._begun
+        if not begun:
+            self._watcher.remark(before_baseline(len(self.session.task.items[Split.SELECTION]), self.session.rule))
+        trainer = Trainer(session=self.session, start=self._start, history=self, prepare=self._prepare)
+        state = fold(record.event for record in self._recorded) if self._recorded else None
+        writing: asyncio.Task[None] | None = None
+        try:
+            while (transition := await unless_failed(trainer.next(state), writing)) is not None:
+                if writing is not None:
+                    await writing
+                before, state = state, _advanced(state, transition.event)
+                self._note_skill(transition)
+                writing = asyncio.create_task(self._write(transition, before, state))
+        finally:
+            await trainer.close()
+            if writing is not None:
+                await asyncio.wait({writing})  # what has been computed is written, whatever befell what follows it
+            await self.session.calls.aclose()
+        if writing is not None:
+            await writing
+        last = self._recorded[-1].event
+        if state is None or not isinstance(last, RunFinished):
+            raise AssertionError("the loop ends with run-finished")
+        report = finished(self.session, state, last, resumed=bool(begun))
+        if len(self._recorded) == begun:
+            return replace(report, sentence=f"The run had finished before. {report.sentence}")
+        return report
+
+    async def _prepare(self) -> None:
+        if self._reaching is not None:
+            calls, reached = self.session.calls, await self._reaching
+            await preflight(self._setup, calls, self._start.skill, reached, self._watcher.remark)
+
+    async def _write(self, transition: Transition, before: RunState | None, after: RunState) -> None:
+        """Write a transition and tell of it; its evidence, the bulk of it, in a thread, while the next one is made."""
+        evidence = await asyncio.to_thread(self._writer.store_evidence, transition.evidence)
+        record = self._writer.append(
+            transition.event, transition.skill, evidence, start=self._parent, check=partial(_advanced, before)
+        )
+        if record.event != transition.event:
+            raise AssertionError(f"{record.commit} does not read as it was written")
+        self._recorded.append(record)
+        self._note_version(record)
+        self._workspace.index.refresh()
+        self._watcher.happened(record.event, record.commit)
+        self._say_what_is_wrong(after, record.event)
+        if isinstance(record.event, RunStarted):
+            for told in after_baseline(record.event, transition.evidence, self.session.rule):
+                self._watcher.remark(told)
+
+    def _say_what_is_wrong(self, state: RunState, event: Event) -> None:
+        settings = self.session.settings
+        said = remark(state, event, after=settings.train.diagnose_after, rule=self.session.rule)
+        if said:
+            self._watcher.remark(said)
+
+    def unfinished(self, error: SkillgitError, command: str) -> Trained | None:
+        """Return where ``error`` leaves the run that ``command`` continues."""
+        state = fold(record.event for record in self._recorded) if self._recorded else None
+        return unfinished(self.session, state, error, resumed=bool(self._begun), command=command)
+
+    def _note_skill(self, transition: Transition) -> None:
+        version = getattr(transition.event, "version", None)
+        if version is not None and transition.skill is not None:
+            self._skills[version] = transition.skill
+
+    def _note_version(self, record: Recorded) -> None:
+        version = getattr(record.event, "version", None)
+        if version is not None:
+            self._versions[version] = record.commit
+
+
+def _advanced(state: RunState | None, event: Event) -> RunState:
+    return fold([event]) if state is None else advance(state, event)
+
+
+def _check_same_work(name: str, recorded: list[Recorded], setup: Setup) -> RunStarted | None:
+    """Return the run's first event, if there is one and it was started to do what ``setup`` asks for.
+
+    Raises:
+        ConfigError: It was started to do something else.
+    """
+    if not recorded:
+        return None
+    started = fold(record.event for record in recorded).started
+    differences = {
+        "configuration": started.config != setup.config_digest,
+        "items": started.splits != setup.splits_digest,
+        "environment": started.environment != setup.task.environment.digest,
+    }
+    different = [what for what, differs in differences.items() if differs]
+    if different:
+        raise ConfigError(
+            f"run {name} was started with another {' and other '.join(different)}",
+            hint=f"fork it into a run of its own: --from {name}/v0 --run NAME",
+        )
+    return started
+
+
+@contextmanager
+def left_unfinished(training: Training, request: TrainRequest) -> Iterator[None]:
+    """Give errors that leave a run unfinished the command that continues it, and what is known of the run."""
+    name = training.session.run
+    command = " ".join(
+        ("skillgit train", request.config, *(f"-o {override}" for override in request.overrides), f"--run {name}")
+    )
+    try:
+        yield
+    except (StoppedError, KeyboardInterrupt) as error:
+        stopped = StoppedError(f"run {name} is stopped; nothing is lost", hint=f"{command} goes on")
+        stopped.result = training.unfinished(stopped, command)
+        raise stopped from error
+    except SkillgitError as error:
+        if isinstance(error, BudgetError):
+            error.hint = f"{command} with a larger cap goes on where it stands"
+        error.hint = error.hint or f"{command} goes on where it stands"
+        error.result = training.unfinished(error, command)
+        raise
