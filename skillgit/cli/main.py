@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from contextlib import suppress
@@ -82,6 +83,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def main() -> NoReturn:
     """Run the command line of this process."""
+    # Nearly all that a command allocates lives to its end; looking through it for garbage as often as Python does by
+    # itself takes a tenth of a training's time.
+    gc.set_threshold(20_000, 20, 50)
     _open_missing_streams()
     # Plug-ins of pydantic's observe a service; to look for them it would read what every installed package declares.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")

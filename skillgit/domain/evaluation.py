@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from math import fsum
 from typing import TYPE_CHECKING
 
@@ -158,7 +159,7 @@ class EvaluationSummary:
         return Scored(self.hard, self.soft).value(metric, soft_weight)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots: what is asked for again and again is kept
 class Evaluation:
     """Outcomes of one skill on the items of one split.
 
@@ -178,10 +179,21 @@ class Evaluation:
     unneeded: tuple[str, ...] = ()
     spare: int = 0
 
-    @property
-    def scored(self) -> dict[str, Scored]:
+    @cached_property
+    def scored(self) -> Mapping[str, Scored]:
         """The outcomes that have a score."""
         return {item: outcome for item, outcome in self.outcomes.items() if isinstance(outcome, Scored)}
+
+    def values(self, metric: Metric, soft_weight: float) -> Mapping[str, float]:
+        """Return the score of every item that has one under ``metric``; see :meth:`Scored.value`."""
+        key = metric, soft_weight
+        if key not in self._values:
+            self._values[key] = {item: found.value(metric, soft_weight) for item, found in self.scored.items()}
+        return self._values[key]
+
+    @cached_property
+    def _values(self) -> dict[tuple[Metric, float], dict[str, float]]:
+        return {}
 
     def at_best(self) -> Evaluation:
         """Return it as it would be if every item without an outcome reached the highest score."""
@@ -190,16 +202,21 @@ class Evaluation:
         outcomes = {**self.outcomes, **dict.fromkeys(self.unneeded, PERFECT)}
         return replace(self, outcomes=outcomes, unneeded=(), spare=0)
 
+    @cached_property
+    def _means(self) -> tuple[float, float]:
+        scored = self.scored.values()
+        return mean([outcome.hard for outcome in scored]), mean([outcome.soft for outcome in scored])
+
     def summary(self, version: int | None = None) -> EvaluationSummary:
         """Return what a trailer says of it."""
-        scored = self.scored.values()
+        hard, soft = self._means
         return EvaluationSummary(
             split=self.split,
             item_set=self.item_set,
             n=len(self.outcomes) + len(self.unneeded),
-            scored=len(scored),
-            hard=mean([outcome.hard for outcome in scored]),
-            soft=mean([outcome.soft for outcome in scored]),
+            scored=len(self.scored),
+            hard=hard,
+            soft=soft,
             seed=self.seed,
             version=version,
             unneeded=len(self.unneeded),

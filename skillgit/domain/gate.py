@@ -129,32 +129,26 @@ class Flips:
 
 def flips(candidate: Evaluation, current: Evaluation, metric: Metric, soft_weight: float) -> Flips:
     """Compare two evaluations item by item; items without a score on both sides are left out."""
-    before = current.scored
+    before, outcomes = current.values(metric, soft_weight), candidate.scored
     fixed: list[str] = []
     broken: list[str] = []
     passed: list[str] = []
     failed: list[str] = []
-    for item, outcome in candidate.scored.items():
+    for item, value in candidate.values(metric, soft_weight).items():
         old = before.get(item)
         if old is None:
             continue
-        new_value, old_value = outcome.value(metric, soft_weight), old.value(metric, soft_weight)
-        if new_value == old_value:
-            (passed if outcome.passed else failed).append(item)
+        if value == old:
+            (passed if outcomes[item].passed else failed).append(item)
         else:
-            (fixed if new_value > old_value else broken).append(item)
+            (fixed if value > old else broken).append(item)
     return Flips(fixed=tuple(fixed), broken=tuple(broken), stable_pass=tuple(passed), stable_fail=tuple(failed))
 
 
 def differences(candidate: Evaluation, current: Evaluation, metric: Metric, soft_weight: float) -> list[float]:
     """Return the gain of every item of ``current``, in its order; 0 where a side has no score."""
-    before, after = current.scored, candidate.scored
-    return [
-        after[item].value(metric, soft_weight) - before[item].value(metric, soft_weight)
-        if item in before and item in after
-        else 0.0
-        for item in current.outcomes
-    ]
+    before, after = current.values(metric, soft_weight), candidate.values(metric, soft_weight)
+    return [after[item] - before[item] if item in before and item in after else 0.0 for item in current.outcomes]
 
 
 def decide(rule: GateRule, candidate: Evaluation, current: Evaluation, best: float, *, repeats: int = 0) -> Verdict:
