@@ -40,7 +40,8 @@ class ExitCode(IntEnum):
     OK = 0
     """Done; for ``diff --exit-code``: no difference."""
     NO = 1
-    """The answer is no: differences with ``--exit-code``, ``fsck`` or ``data check`` found faults, no best version."""
+    """The answer is no: differences with ``--exit-code``, ``fsck`` or ``data check`` found faults, no best version,
+    no candidate that passed the gate."""
     USAGE = 2
     """The command line, a configuration file, a skill or a data set is not usable as given."""
     NOT_FOUND = 3

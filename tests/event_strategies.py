@@ -17,6 +17,7 @@ from skillgit.domain.event import (
     EditRecord,
     Event,
     Inherited,
+    Measured,
     Models,
     Origin,
     PatchCounts,
@@ -171,6 +172,7 @@ common = {
     "title": texts,
     "why": texts,
 }
+steps = st.sampled_from([Origin.STEP, Origin.META])
 proposed = {
     **common,
     "step": counts,
@@ -178,7 +180,9 @@ proposed = {
     "edits": st.lists(edits, max_size=8).map(tuple),
     "changes": st.lists(changes, max_size=8).map(tuple),
     "patch": patches,
-    "origin": st.sampled_from(Origin),
+    "origin": steps,
+    "number": st.just(0),
+    "of": st.just(""),
     "appendix": st.none() | st.builds(AppendixCounts, added=counts, total=counts, consolidated=counts),
     "evaluation": summaries,
     "verdict": verdicts(),
@@ -186,6 +190,11 @@ proposed = {
     "broken": items,
     "models": models,
     "cost": costs,
+}
+intervention = {
+    "origin": st.sampled_from([origin for origin in Origin if origin.intervenes]),
+    "number": st.integers(1, 999),
+    "of": st.sampled_from(["", "other-run/v3", "demo-20261121-abcd/r17"]),
 }
 guidances = texts.map(str.strip)
 
@@ -203,7 +212,9 @@ events: st.SearchStrategy[Event] = st.one_of(
     ),
     st.builds(Accepted, **proposed, version=counts),
     st.builds(Rejected, **proposed),
-    st.builds(Skipped, **common, step=counts, patch=patches, origin=st.sampled_from(Origin), models=models, cost=costs),
+    st.builds(Accepted, **(proposed | intervention), version=counts),
+    st.builds(Rejected, **(proposed | intervention)),
+    st.builds(Skipped, **common, step=counts, patch=patches, origin=steps, models=models, cost=costs),
     st.builds(
         SlowProposed,
         **common,
@@ -220,6 +231,32 @@ events: st.SearchStrategy[Event] = st.one_of(
     ),
     st.builds(SlowMerged, **common, step=counts, version=counts, base=counts, evaluation=summaries, verdict=verdicts()),
     st.builds(Reverted, **common, step=counts, version=counts, base=counts, target=counts, evaluation=measurements),
+    st.builds(
+        Reverted,
+        **common,
+        step=counts,
+        version=counts,
+        base=counts,
+        target=counts,
+        evaluation=summaries,
+        verdict=verdicts(),
+        fixed=items,
+        broken=items,
+        models=models,
+        cost=costs,
+    ),
+    st.builds(
+        Measured,
+        **common,
+        step=counts,
+        version=counts,
+        evaluation=summaries,
+        verdict=verdicts(),
+        fixed=items,
+        broken=items,
+        models=models,
+        cost=costs,
+    ),
     st.builds(
         RunFinished,
         **common,

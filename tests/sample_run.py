@@ -198,7 +198,7 @@ def started(run: str = RUN, path: str = PATH, skill: Skill | None = None) -> Sam
         skill=path,
         title="train demo on a toy environment",
         config="c0ffee",
-        splits="5b117",
+        splits="747fbb95a62a",
         environment="e4f",
         models=MODELS,
         evaluation=measured.summary(),

@@ -110,7 +110,10 @@ def _first(enough: Callable[[int], bool], most: int) -> int:
 def first_pass(rule: GateRule, repeats: int) -> GateRule:
     """Return what a candidate has to pass at its first evaluation.
 
-    Repeats confirm a candidate that scores higher: one that does not is refused without them, and what else the rule
-    asks for is asked of the means over all rollouts.
+    Repeats confirm a candidate that scores higher, or not lower where that is enough: one that does not is refused
+    without them, and what else the rule asks for is asked of the means over all rollouts.
     """
-    return replace(rule, policy=Policy.STRICT, no_regression=NoRegression.NONE) if repeats else rule
+    if not repeats:
+        return rule
+    policy = Policy.NOT_WORSE if rule.policy is Policy.NOT_WORSE else Policy.STRICT
+    return replace(rule, policy=policy, no_regression=NoRegression.NONE)

@@ -8,108 +8,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from skillgit.domain.cost import Cost as Cost  # noqa: PLC0414 - part of what an event is, and imported with it
+# The parts of an event are imported with it.
+from skillgit.domain.cost import Cost as Cost  # noqa: PLC0414 - see above
 from skillgit.domain.evaluation import EvaluationSummary
-from skillgit.domain.ids import text_digest
+from skillgit.domain.proposal import EDITS_SHOWN as EDITS_SHOWN  # noqa: PLC0414 - see above
+from skillgit.domain.proposal import BudgetSource as BudgetSource  # noqa: PLC0414 - see above
+from skillgit.domain.proposal import Change as Change  # noqa: PLC0414 - see above
+from skillgit.domain.proposal import EditRecord as EditRecord  # noqa: PLC0414 - see above
+from skillgit.domain.proposal import Origin as Origin  # noqa: PLC0414 - see above
+from skillgit.domain.proposal import PatchCounts as PatchCounts  # noqa: PLC0414 - see above
 from skillgit.domain.prose import clean_line, clean_paragraphs, clean_title
-from skillgit.domain.rewrite import UpdateMode
 
 if TYPE_CHECKING:
     from skillgit.domain.appendix import AppendixCounts
-    from skillgit.domain.edit import Edit, Op, Source
     from skillgit.domain.gate import Verdict
     from skillgit.domain.placebo import Placebo
-
-EDITS_SHOWN = 24
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """One changed line of a skill as the commit message shows it."""
-
-    sign: Literal["+", "-"]
-    text: str
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "text", clean_line(self.text))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditRecord:
-    """An applied edit as its trailer tells it; its text is the diff.
-
-    Attributes:
-        op: What it did.
-        file: Path inside the skill folder.
-        support: How many trajectories it rests on.
-        source: Whose observation it is.
-        anchor: The first 8 hexadecimal characters of the anchor's digest; empty without an anchor.
-        fixed: Items that it fixed, where that is known: where it was measured alone.
-        broken: Items that it broke, likewise.
-    """
-
-    op: Op
-    file: str
-    support: int
-    source: Source
-    anchor: str = ""
-    fixed: int | None = None
-    broken: int | None = None
-
-    @classmethod
-    def of(cls, edit: Edit) -> EditRecord:
-        """Return the record of ``edit``."""
-        anchor = text_digest(edit.anchor)[:8] if edit.anchor else ""
-        return cls(op=edit.op, file=edit.file, support=edit.support, source=edit.source, anchor=anchor)
-
-
-class BudgetSource(StrEnum):
-    """Who set the edit budget of a step."""
-
-    SCHEDULE = "schedule"
-    OPTIMIZER = "optimizer"
-    FALLBACK = "fallback"
-    """The schedule, because what the optimizer said could not be used."""
-    NONE = "none"
-    """Nobody: there was no limit."""
-    META = "meta"
-    """The budget of the reflection on an epoch."""
-
-
-class Origin(StrEnum):
-    """Where a candidate comes from."""
-
-    STEP = "step"
-    """A batch of rollouts."""
-    META = "meta"
-    """The reflection on the steps of an epoch, at its end."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PatchCounts:
-    """How many proposals a step merged and ranked, how many edits it applied and skipped, and the budget that held.
-
-    Attributes:
-        merged: Proposals of all analysts, duplicates joined.
-        ranked: Those that were chosen.
-        applied: Edits that took effect; of a rewrite, the stretches of lines that changed.
-        skipped: Edits that did not.
-        budget: The edit budget; absent where there was no limit.
-        by: Who set it.
-        mode: What a proposal was: an edit, a suggestion or a whole document.
-        salvaged: Whether the edits are a part of a patch that the gate had refused as a whole.
-    """
-
-    merged: int
-    ranked: int
-    applied: int
-    skipped: int
-    budget: int | None
-    by: BudgetSource = BudgetSource.SCHEDULE
-    mode: UpdateMode = UpdateMode.PATCH
-    salvaged: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +37,10 @@ class Models:
     target: str
     optimizer: str
     judge: str = ""
+
+
+NOBODY = Models(target="", optimizer="")
+"""The models of an event that asked none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,7 +127,10 @@ class _Proposed(_Event):
         edits: The applied edits; the first 24 if there are more, so that trailers stay readable.
         changes: Their text, line by line.
         patch: How many edits there were.
-        origin: Where it comes from; the reflection on an epoch bears the number of the epoch's last step.
+        origin: Where it comes from; the reflection on an epoch bears the number of the epoch's last step, and an
+            intervention that of the step that the run stands at.
+        number: Which intervention of the run it is, counted from 1; 0 for a step and for the reflection on an epoch.
+        of: What an intervention took it from, as ``<run>/v7`` or ``<run>/r17``; empty where it took nothing.
         appendix: What became of the appendix; absent where it stayed as it was.
         evaluation: The candidate's score on the selection split.
         verdict: The gate's decision and its numbers.
@@ -224,6 +146,8 @@ class _Proposed(_Event):
     changes: tuple[Change, ...] = ()
     patch: PatchCounts
     origin: Origin = Origin.STEP
+    number: int = 0
+    of: str = ""
     appendix: AppendixCounts | None = None
     evaluation: EvaluationSummary
     verdict: Verdict
@@ -239,14 +163,14 @@ class _Proposed(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted(_Proposed):
-    """A step's candidate became version ``version``."""
+    """A candidate became version ``version``."""
 
     version: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejected(_Proposed):
-    """A step's candidate was refused, or the gate could not decide; it stands on a side branch."""
+    """A candidate was refused, or the gate could not decide; it stands on a side branch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,6 +234,11 @@ class Reverted(_Event):
         base: The version before it.
         target: The version whose text it takes.
         evaluation: Measured, or inherited from the target.
+        verdict: The gate's decision; absent if it passed none.
+        fixed: Items that score higher than under the base, if it was measured.
+        broken: Items that score lower.
+        models: The models; nameless if none was asked.
+        cost: What measuring it cost.
     """
 
     step: int
@@ -317,6 +246,61 @@ class Reverted(_Event):
     base: int
     target: int
     evaluation: Measurement
+    verdict: Verdict | None = None
+    fixed: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+    models: Models = NOBODY
+    cost: Cost = field(default_factory=Cost)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edited(_Event):
+    """A person changed the skill with a commit of their own on the run's branch.
+
+    The commit has no trailers; everything here is told by its message, its author and its place in the history.
+
+    Attributes:
+        step: The last step before it.
+        version: The version that it made.
+        base: The version before it.
+        author: Who made the commit.
+        changes: The changed lines of the text.
+    """
+
+    step: int
+    version: int
+    base: int
+    author: str = ""
+    changes: tuple[Change, ...] = ()
+
+    def __post_init__(self) -> None:
+        _Event.__post_init__(self)
+        object.__setattr__(self, "author", clean_line(self.author))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured(_Event):
+    """The current version, whose text nobody had measured, got a score to go on from.
+
+    Attributes:
+        step: The last step.
+        version: The version.
+        evaluation: Its score on the selection split.
+        verdict: How it compares with the newest version before it that has a score; it passed no gate.
+        fixed: Items that score higher than under that one.
+        broken: Items that score lower.
+        models: The models.
+        cost: What it cost.
+    """
+
+    step: int
+    version: int
+    evaluation: EvaluationSummary
+    verdict: Verdict
+    fixed: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+    models: Models
+    cost: Cost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -340,7 +324,11 @@ class RunFinished(_Event):
     cost: Cost
 
 
-Event = RunStarted | Accepted | Rejected | Skipped | SlowProposed | SlowMerged | Reverted | RunFinished
+Event = (
+    RunStarted | Accepted | Rejected | Skipped | SlowProposed | SlowMerged | Reverted | Edited | Measured | RunFinished
+)
+MakesVersion = RunStarted | Accepted | SlowMerged | Reverted | Edited
+"""The events that make a version."""
 
 EVENT_NAMES: dict[type[Event], str] = {
     RunStarted: "run-started",
@@ -350,13 +338,15 @@ EVENT_NAMES: dict[type[Event], str] = {
     SlowProposed: "slow-proposed",
     SlowMerged: "slow-merged",
     Reverted: "reverted",
+    Edited: "edited",
+    Measured: "measured",
     RunFinished: "run-finished",
 }
-"""Every kind of event and its name in trailers, in the order in which events of one step stand."""
+"""Every kind of event and its name; all but that of an edit stand in trailers."""
 
 
 def event_name(event: Event) -> str:
-    """Return the event's name in trailers."""
+    """Return the event's name."""
     return EVENT_NAMES[type(event)]
 
 
@@ -370,12 +360,6 @@ def event_origin(event: Event) -> Origin:
     return event.origin if isinstance(event, Accepted | Rejected | Skipped) else Origin.STEP
 
 
-def event_rank(event: Event) -> int:
-    """Return the place of ``event`` among those of its step: the step, the reflection on its epoch, the slow update."""
-    kind: type[Event] = Skipped if event_origin(event) is Origin.META else type(event)
-    return 2 * list(EVENT_NAMES).index(kind) + (event_origin(event) is Origin.META)
-
-
-def event_order(event: Event) -> tuple[int, int]:
-    """Return the key that sorts the events of a run: step, then kind."""
-    return event_step(event), event_rank(event)
+def version_of(event: Event) -> int | None:
+    """Return the version that ``event`` makes; ``None`` if it makes none."""
+    return event.version if isinstance(event, MakesVersion) else None

@@ -39,6 +39,8 @@ class Policy(StrEnum):
     """Accept if it is, and a paired test on the items takes the difference for a gain."""
     MARGIN = "margin"
     """Accept if the candidate's mean is greater by more than a margin."""
+    NOT_WORSE = "not-worse"
+    """Accept if the candidate's mean is not lower; only for a shorter text, which is a gain of its own."""
 
 
 class NoRegression(StrEnum):
@@ -210,14 +212,20 @@ def pinned_are_scored(rule: GateRule, candidate: Evaluation, current: Evaluation
 
 
 def threshold(verdict: Verdict) -> float:
-    """Return what the score has to be greater than."""
+    """Return what the score has to be greater than, or at least for a policy that only asks for no loss."""
     return verdict.current + (verdict.margin or 0.0)
 
 
 def decision(verdict: Verdict) -> Decision:
-    """Return the decision that follows from the numbers of ``verdict``: ties reject, and no gate accepts everything."""
+    """Return the decision that follows from the numbers of ``verdict``: no gate accepts everything.
+
+    A tie is a rejection, but where no loss is all that the policy asks for.
+    """
     convinced = verdict.policy is not Policy.PAIRED or verdict.p <= (verdict.alpha or 0.0)
-    passes = verdict.score > threshold(verdict) and convinced and verdict.blocked == 0
+    enough = verdict.score > threshold(verdict)
+    if verdict.policy is Policy.NOT_WORSE:
+        enough = verdict.score >= threshold(verdict)
+    passes = enough and convinced and verdict.blocked == 0
     if verdict.gated and not passes:
         return Decision.REJECT
     if verdict.score > verdict.best:

@@ -10,8 +10,11 @@ from skillgit.domain.event import (
     Accepted,
     Change,
     Cost,
+    Edited,
     Event,
     Inherited,
+    MakesVersion,
+    Measured,
     Measurement,
     Origin,
     Rejected,
@@ -22,10 +25,11 @@ from skillgit.domain.event import (
     Skipped,
     SlowMerged,
     SlowProposed,
-    event_name,
     event_origin,
+    event_step,
 )
-from skillgit.domain.gate import Decision, consistent
+from skillgit.domain.gate import Decision
+from skillgit.domain.invariants import check, check_base, check_common, check_step, check_verdict, check_version
 from skillgit.errors import InvariantError
 
 if TYPE_CHECKING:
@@ -37,22 +41,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionState:
-    """One version of a run: where it came from and what it scored on the selection split."""
+    """One version of a run: where it came from and what it scored on the selection split, if that is known."""
 
     version: int
     epoch: int
     step: int
-    evaluation: Measurement
+    evaluation: Measurement | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepMemory:
-    """What the optimizer may know of an earlier step.
+    """What the optimizer may know of an earlier step, or of what a person did after it.
 
     Attributes:
         epoch: The step's epoch.
         step: The step.
-        decision: The gate's decision; absent for a skipped step.
+        decision: The gate's decision; absent for a skipped step and for the edit of a person.
         title: What was tried.
         why: The reasons then.
         changes: The changed lines.
@@ -61,8 +65,9 @@ class StepMemory:
         current: The score that it had to beat.
         fixed: Items that it fixed.
         broken: Items that it broke.
-        origin: Whether it was a step or the reflection on an epoch.
+        origin: Where its candidate came from.
         base: The version that its candidate was made of; absent for a skipped step.
+        author: Who edited the skill by hand; empty for everything else.
     """
 
     epoch: int
@@ -78,6 +83,17 @@ class StepMemory:
     broken: tuple[str, ...] = ()
     origin: Origin = Origin.STEP
     base: int | None = None
+    author: str = ""
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether a person asked for it, so that it is no step of the method."""
+        return bool(self.author) or self.origin.intervenes
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """The key that sorts what is remembered: the step, the reflection on its epoch, then what persons did."""
+        return self.step, 2 if self.by_hand else int(self.origin is Origin.META)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,11 +106,12 @@ class RunState:
         step: The last finished step.
         versions: All versions; the index is the version number.
         best: The best version.
-        memory: The steps so far, oldest first.
+        memory: The steps so far, and what persons did between them, oldest first.
         optimizer_memory: What the optimizer keeps from the last slow update that had something to keep.
         meta_epoch: The last epoch that was reflected on.
         slow_epoch: The last epoch whose slow update is finished, merge included.
         pending_merge: Accepted guidance whose merge is not written yet.
+        interventions: How many candidates of persons the gate has decided on.
         cost: What the run cost so far.
         outcome: How it ended; absent while it is not finished.
     """
@@ -109,6 +126,7 @@ class RunState:
     meta_epoch: int = 0
     slow_epoch: int = 0
     pending_merge: SlowProposed | None = None
+    interventions: int = 0
     cost: Cost = Cost()
     outcome: RunOutcome | None = None
 
@@ -117,12 +135,31 @@ class RunState:
         """The current version."""
         return len(self.versions) - 1
 
-    def evaluation(self, version: int) -> EvaluationSummary:
-        """Return the measured score of ``version``, following inheritance."""
+    def known_evaluation(self, version: int) -> EvaluationSummary | None:
+        """Return the measured score of ``version``, following inheritance; None if nobody has measured its text."""
         found = self.versions[version].evaluation
         while isinstance(found, Inherited):
             found = self.versions[found.version].evaluation
         return found
+
+    def evaluation(self, version: int) -> EvaluationSummary:
+        """Return the measured score of ``version``, following inheritance.
+
+        Raises:
+            InvariantError: Nobody has measured it.
+        """
+        found = self.known_evaluation(version)
+        if found is None:
+            run = self.started.run
+            raise InvariantError(
+                f"v{version} of run {run} has no score yet, for a person wrote it",
+                hint=f"skillgit train CONFIG --run {run} measures it and goes on",
+            )
+        return found
+
+    def last_measured(self, before: int) -> int:
+        """Return the newest version under ``before`` that has a score; the seed always has."""
+        return next(version for version in range(before - 1, -1, -1) if self.known_evaluation(version) is not None)
 
 
 def fold(events: Iterable[Event]) -> RunState:
@@ -150,7 +187,7 @@ def advance(state: RunState, event: Event) -> RunState:
     Raises:
         InvariantError: The event contradicts the events before it.
     """
-    _check_common(state, event)
+    check_common(state, event)
     match event:
         case RunStarted():
             raise InvariantError(f"run {event.run} starts twice", hint="skillgit fsck")
@@ -163,8 +200,11 @@ def advance(state: RunState, event: Event) -> RunState:
         case SlowMerged():
             return _after_slow_merge(state, event)
         case Reverted():
-            _check_version(state, event.version, event.base)
-            return _with_version(state, event, event.evaluation, best=state.best)
+            return _after_revert(state, event)
+        case Edited():
+            return _after_edit(state, event)
+        case Measured():
+            return _after_measurement(state, event)
         case RunFinished():
             return _moved(state, event, outcome=event.outcome, cost=state.cost + event.cost)
         case _:
@@ -172,29 +212,50 @@ def advance(state: RunState, event: Event) -> RunState:
 
 
 def _moved(state: RunState, event: Event, **changes: object) -> RunState:
-    step = 0 if isinstance(event, RunStarted) else event.step
     reflected = event.epoch if event_origin(event) is Origin.META else state.meta_epoch
-    return replace(state, epoch=event.epoch, step=step, meta_epoch=reflected, **changes)  # type: ignore[arg-type]
+    return replace(state, epoch=event.epoch, step=event_step(event), meta_epoch=reflected, **changes)  # type: ignore[arg-type]
 
 
-def _with_version(state: RunState, event: Event, evaluation: Measurement, *, best: int, **changes: object) -> RunState:
-    step = 0 if isinstance(event, RunStarted) else event.step
-    new = VersionState(version=state.version + 1, epoch=event.epoch, step=step, evaluation=evaluation)
+def _with_version(
+    state: RunState, event: MakesVersion, evaluation: Measurement | None, *, new_best: bool, **changes: object
+) -> RunState:
+    version = state.version + 1
+    new = VersionState(version=version, epoch=event.epoch, step=event_step(event), evaluation=evaluation)
+    best = version if new_best else state.best
     return _moved(state, event, versions=(*state.versions, new), best=best, **changes)
 
 
+def _with_version_of_a_person(
+    state: RunState, event: MakesVersion, evaluation: Measurement | None, *, new_best: bool, **changes: object
+) -> RunState:
+    """Return the state after a version that no stage of the method made.
+
+    Guidance that was accepted and not merged yet was measured with another text; it is given up.
+    """
+    epoch = state.slow_epoch if state.pending_merge is None else state.pending_merge.epoch
+    changes |= {"slow_epoch": epoch, "pending_merge": None}
+    return _with_version(state, event, evaluation, new_best=new_best, **changes)
+
+
+def _remembered(state: RunState, memory: StepMemory) -> tuple[StepMemory, ...]:
+    """Return what is remembered with ``memory``, in an order that does not depend on which branch was read first."""
+    if not state.memory or state.memory[-1].place <= memory.place:
+        return (*state.memory, memory)
+    return tuple(sorted((*state.memory, memory), key=lambda one: one.place))
+
+
 def _after_skip(state: RunState, event: Skipped) -> RunState:
-    _check_step(state, event)
+    check_step(state, event)
     memory = StepMemory(
         epoch=event.epoch, step=event.step, decision=None, title=event.title, why=event.why, origin=event.origin
     )
-    return _moved(state, event, memory=(*state.memory, memory), cost=state.cost + event.cost)
+    return _moved(state, event, memory=_remembered(state, memory), cost=state.cost + event.cost)
 
 
 def _after_candidate(state: RunState, event: Accepted | Rejected) -> RunState:
-    _check_step(state, event)
-    _check_base(state, event.base)
-    _check_verdict(event.verdict)
+    check_step(state, event)
+    check_base(state, event.base)
+    check_verdict(event.verdict)
     memory = StepMemory(
         epoch=event.epoch,
         step=event.step,
@@ -210,24 +271,70 @@ def _after_candidate(state: RunState, event: Accepted | Rejected) -> RunState:
         base=event.base,
         origin=event.origin,
     )
-    remembered = (*state.memory, memory)
-    cost = state.cost + event.cost
+    by_hand = event.origin.intervenes
+    told = {
+        "memory": _remembered(state, memory),
+        "cost": state.cost + event.cost,
+        "interventions": state.interventions + by_hand,
+    }
     if isinstance(event, Rejected):
-        _check(not event.verdict.decision.accepted, f"step {event.step} is rejected though its gate accepts")
-        return _moved(state, event, memory=remembered, cost=cost)
-    _check(event.verdict.decision.accepted, f"step {event.step} is accepted though its gate refuses")
-    _check_version(state, event.version, event.base)
-    best = event.version if event.verdict.decision is Decision.ACCEPT_NEW_BEST else state.best
-    return _with_version(state, event, event.evaluation, best=best, memory=remembered, cost=cost)
+        check(not event.verdict.decision.accepted, f"step {event.step} is rejected though its gate accepts")
+        return _moved(state, event, **told)
+    check(event.verdict.decision.accepted, f"step {event.step} is accepted though its gate refuses")
+    check_version(state, event.version, event.base)
+    add = _with_version_of_a_person if by_hand else _with_version
+    return add(state, event, event.evaluation, new_best=_is_new_best(event.verdict), **told)
+
+
+def _is_new_best(verdict: Verdict | None) -> bool:
+    return verdict is not None and verdict.decision is Decision.ACCEPT_NEW_BEST
+
+
+def _after_revert(state: RunState, event: Reverted) -> RunState:
+    check_version(state, event.version, event.base)
+    check(event.target < event.version, f"v{event.version} reverts to v{event.target}, which comes after it")
+    if event.verdict is not None:
+        check_verdict(event.verdict)
+        check(event.verdict.decision.accepted, f"v{event.version} is a revert though its gate refuses")
+    cost = state.cost + event.cost
+    new_best = _is_new_best(event.verdict)
+    return _with_version_of_a_person(state, event, event.evaluation, new_best=new_best, cost=cost)
+
+
+def _after_edit(state: RunState, event: Edited) -> RunState:
+    check_version(state, event.version, event.base)
+    memory = StepMemory(
+        epoch=event.epoch,
+        step=event.step,
+        decision=None,
+        title=event.title,
+        why=event.why,
+        changes=event.changes,
+        base=event.base,
+        author=event.author or "somebody",
+    )
+    return _with_version_of_a_person(state, event, None, new_best=False, memory=_remembered(state, memory))
+
+
+def _after_measurement(state: RunState, event: Measured) -> RunState:
+    version = event.version
+    check(version == state.version, f"v{version} is measured while the current version is v{state.version}")
+    check(state.known_evaluation(version) is None, f"v{version} is measured though it has a score")
+    check_verdict(event.verdict)
+    check(not event.verdict.gated, f"v{version} is measured, and a gate decided on it")
+    new = replace(state.versions[version], evaluation=event.evaluation)
+    best = version if _is_new_best(event.verdict) else state.best
+    cost = state.cost + event.cost
+    return _moved(state, event, versions=(*state.versions[:-1], new), best=best, cost=cost)
 
 
 def _after_slow_proposal(state: RunState, event: SlowProposed) -> RunState:
-    _check(state.pending_merge is None, "guidance is proposed while an accepted one is not merged yet")
-    _check(event.epoch > state.slow_epoch, f"epoch {event.epoch} has two slow updates")
-    _check_base(state, event.base)
+    check(state.pending_merge is None, "guidance is proposed while an accepted one is not merged yet")
+    check(event.epoch > state.slow_epoch, f"epoch {event.epoch} has two slow updates")
+    check_base(state, event.base)
     accepted = False
     if event.verdict is not None:
-        _check_verdict(event.verdict)
+        check_verdict(event.verdict)
         accepted = event.verdict.decision.accepted
     return _moved(
         state,
@@ -240,52 +347,9 @@ def _after_slow_proposal(state: RunState, event: SlowProposed) -> RunState:
 
 
 def _after_slow_merge(state: RunState, event: SlowMerged) -> RunState:
-    _check(state.pending_merge is not None, "a slow merge without accepted guidance")
-    _check_verdict(event.verdict)
-    _check(event.verdict.decision.accepted, "a slow merge though its gate refuses")
-    _check_version(state, event.version, event.base)
-    best = event.version if event.verdict.decision is Decision.ACCEPT_NEW_BEST else state.best
-    return _with_version(state, event, event.evaluation, best=best, slow_epoch=event.epoch, pending_merge=None)
-
-
-def _check_common(state: RunState, event: Event) -> None:
-    name = event_name(event)
-    _check(state.outcome is None, f"{name} after the run has finished")
-    _check(event.run == state.started.run, f"{name} of run {event.run} in run {state.started.run}")
-    _check(event.skill == state.started.skill, f"{name} changes {event.skill}, not {state.started.skill}")
-    _check(event.epoch >= state.epoch, f"{name} goes back from epoch {state.epoch} to {event.epoch}")
-    if not isinstance(event, RunStarted | Accepted | Rejected | Skipped):
-        _check(event.step == state.step, f"{name} names step {event.step} after step {state.step}")
-
-
-def _check_step(state: RunState, event: Accepted | Rejected | Skipped) -> None:
-    if event.origin is Origin.STEP:
-        _check(event.step == state.step + 1, f"step {event.step} follows step {state.step}")
-        return
-    _check(event.step == state.step > 0, f"the reflection on step {event.step} follows step {state.step}")
-    _check(event.epoch == state.epoch, f"epoch {event.epoch} is reflected on in epoch {state.epoch}")
-    _check(state.meta_epoch < event.epoch, f"epoch {event.epoch} is reflected on twice")
-    _check(
-        state.slow_epoch < event.epoch and state.pending_merge is None,
-        f"epoch {event.epoch} is reflected on after its slow update",
-    )
-    gated = isinstance(event, Skipped) or event.verdict.gated
-    _check(gated, f"the reflection on epoch {event.epoch} passed no gate")
-
-
-def _check_base(state: RunState, base: int) -> None:
-    _check(base == state.version, f"a proposal on v{base} while the current version is v{state.version}")
-
-
-def _check_version(state: RunState, version: int, base: int) -> None:
-    _check_base(state, base)
-    _check(version == state.version + 1, f"v{version} follows v{state.version}")
-
-
-def _check_verdict(verdict: Verdict) -> None:
-    _check(consistent(verdict), f"the decision {verdict.decision} does not follow from its numbers")
-
-
-def _check(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a sentence
-    if not holds:
-        raise InvariantError(otherwise, hint="skillgit fsck")
+    check(state.pending_merge is not None, "a slow merge without accepted guidance")
+    check_verdict(event.verdict)
+    check(event.verdict.decision.accepted, "a slow merge though its gate refuses")
+    check_version(state, event.version, event.base)
+    new_best = _is_new_best(event.verdict)
+    return _with_version(state, event, event.evaluation, new_best=new_best, slow_epoch=event.epoch, pending_merge=None)

@@ -32,6 +32,12 @@ def sign_test(fixed: int, broken: int) -> float:
     return float(sum(comb(n, k) for k in range(fixed, n + 1)) / 2**n)
 
 
+def binomial_test(successes: int, n: int, share: float) -> float:
+    """Return the two-sided exact binomial p-value: twice the smaller tail of Binomial(n, share), at most 1."""
+    ways = [comb(n, k) * share**k * (1.0 - share) ** (n - k) for k in range(n + 1)]
+    return min(1.0, 2 * min(fsum(ways[: successes + 1]), fsum(ways[successes:])))
+
+
 def sign_flip_test(differences: Sequence[float]) -> float:
     """Return the one-sided p-value of the sign-flip permutation test of paired differences.
 

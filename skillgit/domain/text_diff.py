@@ -1,31 +1,299 @@
-"""The difference of two skills as lines, for commit messages."""
+"""The difference of two texts as data: files, hunks and lines, with the words that changed and the lines that moved."""
 
 from __future__ import annotations
 
-from difflib import SequenceMatcher
+import re
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from skillgit.domain.event import Change
+from skillgit.domain.similarity import ALIKE, similarity, words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from skillgit.domain.skill import Skill
+CONTEXT = 3
+"""Unchanged lines around a change."""
+PAIRED_AT_MOST = 10_000
+"""Where more removed lines times added lines stand together, none of them are paired."""
+MOVED_AT_LEAST = 8
+"""Letters and digits that a line needs for its other place to be called where it moved to."""
+
+_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+_TOKEN = re.compile(rf"\s+|[{_UNSPACED}]|[^\W{_UNSPACED}]+(?:['’][^\W{_UNSPACED}]+)*|[^\w\s]")  # noqa: RUF001 - an apostrophe
+_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t].*)?")
+_FENCE = re.compile(r"[ \t]*(?P<fence>`{3,}|~{3,})(?P<info>.*)")
+_MARKDOWN = (".md", ".markdown")
+
+Span = tuple[int, int]
+"""Characters of a line, ``[start, end)``."""
 
 
-def changed_lines(old: Skill, new: Skill) -> tuple[Change, ...]:
-    """Return the removed and added lines of all text files, in file order; blank lines are left out."""
-    before, after = dict(old.text_files()), dict(new.text_files())
-    found: list[Change] = []
-    for path in sorted(before.keys() | after.keys()):
-        found.extend(_changes(before.get(path, ""), after.get(path, "")))
-    return tuple(change for change in found if change.text)
+class Sign(StrEnum):
+    """What became of a line."""
+
+    SAME = " "
+    REMOVED = "-"
+    ADDED = "+"
 
 
-def _changes(before: str, after: str) -> Iterator[Change]:
-    old, new = before.splitlines(), after.splitlines()
-    for tag, old_from, old_to, new_from, new_to in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if tag == "equal":
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A line of a file, from 1."""
+
+    path: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line of a difference.
+
+    Attributes:
+        sign: Whether it is removed, added or in both texts.
+        text: What it says, without the line end.
+        old: Its number in the older text; absent for an added line.
+        new: Its number in the newer text; absent for a removed line.
+        partner: The number of the line of the other text that it was changed from or to; absent without one.
+        spans: What its partner does not have, by words.
+        moved: Where an equal line stands in the other texts, if it has no partner.
+        ended: Whether a line end follows; only the last line of a file may lack it.
+    """
+
+    sign: Sign
+    text: str
+    old: int | None = None
+    new: int | None = None
+    partner: int | None = None
+    spans: tuple[Span, ...] = ()
+    moved: Place | None = None
+    ended: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hunk:
+    """Changed lines that stand together, with the unchanged ones around them.
+
+    Attributes:
+        heading: The nearest heading above the first change, with its signs; what git says there in other files.
+        lines: The lines.
+    """
+
+    heading: str
+    lines: tuple[Line, ...]
+
+    @property
+    def old(self) -> Span:
+        """First line and number of lines in the older text."""
+        return _extent([line.old for line in self.lines if line.old is not None])
+
+    @property
+    def new(self) -> Span:
+        """First line and number of lines in the newer text."""
+        return _extent([line.new for line in self.lines if line.new is not None])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileDiff:
+    """The difference of one file.
+
+    Attributes:
+        path: The file; of a removed one, what it was.
+        notes: What git says of it besides, as ``new file mode 100644`` or ``rename from a.md``.
+        hunks: What changed in its text.
+    """
+
+    path: str
+    notes: tuple[str, ...] = ()
+    hunks: tuple[Hunk, ...] = ()
+
+    @property
+    def added(self) -> int:
+        """Number of added lines."""
+        return sum(line.sign is Sign.ADDED for hunk in self.hunks for line in hunk.lines)
+
+    @property
+    def removed(self) -> int:
+        """Number of removed lines."""
+        return sum(line.sign is Sign.REMOVED for hunk in self.hunks for line in hunk.lines)
+
+
+def detailed(files: Iterable[FileDiff], context: int = CONTEXT) -> tuple[FileDiff, ...]:
+    """Return ``files`` with headings, changed words and moved lines, each hunk cut to what is near a change.
+
+    Removed and added lines that stand together are paired in their order so that their similarity is the greatest in
+    sum; two lines of which less than half of the words are common are no pair.
+
+    Args:
+        files: The differences, as git tells them; headings are looked for in the lines that are there.
+        context: Unchanged lines to keep around a change.
+    """
+    paired = [
+        replace(file, hunks=tuple(replace(hunk, lines=_with_words(hunk.lines)) for hunk in file.hunks))
+        for file in files
+    ]
+    places = _places(paired)
+    return tuple(
+        replace(
+            file,
+            hunks=tuple(
+                part
+                for hunk in file.hunks
+                for part in _cut(replace(hunk, lines=_with_moves(hunk.lines, places)), context, path=file.path)
+            ),
+        )
+        for file in paired
+    )
+
+
+def emphasis(old: str, new: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
+    """Return what only ``old`` and what only ``new`` has, by words; white space at the edges is left out."""
+    from difflib import SequenceMatcher  # noqa: PLC0415 - only a difference with changed lines needs it
+
+    before, after = _TOKEN.findall(old), _TOKEN.findall(new)
+    gone: list[Span] = []
+    come: list[Span] = []
+    starts = (_starts(before), _starts(after))
+    for tag, a_from, a_to, b_from, b_to in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if tag != "equal":
+            gone.append((starts[0][a_from], starts[0][a_to]))
+            come.append((starts[1][b_from], starts[1][b_to]))
+    return _tidy(old, gone), _tidy(new, come)
+
+
+def _starts(tokens: Sequence[str]) -> list[int]:
+    found = [0]
+    for token in tokens:
+        found.append(found[-1] + len(token))
+    return found
+
+
+def _tidy(text: str, spans: Iterable[Span]) -> tuple[Span, ...]:
+    """Join spans with nothing but white space between them, and leave out white space at the edges of words."""
+    joined: list[Span] = []
+    for start, end in spans:
+        if start == end:
             continue
-        yield from (Change(sign="-", text=line) for line in old[old_from:old_to])
-        yield from (Change(sign="+", text=line) for line in new[new_from:new_to])
+        if joined and not text[joined[-1][1] : start].strip():
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    return tuple(
+        (start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip()))
+        if (part := text[start:end]).strip()
+        else (start, end)
+        for start, end in joined
+    )
+
+
+def _with_words(lines: Sequence[Line]) -> tuple[Line, ...]:
+    """Pair the lines of each stretch of changes and mark their words."""
+    found = list(lines)
+    for start, middle, end in _stretches(lines):
+        for i, j in _pairs([line.text for line in lines[start:middle]], [line.text for line in lines[middle:end]]):
+            old, new = lines[start + i], lines[middle + j]
+            gone, come = emphasis(old.text, new.text)
+            found[start + i] = replace(old, partner=new.new, spans=gone)
+            found[middle + j] = replace(new, partner=old.old, spans=come)
+    return tuple(found)
+
+
+def _stretches(lines: Sequence[Line]) -> Iterator[tuple[int, int, int]]:
+    """Yield where removed lines begin, where the added ones that follow them begin, and where these end."""
+    at = 0
+    while at < len(lines):
+        start = at
+        while at < len(lines) and lines[at].sign is Sign.REMOVED:
+            at += 1
+        middle = at
+        while at < len(lines) and lines[at].sign is Sign.ADDED:
+            at += 1
+        if start < middle < at:
+            yield start, middle, at
+        at = max(at, start + 1)
+
+
+def _pairs(removed: Sequence[str], added: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the pairs of lines, in order on both sides, with the greatest sum of similarities."""
+    if len(removed) * len(added) > PAIRED_AT_MOST:
+        return []
+    before, after = [words(text) for text in removed], [words(text) for text in added]
+    alike = [[similarity(a, b) if a and b else 0.0 for b in after] for a in before]
+    best = [[0.0] * (len(added) + 1) for _ in range(len(removed) + 1)]
+    for i in range(len(removed) - 1, -1, -1):
+        for j in range(len(added) - 1, -1, -1):
+            together = alike[i][j] + best[i + 1][j + 1] if alike[i][j] >= ALIKE else 0.0
+            best[i][j] = max(best[i + 1][j], best[i][j + 1], together)
+    return list(_walk(alike, best))
+
+
+def _walk(alike: Sequence[Sequence[float]], best: Sequence[Sequence[float]]) -> Iterator[tuple[int, int]]:
+    i = j = 0
+    while i < len(best) - 1 and j < len(best[0]) - 1:
+        if alike[i][j] >= ALIKE and best[i][j] == alike[i][j] + best[i + 1][j + 1]:
+            yield i, j
+            i, j = i + 1, j + 1
+        elif best[i][j] == best[i + 1][j]:
+            i += 1
+        else:
+            j += 1
+
+
+def _places(files: Iterable[FileDiff]) -> dict[tuple[Sign, str], list[Place]]:
+    """Return sign and text to the places of the lines without a partner, the last one first."""
+    found: defaultdict[tuple[Sign, str], list[Place]] = defaultdict(list)
+    for file in files:
+        for line in (line for hunk in file.hunks for line in hunk.lines):
+            if line.sign is not Sign.SAME and line.partner is None:
+                found[line.sign, line.text.strip()].append(Place(path=file.path, line=line.old or line.new or 0))
+    pairs = {text: min(len(found[Sign.REMOVED, text]), len(found[Sign.ADDED, text])) for _, text in list(found)}
+    return {(sign, text): list(reversed(places[: pairs[text]])) for (sign, text), places in found.items()}
+
+
+def _with_moves(lines: Iterable[Line], places: dict[tuple[Sign, str], list[Place]]) -> tuple[Line, ...]:
+    """Mark lines without a partner that stand elsewhere; every place is taken once."""
+    found: list[Line] = []
+    for line in lines:
+        other = Sign.REMOVED if line.sign is Sign.ADDED else Sign.ADDED
+        there = places.get((other, line.text.strip())) if line.sign is not Sign.SAME and line.partner is None else None
+        told = there and sum(map(str.isalnum, line.text)) >= MOVED_AT_LEAST
+        found.append(replace(line, moved=there.pop()) if there and told else line)
+    return tuple(found)
+
+
+def _cut(hunk: Hunk, context: int, *, path: str) -> Iterator[Hunk]:
+    """Yield the parts of ``hunk`` around its changes."""
+    changed = [place for place, line in enumerate(hunk.lines) if line.sign is not Sign.SAME]
+    headings = _headings(hunk) if path.endswith(_MARKDOWN) else [hunk.heading] * len(hunk.lines)
+    while changed:
+        last = next(
+            (a for a, b in pairwise(changed) if b - a - 1 > 2 * context),
+            changed[-1],
+        )
+        start, end = max(0, changed[0] - context), min(len(hunk.lines), last + 1 + context)
+        yield Hunk(heading=headings[changed[0]], lines=hunk.lines[start:end])
+        changed = changed[changed.index(last) + 1 :]
+
+
+def _headings(hunk: Hunk) -> list[str]:
+    """Return for every line the nearest heading above it or on it; lines of code fences are none."""
+    found: list[str] = []
+    heading, fence = hunk.heading, ""
+    side = Sign.REMOVED if any(line.new is not None for line in hunk.lines) else Sign.ADDED
+    for line in hunk.lines:
+        if line.sign is not side:
+            marks = _FENCE.fullmatch(line.text)
+            if marks and not fence:
+                fence = marks["fence"]
+            elif marks and marks["fence"].startswith(fence) and not marks["info"].strip():
+                fence = ""
+            elif not fence and _HEADING.fullmatch(line.text):
+                heading = line.text.strip()
+        found.append(heading)
+    return found
+
+
+def _extent(numbers: Sequence[int]) -> Span:
+    return (numbers[0], len(numbers)) if numbers else (0, 0)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from rapidfuzz import fuzz
 
+from skillgit.domain.changed_lines import changed_lines
 from skillgit.domain.edit import normalised
 from skillgit.domain.event import Origin
 from skillgit.domain.gate import Decision
 from skillgit.domain.skill import frontmatter
-from skillgit.domain.text_diff import changed_lines
 from skillgit.engine.leaks import leak_between
 from skillgit.engine.rendering import CHARACTERS_PER_TOKEN
 
@@ -79,6 +79,8 @@ def _repeated(state: RunState, changes: Iterable[Change]) -> Refusal | None:
 
 def _repetition(step: StepMemory) -> Refusal:
     name = f"the reflection on epoch {step.epoch}" if step.origin is Origin.META else f"step {step.step}"
+    if step.by_hand:
+        name = f"the {step.origin} after step {step.step}"
     return Refusal(
         title=f"repeats what {name} tried",
         why=(

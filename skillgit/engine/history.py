@@ -56,8 +56,12 @@ def _told(steps: Sequence[StepMemory], max_tokens: int, *, in_full: bool) -> str
 
 
 def _head(step: StepMemory) -> str:
+    if step.author:
+        return f"a person edited the skill by hand after step {step.step} (epoch {step.epoch}): {step.title}"
     meta = step.origin is Origin.META
     name = f"epoch {step.epoch} reflection" if meta else f"step {step.step} (epoch {step.epoch})"
+    if step.by_hand:
+        name = f"{step.origin} that a person asked for after step {step.step} (epoch {step.epoch})"
     if step.decision is None:
         return f"{name} skipped: {step.title}"
     bound = "at most " if step.bound else ""

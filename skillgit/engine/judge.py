@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Outcome
-    from skillgit.domain.gate import Verdict
+    from skillgit.domain.gate import Policy, Verdict
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
     from skillgit.domain.trajectory import Rollout
@@ -52,6 +52,7 @@ async def judge(
     candidate: Skill,
     *,
     gated: bool | None = None,
+    policy: Policy | None = None,
     sample: int = 0,
     refused: Refused | None = None,
 ) -> Judged:
@@ -63,10 +64,12 @@ async def judge(
         current: The current version.
         candidate: What may replace it.
         gated: Whether there is a gate; the settings say so by default.
+        policy: How it compares; the settings say so by default.
         sample: Which draws are made for the candidate; other ones than the first for a placebo.
         refused: Called once it is certain that the gate refuses the candidate, while its last items still run.
     """
     rule = session.rule if gated is None else replace(session.rule, enabled=gated)
+    rule = rule if policy is None else replace(rule, policy=policy)
     repeats, best = session.settings.gate.repeats, session.score(state, state.best)
     base = (await evaluate(session, current, Split.SELECTION)).evaluation
     first = first_pass(rule, repeats)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from skillgit.domain.changed_lines import changed_lines
 from skillgit.domain.evaluation import Split
 from skillgit.domain.leaks import build_index, find_leak
-from skillgit.domain.text_diff import changed_lines
 from skillgit.plugin.environment import secrets_of
 
 if TYPE_CHECKING:

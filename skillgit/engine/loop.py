@@ -23,6 +23,7 @@ from skillgit.engine.outcome import finish_sentence, run_outcome
 from skillgit.engine.overlap import Overlap
 from skillgit.engine.placebo import measure_placebo
 from skillgit.engine.progress import Stage
+from skillgit.engine.rebaseline import lacks_score, measure_version
 from skillgit.engine.slow import merge_slow_update, propose_slow_update
 from skillgit.engine.step import models, run_step
 from skillgit.engine.transition import Transition
@@ -124,6 +125,13 @@ class Trainer:
             return await self._begin()
         if state.outcome is not None:
             return None
+        if lacks_score(state):
+            session.calls.enter(f"{session.run}/measure-{state.version}", state.cost)
+            return await measure_version(session, state, self.history)
+        return await self._go_on(state)
+
+    async def _go_on(self, state: RunState) -> Transition:
+        session = self.session
         self._tell_place(state)
         if state.pending_merge is not None:
             return merge_slow_update(session, state, state.pending_merge, self.history)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillgit.domain.changed_lines import changed_lines
 from skillgit.domain.edit import Source
 from skillgit.domain.event import Accepted, BudgetSource, EditRecord, Origin, PatchCounts, Rejected, Skipped
-from skillgit.domain.text_diff import changed_lines
 from skillgit.engine import artifacts
 from skillgit.engine.drafts import Draft
 from skillgit.engine.guards import refusal

@@ -24,7 +24,7 @@ def run_outcome(session: Session, state: RunState) -> RunOutcome:
         return RunOutcome.IMPROVED
     if session.score(state, 0) >= 1.0:
         return RunOutcome.CEILING
-    if all(step.decision is None for step in state.memory):
+    if all(step.decision is None for step in state.memory if not step.by_hand):
         return RunOutcome.NO_CANDIDATES
     effect = detectable(session)
     if effect is None or effect > headroom(session, state):
@@ -69,7 +69,7 @@ def _underpowered(session: Session, state: RunState, first: float) -> str:
 
 
 def _null_result(state: RunState, first: float) -> str:
-    decisions = [step.decision for step in state.memory if step.decision is not None]
+    decisions = [step.decision for step in state.memory if step.decision is not None and not step.by_hand]
     undecided = decisions.count(Decision.INDECISIVE)
     measured = "1 candidate was measured" if len(decisions) == 1 else f"{len(decisions)} candidates were measured"
     if undecided:

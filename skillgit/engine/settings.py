@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.gate import GateRule, NoRegression, Policy
@@ -196,6 +196,13 @@ class GateSettings(_Section):
     )
     pinned: str = Field("", description="File with the ids of pinned items, one on a line.")
     early_stop: bool = Field(default=True, description="Stop evaluating once the decision cannot change any more.")
+
+    @field_validator("policy")
+    @classmethod
+    def _asks_for_a_gain(cls, value: Policy) -> Policy:
+        if value is Policy.NOT_WORSE:
+            raise ValueError("not-worse is the gate of shorter texts, and steps have to gain: strict, paired or margin")
+        return value
 
     @model_validator(mode="after")
     def _something_pinned(self) -> GateSettings:

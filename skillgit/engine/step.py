@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from skillgit.domain.changed_lines import changed_lines
 from skillgit.domain.edit import EditStatus
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Accepted, Cost, EditRecord, Event, Models, PatchCounts, Rejected, Skipped
 from skillgit.domain.rewrite import UpdateMode
-from skillgit.domain.text_diff import changed_lines
 from skillgit.engine import artifacts
 from skillgit.engine.aggregate import aggregate, merge_and_rank, pooled
 from skillgit.engine.appendix import remember

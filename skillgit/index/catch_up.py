@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.errors import SkillgitError
 from skillgit.index import artefacts, project
-from skillgit.store import evidence, history, notes, reader, refs
+from skillgit.store import dropping, evidence, history, notes, reader, refs
 
 if TYPE_CHECKING:
     import sqlite3
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from skillgit.store.record import Recorded
     from skillgit.store.repo import Repo
 
-_WITH_OUTCOMES = ("run-started", "accepted", "rejected", "slow-proposed", "reverted")
+_WITH_OUTCOMES = ("run-started", "accepted", "rejected", "slow-proposed", "reverted", "measured")
 
 
 def catch_up(
@@ -33,7 +33,8 @@ def catch_up(
     # a broken run's tips are left out, so that it is tried again at every opening
     kept = {name: oid for name, oid in now.items() if _run_of(name) not in broken}
     connection.executemany("DELETE FROM ref WHERE name = ?", [(name,) for name in known.keys() - kept.keys()])
-    connection.executemany("INSERT OR REPLACE INTO ref VALUES (?, ?)", kept.items() - known.items())
+    fresh = ((name, oid, _run_of(name)) for name, oid in kept.items() if known.get(name) != oid)
+    connection.executemany("INSERT OR REPLACE INTO ref VALUES (?, ?, ?)", fresh)
     return broken
 
 
@@ -83,7 +84,7 @@ def _refresh_run(
     added = _added(connection, repo, run, old, new)
     if added is None:
         project.delete(connection, run)
-        added = reader.read_run(repo, run) if _sources(repo, run, new) else []
+        added = reader.read_new(repo, run, {}, new) if _sources(repo, run, new) else []
         arrived = chain in new
     if added:
         project.insert(connection, added, lambda record: _seed_text(repo, record))
@@ -103,9 +104,11 @@ def _added(
     chain = refs.evidence_ref(run)
     if chain in old and (chain not in new or not _grew(repo, old[chain], new[chain])):
         return None
-    fresh = [record for record in reader.read_new(repo, run, before) if not project.holds(connection, record.commit)]
+    fresh = [
+        record for record in reader.read_new(repo, run, before, new) if not project.holds(connection, record.commit)
+    ]
     newest = project.newest(connection, run)
-    if fresh and newest is not None and project.order(fresh[0].event) <= newest:
+    if fresh and newest is not None and fresh[0].order <= newest:
         return None
     return fresh
 
@@ -134,8 +137,10 @@ def _load_evidence(connection: sqlite3.Connection, repo: Repo, run: str) -> None
         f" AND kind IN ({marks}) ORDER BY id",
         (run, *_WITH_OUTCOMES),
     ).fetchall()
+    gone = dropping.dropped_trees(repo, run)
     for number, kind, tree in waiting:
-        files = evidence.read_evidence(repo, tree, artefacts.NEEDED)
+        # What was dropped may still be here until git prunes it; the index must not depend on when that is.
+        files = None if tree in gone else evidence.read_evidence(repo, tree, artefacts.NEEDED)
         if files is None:
             continue
         project.insert_outcomes(connection, number, artefacts.outcomes(files))

@@ -15,8 +15,8 @@ _CONTENT = {
     "run": "SELECT name, * FROM run",
     "plan": "SELECT run, * FROM plan",
     "event": f"""
-        SELECT run, oid, kind, rank, step, epoch, version, base, title, origin, skill, time, outcome, evidence, loaded,
-               target, optimizer, judge, {", ".join(schema.AMOUNTS)}
+        SELECT run, oid, kind, at, rank, step, number, epoch, version, base, title, origin, of, author, skill, time,
+               outcome, evidence, loaded, target, optimizer, judge, {", ".join(schema.AMOUNTS)}
         FROM event""",  # noqa: S608 - names are ours
     "spent": "SELECT e.run, e.oid, t.* FROM event e JOIN spent t ON t.event = e.id",
     "version": """

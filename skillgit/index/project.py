@@ -13,9 +13,13 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from skillgit.domain.cost import Cost
 from skillgit.domain.event import (
+    NOBODY,
     Accepted,
+    Edited,
     Event,
     Inherited,
+    MakesVersion,
+    Measured,
     Models,
     Rejected,
     Reverted,
@@ -25,10 +29,7 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
     event_name,
-    event_order,
     event_origin,
-    event_rank,
-    event_step,
 )
 from skillgit.index.schema import AMOUNTS
 
@@ -37,12 +38,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from skillgit.domain.evaluation import EvaluationSummary
-    from skillgit.domain.event import EditRecord, PatchCounts
+    from skillgit.domain.event import Change, EditRecord, PatchCounts
     from skillgit.domain.gate import Verdict
+    from skillgit.domain.order import OrderKey
     from skillgit.index.artefacts import OutcomeRow, PlanRow
     from skillgit.store.record import Recorded
 
-_BY_EVENT = ("spent", "version", "candidate", "edit", "evaluation", "item_outcome")
+BY_EVENT = ("spent", "version", "candidate", "edit", "evaluation", "item_outcome")
 
 
 _amounts = attrgetter(*AMOUNTS)
@@ -54,6 +56,7 @@ class _Parts:
 
     version: int | None = None
     base: int | None = None
+    measures: int | None = None
     merge: bool = False
     verdict: Verdict | None = None
     patch: PatchCounts | None = None
@@ -88,20 +91,15 @@ def insert(connection: sqlite3.Connection, records: Sequence[Recorded], seed: Ca
         (_search_row(number, record, parts, seed) for number, record, parts in numbered),
     )
     for number, record, _ in numbered:
-        row = _version_row(connection, number, record.event)
-        if row is not None:
-            _many(connection, "version", [row])
+        _insert_version(connection, number, record.event)
 
 
-def order(event: Event) -> tuple[int, int, int]:
-    """Return the key that sorts the events of a run, versions of one kind and step included."""
-    return *event_order(event), _parts(event).version or 0
-
-
-def newest(connection: sqlite3.Connection, run: str) -> tuple[int, int, int] | None:
+def newest(connection: sqlite3.Connection, run: str) -> OrderKey | None:
     """Return the key of the last event of ``run``."""
-    found: tuple[int, int, int] | None = connection.execute(
-        "SELECT step, rank, COALESCE(version, 0) FROM event WHERE run = ? ORDER BY 1 DESC, 2 DESC, 3 DESC", (run,)
+    found: OrderKey | None = connection.execute(
+        "SELECT at, step, rank, number FROM event WHERE run = ?"
+        " ORDER BY at DESC, step DESC, rank DESC, number DESC LIMIT 1",
+        (run,),
     ).fetchone()
     return found
 
@@ -125,7 +123,7 @@ def insert_plan(connection: sqlite3.Connection, run: str, plan: PlanRow | None) 
 def delete(connection: sqlite3.Connection, run: str) -> None:
     """Remove every row of a run."""
     events = "SELECT id FROM event WHERE run = ?"
-    for table in _BY_EVENT:
+    for table in BY_EVENT:
         connection.execute(f"DELETE FROM {table} WHERE event IN ({events})", (run,))  # noqa: S608 - names are ours
     connection.execute(f"DELETE FROM search WHERE rowid IN ({events})", (run,))  # noqa: S608 - names are ours
     connection.execute("DELETE FROM event WHERE run = ?", (run,))
@@ -145,8 +143,8 @@ def summarise(connection: sqlite3.Connection, run: str) -> None:
     ).fetchone()
     skill, outcome, steps, versions, rejected, merges, head, started, updated, *tokens = counts
     best = connection.execute(
-        "SELECT COALESCE(MAX(e.version), 0) FROM event e JOIN candidate c ON c.event = e.id"
-        " WHERE e.run = ? AND c.decision = 'accept_new_best'",
+        "SELECT COALESCE(MAX(CASE e.kind WHEN 'measured' THEN e.at ELSE e.version END), 0)"
+        " FROM event e JOIN candidate c ON c.event = e.id WHERE e.run = ? AND c.decision = 'accept_new_best'",
         (run,),
     ).fetchone()[0]
     # exactly rounded, so that the order of the rows does not matter
@@ -189,6 +187,7 @@ def _parts(event: Event) -> _Parts:
         case RunStarted():
             return _Parts(version=0, evaluations=_measured(event.evaluation))
         case Accepted() | Rejected():
+            removed, added = _texts(event.changes)
             return _Parts(
                 version=event.version if isinstance(event, Accepted) else None,
                 base=event.base,
@@ -196,32 +195,40 @@ def _parts(event: Event) -> _Parts:
                 patch=event.patch,
                 edits=event.edits,
                 evaluations=(event.evaluation,),
-                removed=tuple(change.text for change in event.changes if change.sign == "-"),
-                added=tuple(change.text for change in event.changes if change.sign == "+"),
+                removed=removed,
+                added=added,
             )
         case Skipped():
             return _Parts(patch=event.patch)
-        case SlowProposed():
+        case SlowProposed() | SlowMerged():
             return _Parts(
+                version=event.version if isinstance(event, SlowMerged) else None,
                 base=event.base,
+                merge=isinstance(event, SlowMerged),
                 verdict=event.verdict,
                 evaluations=_measured(event.evaluation),
-                added=(event.guidance,),
-            )
-        case SlowMerged():
-            return _Parts(
-                version=event.version,
-                base=event.base,
-                merge=True,
-                verdict=event.verdict,
-                evaluations=(event.evaluation,),
+                added=() if isinstance(event, SlowMerged) else (event.guidance,),
             )
         case Reverted():
-            return _Parts(version=event.version, base=event.base, evaluations=_measured(event.evaluation))
+            return _Parts(
+                version=event.version, base=event.base, verdict=event.verdict, evaluations=_measured(event.evaluation)
+            )
+        case Edited():
+            removed, added = _texts(event.changes)
+            return _Parts(version=event.version, base=event.base, removed=removed, added=added)
+        case Measured():
+            return _Parts(verdict=event.verdict, evaluations=(event.evaluation,), measures=event.version)
         case RunFinished():
             return _Parts(outcome=str(event.outcome), evaluations=event.evaluations)
         case _:
             assert_never(event)
+
+
+def _texts(changes: Iterable[Change]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the removed and the added lines."""
+    told = list(changes)
+    removed, added = ([change.text for change in told if change.sign == sign] for sign in "-+")
+    return tuple(removed), tuple(added)
 
 
 def _measured(found: EvaluationSummary | Inherited | None) -> tuple[EvaluationSummary, ...]:
@@ -230,22 +237,42 @@ def _measured(found: EvaluationSummary | Inherited | None) -> tuple[EvaluationSu
 
 def _event_row(number: int, record: Recorded, parts: _Parts) -> tuple[Any, ...]:
     event, kind = record.event, event_name(record.event)
-    place = (kind, event_rank(event), event_step(event), event.epoch, parts.version, parts.base)
-    origin = event_origin(event).value
-    told = (event.title, origin, event.skill, int(record.time.timestamp()), parts.outcome, record.evidence, 0)
+    origin, of, author = event_origin(event).value, "", ""
+    if isinstance(event, Accepted | Rejected):
+        of = event.of
+    elif isinstance(event, Edited):
+        author = event.author
+    place = (kind, *_place(record), event.epoch, parts.version, parts.base)
+    told = (
+        event.title,
+        origin,
+        of,
+        author,
+        event.skill,
+        int(record.time.timestamp()),
+        parts.outcome,
+        record.evidence,
+        0,
+    )
     models, cost = _paid(event)
     return (number, event.run, record.commit, *place, *told, models.target, models.optimizer, models.judge, *cost)
 
 
+def _place(record: Recorded) -> OrderKey:
+    """Return the parts of the event's key as the table has them: version, rank, step, number."""
+    at, step, rank, number = record.order
+    return at, rank, step, number
+
+
 def _spent_rows(number: int, event: Event) -> Iterable[tuple[Any, ...]]:
-    if not isinstance(event, SlowMerged | Reverted):
+    if not isinstance(event, SlowMerged | Edited):
         for part in event.cost.parts:
             yield (number, part.role, part.stage, *_amounts(part.cost))
 
 
 def _paid(event: Event) -> tuple[Models, tuple[float, ...]]:
-    if isinstance(event, SlowMerged | Reverted):
-        return Models(target="", optimizer=""), _amounts(Cost())
+    if isinstance(event, SlowMerged | Edited):
+        return NOBODY, _amounts(Cost())
     return event.models, _amounts(event.cost)
 
 
@@ -262,10 +289,11 @@ def _candidate_row(number: int, parts: _Parts) -> tuple[Any, ...]:
 
 
 def _stop(parts: _Parts) -> tuple[int | None, int | None, int]:
-    """Return a candidate's items, how many were saved, and whether it was stopped; a merge measures nothing anew."""
+    """Return a candidate's items, how many were saved, and whether it was stopped; a version is no candidate."""
+    if parts.merge or parts.measures is not None or not parts.evaluations:
+        return (None, None, 0)
     found = parts.evaluations[0]
-    saved = found.unneeded - found.spare
-    return (None, None, 0) if parts.merge else (found.n, saved, int(found.stopped))
+    return (found.n, found.unneeded - found.spare, int(found.stopped))
 
 
 def _edit_rows(number: int, parts: _Parts) -> Iterable[tuple[Any, ...]]:
@@ -275,7 +303,8 @@ def _edit_rows(number: int, parts: _Parts) -> Iterable[tuple[Any, ...]]:
 
 def _evaluation_rows(number: int, parts: _Parts) -> Iterable[tuple[Any, ...]]:
     for place, found in enumerate(parts.evaluations):
-        version = parts.version if found.version is None else found.version
+        own = parts.version if parts.measures is None else parts.measures
+        version = own if found.version is None else found.version
         counts = (found.n, found.scored, found.hard, found.soft, found.seed)
         yield (number, place, str(found.split), version, found.item_set, *counts)
 
@@ -288,10 +317,23 @@ def _search_row(
     return number, record.event.title, body, text
 
 
-def _version_row(connection: sqlite3.Connection, number: int, event: Event) -> tuple[Any, ...] | None:
+def _insert_version(connection: sqlite3.Connection, number: int, event: Event) -> None:
+    """Add the version that ``event`` made, or its score to one that had none."""
+    if isinstance(event, Measured):
+        found = event.evaluation
+        connection.execute(
+            "UPDATE version SET measured_by = ?, inherited = NULL, hard = ?, soft = ?, n = ?, scored = ?"
+            " WHERE run = ? AND version = ?",
+            (number, found.hard, found.soft, found.n, found.scored, event.run, event.version),
+        )
+    elif isinstance(event, MakesVersion):
+        _many(connection, "version", [_version_row(connection, number, event)])
+
+
+def _version_row(connection: sqlite3.Connection, number: int, event: MakesVersion) -> tuple[Any, ...]:
     """Return the row of the version that ``event`` made, and whose event holds the outcomes of its items."""
-    if not isinstance(event, RunStarted | Accepted | SlowMerged | Reverted):
-        return None
+    if isinstance(event, Edited):
+        return (event.run, event.version, number, *(None,) * 6)
     found = event.evaluation
     if isinstance(found, Inherited):
         return _inherited_row(connection, number, event, found.version)
@@ -299,9 +341,7 @@ def _version_row(connection: sqlite3.Connection, number: int, event: Event) -> t
     return (event.run, event.version, number, measured_by, None, found.hard, found.soft, found.n, found.scored)
 
 
-def _inherited_row(
-    connection: sqlite3.Connection, number: int, event: RunStarted | Accepted | SlowMerged | Reverted, source: int
-) -> tuple[Any, ...]:
+def _inherited_row(connection: sqlite3.Connection, number: int, event: MakesVersion, source: int) -> tuple[Any, ...]:
     found = connection.execute(
         "SELECT measured_by, hard, soft, n, scored FROM version WHERE run = ? AND version = ?", (event.run, source)
     ).fetchone()

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from skillgit.domain.evaluation import Metric
 from skillgit.index.rows import ItemRow, LogRow, RunRow
+from skillgit.index.selection import Selection, condition
 from skillgit.store import refs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from skillgit.domain.evaluation import Metric
     from skillgit.index.refresh import Index
 
 _RUNS = """
@@ -24,11 +26,9 @@ _RUNS = """
     LEFT JOIN scoreboard f ON f.run = r.name AND f.version = 0"""
 _LOG = """
     SELECT l.run, l.oid, l.kind, l.version, l.base, l.step, l.epoch, l.title, l.origin, l.time, l.score, l.delta,
-           l.measured, l.bound, l.decision, l.is_best, l.is_head
+           l.measured, l.bound, l.decision, l.is_best, l.is_head, l.at, l.number, l.of, l.author
     FROM log l"""
 _OF_RUN = " WHERE l.run = ? AND l.version ="
-_NEWEST_FIRST = " ORDER BY l.step DESC, l.rank DESC, l.version DESC"
-_LATEST_FIRST = " ORDER BY l.time DESC, l.run, l.step DESC, l.rank DESC, l.version DESC"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,28 +85,33 @@ def log_rows(
         words: Return only events whose title, reasons or text hold words that begin with each of these.
         limit: How many events at most.
     """
-    clauses: list[str] = []
-    values: list[object] = []
-    if run is not None:
-        clauses.append("l.run = ?")
-        values.append(run)
-    if not rejected:
-        clauses.append("l.kind <> 'rejected'")
-    if kinds:
-        clauses.append(f"l.kind IN ({', '.join('?' * len(kinds))})")
-        values.extend(sorted(kinds))
-    if words.strip():
-        clauses.append("l.id IN (SELECT rowid FROM search WHERE search MATCH ?)")
-        values.append(_match(words))
-    where = f" WHERE {' AND '.join(clauses)}" if clauses else ""
-    order = _LATEST_FIRST if run is None else _NEWEST_FIRST
-    values.append(-1 if limit is None else limit)
-    return _log(index, f"{where}{order} LIMIT ?", values)
+    selection = Selection(run=run or "", rejected=rejected, kinds=kinds, words=words)
+    return selected_rows(index, selection, limit)
+
+
+def selected_rows(index: Index, selection: Selection, limit: int | None = None) -> tuple[LogRow, ...]:
+    """Return the events of a selection, newest first, ``limit`` at most."""
+    # The events are found first and joined with their scores after, so that the whole history is not joined for a few.
+    where, values = condition(selection)
+    found = index.select(
+        f"SELECT e.id, e.oid FROM event e{f' WHERE {where}' if where else ''} ORDER BY {selection.order} LIMIT :limit",  # noqa: S608 - names are ours
+        {**values, "limit": -1 if limit is None else limit},
+    )
+    numbers = json.dumps([number for number, _ in found])
+    rows = {row.commit: row for row in _log(index, " WHERE l.id IN (SELECT value FROM json_each(?))", [numbers])}
+    return tuple(rows[oid] for _, oid in found)
 
 
 def row_of_commit(index: Index, commit: str) -> LogRow | None:
     """Return the event that ``commit`` holds."""
     return _first(_log(index, " WHERE l.oid = ?", [commit]))
+
+
+def rows_of_commits(index: Index, commits: list[str]) -> tuple[LogRow, ...]:
+    """Return the events that ``commits`` hold, in their order."""
+    found = _log(index, " WHERE l.oid IN (SELECT value FROM json_each(?))", [json.dumps(commits)])
+    rows = {row.commit: row for row in found}
+    return tuple(rows[commit] for commit in commits)
 
 
 def row_of_version(index: Index, run: str, version: int) -> LogRow | None:
@@ -123,6 +128,12 @@ def row_of_rejected(index: Index, run: str, step: int) -> LogRow | None:
 def row_of_reflection(index: Index, run: str, epoch: int) -> LogRow | None:
     """Return what came of the reflection on ``epoch`` of ``run``: a version, a rejected candidate or nothing."""
     return _first(_log(index, " WHERE l.run = ? AND l.origin = 'meta' AND l.epoch = ?", [run, epoch]))
+
+
+def row_of_intervention(index: Index, run: str, number: int) -> LogRow | None:
+    """Return what came of the intervention ``number`` of ``run``."""
+    found = " WHERE l.id = (SELECT id FROM event WHERE run = ? AND number = ?)"
+    return _first(_log(index, found, [run, number]))
 
 
 def best_row(index: Index, run: str) -> LogRow | None:
@@ -146,6 +157,8 @@ def rejected_steps(index: Index, run: str) -> tuple[int, ...]:
 
 def gauge(index: Index, run: str) -> Gauge:
     """Return how ``run`` turns an item's outcome into one number."""
+    from skillgit.domain.evaluation import Metric  # noqa: PLC0415 - slow to import, and the log needs none
+
     metric, weight = index.select("SELECT metric, soft_weight FROM run WHERE name = ?", (run,))[0]
     return Gauge(metric=Metric(metric), soft_weight=weight)
 
@@ -189,20 +202,14 @@ def _log(index: Index, tail: str, values: list[object]) -> tuple[LogRow, ...]:
 
 def _branches(index: Index, commits: list[str]) -> dict[str, tuple[str, ...]]:
     """Return commit to the short names of the branches that point at it, this repository's own first."""
-    wanted = set(commits)
     found: dict[str, tuple[str, ...]] = {}
-    if wanted:
-        for name, oid in index.select(
-            "SELECT name, oid FROM ref WHERE name LIKE 'refs/heads/%' OR name LIKE 'refs/remotes/%' ORDER BY name"
-        ):
-            if oid in wanted:
-                found[oid] = (*found.get(oid, ()), refs.short(name))
+    for name, oid in index.select(
+        "SELECT name, oid FROM ref WHERE oid IN (SELECT value FROM json_each(?))"
+        " AND (name LIKE 'refs/heads/%' OR name LIKE 'refs/remotes/%') ORDER BY name",
+        (json.dumps(commits),),
+    ):
+        found[oid] = (*found.get(oid, ()), refs.short(name))
     return found
-
-
-def _match(words: str) -> str:
-    """Return an FTS5 query for text with words that begin with each of ``words``, whatever characters they have."""
-    return " ".join('"{}"*'.format(word.replace('"', '""')) for word in words.split())
 
 
 def _first(rows: Iterable[LogRow]) -> LogRow | None:
@@ -245,7 +252,7 @@ def _run_row(row: tuple[Any, ...], live: Mapping[str, int]) -> RunRow:
 
 def _log_row(row: tuple[Any, ...], branches: tuple[str, ...]) -> LogRow:
     run, commit, kind, version, base, step, epoch, title, origin, time, *rest = row
-    score, delta, measured, bound, decision, is_best, is_head = rest
+    score, delta, measured, bound, decision, is_best, is_head, at, number, of, author = rest
     return LogRow(
         run=run,
         commit=commit,
@@ -265,4 +272,8 @@ def _log_row(row: tuple[Any, ...], branches: tuple[str, ...]) -> LogRow:
         is_best=bool(is_best),
         is_head=bool(is_head),
         refs=branches,
+        at=at,
+        number=number,
+        of=of,
+        author=author,
     )

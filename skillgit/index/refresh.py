@@ -9,8 +9,7 @@ import contextlib
 import sqlite3
 from typing import TYPE_CHECKING, Any, Self
 
-from skillgit.index import schema
-from skillgit.store import refs
+from skillgit.index import schema, tips
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -132,20 +131,20 @@ def _on_disk(repo: Repo, connection: sqlite3.Connection) -> Index:
 
 def refresh(connection: sqlite3.Connection, repo: Repo) -> dict[str, SkillgitError]:
     """Bring the index up to date; return the runs whose history cannot be read, with the reason."""
-    if _followed(repo) == _known(connection):
+    look = repo.look()
+    if tips.unmoved(connection, look):
+        return {}
+    moves = tips.moves(connection, repo, look)
+    if moves.known == moves.now:
+        tips.keep_if_possible(connection, look)
         return {}
     # decoding commits takes longer to import than an index that is up to date takes to open
     from skillgit.index.catch_up import catch_up  # noqa: PLC0415 - see above
 
     with schema.write(connection):
-        # read again: another process may have been faster, and tips that are older than its rows would undo its work
-        return catch_up(connection, repo, _known(connection), _followed(repo))
-
-
-def _followed(repo: Repo) -> dict[str, str]:
-    main = repo.tip(refs.MAIN)
-    return repo.tips() | ({refs.MAIN: main} if main else {})
-
-
-def _known(connection: sqlite3.Connection) -> dict[str, str]:
-    return dict(connection.execute("SELECT name, oid FROM ref"))
+        # look again: another process may have been faster, and tips that are older than its rows would undo its work
+        look = repo.look()
+        moves = tips.moves(connection, repo, look)
+        broken = catch_up(connection, repo, moves.known, moves.now)
+        tips.keep(connection, None if broken else look)
+        return broken

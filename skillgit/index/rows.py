@@ -78,7 +78,7 @@ class LogRow:
         step: The step; 0 for the start of a run.
         epoch: The epoch.
         title: What happened, in one line.
-        origin: Where its candidate comes from: a step, or the reflection on an epoch (``meta``).
+        origin: Where its candidate comes from: a step, the reflection on an epoch (``meta``), or an intervention.
         time: When it was written, UTC.
         score: The score on the selection split under the run's metric.
         delta: The score's distance from the score that it was compared with.
@@ -88,6 +88,10 @@ class LogRow:
         is_best: Whether it is the newest best version of its run.
         is_head: Whether it is the newest version of its run.
         refs: Short names of the branches that point at it.
+        at: The version that the run stands at with it.
+        number: Which intervention of the run it is; 0 for everything else.
+        of: What an intervention took its candidate from, as ``<run>/v7``; empty for everything else.
+        author: Who edited the skill by hand; empty for everything else.
     """
 
     run: str
@@ -108,6 +112,10 @@ class LogRow:
     is_best: bool
     is_head: bool
     refs: tuple[str, ...]
+    at: int = 0
+    number: int = 0
+    of: str = ""
+    author: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

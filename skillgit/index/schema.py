@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-SCHEMA = 4
+SCHEMA = 5
 """Grows by one with every change of the tables, the views or what is written into them."""
 
 AMOUNTS: dict[str, type] = {
@@ -30,7 +30,8 @@ AMOUNTS: dict[str, type] = {
 """The columns of a cost; they are the fields of ``skillgit.domain.cost.Cost``."""
 
 _TABLES: dict[str, dict[str, type]] = {
-    "ref": {"name": str, "oid": str},
+    "ref": {"name": str, "oid": str, "run": str},
+    "seen": {"packed": str, "loose": str},
     "run": {
         "name": str,
         "skill": str,
@@ -60,13 +61,17 @@ _TABLES: dict[str, dict[str, type]] = {
         "run": str,
         "oid": str,
         "kind": str,
+        "at": int,
         "rank": int,
         "step": int,
+        "number": int,
         "epoch": int,
         "version": int,
         "base": int,
         "title": str,
         "origin": str,
+        "of": str,
+        "author": str,
         "skill": str,
         "time": int,
         "outcome": str,
@@ -129,6 +134,7 @@ _TABLES: dict[str, dict[str, type]] = {
 
 _KEYS: dict[str, tuple[str, ...]] = {
     "ref": ("name",),
+    "seen": ("packed",),
     "run": ("name",),
     "plan": ("run",),
     "event": ("id",),
@@ -141,17 +147,21 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "note": ("oid", "position"),
 }
 
+_SCORE = """CASE r.metric WHEN 'hard' THEN {0}.hard WHEN 'soft' THEN {0}.soft
+                    ELSE (1.0 - r.soft_weight) * {0}.hard + r.soft_weight * {0}.soft END"""
+"""The score of a version under the metric of its run ``r``."""
+
 _VIEWS = {
-    "scoreboard": """
+    "scoreboard": f"""
         SELECT v.run, v.version, e.oid, e.step, e.epoch, v.hard, v.soft, v.n, v.scored, v.inherited,
-               CASE r.metric WHEN 'hard' THEN v.hard WHEN 'soft' THEN v.soft
-                    ELSE (1.0 - r.soft_weight) * v.hard + r.soft_weight * v.soft END AS score
-        FROM version v JOIN event e ON e.id = v.event JOIN run r ON r.name = v.run""",
+               {_SCORE.format("v")} AS score
+        FROM version v JOIN event e ON e.id = v.event JOIN run r ON r.name = v.run""",  # noqa: S608 - names are ours
     "log": """
-        SELECT e.id, e.run, e.oid, e.kind, e.rank, e.step, e.epoch, e.version, e.base, e.title, e.origin, e.time,
-               COALESCE(c.score, s.score) AS score,
+        SELECT e.id, e.run, e.oid, e.kind, e.at, e.rank, e.step, e.number, e.epoch, e.version, e.base, e.title,
+               e.origin, e.of, e.author, e.time,
+               COALESCE(c.score, {of_s}) AS score,
                CASE WHEN c.score IS NOT NULL THEN c.score - c.current
-                    WHEN e.kind = 'reverted' THEN s.score - b.score END AS delta,
+                    WHEN e.kind IN ('reverted', 'edited') THEN {of_s} - {of_b} END AS delta,
                s.inherited IS NULL AS measured,
                COALESCE(c.stopped, 0) AS bound,
                COALESCE(c.decision, '') AS decision,
@@ -160,8 +170,12 @@ _VIEWS = {
         FROM event e
         JOIN run r ON r.name = e.run
         LEFT JOIN candidate c ON c.event = e.id
-        LEFT JOIN scoreboard s ON s.run = e.run AND s.version = e.version
-        LEFT JOIN scoreboard b ON b.run = e.run AND b.version = e.base""",
+        LEFT JOIN version s ON s.run = e.run AND s.version = e.version
+        LEFT JOIN version b ON b.run = e.run AND b.version = e.base""".format(  # noqa: S608 - names are ours
+        # not the scoreboard: a view of joins on this side would be computed whole for each single event
+        of_s=_SCORE.format("s"),
+        of_b=_SCORE.format("b"),
+    ),
     "item_history": """
         SELECT v.run, o.item, v.version, o.task_type, o.hard, o.soft, o.failed
         FROM version v JOIN item_outcome o ON o.event = v.measured_by""",
@@ -180,6 +194,8 @@ def connect(path: Path, patience: float) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
+        # an index that is built anew should not have to write what does not fit before its end
+        connection.execute("PRAGMA cache_size = -131072")
     except sqlite3.Error:
         connection.close()
         raise
@@ -211,7 +227,13 @@ def create(connection: sqlite3.Connection) -> None:
             keys = _KEYS[name]
             database.table(name).create(columns, pk=keys if len(keys) > 1 else keys[0])
         database.table("event").create_index(["oid"], unique=True)
-        database.table("event").create_index(["run", "step", "rank"])
+        database.table("event").create_index(["run", "at", "step", "rank", "number"])
+        database.table("event").create_index(["run", "step"])
+        database.table("event").create_index(["run", "version"])
+        database.table("event").create_index(["time", "run", "at", "step", "rank", "number"])
+        database.table("ref").create_index(["oid"])
+        database.table("ref").create_index(["run"])
+        database.table("item_outcome").create_index(["item"])
         connection.execute(_SEARCH)
         for name, query in _VIEWS.items():
             database.create_view(name, query)

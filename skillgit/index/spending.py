@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _EVENTS = f"""
     SELECT e.id, e.run, e.kind, e.origin, e.step, e.epoch, e.version, e.target, e.optimizer, e.judge,
            {", ".join(f"e.{name}" for name in AMOUNTS)}
-    FROM event e WHERE e.run = ? ORDER BY e.step, e.rank, e.version"""  # noqa: S608 - names are ours
+    FROM event e WHERE e.run = ? ORDER BY e.at, e.step, e.rank, e.number"""  # noqa: S608 - names are ours
 _PARTS = f"""
     SELECT s.event, s.role, s.stage, {", ".join(f"s.{name}" for name in AMOUNTS)}
     FROM spent s JOIN event e ON e.id = s.event WHERE e.run = ? ORDER BY s.event, s.role, s.stage"""  # noqa: S608 - ours

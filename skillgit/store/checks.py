@@ -1,12 +1,15 @@
-"""``fsck``: whether the history of a run keeps its invariants, and the repair of what follows from it."""
+"""``fsck``: whether the history of a run keeps its invariants."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import pygit2
 
 from skillgit.domain.event import (
     Accepted,
+    Edited,
+    Origin,
     Rejected,
     RunStarted,
     Skipped,
@@ -16,9 +19,10 @@ from skillgit.domain.event import (
 )
 from skillgit.domain.state import advance, begin
 from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError
-from skillgit.store import contents, derived, history, reader, refs, scores
-from skillgit.store.evidence import kept_trees
-from skillgit.store.transaction import update_refs
+from skillgit.store import contents, derived, history, objects, reader, refs, scores, trailers
+from skillgit.store.evidence import read_chain
+from skillgit.store.evidence_checks import digest_problems, evidence_problems
+from skillgit.store.problem import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,21 +32,6 @@ if TYPE_CHECKING:
     from skillgit.store.repo import Repo
 
 _SHORT = 12
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
-    """Something that is wrong with a run.
-
-    Attributes:
-        commit: The commit that it lies in; empty if it lies in no commit.
-        sentence: What is wrong, without a full stop.
-        repairable: Whether it follows from the rest of the history, so that :func:`repair_run` mends it.
-    """
-
-    commit: str
-    sentence: str
-    repairable: bool = False
 
 
 def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = None) -> list[Problem]:
@@ -57,47 +46,40 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
         RevisionNotFoundError: There is no such run.
     """
     tips = repo.tips()
-    branches = history.sources(repo, run, tips)
-    if not branches:
+    if not any((ref := refs.parse(name)) is not None and ref.run == run for name in tips):
         raise RevisionNotFoundError(f"there is no run '{run}'", hint="skillgit runs")
+    try:
+        # The chain goes first: a run that is being trained may only have more events than evidence, never fewer.
+        chain, branches = read_chain(repo, run), history.sources(repo, run, tips)
+    except (HistoryError, RevisionNotFoundError) as error:
+        return [Problem(commit="", sentence=error.message)]
+    if not branches:
+        return [Problem(commit="", sentence=f"it has refs, and its branch {refs.short(refs.run_branch(run))} is gone")]
     try:
         records = reader.read_run(repo, run)
     except (HistoryError, RevisionNotFoundError) as error:
+        if repo.raw.is_shallow:
+            return [Problem(commit="", sentence=error.message)]
         unreadable = [problem for branch in branches for problem in _unreadable(repo, branch.tip)]
         return unreadable or [Problem(commit="", sentence=error.message)]
-    versions = derived.versions(records)
+    versions, seen = derived.versions(records), set[str]()
     problems = list(_fold_problems(run, records, budget))
     guidance = frozenset(record.commit for record in records if isinstance(record.event, SlowProposed))
     for record in records:
-        found = (
-            *_parent_problems(record, guidance, versions),
-            *contents.tree_problems(repo, record, versions),
-            *contents.evidence_problems(repo, record, versions),
-        )
+        found = (*_parent_problems(record, guidance, versions), *_content_problems(repo, record, versions, seen))
         problems.extend(Problem(commit=record.commit, sentence=sentence) for sentence in found)
-    problems.extend(_evidence_problems(repo, run, records, tips))
+    problems.extend(_branch_problems(branches, records))
+    problems.extend(evidence_problems(repo, run, records, tips, chain))
     problems.extend(_derived_problems(run, records, tips))
     return problems
-
-
-def repair_run(repo: Repo, run: str) -> int:
-    """Bring the derived refs of ``run`` to where they have to be; return how many moved.
-
-    Raises:
-        HistoryError: The history cannot be read.
-        RevisionNotFoundError: There is no such run.
-    """
-    records = reader.read_run(repo, run)
-    updates = derived.derived_updates(run, records, repo.tips())
-    if updates:
-        update_refs(repo, updates, identity=repo.identity(), reason="skillgit: fsck --repair")
-    return len(updates)
 
 
 def _unreadable(repo: Repo, tip: str) -> Iterator[Problem]:
     """Yield the commits from ``tip`` back to the start of the run that hold no readable event."""
     try:
         for commit in reader.first_parents(repo, tip):
+            if not trailers.has_trailers(commit.message):
+                continue
             try:
                 event = reader.read_commit(repo, str(commit.id)).event
             except HistoryError as error:
@@ -105,8 +87,9 @@ def _unreadable(repo: Repo, tip: str) -> Iterator[Problem]:
                 continue
             if isinstance(event, RunStarted):
                 return
-    except RevisionNotFoundError as error:
-        yield Problem(commit="", sentence=error.message)
+        yield Problem(commit=str(commit.id), sentence="the branch goes back to here, and no event starts the run")
+    except (RevisionNotFoundError, pygit2.GitError) as error:
+        yield Problem(commit="", sentence=getattr(error, "message", str(error)))
 
 
 def _fold_problems(run: str, records: Sequence[Recorded], budget: Callable[[int], int] | None) -> Iterator[Problem]:
@@ -135,6 +118,11 @@ def _fold_problems(run: str, records: Sequence[Recorded], budget: Callable[[int]
 def _parent_problems(record: Recorded, guidance: frozenset[str], versions: Mapping[int, str]) -> Iterator[str]:
     """Yield what is wrong with the parents of ``record``; ``guidance`` are the commits of the slow line."""
     event, parents = record.event, record.parents
+    merges = isinstance(event, Accepted) and event.origin is Origin.MERGE
+    if merges and len(parents) != contents.MERGE:
+        yield f"a merge of another line has two parents, and this commit has {len(parents)}"
+    if len(parents) > 1 and not merges and not isinstance(event, SlowMerged | Edited):
+        yield f"the commit has {len(parents)} parents, though its event merges nothing"
     if isinstance(event, Rejected) and parents != (versions.get(event.base, ""),):
         yield f"it was proposed on v{event.base}, and its parent is not the commit of v{event.base}"
     if isinstance(event, SlowMerged) and not (len(parents) == contents.MERGE and parents[1] in guidance):
@@ -143,20 +131,29 @@ def _parent_problems(record: Recorded, guidance: frozenset[str], versions: Mappi
         yield "its parent is neither the guidance before it nor v0"
 
 
-def _evidence_problems(repo: Repo, run: str, records: Sequence[Recorded], tips: Mapping[str, str]) -> Iterator[Problem]:
-    """Yield evidence that is lost, or that git would drop; a repository without the evidence ref has none, rightly."""
-    place = refs.evidence_ref(run)
-    if place not in tips:
+def _content_problems(repo: Repo, record: Recorded, versions: Mapping[int, str], seen: set[str]) -> Iterator[str]:
+    """Yield what is wrong with what ``record``'s commit and evidence hold; ``seen`` are objects that are here."""
+    missing = list(objects.missing_objects(repo, record, seen))
+    if missing:
+        yield from missing
         return
-    kept = kept_trees(repo, run)
-    for record in records:
-        if not record.evidence or record.evidence in kept:
-            continue
-        if repo.has_object(record.evidence):
-            sentence = f"its evidence is not kept by {refs.short(place)}, so that git gc will drop it"
-        else:
-            sentence = "its evidence is lost"
-        yield Problem(commit=record.commit, sentence=sentence)
+    try:
+        yield from contents.tree_problems(repo, record, versions)
+        if not record.evidence or not any(objects.missing_files(repo, record.evidence, seen)):
+            yield from contents.evidence_problems(repo, record, versions)
+            yield from digest_problems(repo, record)
+    except (pygit2.GitError, KeyError, ValueError) as error:
+        yield f"git cannot read what it builds on: {error}"
+
+
+def _branch_problems(branches: Sequence[history.Source], records: Sequence[Recorded]) -> Iterator[Problem]:
+    """Yield branches of refused candidates that hold another candidate than their name says."""
+    at = {record.commit: record for record in records}
+    for branch in branches:
+        record = at.get(branch.tip)
+        if branch.ref.kind is refs.Kind.REJECTED and record is not None and record.branch != branch.ref.local:
+            found, meant = refs.short(branch.ref.local), refs.short(record.branch)
+            yield Problem(commit=branch.tip, sentence=f"{found} holds the candidate of {meant}")
 
 
 def _derived_problems(run: str, records: Sequence[Recorded], tips: Mapping[str, str]) -> Iterator[Problem]:

@@ -12,6 +12,10 @@ from typing import TYPE_CHECKING, TypedDict, assert_never
 from skillgit.domain.event import (
     EVENT_NAMES,
     Accepted,
+    Edited,
+    Event,
+    MakesVersion,
+    Measured,
     Origin,
     Rejected,
     Reverted,
@@ -24,7 +28,7 @@ from skillgit.domain.event import (
     event_name,
     event_origin,
 )
-from skillgit.errors import DataError, TrailerError
+from skillgit.errors import DataError, InvariantError, TrailerError
 from skillgit.store import message
 from skillgit.store.trailers import format_block, format_token, parse_block
 from skillgit.store.values import (
@@ -33,6 +37,7 @@ from skillgit.store.values import (
     format_edit,
     format_measurement,
     format_models,
+    format_origin,
     format_patch,
     format_placebo,
     format_spent,
@@ -42,6 +47,7 @@ from skillgit.store.values import (
     read_edit,
     read_measurement,
     read_models,
+    read_origin,
     read_patch,
     read_placebo,
     read_summary,
@@ -53,12 +59,12 @@ if TYPE_CHECKING:
 
     from skillgit.domain.appendix import AppendixCounts
     from skillgit.domain.evaluation import EvaluationSummary
-    from skillgit.domain.event import Change, Cost, EditRecord, Event, Models, PatchCounts
+    from skillgit.domain.event import Change, Cost, EditRecord, Measurement, Models, PatchCounts
     from skillgit.domain.gate import Verdict
     from skillgit.store.message import Body
     from skillgit.store.trailers import Block
 
-_KINDS = {name: kind for kind, name in EVENT_NAMES.items()}
+_KINDS = {name: kind for kind, name in EVENT_NAMES.items() if kind is not Edited}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +87,7 @@ def encode(event: Event, evidence: str) -> str:
     """Return the commit message of ``event``, whose evidence is the tree ``evidence``.
 
     Raises:
+        InvariantError: It is an edit, which is told by a commit of its author.
         TrailerError: A trailer would be longer than the format allows.
     """
     parts = (message.subject(event), message.body(event), format_block(_trailers(event, evidence)))
@@ -96,14 +103,14 @@ def _trailers(event: Event, evidence: str) -> Iterator[tuple[str, str]]:
     yield "Epoch", str(event.epoch)
     if not isinstance(event, RunStarted):
         yield "Step", str(event.step)
-    if event_origin(event) is not Origin.STEP:
-        yield "Origin", event_origin(event).value
-    if isinstance(event, RunStarted | Accepted | SlowMerged | Reverted):
+    taken = (event.number, event.of) if isinstance(event, Accepted | Rejected) else ()
+    yield "Origin", format_origin(event_origin(event), *taken)
+    if isinstance(event, MakesVersion | Measured):
         yield "Version", str(event.version)
-    if not isinstance(event, Skipped | RunFinished):
+    if not isinstance(event, Skipped | Measured | RunFinished):
         yield "Base", str(0 if isinstance(event, RunStarted) else event.base)
     yield from _own_trailers(event)
-    if not isinstance(event, SlowMerged | Reverted):
+    if not isinstance(event, SlowMerged | Edited):
         yield "Models", format_models(event.models)
         yield "Cost", format_cost(event.cost)
         yield from (("Spent", format_spent(part)) for part in event.cost.parts)
@@ -126,11 +133,13 @@ def _own_trailers(event: Event) -> Iterator[tuple[str, str]]:
             yield from _measured(event.evaluation, event.verdict)
         case Skipped():
             yield "Patch", format_patch(event.patch)
-        case SlowProposed() | SlowMerged():
+        case SlowProposed() | SlowMerged() | Measured():
             yield from _measured(event.evaluation, event.verdict)
         case Reverted():
             yield "Target", str(event.target)
-            yield "Eval", format_measurement(event.evaluation)
+            yield from _measured(event.evaluation, event.verdict)
+        case Edited():
+            raise InvariantError(f"v{event.version} is an edit, which only its author can commit", hint="git commit")
         case RunFinished():
             yield "Outcome", event.outcome.value
             yield from (("Eval", format_measurement(evaluation)) for evaluation in event.evaluations)
@@ -139,7 +148,7 @@ def _own_trailers(event: Event) -> Iterator[tuple[str, str]]:
             assert_never(event)
 
 
-def _measured(evaluation: EvaluationSummary | None, verdict: Verdict | None) -> Iterator[tuple[str, str]]:
+def _measured(evaluation: Measurement | None, verdict: Verdict | None) -> Iterator[tuple[str, str]]:
     if evaluation is not None:
         yield "Eval", format_measurement(evaluation)
     if verdict is not None:
@@ -205,6 +214,8 @@ class _Candidate(TypedDict):
     changes: tuple[Change, ...]
     patch: PatchCounts
     origin: Origin
+    number: int
+    of: str
     appendix: AppendixCounts | None
     evaluation: EvaluationSummary
     verdict: Verdict
@@ -226,26 +237,30 @@ def _event(block: Block, body: Body, read_slow: Callable[[str], SlowText]) -> Ev
         title=body.title,
         why=body.why,
     )
-    if kind is RunStarted:
-        return _run_started(block, common)
-    if kind is Accepted:
-        return Accepted(**common, **_candidate(block, body), **_paid(block), version=block.integer("Version"))
-    if kind is Rejected:
-        return Rejected(**common, **_candidate(block, body), **_paid(block))
-    if kind is Skipped:
-        return Skipped(
-            **common,
-            **_paid(block),
-            step=block.integer("Step"),
-            patch=read_patch(block.required("Patch")),
-            origin=_origin(block),
-        )
     if kind is SlowProposed:
         return _slow_proposed(block, body, common, read_slow(common["skill"]))
-    if kind is SlowMerged:
-        return _slow_merged(block, common)
-    if kind is Reverted:
-        return _reverted(block, common)
+    return _READERS[kind](block, body, common)
+
+
+def _accepted(block: Block, body: Body, common: _Common) -> Accepted:
+    return Accepted(**common, **_candidate(block, body), **_paid(block), version=block.integer("Version"))
+
+
+def _rejected(block: Block, body: Body, common: _Common) -> Rejected:
+    return Rejected(**common, **_candidate(block, body), **_paid(block))
+
+
+def _skipped(block: Block, _: Body, common: _Common) -> Skipped:
+    return Skipped(
+        **common,
+        **_paid(block),
+        step=block.integer("Step"),
+        patch=read_patch(block.required("Patch")),
+        origin=read_origin(block.value("Origin"))[0],
+    )
+
+
+def _run_finished(block: Block, _: Body, common: _Common) -> RunFinished:
     return RunFinished(
         **common,
         **_paid(block),
@@ -256,7 +271,7 @@ def _event(block: Block, body: Body, read_slow: Callable[[str], SlowText]) -> Ev
     )
 
 
-def _run_started(block: Block, common: _Common) -> RunStarted:
+def _run_started(block: Block, _: Body, common: _Common) -> RunStarted:
     return RunStarted(
         **common,
         **_paid(block),
@@ -268,18 +283,17 @@ def _run_started(block: Block, common: _Common) -> RunStarted:
     )
 
 
-def _origin(block: Block) -> Origin:
-    return Origin(block.one("Origin") or Origin.STEP)
-
-
 def _candidate(block: Block, body: Body) -> _Candidate:
+    origin, number, of = read_origin(block.value("Origin"))
     return _Candidate(
         step=block.integer("Step"),
         base=block.integer("Base"),
         edits=tuple(read_edit(value) for value in block.values("Edit")),
         changes=body.changes,
         patch=read_patch(block.required("Patch")),
-        origin=_origin(block),
+        origin=origin,
+        number=number,
+        of=of,
         appendix=read_appendix(block.value("Appendix")),
         evaluation=read_summary(block.required("Eval")),
         verdict=read_verdict(block.required("Gate")),
@@ -304,7 +318,7 @@ def _slow_proposed(block: Block, body: Body, common: _Common, slow: SlowText) ->
     )
 
 
-def _slow_merged(block: Block, common: _Common) -> SlowMerged:
+def _slow_merged(block: Block, _: Body, common: _Common) -> SlowMerged:
     return SlowMerged(
         **common,
         step=block.integer("Step"),
@@ -315,17 +329,47 @@ def _slow_merged(block: Block, common: _Common) -> SlowMerged:
     )
 
 
-def _reverted(block: Block, common: _Common) -> Reverted:
+def _reverted(block: Block, body: Body, common: _Common) -> Reverted:
+    verdict = block.value("Gate")
     return Reverted(
         **common,
+        **_paid(block),
         step=block.integer("Step"),
         version=block.integer("Version"),
         base=block.integer("Base"),
         target=block.integer("Target"),
         evaluation=read_measurement(block.required("Eval")),
+        verdict=None if verdict is None else read_verdict(verdict),
+        fixed=body.fixed,
+        broken=body.broken,
+    )
+
+
+def _measurement(block: Block, body: Body, common: _Common) -> Measured:
+    return Measured(
+        **common,
+        **_paid(block),
+        step=block.integer("Step"),
+        version=block.integer("Version"),
+        evaluation=read_summary(block.required("Eval")),
+        verdict=read_verdict(block.required("Gate")),
+        fixed=body.fixed,
+        broken=body.broken,
     )
 
 
 def _paid(block: Block) -> _Paid:
     cost = read_cost(block.value("Cost"), block.values("Spent"))
     return _Paid(models=read_models(block.value("Models")), cost=cost)
+
+
+_READERS: dict[type[Event], Callable[[Block, Body, _Common], Event]] = {
+    RunStarted: _run_started,
+    Accepted: _accepted,
+    Rejected: _rejected,
+    Skipped: _skipped,
+    SlowMerged: _slow_merged,
+    Reverted: _reverted,
+    Measured: _measurement,
+    RunFinished: _run_finished,
+}

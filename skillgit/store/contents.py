@@ -12,7 +12,9 @@ from skillgit.domain.event import (
     EDITS_SHOWN,
     Accepted,
     BudgetSource,
+    Edited,
     EditRecord,
+    Measured,
     Origin,
     Rejected,
     Reverted,
@@ -40,6 +42,10 @@ MERGE = 2
 """How many parents a merge of the slow line has: the run's tip and the slow tip."""
 
 
+_WHOLE = frozenset({Origin.MERGE, Origin.REVERT})
+"""Origins of candidates that are whole texts, not edits of the base."""
+
+
 def budget_problems(event: Accepted | Rejected | Skipped, schedule: Callable[[int], int] | None) -> Iterator[str]:
     """Yield what is wrong with the edit budget of a step; ``schedule`` gives it, where it is known."""
     patch = event.patch
@@ -47,6 +53,9 @@ def budget_problems(event: Accepted | Rejected | Skipped, schedule: Callable[[in
         yield f"step {event.step} had the edit budget {patch.budget}, though it was set by '{patch.by}'"
         return
     if patch.budget is None:
+        return
+    if event.origin.intervenes:
+        yield f"the {event.origin} after step {event.step} had the edit budget {patch.budget}, and it has none"
         return
     if (event.origin is Origin.META) != (patch.by is BudgetSource.META):
         yield f"the reflection on epoch {event.epoch} and its edit budget do not belong together"
@@ -63,10 +72,11 @@ def tree_problems(repo: Repo, record: Recorded, versions: Mapping[int, str]) -> 
     try:
         yield from _foreign_changes(repo, record)
         skill = reader.skill_at(repo, record.commit, event.skill)
-        if isinstance(event, Reverted) and event.target in versions:
-            wanted = reader.skill_at(repo, versions[event.target], event.skill)
+        target = _reverts_to(record)
+        if target in versions:
+            wanted = reader.skill_at(repo, versions[target], event.skill)
             if wanted.digest != skill.digest:
-                yield f"the skill is not that of v{event.target}, which it reverts to"
+                yield f"the skill is not that of v{target}, which it reverts to"
         if isinstance(event, SlowMerged) and len(record.parents) == MERGE:
             base = reader.skill_at(repo, record.parents[0], event.skill)
             guidance = slow_guidance(reader.skill_at(repo, record.parents[1], event.skill).document)
@@ -76,14 +86,24 @@ def tree_problems(repo: Repo, record: Recorded, versions: Mapping[int, str]) -> 
         yield f"the skill cannot be read: {error.message}"
 
 
+def _reverts_to(record: Recorded) -> int:
+    """Return the version whose text the event takes up again, also one that the gate refused; -1 if it takes none."""
+    event = record.event
+    if isinstance(event, Reverted):
+        return event.target
+    refused = isinstance(event, Rejected) and event.origin is Origin.REVERT
+    number = event.of.removeprefix(f"{event.run}/v") if isinstance(event, Rejected) and refused else ""
+    return int(number) if number.isdecimal() else -1
+
+
 def _foreign_changes(repo: Repo, record: Recorded) -> Iterator[str]:
     """Yield changes of files that are none of the event's business."""
-    if isinstance(record.event, RunStarted) or not record.parents:
+    if isinstance(record.event, RunStarted | Edited) or not record.parents:
         return
     parent = repo.commit(record.parents[0])
     if str(parent.tree_id) == record.tree:
         return
-    if isinstance(record.event, Skipped | RunFinished):
+    if isinstance(record.event, Skipped | Measured | RunFinished):
         yield "the commit changes files, though its event changes nothing"
         return
     allowed = {reader.MEMORY} if isinstance(record.event, SlowProposed) else set()
@@ -102,9 +122,11 @@ def evidence_problems(repo: Repo, record: Recorded, versions: Mapping[int, str])
         return
     if isinstance(event, RunFinished):
         yield from _placebo_problems(event, files.get("placebo.json"))
-    told = event.evaluation if isinstance(event, RunStarted | Accepted | Rejected | SlowProposed) else None
+    told = None if isinstance(event, Skipped | SlowMerged | Edited | RunFinished) else event.evaluation
     if isinstance(told, EvaluationSummary) and "selection.json" in files:
         yield from selection_problems(files, told, getattr(event, "verdict", None))
+    if isinstance(event, Accepted | Rejected) and event.origin in _WHOLE:
+        return
     if isinstance(event, Accepted | Rejected) and "patch.json" in files and event.base in versions:
         yield from _patch_problems(repo, record.commit, event, files["patch.json"], versions[event.base])
 

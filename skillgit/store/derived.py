@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.domain.event import Accepted, Reverted, RunStarted, SlowMerged
+from skillgit.domain.event import Accepted, Measured, Reverted, RunStarted, SlowMerged, version_of
 from skillgit.domain.gate import Decision
 from skillgit.store import refs
 from skillgit.store.transaction import RefUpdate
@@ -16,36 +16,44 @@ if TYPE_CHECKING:
     from skillgit.store.record import Recorded
 
 
-def version_of(event: Event) -> int | None:
-    """Return the version that ``event`` makes; ``None`` if it makes none."""
-    return event.version if isinstance(event, RunStarted | Accepted | SlowMerged | Reverted) else None
-
-
 def versions(records: Iterable[Recorded]) -> dict[int, str]:
     """Return version to commit."""
     found = ((version_of(record.event), record.commit) for record in records)
     return {version: commit for version, commit in found if version is not None}
 
 
-def derived_refs(run: str, records: Iterable[Recorded]) -> dict[str, str]:
-    """Return the derived refs of ``run`` with the commits that they have to point to."""
+def derived_refs(run: str, records: Iterable[Recorded], known: Mapping[int, str]) -> dict[str, str]:
+    """Return the derived refs that ``records`` of ``run`` ask for, with the commits that they have to point to.
+
+    Args:
+        run: The run.
+        records: Some of its events, in their order.
+        known: Version to commit, for all versions up to the last of them.
+    """
     found: dict[str, str] = {}
     for record in records:
-        event = record.event
-        version = version_of(event)
-        if version is None:
-            continue
-        found[refs.version_tag(run, version)] = record.commit
-        if isinstance(event, RunStarted) or (
-            isinstance(event, Accepted | SlowMerged) and event.verdict.decision is Decision.ACCEPT_NEW_BEST
-        ):
-            found[refs.best_branch(run)] = record.commit
+        version = version_of(record.event)
+        if version is not None:
+            found[refs.version_tag(run, version)] = record.commit
+        if _is_new_best(record.event):
+            best = record.commit if version is not None else known.get(record.at, record.commit)
+            found[refs.best_branch(run)] = best
     return found
 
 
-def derived_moves(run: str, records: Iterable[Recorded], stored: Mapping[str, str]) -> list[RefUpdate]:
+def _is_new_best(event: Event) -> bool:
+    """Say whether the version that a run stands at with ``event`` is its best from then on."""
+    if isinstance(event, RunStarted):
+        return True
+    verdict = event.verdict if isinstance(event, Accepted | SlowMerged | Reverted | Measured) else None
+    return verdict is not None and verdict.decision is Decision.ACCEPT_NEW_BEST
+
+
+def derived_moves(
+    run: str, records: Iterable[Recorded], known: Mapping[int, str], stored: Mapping[str, str]
+) -> list[RefUpdate]:
     """Return the moves that ``records`` ask for where the derived refs of ``run`` stand at ``stored``."""
-    wanted = derived_refs(run, records)
+    wanted = derived_refs(run, records, known)
     return [
         RefUpdate(name=name, new=commit, derived=True) for name, commit in wanted.items() if stored.get(name) != commit
     ]
@@ -65,4 +73,4 @@ def derived_updates(run: str, records: Sequence[Recorded], stored: Mapping[str, 
         and ref.run == run
         and ref.number not in known
     ]
-    return derived_moves(run, records, stored) + strays
+    return derived_moves(run, records, known, stored) + strays

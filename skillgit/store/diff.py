@@ -11,14 +11,20 @@ if TYPE_CHECKING:
     from skillgit.store.repo import Repo
 
 
-def diff(repo: Repo, old: str, new: str, path: str = "", *, options: tuple[str, ...] = ()) -> bytes:
-    """Return what ``git diff OLD NEW -- PATH`` prints to a pipe; an empty ``path`` is the whole tree.
+WHOLE_FILES = 1_000_000
+"""More lines of context than a file of a skill has."""
+# colours, programs and prefixes of the user's are for reading, and this is read by a program
+_AS_DATA = ("--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/")
+
+
+def diff(repo: Repo, old: str, new: str, *paths: str, options: tuple[str, ...] = ()) -> bytes:
+    """Return what ``git diff OLD NEW -- PATHS`` prints to a pipe; without a path that of the whole tree.
 
     Args:
         repo: The repository.
         old: A commit.
         new: A commit.
-        path: A folder or file of the repository.
+        paths: Folders or files of the repository, taken literally; empty ones are left out.
         options: More options for ``git diff``.
 
     Raises:
@@ -26,19 +32,29 @@ def diff(repo: Repo, old: str, new: str, path: str = "", *, options: tuple[str, 
     """
     for commit in (old, new):
         repo.commit(commit)
-    answer = git(repo, "diff", *options, old, new, "--", *([path] if path else []))
+    answer = git(repo, "--literal-pathspecs", "diff", *options, old, new, "--", *filter(None, paths))
     if answer.code != 0:
         raise RevisionNotFoundError(f"git cannot compare {old[:12]} with {new[:12]}: {answer.error}", hint="git fsck")
     return answer.out
 
 
-def stat(repo: Repo, old: str, new: str, path: str = "") -> str:
-    """Return what ``git diff --stat OLD NEW -- PATH`` prints.
+def stat(repo: Repo, old: str, new: str, *paths: str) -> str:
+    """Return what ``git diff --stat OLD NEW -- PATHS`` prints.
 
     Raises:
         RevisionNotFoundError: One of the commits does not exist.
     """
-    return diff(repo, old, new, path, options=("--stat",)).decode(errors="replace")
+    return diff(repo, old, new, *paths, options=("--stat",)).decode(errors="replace")
+
+
+def whole(repo: Repo, old: str, new: str, *paths: str) -> str:
+    """Return the difference with all lines of the files that differ, in a form that no setting of the user changes.
+
+    Raises:
+        RevisionNotFoundError: One of the commits does not exist.
+    """
+    text = diff(repo, old, new, *paths, options=(*_AS_DATA, f"-U{WHOLE_FILES}"))
+    return text.decode(errors="replace")
 
 
 def change(repo: Repo, commit: str, path: str = "") -> bytes:

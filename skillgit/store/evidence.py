@@ -101,12 +101,37 @@ def evidence_commit(repo: Repo, recorded: Recorded, signature: pygit2.Signature,
     return str(oid)
 
 
-def kept_trees(repo: Repo, run: str) -> frozenset[str]:
-    """Return the evidence trees that the hidden ref of ``run`` keeps alive."""
-    found: set[str] = set()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A commit of an evidence chain.
+
+    Attributes:
+        commit: Its id.
+        tree: The evidence.
+        event: The commit of the event that the evidence belongs to; empty if it names none.
+    """
+
+    commit: str
+    tree: str
+    event: str
+
+
+def read_chain(repo: Repo, run: str) -> list[Link]:
+    """Return the evidence that the hidden ref of ``run`` keeps alive, newest first.
+
+    Raises:
+        RevisionNotFoundError: A commit of the chain is missing.
+    """
+    found: list[Link] = []
     oid = repo.tip(refs.evidence_ref(run))
     while oid is not None:
         commit = repo.commit(oid)
-        found.add(str(commit.tree_id))
+        match = _EVENT_COMMIT.search(commit.message)
+        found.append(Link(commit=oid, tree=str(commit.tree_id), event=match["oid"] if match else ""))
         oid = str(commit.parent_ids[0]) if commit.parent_ids else None
-    return frozenset(found)
+    return found
+
+
+def kept_trees(repo: Repo, run: str) -> frozenset[str]:
+    """Return the evidence trees that the hidden ref of ``run`` keeps alive."""
+    return frozenset(link.tree for link in read_chain(repo, run))

@@ -1,7 +1,8 @@
 """Where the history of a run begins to be read: its refs, whichever repository they are in.
 
 A run that was trained here has branches. In a fresh clone it has only remote-tracking branches, and then those are its
-history. A local branch always comes before a tracking branch of the same name.
+history. A local branch always comes before a tracking branch of the same name, and a branch before the attic, which
+keeps candidates whose branches were folded.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.store import refs
+from skillgit.store.attic import read_attic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -27,11 +29,13 @@ class Source:
         ref: The branch as it is called in the repository of the run's writer.
         actual: The ref that it is read from.
         tip: The commit that it points to.
+        folded: Whether that ref is the attic.
     """
 
     ref: refs.Ref
     actual: str
     tip: str
+    folded: bool = False
 
 
 def run_names(tips: Iterable[str]) -> list[str]:
@@ -49,7 +53,7 @@ def sources(repo: Repo, run: str, tips: Mapping[str, str]) -> list[Source]:
     by_remote = _by_remote(run, tips)
     line = refs.run_branch(run)
     local = by_remote.pop("", {})
-    found = dict(local)
+    found = _folded(repo, run, tips) | local
     for remote in sorted(by_remote, key=lambda name: (name != _PREFERRED_REMOTE, name)):
         theirs = by_remote[remote]
         if line not in theirs:
@@ -61,11 +65,22 @@ def sources(repo: Repo, run: str, tips: Mapping[str, str]) -> list[Source]:
     return [found.pop(line), *(found[name] for name in sorted(found))]
 
 
+def _folded(repo: Repo, run: str, tips: Mapping[str, str]) -> dict[str, Source]:
+    """Return branch to source for the candidates in the attic."""
+    place = refs.attic_ref(run)
+    if place not in tips:
+        return {}
+    named = ((one, refs.parse(one.branch)) for one in read_attic(repo, tips[place]))
+    return {
+        one.branch: Source(ref=ref, actual=place, tip=one.commit, folded=True) for one, ref in named if ref is not None
+    }
+
+
 def _by_remote(run: str, tips: Mapping[str, str]) -> dict[str, dict[str, Source]]:
     """Return remote, empty for this repository, to local branch name to source."""
     found: dict[str, dict[str, Source]] = {}
     for name, tip in tips.items():
         ref = refs.parse(name)
-        if ref is not None and ref.run == run and ref.kind.is_truth:
+        if ref is not None and ref.run == run and ref.kind.is_truth and ref.kind is not refs.Kind.ATTIC:
             found.setdefault(ref.remote, {})[ref.local] = Source(ref=ref, actual=name, tip=tip)
     return found

@@ -13,7 +13,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
-from skillgit.errors import RunLockedError
+from skillgit.errors import ConflictError, RunLockedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,8 +31,12 @@ _PAUSE_S = 0.01
 
 @contextmanager
 def repo_lock(repo: Repo) -> Iterator[None]:
-    """Hold the repository-wide lock; waits for it, since nobody holds it for longer than a change of refs."""
-    handle = os.open(repo.private_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    """Hold the repository-wide lock; waits for it, since nobody holds it for longer than a change of refs.
+
+    Raises:
+        ConflictError: Nobody can write the repository, be it for want of permission or of a disk that takes it.
+    """
+    handle = _opened(repo, "lock")
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
@@ -50,7 +54,8 @@ class RunLock:
     """
 
     def __init__(self, repo: Repo, run: str, clock: Callable[[], datetime]) -> None:
-        self._path = repo.private_dir / f"{_PREFIX}{run}{_SUFFIX}"
+        self._repo = repo
+        self._path = repo.common_dir / "skillgit" / f"{_PREFIX}{run}{_SUFFIX}"
         self._run = run
         self._clock = clock
         self._handle = -1
@@ -60,8 +65,9 @@ class RunLock:
 
         Raises:
             RunLockedError: A live process holds it.
+            ConflictError: Nobody can write the repository.
         """
-        handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        handle = _opened(self._repo, self._path.name)
         if not _try_lock(handle):
             os.close(handle)
             holder = _holder(self._path)
@@ -96,9 +102,16 @@ def live_runs(repo: Repo) -> dict[str, int]:
     return found
 
 
-def was_written_here(repo: Repo, run: str) -> bool:
-    """Say whether a process in this repository has ever held the lock of ``run``; a run that was fetched has none."""
-    return (repo.private_dir / f"{_PREFIX}{run}{_SUFFIX}").exists()
+def _opened(repo: Repo, name: str) -> int:
+    """Open a lock file in the private folder of ``repo``."""
+    try:
+        return os.open(repo.private_dir / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise ConflictError(
+            f"the repository at '{repo.common_dir}' cannot be written: {reason}",
+            hint=f"look who owns it, and whether its disk is read-only: ls -ld {repo.common_dir}",
+        ) from error
 
 
 def _try_lock(handle: int) -> bool:

@@ -23,10 +23,14 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
+from skillgit.domain.evaluation import EvaluationSummary
 from skillgit.domain.event import (
     Accepted,
     Change,
+    Edited,
+    Event,
     Inherited,
+    Measured,
     Origin,
     Rejected,
     Reverted,
@@ -36,17 +40,28 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
 )
+from skillgit.domain.prose import clean_paragraphs
 from skillgit.errors import TrailerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from skillgit.domain.event import Event, Measurement
+    from skillgit.domain.event import Measurement
 
 _WIDTH = 72
 _RISKY = re.compile(r"skillgit-|---|#|fixed:|broken:", re.IGNORECASE)
-_SUBJECT = re.compile(r"[a-z]+: (?:(?P<title>.*) )?\([^()]*\)")
+_SUBJECT = re.compile(r"[a-z-]+: (?:(?P<title>.*) )?\([^()]*\)")
 _CHANGE = re.compile(r"  (?P<sign>[+-])(?: (?P<text>.*))?")
+_PREFIXES: dict[type[Event], str] = {
+    RunStarted: "run",
+    Skipped: "skip",
+    SlowProposed: "slow",
+    SlowMerged: "slow",
+    Reverted: "revert",
+    Edited: "edit",
+    Measured: "measure",
+    RunFinished: "run",
+}
 _UNSAFE_IN_ID = re.compile(r"[%\x00-\x20\x7f-\xa0\xad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
 _ENCODED = re.compile(r"%([0-9a-f]{2,6});")
 
@@ -64,37 +79,42 @@ class Body:
 
 def subject(event: Event) -> str:
     """Return the first line of the message of ``event``."""
-    prefix, note = _prefix_and_note(event)
-    return " ".join(filter(None, (f"{prefix}:", event.title, f"({note})")))
+    return " ".join(filter(None, (f"{_prefix(event)}:", event.title, f"({_note(event)})")))
 
 
-def _prefix_and_note(event: Event) -> tuple[str, str]:
+def _prefix(event: Event) -> str:
+    if isinstance(event, Accepted | Rejected):
+        return "skill" if event.origin is Origin.STEP else event.origin.value
+    return _PREFIXES[type(event)]
+
+
+def _note(event: Event) -> str:
     match event:
         case RunStarted():
-            return "run", "v0" + _score(event.evaluation)
-        case Accepted():
-            return _prefix(event), f"v{event.version}{_gain(event)}"
-        case Rejected():
-            return _prefix(event), f"{_label(event, 'r')}{_gain(event)}"
-        case Skipped():
-            return "skip", _label(event, "s")
+            note = "v0" + _score(event.evaluation)
+        case Accepted() | SlowMerged():
+            note = f"v{event.version}{_gain(event)}"
+        case Rejected() | Skipped():
+            note = _label(event) + ("" if isinstance(event, Skipped) else _gain(event))
         case SlowProposed():
-            return "slow", f"e{event.epoch}{_gain(event)}"
-        case SlowMerged():
-            return "slow", f"v{event.version}{_gain(event)}"
+            note = f"e{event.epoch}{_gain(event)}"
         case Reverted():
-            return "revert", f"v{event.version}, as v{event.target}"
+            note = f"v{event.version}, as v{event.target}{_gain(event)}"
+        case Edited():
+            note = f"v{event.version}"
+        case Measured():
+            note = f"v{event.version}{_score(event.evaluation)}"
         case RunFinished():
-            return "run", event.outcome.value
+            note = event.outcome.value
         case _:
             assert_never(event)
+    return note
 
 
-def _prefix(event: Accepted | Rejected) -> str:
-    return "meta" if event.origin is Origin.META else "skill"
-
-
-def _label(event: Rejected | Skipped, letter: str) -> str:
+def _label(event: Rejected | Skipped) -> str:
+    if isinstance(event, Rejected) and event.origin.intervenes:
+        return f"i{event.number}"
+    letter = "s" if isinstance(event, Skipped) else "r"
     return f"m{event.epoch}" if event.origin is Origin.META else f"{letter}{event.step}"
 
 
@@ -102,11 +122,11 @@ def _score(measurement: Measurement) -> str:
     return "" if isinstance(measurement, Inherited) else f", {measurement.hard:.4f}"
 
 
-def _gain(event: Accepted | Rejected | SlowProposed | SlowMerged) -> str:
-    verdict = event.verdict
+def _gain(event: Accepted | Rejected | SlowProposed | SlowMerged | Reverted) -> str:
+    verdict, found = event.verdict, event.evaluation
     if verdict is None:
         return ""
-    bound = "at most " if event.evaluation is not None and event.evaluation.stopped else ""
+    bound = "at most " if isinstance(found, EvaluationSummary) and found.stopped else ""
     return f", {bound}{verdict.score - verdict.current:+.4f}"
 
 
@@ -115,7 +135,7 @@ def body(event: Event) -> str:
     paragraphs = [_wrapped(paragraph) for paragraph in event.why.split("\n\n") if paragraph]
     if isinstance(event, Accepted | Rejected) and event.changes:
         paragraphs.append("\n".join(f"  {change.sign} {change.text}".rstrip(" ") for change in event.changes))
-    if isinstance(event, Accepted | Rejected | SlowProposed):
+    if isinstance(event, Accepted | Rejected | SlowProposed | Reverted | Measured):
         flips = [_flips(name, items) for name, items in (("fixed", event.fixed), ("broken", event.broken)) if items]
         if flips:
             paragraphs.append("\n".join(flips))
@@ -163,6 +183,12 @@ def read_body(message: str) -> Body:
     )
 
 
+def read_free_body(message: str) -> Body:
+    """Return title and reasons of a message that a person wrote."""
+    first, _, rest = message.strip().partition("\n")
+    return Body(title=first, why=clean_paragraphs(rest))
+
+
 def _read_changes(paragraph: str) -> tuple[Change, ...]:
     changes: list[Change] = []
     for line in paragraph.split("\n"):
@@ -186,4 +212,4 @@ def _read_flips(paragraph: str) -> dict[str, tuple[str, ...]]:
 
 
 def _decoded(item: str) -> str:
-    return _ENCODED.sub(lambda match: chr(int(match[1], 16)), item)
+    return _ENCODED.sub(lambda match: chr(int(match[1], 16)), item) if "%" in item else item

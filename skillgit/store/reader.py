@@ -6,21 +6,21 @@ rejected candidate. What lies before the start is somebody else's history and is
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pygit2
 
-from skillgit.domain.event import RunStarted, SlowProposed, event_order
+from skillgit.domain.event import SlowProposed
+from skillgit.domain.order import event_at
 from skillgit.domain.skill import DOCUMENT, Skill, slow_guidance
-from skillgit.errors import HistoryError, RevisionNotFoundError
-from skillgit.store import codec, history, refs, tree
-from skillgit.store.record import Recorded
+from skillgit.errors import HistoryError, RevisionNotFoundError, TrailerError
+from skillgit.store import codec, history, line, refs, trailers, tree
+from skillgit.store.line import first_parents as first_parents  # noqa: PLC0414 - part of reading history
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-    from skillgit.domain.event import Event
+    from skillgit.store.record import Recorded
     from skillgit.store.repo import Repo
 
 MEMORY = "META.md"
@@ -47,60 +47,79 @@ def read_run(repo: Repo, run: str) -> list[Recorded]:
     return read_new(repo, run, {})
 
 
-def read_new(repo: Repo, run: str, since: Mapping[str, str]) -> list[Recorded]:
+def read_new(repo: Repo, run: str, since: Mapping[str, str], now: Mapping[str, str] | None = None) -> list[Recorded]:
     """Return the events of ``run``, in their order, that are not reached from the tips ``since``.
 
-    Where a tip is no ancestor of what its ref points to now, the whole branch is returned.
+    Where a tip is no ancestor of what its ref points to now, the whole branch is returned. ``now`` are the refs of the
+    run, for those who know them already.
 
     Raises:
         RevisionNotFoundError: There is no such run.
         HistoryError: A commit of it cannot be read.
     """
-    branches = history.sources(repo, run, repo.tips())
+    branches = history.sources(repo, run, repo.tips() if now is None else now)
     if not branches:
         raise RevisionNotFoundError(f"there is no run '{run}'", hint="skillgit runs")
     known = frozenset(since.values())
-    found = [record for branch in branches for record in _line(repo, branch, run, known)]
-    return sorted(found, key=lambda record: event_order(record.event))
+    chain, stop = line.links(repo, branches[0], known, slow_text)
+    on_line = {str(one.commit.id) for one in chain}
+    found = {record.commit: record for branch in branches[1:] for record in _side(repo, branch, known)}
+    # A branch that somebody moved may lead to an event that another one has already.
+    sides = [record for commit, record in found.items() if commit not in on_line]
+    before = _place_before(repo, run, chain, stop)
+    if stop is not None and any(one.decoded is None and line.changes_skill(one.commit, before.skill) for one in chain):
+        # The step of an edit depends on everything before it.
+        fresh = {*(str(one.commit.id) for one in chain), *(record.commit for record in sides)}
+        return [record for record in read_new(repo, run, {}, now) if record.commit in fresh]
+    return sorted((*line.placed(chain, before, sides), *sides), key=lambda record: record.order)
 
 
-def _line(repo: Repo, branch: history.Source, run: str, known: frozenset[str]) -> list[Recorded]:
-    """Return the events of one branch, oldest first."""
+def _place_before(repo: Repo, run: str, chain: list[line.Link], stop: str | None) -> line.Place:
+    """Return where the run stood before the commits of ``chain``, which follow the commit ``stop``."""
+    first = chain[0].decoded if chain else None
+    if stop is None or not chain:
+        return line.Place(run=run, skill=first.event.skill if first is not None else "")
+    return line.place_of(repo, stop)
+
+
+def _side(repo: Repo, branch: history.Source, known: frozenset[str]) -> list[Recorded]:
+    """Return the events of a branch beside the run's line."""
     if branch.ref.kind is refs.Kind.REJECTED:
         return [] if branch.tip in known else [read_commit(repo, branch.tip)]
     found: list[Recorded] = []
     for commit in first_parents(repo, branch.tip):
         if str(commit.id) in known:
             break
-        record = _recorded(commit)
-        if branch.ref.kind is refs.Kind.SLOW and not isinstance(record.event, SlowProposed):
+        told = line.decoded(commit, slow_text)
+        if not isinstance(told.event, SlowProposed):
             break
-        found.append(record)
-        if isinstance(record.event, RunStarted):
-            break
-    else:
-        raise HistoryError(f"run {run} has no beginning on {refs.short(branch.actual)}", hint="skillgit fsck")
+        found.append(line.recorded(commit, told, told.event.base))
     return found[::-1]
 
 
-def first_parents(repo: Repo, tip: str) -> Iterator[pygit2.Commit]:
-    """Yield the commit ``tip``, its first parent and so on, as far as there is one."""
-    oid: str | pygit2.Oid | None = tip
-    while oid is not None:
-        commit = repo.commit(str(oid))
-        yield commit
-        parents = commit.parent_ids
-        oid = parents[0] if parents else None
-
-
 def read_commit(repo: Repo, oid: str) -> Recorded:
-    """Return the event of the commit ``oid``.
+    """Return the event of the commit ``oid``; that of a person's edit is found in the history of its run.
 
     Raises:
         RevisionNotFoundError: There is no such commit.
         HistoryError: It holds no event, or one that cannot be read.
     """
-    return _recorded(repo.commit(oid))
+    commit = repo.commit(oid)
+    if not trailers.has_trailers(commit.message):
+        return _edit(repo, oid)
+    told = line.decoded(commit, slow_text)
+    at = event_at(told.event)
+    return line.recorded(commit, told, line.place_of(repo, oid).version if at is None else at)
+
+
+def _edit(repo: Repo, oid: str) -> Recorded:
+    run = line.place_of(repo, oid).run
+    found = next((record for record in read_run(repo, run) if record.commit == oid), None)
+    if found is None:
+        raise TrailerError(
+            f"commit {oid[:12]} is no event of run {run}", hint="skillgit log shows the commits that are"
+        )
+    return found
 
 
 def message(repo: Repo, oid: str) -> str:
@@ -114,8 +133,12 @@ def skill_at(repo: Repo, oid: str, path: str) -> Skill:
     Raises:
         RevisionNotFoundError: There is no such commit, or no such folder in it.
         SkillError: The folder is not a skill.
+        HistoryError: An object of it is missing or damaged.
     """
-    return tree.read_skill(repo.commit(oid).tree, path)
+    try:
+        return tree.read_skill(repo.commit(oid).tree, path)
+    except (pygit2.GitError, KeyError) as error:
+        raise HistoryError(f"git cannot read {path} of commit {oid[:12]}: {error}", hint="skillgit fsck") from error
 
 
 def resolve(repo: Repo, name: str) -> str:
@@ -129,27 +152,6 @@ def resolve(repo: Repo, name: str) -> str:
         return str(found.peel(pygit2.Commit).id)
     except (KeyError, ValueError, pygit2.GitError) as error:
         raise RevisionNotFoundError(f"there is no revision '{name}'", hint="skillgit log") from error
-
-
-def _recorded(commit: pygit2.Commit) -> Recorded:
-    try:
-        decoded = codec.decode_with(commit.message, lambda skill: slow_text(commit.tree, skill))
-    except HistoryError as error:
-        raise type(error)(f"commit {str(commit.id)[:12]}: {error.message}", hint=error.hint) from error
-    return recorded(commit, decoded.event, decoded.evidence)
-
-
-def recorded(commit: pygit2.Commit, event: Event, evidence: str) -> Recorded:
-    """Return ``event`` with what its commit says about itself."""
-    return Recorded(
-        event=event,
-        commit=str(commit.id),
-        parents=tuple(str(parent) for parent in commit.parent_ids),
-        time=datetime.fromtimestamp(commit.commit_time, UTC),
-        evidence=evidence,
-        tree=str(commit.tree_id),
-        branch=refs.branch_of(event),
-    )
 
 
 def slow_text(root: pygit2.Tree, skill: str) -> codec.SlowText:

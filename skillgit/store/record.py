@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillgit.domain.order import event_order
+
 if TYPE_CHECKING:
     from datetime import datetime
 
     from skillgit.domain.event import Event
+    from skillgit.domain.order import OrderKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +26,7 @@ class Recorded:
         evidence: Id of the evidence tree; empty if the event has none.
         tree: Id of the commit's tree.
         branch: Full name of the branch that it belongs to in the repository of its writer.
+        at: The version that the run stands at with it.
     """
 
     event: Event
@@ -32,3 +36,9 @@ class Recorded:
     evidence: str
     tree: str
     branch: str
+    at: int
+
+    @property
+    def order(self) -> OrderKey:
+        """The key that sorts the events of a run."""
+        return event_order(self.event, self.at)

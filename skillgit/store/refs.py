@@ -5,11 +5,14 @@
     refs/heads/run/<run>                 accepted line; truth
     refs/heads/rejected/<run>/<step4>    one refused candidate; truth
     refs/heads/rejected/<run>/<step4>-meta  one of the reflection on the epoch that ends with the step; truth
+    refs/heads/rejected/<run>/<step4>-<origin>-<number>  one of an intervention, as 0017-cherry-pick-3; truth
     refs/heads/slow/<run>                slow line; truth
     refs/heads/best/<run>                newest best version; derived
     refs/tags/<run>/v<N>                 one per version; derived
     refs/notes/skillgit/evals            facts learned after the commit; truth
     refs/skillgit/evidence/<run>         bulk artefacts; optional
+    refs/skillgit/dropped/<run>          which of them were dropped on purpose
+    refs/skillgit/attic/<run>            refused candidates whose branches were folded; truth
     refs/remotes/<remote>/<branch>       what a clone has of the branches above
 """
 
@@ -28,13 +31,19 @@ if TYPE_CHECKING:
 MAIN = "refs/heads/main"
 NOTES = "refs/notes/skillgit/evals"
 
+STEP, META = "step", "meta"
+"""The origins of candidates that no person asked for; they equal those of ``skillgit.domain.event.Origin``."""
+INTERVENTIONS = ("cherry-pick", "merge", "revert", "prune", "compress", "resurrect")
+"""The other origins, likewise."""
+
 _RUN = RUN_NAME.pattern
+_SIDE = rf"(?P<origin>{META}$|(?:{'|'.join(INTERVENTIONS)})(?=-))(?:-(?P<intervention>[1-9]\d*))?"
 _BRANCH = re.compile(
     r"refs/(?:heads|remotes/(?P<remote>.+))/"
-    rf"(?:(?P<kind>run|slow|best)/(?P<run>{_RUN})|rejected/(?P<refused>{_RUN})/(?P<step>\d{{4,}})(?P<meta>-meta)?)"
+    rf"(?:(?P<kind>run|slow|best)/(?P<run>{_RUN})|rejected/(?P<refused>{_RUN})/(?P<step>\d{{4,}})(?:-{_SIDE})?)"
 )
 _TAG = re.compile(rf"refs/tags/(?P<run>{_RUN})/v(?P<version>0|[1-9]\d*)")
-_HIDDEN = re.compile(rf"refs/skillgit/evidence/(?P<run>{_RUN})")
+_HIDDEN = re.compile(rf"refs/skillgit/(?P<kind>evidence|dropped|attic)/(?P<run>{_RUN})")
 
 
 class Kind(StrEnum):
@@ -46,12 +55,14 @@ class Kind(StrEnum):
     BEST = "best"
     TAG = "tag"
     EVIDENCE = "evidence"
+    DROPPED = "dropped"
+    ATTIC = "attic"
     NOTES = "notes"
 
     @property
     def is_truth(self) -> bool:
         """Whether events of a run are found through refs of this kind."""
-        return self in {Kind.RUN, Kind.REJECTED, Kind.SLOW}
+        return self in {Kind.RUN, Kind.REJECTED, Kind.SLOW, Kind.ATTIC}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,14 +74,16 @@ class Ref:
         run: The run that it belongs to; empty for notes.
         number: The step of a rejected branch, the version of a tag.
         remote: The remote whose branch it tracks; empty for a ref of this repository.
-        meta: Whether a rejected candidate is one of the reflection on an epoch.
+        origin: Where a rejected candidate comes from.
+        intervention: Which intervention of the run it is; 0 for steps and the reflection on an epoch.
     """
 
     kind: Kind
     run: str = ""
     number: int = 0
     remote: str = ""
-    meta: bool = False
+    origin: str = STEP
+    intervention: int = 0
 
     @property
     def local(self) -> str:
@@ -79,15 +92,15 @@ class Ref:
             case Kind.RUN:
                 return run_branch(self.run)
             case Kind.REJECTED:
-                return rejected_branch(self.run, self.number, meta=self.meta)
+                return rejected_branch(self.run, self.number, self.origin, self.intervention)
             case Kind.SLOW:
                 return slow_branch(self.run)
             case Kind.BEST:
                 return best_branch(self.run)
             case Kind.TAG:
                 return version_tag(self.run, self.number)
-            case Kind.EVIDENCE:
-                return evidence_ref(self.run)
+            case Kind.EVIDENCE | Kind.DROPPED | Kind.ATTIC:
+                return _HIDDEN_REFS[self.kind](self.run)
             case Kind.NOTES:
                 return NOTES
 
@@ -97,9 +110,10 @@ def run_branch(run: str) -> str:
     return f"refs/heads/run/{run}"
 
 
-def rejected_branch(run: str, step: int, *, meta: bool = False) -> str:
-    """Return the branch of the candidate that ``run`` refused at ``step``, or at the end of the epoch that it ends."""
-    return f"refs/heads/rejected/{run}/{step:04d}{'-meta' if meta else ''}"
+def rejected_branch(run: str, step: int, origin: str = STEP, intervention: int = 0) -> str:
+    """Return the branch of the candidate that ``run`` refused at ``step``, at the end of its epoch, or after it."""
+    side = "" if origin == STEP else f"-{origin}"
+    return f"refs/heads/rejected/{run}/{step:04d}{side}{f'-{intervention}' if intervention else ''}"
 
 
 def slow_branch(run: str) -> str:
@@ -122,13 +136,26 @@ def evidence_ref(run: str) -> str:
     return f"refs/skillgit/evidence/{run}"
 
 
+def dropped_ref(run: str) -> str:
+    """Return the ref whose newest tree names the evidence of ``run`` that was dropped."""
+    return f"refs/skillgit/dropped/{run}"
+
+
+def attic_ref(run: str) -> str:
+    """Return the ref of the chain that keeps the folded candidates of ``run``."""
+    return f"refs/skillgit/attic/{run}"
+
+
+_HIDDEN_REFS = {Kind.EVIDENCE: evidence_ref, Kind.DROPPED: dropped_ref, Kind.ATTIC: attic_ref}
+
+
 def branch_of(event: Event) -> str:
     """Return the branch that the commit of ``event`` belongs to."""
-    from skillgit.domain.event import Origin, Rejected, SlowProposed  # noqa: PLC0415 - names are needed without events
+    from skillgit.domain.event import Rejected, SlowProposed  # noqa: PLC0415 - names are needed without events
 
     match event:
         case Rejected():
-            return rejected_branch(event.run, event.step, meta=event.origin is Origin.META)
+            return rejected_branch(event.run, event.step, event.origin.value, event.number)
         case SlowProposed():
             return slow_branch(event.run)
         case _:
@@ -142,13 +169,19 @@ def parse(name: str) -> Ref | None:
     if match := _BRANCH.fullmatch(name):
         remote = match["remote"] or ""
         if match["refused"]:
-            step, meta = int(match["step"]), match["meta"] is not None
-            return Ref(kind=Kind.REJECTED, run=match["refused"], number=step, remote=remote, meta=meta)
+            return Ref(
+                kind=Kind.REJECTED,
+                run=match["refused"],
+                number=int(match["step"]),
+                remote=remote,
+                origin=match["origin"] or STEP,
+                intervention=int(match["intervention"] or 0),
+            )
         return Ref(kind=Kind(match["kind"]), run=match["run"], remote=remote)
     if match := _TAG.fullmatch(name):
         return Ref(kind=Kind.TAG, run=match["run"], number=int(match["version"]))
     if match := _HIDDEN.fullmatch(name):
-        return Ref(kind=Kind.EVIDENCE, run=match["run"])
+        return Ref(kind=Kind(match["kind"]), run=match["run"])
     return None
 
 

@@ -12,6 +12,7 @@ import pygit2
 
 from skillgit.errors import HistoryError, RepositoryNotFoundError, RevisionNotFoundError
 from skillgit.store import refs
+from skillgit.store.ref_files import Look, RefFiles
 
 _REFUSALS = (
     ("sha256", "uses the SHA-256 object format, which skillgit cannot read", "create one with git init"),
@@ -48,6 +49,7 @@ class Repo:
         pointer = git_dir / "commondir"
         self.common_dir = (git_dir / pointer.read_text().strip()).resolve() if pointer.is_file() else git_dir.resolve()
         self.workdir = Path(raw.workdir) if raw.workdir else None
+        self._ref_files = RefFiles(self.common_dir, lambda name: refs.parse(name) is not None)
 
     @classmethod
     def discover(cls, path: Path) -> Repo:
@@ -119,13 +121,13 @@ class Repo:
     def tips(self) -> dict[str, str]:
         """Return all refs that skillgit owns or follows, tracking copies included, with what they point to.
 
-        A damaged ref is left out, as git does; :meth:`tip` says what is wrong with it.
+        A symbolic or damaged ref is left out, as git does; :meth:`tip` says what is wrong with it.
         """
-        return {
-            ref.name: str(ref.target)
-            for ref in self.raw.references.iterator()
-            if refs.parse(ref.name) is not None and isinstance(ref.target, pygit2.Oid)
-        }
+        return self._ref_files.read()
+
+    def look(self) -> Look:
+        """Return what the refs look like now, so that a later look can tell whether any moved."""
+        return self._ref_files.look()
 
     def commit(self, oid: str) -> pygit2.Commit:
         """Return the commit ``oid``.

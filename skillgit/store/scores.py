@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Scored, mean
-from skillgit.domain.event import Accepted, Rejected, SlowMerged, SlowProposed
+from skillgit.domain.event import Accepted, Inherited, Measured, Rejected, Reverted, SlowMerged, SlowProposed
 from skillgit.domain.gate import Decision
 from skillgit.domain.statistics import sign_test
 from skillgit.errors import DataError
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from skillgit.domain.state import RunState
     from skillgit.store.record import Recorded
 
-    Gated = Accepted | Rejected | SlowProposed | SlowMerged
+    Gated = Accepted | Rejected | SlowProposed | SlowMerged | Reverted | Measured
 
 _ROUNDING = 1e-9
 
@@ -26,20 +26,28 @@ _ROUNDING = 1e-9
 def score_problems(state: RunState, record: Recorded) -> Iterator[str]:
     """Yield what is wrong with the numbers of a gated event that follows ``state``."""
     event = record.event
-    if not isinstance(event, Accepted | Rejected | SlowProposed | SlowMerged):
+    if not isinstance(event, Accepted | Rejected | SlowProposed | SlowMerged | Reverted | Measured):
         return
-    if event.verdict is None or event.evaluation is None or event.base > state.version:
+    verdict, evaluation = event.verdict, event.evaluation
+    compared = state.last_measured(state.version) if isinstance(event, Measured) else event.base
+    if verdict is None or evaluation is None or compared > state.version:
         return
-    verdict, base = event.verdict, state.evaluation(event.base)
-    yield from _stop_problems(event.evaluation, verdict)
-    yield from _candidate_score_problems(event.evaluation, verdict)
+    if isinstance(evaluation, Inherited):
+        yield "a gate decided, and the score was not measured"
+        return
+    base = state.known_evaluation(compared)
+    if base is None:
+        yield f"the gate compared with v{compared}, which has no score"
+        return
+    yield from _stop_problems(evaluation, verdict)
+    yield from _candidate_score_problems(evaluation, verdict)
     best = state.evaluation(state.best)
     rule = verdict.metric, verdict.soft_weight
     # Items of a version that failed to evaluate are tried again, so that its score may be known better by now; and
     # after repeats the gate compares means over them.
     if not verdict.repeats and _complete(base) and verdict.current != base.score(*rule):
         yield f"the gate compared current={verdict.current!r}, and the evaluation says {base.score(*rule)!r}"
-    averaged = verdict.repeats and verdict.best == verdict.current and state.best == event.base
+    averaged = verdict.repeats and verdict.best == verdict.current and state.best == compared
     if not averaged and verdict.best != best.score(*rule):
         yield f"the gate compared best={verdict.best!r}, and the evaluation says {best.score(*rule)!r}"
     yield from _flip_problems(event, verdict)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
@@ -25,9 +26,13 @@ VALUE_LIMIT = 320
 BLOCK_LIMIT = 8192
 
 _SAFE = "._:/+-"
-_LINE = re.compile(r"(?P<key>[A-Za-z0-9-]+): ?(?P<value>.*)")
+_LINES = re.compile(r"^([A-Za-z0-9-]+): ?(.*)$", re.MULTILINE)
 _INTEGER = re.compile(r"-?\d+", re.ASCII)
-_TOKEN = re.compile(r"[A-Za-z0-9._:/+%-]+")
+_OURS = re.compile(rf"^{PREFIX}[a-z-]+:", re.IGNORECASE | re.MULTILINE)
+_CHARACTERS = r"[A-Za-z0-9._:/+%-]+"
+_VALUE = re.compile(rf"(?:(?P<word>[^ =]*)|[^ =]+={_CHARACTERS})(?: [^ =]+={_CHARACTERS})*")
+_FIELD = re.compile(rf"([^ =]+)=({_CHARACTERS})")
+_PLAIN = re.compile(r"[A-Za-z0-9._:/+-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +52,12 @@ class Value:
         Raises:
             TrailerError: It is absent or not an integer.
         """
-        return as_integer(self.text(key), key)
+        return as_integer(self.fields.get(key, ""), key)
+
+    def count(self, key: str) -> int:
+        """Return the field ``key`` as an integer; 0 if it is absent."""
+        text = self.fields.get(key)
+        return as_integer(text, key) if text else 0
 
     def number(self, key: str) -> float:
         """Return the field ``key`` as a float.
@@ -56,7 +66,7 @@ class Value:
             TrailerError: It is absent or not a number.
         """
         try:
-            return float(self.text(key))
+            return float(self.fields.get(key, ""))
         except ValueError:
             raise TrailerError(f"'{key}={self.text(key)}' is not a number", hint="skillgit fsck") from None
 
@@ -67,7 +77,8 @@ def as_integer(text: str, key: str) -> int:
     Raises:
         TrailerError: It is not one.
     """
-    if _INTEGER.fullmatch(text) is None:
+    # digits alone, by far the most usual, need no pattern
+    if not (text.isdigit() and text.isascii()) and _INTEGER.fullmatch(text) is None:
         raise TrailerError(f"{key} is {text!r}, not an integer", hint="skillgit fsck")
     return int(text)
 
@@ -76,6 +87,8 @@ def format_token(value: str | float) -> str:
     """Return ``value`` as a token: floats in their shortest round-trip form, text percent-encoded where needed."""
     if not isinstance(value, str):
         return repr(value)
+    if _PLAIN.fullmatch(value):
+        return value
     # urllib takes the tilde for safe, whatever it is told.
     return quote(value, safe=_SAFE, errors="replace").replace("~", "%7E")
 
@@ -86,21 +99,21 @@ def format_value(word: str = "", /, **fields: str | float) -> str:
     return " ".join(filter(None, (word, *(f"{key}={token}" for key, token in tokens if token))))
 
 
+@lru_cache(maxsize=1 << 10)
 def parse_value(text: str) -> Value:
-    """Return ``text`` as a value.
+    """Return ``text`` as a value; models, counts of a patch and their like are the same in many commits.
 
     Raises:
         TrailerError: It does not follow the grammar.
     """
-    first, *rest = text.split(" ")
-    word, parts = ("", [first, *rest]) if "=" in first else (first, rest)
-    fields: dict[str, str] = {}
-    for part in parts:
-        key, sign, token = part.partition("=")
-        if not (sign and key and _TOKEN.fullmatch(token)) or key in fields:
-            raise TrailerError(f"'{text}' is not a trailer value", hint="skillgit fsck")
-        fields[key] = unquote(token)
-    return Value(unquote(word), fields)
+    match = _VALUE.fullmatch(text)
+    fields: dict[str, str] = dict(_FIELD.findall(text)) if match else {}
+    if match is None or len(fields) != text.count("="):
+        raise TrailerError(f"'{text}' is not a trailer value", hint="skillgit fsck")
+    word = match["word"] or ""
+    if "%" in text:
+        word, fields = unquote(word), {key: unquote(token) for key, token in fields.items()}
+    return Value(word, fields)
 
 
 def format_block(trailers: Iterable[tuple[str, str]]) -> str:
@@ -125,6 +138,12 @@ def format_block(trailers: Iterable[tuple[str, str]]) -> str:
     return block
 
 
+def has_trailers(message: str) -> bool:
+    """Say whether any line of ``message`` is a trailer of skillgit's, be it in its place or not."""
+    # the usual case needs no pattern
+    return f"\n{PREFIX}Format: " in message or _OURS.search(message) is not None
+
+
 def last_paragraph(message: str) -> str:
     """Return the last paragraph of ``message``, where a trailer block stands."""
     return message.rstrip("\n").rpartition("\n\n")[2]
@@ -142,14 +161,17 @@ class Block:
         Raises:
             TrailerError: It stands more than once.
         """
-        values = self.trailers.get(key, [])
+        values = self.trailers.get(key)
+        if values is None:
+            return ""
         if len(values) > 1:
             raise TrailerError(f"the commit has {len(values)} trailers {PREFIX}{key}", hint="skillgit fsck")
-        return values[0] if values else ""
+        return values[0]
 
     def token(self, key: str) -> str:
         """Return the value of a trailer that is a single token."""
-        return unquote(self.one(key))
+        text = self.one(key)
+        return unquote(text) if "%" in text else text
 
     def integer(self, key: str) -> int:
         """Return the value of a trailer that is an integer."""
@@ -183,16 +205,17 @@ def parse_block(message: str) -> Block:
         TrailerError: There is no block, or it is broken.
         FormatVersionError: A newer skillgit wrote it.
     """
-    lines = last_paragraph(message).split("\n")
-    if not lines[0].startswith(f"{PREFIX}Format: "):
+    block = last_paragraph(message)
+    if not block.startswith(f"{PREFIX}Format: "):
         raise TrailerError("the commit has no skillgit trailers", hint="skillgit log shows the commits that have")
     found: dict[str, list[str]] = {}
-    for line in lines:
-        match = _LINE.fullmatch(line)
-        if match is None:
-            raise TrailerError(f"'{line[:60]}' breaks the trailer block", hint="skillgit fsck")
-        if match["key"].startswith(PREFIX):
-            found.setdefault(match["key"].removeprefix(PREFIX), []).append(match["value"])
+    trailers = _LINES.findall(block)
+    if len(trailers) != block.count("\n") + 1:
+        broken = next(line for line in block.split("\n") if _LINES.fullmatch(line) is None)
+        raise TrailerError(f"'{broken[:60]}' breaks the trailer block", hint="skillgit fsck")
+    for key, value in trailers:
+        if key.startswith(PREFIX):
+            found.setdefault(key[len(PREFIX) :], []).append(value)
     if found["Format"] != [str(FORMAT)]:
         raise FormatVersionError(
             f"the commit has format {', '.join(found['Format'])}, and this skillgit reads format {FORMAT}",

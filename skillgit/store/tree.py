@@ -5,6 +5,7 @@ Nothing here touches the work tree or the index; new objects are unreferenced un
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pygit2
@@ -49,6 +50,16 @@ def read_file(tree: pygit2.Tree, path: str) -> bytes | None:
     return entry.data if isinstance(entry, pygit2.Blob) else None
 
 
+def read_texts(tree: pygit2.Tree, path: str) -> dict[str, str]:
+    """Return path and text of every UTF-8 file in the folder ``path`` of ``tree``, be it a skill or not."""
+    folder = _subtree(tree, path)
+    found: dict[str, str] = {}
+    for name, content in ({} if folder is None else read_files(folder)).items():
+        with suppress(UnicodeDecodeError):
+            found[name] = content.decode()
+    return found
+
+
 def read_files(tree: pygit2.Tree) -> dict[str, bytes]:
     """Return path and content of every file in ``tree``."""
     return {name: entry.data for name, entry in _walk(tree) if isinstance(entry, pygit2.Blob)}
@@ -84,6 +95,11 @@ def with_skill(
     for name, text in (beside or {}).items():
         entries[name] = None if text is None else (repo.raw.create_blob(text), FileMode.BLOB)
     return _with_entries(repo, tree, entries)
+
+
+def with_folder(repo: Repo, tree: pygit2.Tree, path: str, folder: pygit2.Oid) -> pygit2.Tree:
+    """Return ``tree`` with the tree ``folder`` at ``path``, whatever stood there, and everything else as it was."""
+    return _with_entries(repo, tree, {path: (folder, FileMode.TREE)})
 
 
 def write_files(repo: Repo, files: Mapping[str, bytes]) -> pygit2.Tree:

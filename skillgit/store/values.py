@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from skillgit.domain.appendix import AppendixCounts
 from skillgit.domain.cost import Cost, CostPart
 from skillgit.domain.edit import Op, Source
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
-from skillgit.domain.event import BudgetSource, EditRecord, Inherited, Models, PatchCounts
+from skillgit.domain.event import NOBODY, BudgetSource, EditRecord, Inherited, Models, Origin, PatchCounts
 from skillgit.domain.gate import Decision, NoRegression, Policy, Verdict
 from skillgit.domain.placebo import Placebo
 from skillgit.domain.rewrite import UpdateMode
@@ -94,8 +93,20 @@ def read_appendix(value: Value | None) -> AppendixCounts | None:
     """Read ``Skillgit-Appendix``."""
     if value is None:
         return None
-    before = value.integer("consolidated") if value.text("consolidated") else 0
+    before = value.count("consolidated")
     return AppendixCounts(added=value.integer("added"), total=value.integer("total"), consolidated=before)
+
+
+def format_origin(origin: Origin, number: int = 0, of: str = "") -> str:
+    """Return the value of ``Skillgit-Origin``; empty for a step."""
+    return "" if origin is Origin.STEP else format_value(origin.value, number=number or "", of=of)
+
+
+def read_origin(value: Value | None) -> tuple[Origin, int, str]:
+    """Read ``Skillgit-Origin``: where a candidate comes from, an intervention's number, and what it was taken from."""
+    if value is None:
+        return Origin.STEP, 0, ""
+    return Origin(value.word), value.count("number"), value.text("of")
 
 
 def format_measurement(measurement: Measurement) -> str:
@@ -136,7 +147,7 @@ def read_summary(value: Value) -> EvaluationSummary:
         seed=value.integer("seed"),
         version=value.integer("version") if value.text("version") else None,
         unneeded=value.integer("unneeded") if value.text("stopped") == EXACT else 0,
-        spare=value.integer("spare") if value.text("spare") else 0,
+        spare=value.count("spare"),
     )
 
 
@@ -178,8 +189,8 @@ def read_verdict(value: Value) -> Verdict:
         alpha=value.number("alpha") if value.text("alpha") else None,
         margin=value.number("margin") if value.text("margin") else None,
         no_regression=NoRegression(value.text("guard") or NoRegression.NONE),
-        blocked=value.integer("blocked") if value.text("blocked") else 0,
-        repeats=value.integer("repeats") if value.text("repeats") else 0,
+        blocked=value.count("blocked"),
+        repeats=value.count("repeats"),
         gated=value.text("gated") != "no",
     )
 
@@ -191,7 +202,8 @@ def format_cost(cost: Cost) -> str:
 
 def read_cost(value: Value | None, spent: Sequence[Value]) -> Cost:
     """Read ``Skillgit-Cost`` and every ``Skillgit-Spent``; a commit without them cost nothing, or tells no parts."""
-    return replace(Cost() if value is None else _read_amounts(value), parts=tuple(map(_read_spent, spent)))
+    parts = tuple(map(_read_spent, spent))
+    return Cost(parts=parts) if value is None else _read_amounts(value, parts)
 
 
 def format_spent(part: CostPart) -> str:
@@ -209,15 +221,15 @@ def _amounts(cost: Cost) -> dict[str, int | float]:
     return {**always, "seconds": cost.seconds, **{key: count for key, count in seldom.items() if count}}
 
 
-def _read_amounts(value: Value) -> Cost:
-    seldom: dict[str, Any] = {name: value.integer(key) for key, name in _SELDOM.items() if value.text(key)}
+def _read_amounts(value: Value, parts: tuple[CostPart, ...] = ()) -> Cost:
     return Cost(
         calls=value.integer("calls"),
         tokens_in=value.integer("in"),
         tokens_out=value.integer("out"),
         usd=value.number("usd"),
         seconds=value.number("seconds"),
-        **seldom,
+        parts=parts,
+        **{name: value.count(key) for key, name in _SELDOM.items()},
     )
 
 
@@ -240,5 +252,5 @@ def format_models(models: Models) -> str:
 def read_models(value: Value | None) -> Models:
     """Read ``Skillgit-Models``."""
     if value is None:
-        return Models(target="", optimizer="")
+        return NOBODY
     return Models(target=value.text("target"), optimizer=value.text("optimizer"), judge=value.text("judge"))

@@ -14,6 +14,8 @@ import pygit2
 
 from skillgit.domain.event import (
     Accepted,
+    Edited,
+    Measured,
     Origin,
     Rejected,
     RunFinished,
@@ -22,7 +24,7 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
     event_name,
-    event_order,
+    event_origin,
     event_step,
 )
 from skillgit.domain.skill import DOCUMENT, slow_guidance, with_slow_guidance
@@ -65,7 +67,7 @@ class RunWriter:
         self._clock = clock
         self._identity = identity or repo.identity()
         tips = repo.tips()
-        self._heads = {source.ref.local: source.tip for source in history.sources(repo, run, tips)}
+        self._heads = {one.ref.local: one.tip for one in history.sources(repo, run, tips) if not one.folded}
         self._stored = {name: tip for name, tip in tips.items() if (ref := refs.parse(name)) and ref.run == run}
         self._records = reader.read_run(repo, run) if self._heads else []
         self._versions = derived.versions(self._records)
@@ -87,6 +89,7 @@ class RunWriter:
         evidence: Mapping[str, bytes] | StoredEvidence,
         *,
         start: str = "",
+        merged: str = "",
         check: Callable[[Event], object] = _unchecked,
     ) -> Recorded:
         """Write ``event`` and make it visible.
@@ -96,6 +99,7 @@ class RunWriter:
             skill: What the commit's skill folder holds; absent where the tree stays, or is made from the event.
             evidence: The artefacts behind it, path to content, or what :meth:`store_evidence` returned for them.
             start: The commit that a run starts on; a run without one starts a history of its own.
+            merged: The commit of another line that an intervention merges; it becomes the second parent.
             check: Called with the event as it will be read, before it is visible; what it raises keeps the event out.
 
         Returns:
@@ -110,7 +114,7 @@ class RunWriter:
             time = self._clock()
             signature = self._signature(time)
             stored = evidence if isinstance(evidence, StoredEvidence) else self.store_evidence(evidence)
-            oid = self._write_commit(event, skill, stored.tree, start, signature)
+            oid = self._write_commit(event, skill, stored.tree, self._parents(event, start, merged), signature)
             recorded = reader.read_commit(self._repo, oid)
             check(recorded.event)
             self._publish(recorded, signature)
@@ -130,29 +134,44 @@ class RunWriter:
             return
         if not self._records:
             raise InvariantError(f"{name} of run {self._run}, which has not started", hint="skillgit runs")
-        last = self._records[-1].event
-        late = event_order(event) < event_order(last)
-        if isinstance(event, Accepted | Rejected | Skipped):
-            meta = event.origin is Origin.META
-            late = late or (event_order(event) == event_order(last) if meta else event.step <= event_step(last))
-        if not isinstance(event, Skipped | RunFinished):
-            late = late or event.base != max(self._versions)
-        if late:
+        if isinstance(event, Edited):
+            raise InvariantError(f"v{event.version} is an edit, which only its author can commit", hint="git commit")
+        if self._is_late(event):
             raise ConcurrentWriteError(
                 f"run {self._run} went on while {name} was computed; nothing was written", hint="resume the run"
             )
 
+    def _is_late(self, event: Event) -> bool:
+        """Say whether the run is past the place that ``event`` was computed for."""
+        step, current = event_step(self._records[-1].event), max(self._versions)
+        if isinstance(event, Measured):
+            return (event.step, event.version) != (step, current)
+        if not isinstance(event, RunStarted | Skipped | RunFinished) and event.base != current:
+            return True
+        if isinstance(event, Accepted | Rejected | Skipped) and event.origin is Origin.STEP:
+            return event.step <= step
+        return event_step(event) < step or self._is_done(event)
+
+    def _is_done(self, event: Event) -> bool:
+        """Say whether the epoch of ``event`` was reflected on already, or its number given to another intervention."""
+        origin = event_origin(event)
+        if origin is Origin.STEP:
+            return False
+        others = (one.event for one in self._records if event_origin(one.event) is not Origin.STEP)
+        if origin is Origin.META:
+            return any(event_origin(other) is origin and other.epoch >= event.epoch for other in others)
+        return _number(event) <= max(map(_number, others), default=0)
+
     def _write_commit(
-        self, event: Event, skill: Skill | None, proof: str, start: str, signature: pygit2.Signature
+        self, event: Event, skill: Skill | None, proof: str, parents: list[str], signature: pygit2.Signature
     ) -> str:
-        parents = self._parents(event, start)
         root = self._repo.commit(parents[0]).tree if parents else None
         content = self._tree(event, skill, root)
         message = codec.encode(event, proof)
         oid = self._repo.raw.create_commit(None, signature, signature, message, content.id, [*parents])
         return str(oid)
 
-    def _parents(self, event: Event, start: str) -> list[str]:
+    def _parents(self, event: Event, start: str, merged: str) -> list[str]:
         line, slow = refs.run_branch(self._run), refs.slow_branch(self._run)
         match event:
             case RunStarted():
@@ -166,7 +185,7 @@ class RunWriter:
                     raise InvariantError(f"run {self._run} merges guidance that was not proposed", hint="skillgit fsck")
                 return [self._heads[line], self._heads[slow]]
             case _:
-                return [self._heads[line]]
+                return [self._heads[line], *([merged] if merged else [])]
 
     def _tree(self, event: Event, skill: Skill | None, root: pygit2.Tree | None) -> pygit2.Tree:
         if isinstance(event, SlowProposed) and root is not None:
@@ -174,7 +193,7 @@ class RunWriter:
         if skill is not None:
             beside = {} if root is not None else {".gitattributes": ATTRIBUTES}
             return tree.with_skill(self._repo, root, event.skill, skill, beside)
-        if root is None or not isinstance(event, RunStarted | Skipped | RunFinished):
+        if root is None or not isinstance(event, RunStarted | Skipped | Measured | RunFinished):
             raise InvariantError(f"{event_name(event)} of run {self._run} has no skill", hint="skillgit fsck")
         return root
 
@@ -197,7 +216,8 @@ class RunWriter:
     def _derived(self, recorded: Recorded) -> list[RefUpdate]:
         """Return the moves of tags and best; the first event of a process mends what an earlier one left undone."""
         if self._resumed:
-            return derived.derived_moves(self._run, [recorded], self._stored)
+            known = self._versions | derived.versions([recorded])
+            return derived.derived_moves(self._run, [recorded], known, self._stored)
         return derived.derived_updates(self._run, [*self._records, recorded], self._stored)
 
     def _keep_evidence(self, recorded: Recorded, signature: pygit2.Signature) -> str | None:
@@ -222,6 +242,10 @@ class RunWriter:
         self._versions |= derived.versions([recorded])
         self._evidence = kept
         self._resumed = True
+
+
+def _number(event: Event) -> int:
+    return event.number if isinstance(event, Accepted | Rejected) else 0
 
 
 def _slow_tree(repo: Repo, root: pygit2.Tree, event: SlowProposed) -> pygit2.Tree:

@@ -60,7 +60,8 @@ def test_a_decision_follows_from_the_numbers_that_it_tells(rule, candidate, curr
     if verdict.decision is Decision.ACCEPT_NEW_BEST:
         assert verdict.score > verdict.best
     if rule.enabled and verdict.decision.accepted:
-        assert verdict.score > verdict.current
+        assert verdict.score >= verdict.current
+        assert verdict.score > verdict.current or rule.policy is Policy.NOT_WORSE
         assert verdict.blocked == 0
     if not rule.enabled:
         assert verdict.decision is Decision.INDECISIVE or verdict.decision.accepted

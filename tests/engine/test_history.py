@@ -80,3 +80,18 @@ def test_a_resumed_run_shows_the_same_history_in_its_prompts():
     asyncio.run(run_to_end(trainer(first, history, ledger=ledger), history, limit=4))
     asyncio.run(run_to_end(trainer(second, history, ledger=ledger), history))
     assert prompts(first) + prompts(second) == prompts(unbroken)
+
+
+def test_what_persons_did_is_told_as_such():
+    edited = step(2, decision=None, author="Ada Lovelace", fixed=(), broken=())
+    pruned = step(2, origin=Origin.PRUNE)
+
+    text = history_section([step(1), pruned, edited])
+
+    heads = [line for line in text.splitlines() if "rule" in line and not line.startswith("  ")]
+    assert heads == [
+        "a person edited the skill by hand after step 2 (epoch 1): rule 2",
+        "prune that a person asked for after step 2 (epoch 1) reject 0.5000 against 0.7500: rule 2",
+        "step 1 (epoch 1) reject 0.5000 against 0.7500: rule 1",
+    ]
+    assert "Ada" not in text

@@ -6,10 +6,14 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import pygit2
 from stories import ITEMS, Story
 
-from skillgit.domain.event import Accepted, Rejected, Reverted, RunStarted, SlowMerged, SlowProposed
+from skillgit.domain.event import Accepted, Edited, Measured, Rejected, Reverted, RunStarted, SlowMerged, SlowProposed
 from skillgit.domain.skill import Skill, with_slow_guidance
+from skillgit.store import refs
+from skillgit.store.reader import read_commit
+from skillgit.store.tree import with_skill
 from skillgit.store.writer import RunWriter
 
 if TYPE_CHECKING:
@@ -54,6 +58,8 @@ def evidence(event) -> dict[str, bytes]:
     """Return the evidence of ``event`` as a trainer would write it."""
     if isinstance(event, RunStarted):
         return PLAN | {"selection.json": selection(event.evaluation.hard)}
+    if isinstance(event, Measured):
+        return {"selection.json": selection(event.evaluation.hard)}
     if isinstance(event, Accepted | Rejected):
         return {"selection.json": selection(event.evaluation.hard), "rollout/trajectories/0.json": b"{}"}
     if isinstance(event, SlowProposed) and event.evaluation is not None:
@@ -71,7 +77,8 @@ class Chronicle:
 
     def __init__(self, repo: Repo, story: Story, *, with_evidence: bool = True) -> None:
         self.waiting = list(story.events)
-        self.writer = RunWriter(repo, story.events[0].run, Clock())
+        self.repo, self.clock = repo, Clock()
+        self.writer = RunWriter(repo, story.events[0].run, self.clock)
         self.with_evidence = with_evidence
         self.records = []
 
@@ -79,9 +86,23 @@ class Chronicle:
         """Write so many events, or all that are left."""
         for _ in range(len(self.waiting) if count is None else min(count, len(self.waiting))):
             event = self.waiting.pop(0)
+            if isinstance(event, Edited):
+                self.records.append(self._edit(event))
+                continue
             proof = evidence(event) if self.with_evidence else {}
             self.records.append(self.writer.append(event, self._skill(event), proof))
         return self
+
+    def _edit(self, event: Edited):
+        """Commit as a person does, behind the writer's back."""
+        branch = refs.run_branch(event.run)
+        tip = self.repo.commit(self.repo.tip(branch))
+        changed = with_skill(self.repo, tip.tree, event.skill, skill(2000 + event.version))
+        ada = pygit2.Signature(event.author, "ada@example.org", int(self.clock().timestamp()), 0)
+        message = f"{event.title}\n\n{event.why}\n"
+        commit = str(self.repo.raw.create_commit(branch, ada, ada, message, changed.id, [tip.id]))
+        self.writer = RunWriter(self.repo, event.run, self.clock)
+        return read_commit(self.repo, commit)
 
     def _skill(self, event) -> Skill | None:
         if isinstance(event, SlowMerged):

@@ -12,11 +12,15 @@ from skillgit.domain.edit import Op, Source
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
 from skillgit.domain.event import (
     Accepted,
+    BudgetSource,
     Change,
     Cost,
+    Edited,
     EditRecord,
     Inherited,
+    Measured,
     Models,
+    Origin,
     PatchCounts,
     Rejected,
     Reverted,
@@ -26,8 +30,10 @@ from skillgit.domain.event import (
     Skipped,
     SlowMerged,
     SlowProposed,
+    version_of,
 )
 from skillgit.domain.gate import Decision, Policy, Verdict, decision
+from skillgit.domain.order import event_at
 from skillgit.store.record import Recorded
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -65,7 +71,7 @@ class Story:
 
     def __init__(self, run: str = "demo-20261121-aaaa", skill: str = "skills/demo") -> None:
         self.common = {"run": run, "skill": skill}
-        self.step, self.epoch, self.scores, self.best = 0, 0, [0.25], 0.25
+        self.step, self.epoch, self.scores, self.best, self.interventions = 0, 0, [0.25], 0.25, 0
         self.events = [
             RunStarted(
                 **self.common,
@@ -79,9 +85,17 @@ class Story:
             )
         ]
 
+    def intervened(self, score: float, origin: Origin = Origin.CHERRY_PICK):
+        """A person has a candidate judged between two steps."""
+        self.interventions += 1
+        told = {"origin": origin, "number": self.interventions, "of": "other/v3"}
+        self.step -= 1
+        patch = replace(PATCH, budget=None, by=BudgetSource.NONE)
+        return self.proposed(score, **told, epoch=self.epoch, patch=patch)
+
     def proposed(self, score: float, **changes):
         self.step += 1
-        self.epoch = (self.step - 1) // 3 + 1
+        self.epoch = changes.get("epoch", (self.step - 1) // 3 + 1)
         base = len(self.scores) - 1
         judged = verdict(score, self.scores[-1], self.best)
         parts = {
@@ -151,6 +165,46 @@ class Story:
             )
         return self
 
+    def edited(self):
+        """A person commits to the run's branch."""
+        base = len(self.scores) - 1
+        self.scores.append(None)
+        self.events.append(
+            Edited(
+                **self.common,
+                epoch=self.epoch,
+                step=self.step,
+                title=f"mend v{base}",
+                why="It was wrong.",
+                version=base + 1,
+                base=base,
+                author="Ada",
+            )
+        )
+        return self
+
+    def measured(self, score: float):
+        """The current version, which has no score, gets one."""
+        before = next(known for known in reversed(self.scores) if known is not None)
+        judged = replace(verdict(score, before, self.best), gated=False)
+        judged = replace(judged, decision=decision(judged))
+        self.scores[-1], self.best = score, max(self.best, score)
+        self.events.append(
+            Measured(
+                **self.common,
+                epoch=self.epoch,
+                step=self.step,
+                title="measured",
+                version=len(self.scores) - 1,
+                evaluation=summary(score),
+                verdict=judged,
+                fixed=("q1",),
+                models=MODELS,
+                cost=COST,
+            )
+        )
+        return self
+
     def reverted(self, target: int):
         base = len(self.scores) - 1
         self.scores.append(self.scores[target])
@@ -186,6 +240,10 @@ class Story:
 
 def recorded(events) -> list[Recorded]:
     """Return ``stories`` as if they stood in git."""
+    stands, current = [], 0
+    for event in events:
+        current = version_of(event) or current
+        stands.append(current)
     return [
         Recorded(
             event=event,
@@ -195,6 +253,7 @@ def recorded(events) -> list[Recorded]:
             evidence="",
             tree="",
             branch="",
+            at=stands[place] if event_at(event) is None else event_at(event),
         )
         for place, event in enumerate(events)
     ]
@@ -204,13 +263,19 @@ def told(moves, run: str = "demo-20261121-aaaa") -> Story:
     """Return the story of ``moves``: a score for a candidate, or a word with a number."""
     story = Story(run)
     for word, score in moves:
+        if word == "edit":
+            story.edited()
+            continue
+        if story.scores[-1] is None and word != "revert":
+            story.measured(score)
         if word == "step":
             story.proposed(score)
+        elif word == "intervene":
+            story.intervened(score)
         elif word == "skip":
             story.skipped()
         elif word == "slow":
-            newer = story.events[-1].epoch > getattr(story, "slow_epoch", 0)
-            if newer and not isinstance(story.events[-1], Reverted):
+            if story.events[-1].epoch > getattr(story, "slow_epoch", 0):
                 story.slow_epoch = story.events[-1].epoch
                 story.slow(score)
         else:
@@ -219,4 +284,5 @@ def told(moves, run: str = "demo-20261121-aaaa") -> Story:
 
 
 scores = st.sampled_from([0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0])
-moves = st.lists(st.tuples(st.sampled_from(["step", "step", "skip", "slow", "revert"]), scores), max_size=14)
+words = st.sampled_from(["step", "step", "skip", "slow", "revert", "edit", "intervene"])
+moves = st.lists(st.tuples(words, scores), max_size=14)

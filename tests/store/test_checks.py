@@ -8,7 +8,8 @@ from sample_run import PATH, RUN, as_json, clock_from, transitions, with_file, w
 
 from skillgit.errors import RevisionNotFoundError
 from skillgit.store import reader, refs, tree
-from skillgit.store.checks import Problem, check_run, repair_run
+from skillgit.store.checks import check_run
+from skillgit.store.repair import repair_run
 from skillgit.store.repo import Repo
 from skillgit.store.writer import RunWriter
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     import pygit2
 
+    from skillgit.store.problem import Problem
     from skillgit.store.record import Recorded
 
 
@@ -164,7 +166,7 @@ def test_a_version_that_is_missing_is_found(repo, history) -> None:
 
     problems = check_run(repo, RUN)
 
-    assert "step 2 follows step 0" in [problem.sentence for problem in problems]
+    assert "step 3 follows step 0" in [problem.sentence for problem in problems]
 
 
 def test_tags_and_best_that_moved_are_found_and_mended(repo, history, git) -> None:
@@ -183,15 +185,16 @@ def test_tags_and_best_that_moved_are_found_and_mended(repo, history, git) -> No
         f"best/{RUN} points to commit {short[1]}, not to {short[6]}",
     }
     assert all(problem.repairable for problem in problems)
-    assert repair_run(repo, RUN) == 4
+    assert len(repair_run(repo, RUN)) == 4
     assert check_run(repo, RUN) == []
-    assert repair_run(repo, RUN) == 0
+    assert repair_run(repo, RUN) == []
 
 
 @pytest.mark.usefixtures("history")
-def test_a_commit_of_somebody_else_is_named(repo, git) -> None:
+def test_a_commit_with_trailers_out_of_place_is_named(repo, git) -> None:
     identity = ("-c", "user.name=n", "-c", "user.email=e@localhost")
-    stranger = git(*identity, "commit-tree", f"run/{RUN}^{{tree}}", "-p", f"run/{RUN}", "-m", "fix typo").strip()
+    told = "fix typo\n\nSkillgit-Format: 1\n\nSigned-off-by: n"
+    stranger = git(*identity, "commit-tree", f"run/{RUN}^{{tree}}", "-p", f"run/{RUN}", "-m", told).strip()
     git("update-ref", refs.run_branch(RUN), stranger)
 
     problems = check_run(repo, RUN)

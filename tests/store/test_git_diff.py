@@ -39,6 +39,23 @@ def test_options_go_to_git(repo, history) -> None:
     assert b"{+" in printed
 
 
+def test_several_paths_are_taken_literally(repo, history, git) -> None:
+    a, b = history[0].commit, history[6].commit
+
+    assert diff.diff(repo, a, b, f"{PATH}/SKILL.md", f"{PATH}/references").decode() == git("diff", a, b)
+    assert diff.diff(repo, a, b, f"{PATH}/*.md") == b""
+
+
+def test_as_data_it_is_whole_files_whatever_the_user_has_set(repo, history, git) -> None:
+    a, b = history[0].commit, history[6].commit
+    expected = git("diff", "-U999", a, b)
+    for key, value in (("color.ui", "always"), ("diff.noprefix", "true"), ("diff.external", "false")):
+        git("config", key, value)
+
+    assert diff.whole(repo, a, b, PATH) == expected
+    assert "\n description: Answer questions" in expected
+
+
 def test_a_change_is_seen_against_the_first_parent(repo, history, git) -> None:
     merge = history[5]
 

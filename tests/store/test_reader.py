@@ -130,10 +130,10 @@ def test_a_skill_that_is_not_there(repo, history) -> None:
     assert reader.skill_at(repo, history[0].commit, PATH) == seed_skill()
 
 
-def test_a_commit_of_somebody_else_in_the_line_is_named(repo, history, git) -> None:
+def test_a_commit_with_trailers_out_of_place_in_the_line_is_named(repo, history, git) -> None:
     tree = git("rev-parse", f"run/{RUN}^{{tree}}").strip()
     identity = ("-c", "user.name=n", "-c", "user.email=e@localhost")
-    stranger = git(*identity, "commit-tree", tree, "-p", f"run/{RUN}", "-m", "fix typo").strip()
+    stranger = git(*identity, "commit-tree", tree, "-p", f"run/{RUN}", "-m", "skillgit-event: accepted").strip()
     git("update-ref", refs.run_branch(RUN), stranger)
 
     with pytest.raises(TrailerError, match=f"commit {stranger[:12]}: the commit has no skillgit trailers"):

@@ -11,7 +11,8 @@ from sample_run import DOCUMENT, RUN, Sample, as_json, candidate, clock_from, ev
 
 from skillgit.domain.appendix import AppendixCounts
 from skillgit.domain.edit import Edit, Op
-from skillgit.domain.event import BudgetSource, Origin, Skipped, event_order
+from skillgit.domain.event import BudgetSource, Origin, Skipped
+from skillgit.domain.order import event_order
 from skillgit.domain.skill import with_appendix
 from skillgit.errors import ConcurrentWriteError
 from skillgit.store import reader, refs
@@ -60,7 +61,7 @@ def test_a_reflection_is_written_read_back_and_sound(repo, passed) -> None:
 
     assert recorded.event == made.event
     assert check_run(repo, RUN) == []
-    branch = refs.rejected_branch(RUN, 1, meta=True) if "8" not in passed else refs.run_branch(RUN)
+    branch = refs.rejected_branch(RUN, 1, "meta") if "8" not in passed else refs.run_branch(RUN)
     assert repo.tip(branch) == recorded.commit
     assert recorded.branch == branch
     assert reader.read_run(repo, RUN)[-1] == recorded
@@ -71,7 +72,7 @@ def test_a_reflection_follows_its_step_and_stands_before_the_slow_update(repo) -
     slow = replace(transitions()[4].event, step=1, epoch=1, base=1)
 
     assert check_run(repo, RUN) == []
-    assert event_order(STEP.event) < event_order(skipped().event) < event_order(slow)
+    assert event_order(STEP.event, 1) < event_order(skipped().event, 1) < event_order(slow, 1)
 
 
 def test_an_epoch_is_reflected_on_once(repo) -> None:
@@ -81,7 +82,7 @@ def test_an_epoch_is_reflected_on_once(repo) -> None:
 
 def test_a_clone_reads_reflections_from_its_remote(repo, git) -> None:
     write(repo, reflection("1 2"))
-    name = refs.rejected_branch(RUN, 1, meta=True)
+    name = refs.rejected_branch(RUN, 1, "meta")
     git("update-ref", name.replace("refs/heads/", "refs/remotes/origin/"), name)
     git("update-ref", "-d", name)
     line = refs.run_branch(RUN)

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sample_run import transitions
 
+from skillgit.domain.event import Origin
 from skillgit.domain.ids import RUN_NAME
 from skillgit.store import refs
 from skillgit.store.refs import Kind, Ref
@@ -17,7 +18,10 @@ def test_names_are_parsed_as_they_are_built(run, number) -> None:
     names = {
         refs.run_branch(run): Ref(kind=Kind.RUN, run=run),
         refs.rejected_branch(run, number): Ref(kind=Kind.REJECTED, run=run, number=number),
-        refs.rejected_branch(run, number, meta=True): Ref(kind=Kind.REJECTED, run=run, number=number, meta=True),
+        refs.rejected_branch(run, number, "meta"): Ref(kind=Kind.REJECTED, run=run, number=number, origin="meta"),
+        refs.rejected_branch(run, number, "cherry-pick", 3): Ref(
+            kind=Kind.REJECTED, run=run, number=number, origin="cherry-pick", intervention=3
+        ),
         refs.slow_branch(run): Ref(kind=Kind.SLOW, run=run),
         refs.best_branch(run): Ref(kind=Kind.BEST, run=run),
         refs.version_tag(run, number): Ref(kind=Kind.TAG, run=run, number=number),
@@ -65,7 +69,12 @@ def test_names_of_others_are_not_ours(name) -> None:
 
 
 def test_only_lines_and_side_branches_are_truth() -> None:
-    assert {kind for kind in Kind if kind.is_truth} == {Kind.RUN, Kind.REJECTED, Kind.SLOW}
+    assert {kind for kind in Kind if kind.is_truth} == {Kind.RUN, Kind.REJECTED, Kind.SLOW, Kind.ATTIC}
+
+
+def test_the_origins_of_branches_are_those_of_candidates() -> None:
+    assert {refs.STEP, refs.META, *refs.INTERVENTIONS} == {origin.value for origin in Origin}
+    assert set(refs.INTERVENTIONS) == {origin.value for origin in Origin if origin.intervenes}
 
 
 def test_steps_sort_as_text() -> None:

@@ -33,7 +33,6 @@ from skillgit.domain.event import (
     RunStarted,
     Skipped,
     SlowProposed,
-    event_order,
 )
 from skillgit.domain.skill import slow_guidance
 from skillgit.domain.state import fold
@@ -440,7 +439,7 @@ def test_two_writers_at_once_lose_nothing(repo) -> None:
 
     assert [getattr(record.event, "step", 0) for record in history] == list(range(41))
     assert all(after.parents == (before.commit,) for before, after in pairwise(history))
-    assert all(event_order(before.event) < event_order(after.event) for before, after in pairwise(history))
+    assert all(before.order < after.order for before, after in pairwise(history))
     assert all(read_evidence(repo, record.evidence) for record in history)
 
 

@@ -1,0 +1,58 @@
+"""Leaving rules out of a text: what stands without them, and what a rule is worth by the items that change."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from skillgit.domain.rules import Rule
+
+
+class Worth(StrEnum):
+    """What a rule is good for, by what happens without it."""
+
+    WORKS = "works"
+    """The score is lower without it."""
+    MIXED = "mixed"
+    """It helps as many items as it harms."""
+    HARMFUL = "harmful"
+    """The score is higher without it."""
+    DEAD = "dead"
+    """Nothing changes without it."""
+
+
+def worth(delta: float, broken: int) -> Worth:
+    """Return what a rule is good for.
+
+    Args:
+        delta: How much the score changes when the rule is left out.
+        broken: How many items score lower then.
+    """
+    if delta < 0:
+        return Worth.WORKS
+    if delta > 0:
+        return Worth.HARMFUL
+    return Worth.MIXED if broken else Worth.DEAD
+
+
+def without(text: str, rules: Iterable[Rule]) -> str:
+    """Return ``text`` without the lines of ``rules``; where two blank lines would meet, one stays.
+
+    Headings stay, and so does every other line as it is.
+    """
+    lines = text.split("\n")
+    gone = {number for rule in rules for number in range(rule.first - 1, rule.last)}
+    kept: list[str] = []
+    cut = False
+    for number, line in enumerate(lines):
+        if number in gone:
+            cut = True
+        elif cut and not line.strip() and (not kept or not kept[-1].strip()) and number + 1 < len(lines):
+            continue
+        else:
+            kept.append(line)
+            cut = False
+    return "\n".join(kept)

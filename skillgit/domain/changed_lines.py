@@ -1,0 +1,35 @@
+"""The difference of two skills as lines, for commit messages."""
+
+from __future__ import annotations
+
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING
+
+from skillgit.domain.event import Change
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from skillgit.domain.skill import Skill
+
+
+def changed_lines(old: Skill, new: Skill) -> tuple[Change, ...]:
+    """Return the removed and added lines of all text files, in file order; blank lines are left out."""
+    return changed_texts(dict(old.text_files()), dict(new.text_files()))
+
+
+def changed_texts(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Change, ...]:
+    """Return the removed and added lines of all files, path to text, in file order; blank lines are left out."""
+    found: list[Change] = []
+    for path in sorted(before.keys() | after.keys()):
+        found.extend(_changes(before.get(path, ""), after.get(path, "")))
+    return tuple(change for change in found if change.text)
+
+
+def _changes(before: str, after: str) -> Iterator[Change]:
+    old, new = before.splitlines(), after.splitlines()
+    for tag, old_from, old_to, new_from, new_to in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "equal":
+            continue
+        yield from (Change(sign="-", text=line) for line in old[old_from:old_to])
+        yield from (Change(sign="+", text=line) for line in new[new_from:new_to])

@@ -1,0 +1,73 @@
+"""The order of a run's events: one key for each, whatever branch its commit stands on.
+
+First comes the version that the run stood at, then the step, then the kind. So everything that happened between two
+versions stands between them, and the events of a history have the same order however often it is read.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from skillgit.domain.event import (
+    Accepted,
+    Edited,
+    Event,
+    Measured,
+    Origin,
+    Rejected,
+    Reverted,
+    RunFinished,
+    RunStarted,
+    Skipped,
+    SlowMerged,
+    SlowProposed,
+    event_step,
+)
+
+OrderKey = tuple[int, int, int, int]
+"""The version that the run stands at, the step, the rank of the kind, the number of an intervention."""
+
+_MADE, _MEASURED, _REJECTED, _SKIPPED, _META, _SLOW, _FINISHED, _INTERVENED = range(8)
+
+
+def event_at(event: Event) -> int | None:
+    """Return the version that a run stands at with ``event``: the one that it made, or that it was proposed on.
+
+    It is None for events that do not say it; the place of their commit on the run's line does.
+    """
+    match event:
+        case RunStarted() | Accepted() | SlowMerged() | Reverted() | Edited() | Measured():
+            return event.version
+        case Rejected() | SlowProposed():
+            return event.base
+        case Skipped() | RunFinished():
+            return None
+        case _:
+            assert_never(event)
+
+
+def event_rank(event: Event) -> int:
+    """Return the place of ``event`` among those of its version and step."""
+    match event:
+        case RunStarted() | Accepted() | SlowMerged() | Reverted() | Edited():
+            return _MADE
+        case Measured():
+            return _MEASURED
+        case Rejected() if event.origin.intervenes:
+            return _INTERVENED
+        case Rejected() | Skipped():
+            if event.origin is Origin.META:
+                return _META
+            return _REJECTED if isinstance(event, Rejected) else _SKIPPED
+        case SlowProposed():
+            return _SLOW
+        case RunFinished():
+            return _FINISHED
+        case _:
+            assert_never(event)
+
+
+def event_order(event: Event, at: int) -> OrderKey:
+    """Return the key that sorts the events of a run; ``at`` is the version that it stands at with ``event``."""
+    number = event.number if isinstance(event, Accepted | Rejected) else 0
+    return at, event_step(event), event_rank(event), number

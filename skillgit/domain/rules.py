@@ -1,0 +1,313 @@
+"""The rules of a skill: its list items and sentences, where they stand, and which rule became which."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from skillgit.domain.similarity import ALIKE, similarity, words
+from skillgit.domain.skill import Owner, blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_MARKER = re.compile(r"<!--\s*/?\s*skillgit:[a-z-]*\s*-->")
+_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]+(?P<text>.*?))??(?:[ \t]+#+)?[ \t]*")
+_UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*")
+_BREAK = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})")
+_ITEM = re.compile(r"(?P<indent>[ \t]*)(?P<bullet>[-*+]|\d{1,9}[.)])(?:[ \t]+(?P<text>.*))?")
+_FENCE = re.compile(r"[ \t]*(?P<fence>`{3,}|~{3,})(?P<info>.*)")
+_SENTENCE_END = re.compile(r"[.!?…]['\"”’)\]*_]*\Z")  # noqa: RUF001 - quotation marks
+_SENTENCE_START = re.compile(r"['\"“‘(\[*_]*[^\W_a-z]")  # noqa: RUF001 - quotation marks
+
+
+class Region(StrEnum):
+    """Which part of a skill a rule stands in."""
+
+    BODY = "body"
+    SLOW = "slow"
+    APPENDIX = "appendix"
+    KEEP = "keep"
+    """A region that belongs to people: nothing but a person changes or removes its rules."""
+
+
+_REGIONS = {Owner.SLOW: Region.SLOW, Owner.APPENDIX: Region.APPENDIX, Owner.KEEP: Region.KEEP}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One rule: a list item, or sentences that have their lines to themselves.
+
+    Attributes:
+        heading: The nearest heading above it, without its signs; empty above the first.
+        text: What it says, on one line and without its bullet; the lines of a code fence follow as they are.
+        first: Its first line in the file, from 1.
+        last: Its last line in the file.
+        region: Who may change it.
+    """
+
+    heading: str
+    text: str
+    first: int
+    last: int
+    region: Region = Region.BODY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """One rule in two texts.
+
+    Attributes:
+        old: As it stands in the older text.
+        new: As it stands in the newer text.
+        similarity: How much of its words is common, from 0 to 1.
+        moved: Whether it stands in another order among the others, under another heading or in another region.
+    """
+
+    old: Rule
+    new: Rule
+    similarity: float = 1.0
+    moved: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleDiff:
+    """Which rules of an older text are in a newer one; every rule of either is in exactly one field.
+
+    Attributes:
+        kept: Rules with the same words in the same place, in the order of the newer text.
+        moved: Rules with the same words in another place.
+        changed: Rules with other words.
+        added: Rules that only the newer text has.
+        removed: Rules that only the older text has.
+    """
+
+    kept: tuple[Pair, ...]
+    moved: tuple[Pair, ...]
+    changed: tuple[Pair, ...]
+    added: tuple[Rule, ...]
+    removed: tuple[Rule, ...]
+
+
+def rules(text: str, *, is_document: bool = True) -> tuple[Rule, ...]:
+    """Return the rules of a Markdown text in their order.
+
+    A rule covers whole lines. A list item is a rule, nested ones are rules of their own, and indented paragraphs
+    belong to their item. Elsewhere a rule is a sentence, or the sentences that share lines. A code fence belongs to
+    the rule before it. Frontmatter, headings, rulers and markers of regions belong to no rule.
+
+    Args:
+        text: The content of a file of a skill.
+        is_document: Whether it is the ``SKILL.md``; other files have no frontmatter.
+    """
+    found: list[Rule] = []
+    heading = ""
+    for block in blocks(text, is_document=is_document):
+        if block.owner is not Owner.FRONTMATTER:
+            reader = _Reader(
+                line=text.count("\n", 0, block.start) + 1,
+                heading=heading,
+                region=_REGIONS.get(block.owner, Region.BODY),
+            )
+            found.extend(reader.read(_MARKER.sub("", text[block.start : block.end])))
+            heading = reader.heading
+    return tuple(found)
+
+
+class _Reader:
+    """Reads the rules of one block line by line.
+
+    Args:
+        line: The file's line that the block begins on.
+        heading: The heading that it stands under.
+        region: Whose block it is.
+    """
+
+    def __init__(self, *, line: int, heading: str, region: Region) -> None:
+        self.heading = heading
+        self._line = line
+        self._region = region
+        self._found: list[Rule] = []
+        self._prose: list[str] = []
+        self._code: list[str] = []
+        self._first = self._last = 0
+        self._fence = ""
+        self._item = False
+        self._blank = False
+
+    def read(self, text: str) -> list[Rule]:
+        """Return the rules of ``text``."""
+        for number, line in enumerate(text.split("\n"), start=self._line):
+            self._take(number, line.rstrip())
+        self._end()
+        return self._found
+
+    def _take(self, number: int, line: str) -> None:
+        if self._fence or _FENCE.fullmatch(line):
+            self._take_code(number, line)
+        elif not line:
+            self._blank = True
+        elif self._prose and not self._item and not self._blank and not self._code and _UNDERLINE.fullmatch(line):
+            self.heading = " ".join(self._prose)
+            self._forget()
+        elif _BREAK.fullmatch(line):
+            self._end()
+        elif heading := _HEADING.fullmatch(line):
+            self._end()
+            self.heading = (heading["text"] or "").strip()
+        else:
+            self._take_prose(number, line)
+
+    def _take_code(self, number: int, line: str) -> None:
+        if not self._prose and not self._code:
+            self._first = number
+        fence = _FENCE.fullmatch(line)
+        if not self._fence and fence:
+            self._fence = fence["fence"]
+        elif fence and fence["fence"].startswith(self._fence) and not fence["info"].strip():
+            self._fence = ""
+        self._code.append(line)
+        self._last = number
+        self._blank = False
+
+    def _take_prose(self, number: int, line: str) -> None:
+        item = _ITEM.fullmatch(line)
+        if item or not self._continues(line):
+            self._end()
+            self._item = item is not None
+            self._first = number
+        words_of_line = (item["text"] or "") if item else line
+        if words_of_line.strip():
+            self._prose.append(words_of_line.strip())
+        self._last = number
+        self._blank = False
+
+    def _continues(self, line: str) -> bool:
+        """Say whether a line that is no list item belongs to the rule before it."""
+        if not self._prose and not self._item:
+            return False
+        if self._item:
+            return not self._blank or line[0] in " \t"
+        ended = _SENTENCE_END.search(self._prose[-1]) and _SENTENCE_START.match(line.strip())
+        return not (self._blank or self._code or ended)
+
+    def _end(self) -> None:
+        """Close the rule that is being read."""
+        if self._prose or self._code:
+            said = [" ".join(" ".join(self._prose).split())] if self._prose else []
+            rule = Rule(
+                heading=self.heading,
+                text="\n".join([*said, *self._code]),
+                first=self._first,
+                last=self._last,
+                region=self._region,
+            )
+            self._found.append(rule)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._prose, self._code = [], []
+        self._fence = ""
+        self._item = self._blank = False
+
+
+def match(old: Sequence[Rule], new: Sequence[Rule]) -> RuleDiff:
+    """Say which rule of ``old`` is which of ``new``.
+
+    Equal texts are one rule, in the order in which they stand. Of the others the most similar two are one rule that
+    was changed, then the next two, as long as half of their words is common. From the other side it is the same.
+    """
+    same = _same(old, new)
+    left = [place for place in range(len(old)) if place not in same]
+    came = set(range(len(new))) - set(same.values())
+    alike = _alike(old, new, left, sorted(came))
+    shifted = _shifted(same, new)
+    sections = ({rule.heading for rule in old}, {rule.heading for rule in new})
+    pairs = [
+        Pair(old=old[i], new=new[j], moved=i in shifted or _elsewhere(old[i], new[j], *sections))
+        for i, j in sorted(same.items(), key=lambda pair: pair[1])
+    ]
+    return RuleDiff(
+        kept=tuple(pair for pair in pairs if not pair.moved),
+        moved=tuple(pair for pair in pairs if pair.moved),
+        changed=tuple(
+            Pair(old=old[i], new=new[j], similarity=score, moved=_elsewhere(old[i], new[j], *sections))
+            for j, (i, score) in sorted(alike.items())
+        ),
+        added=tuple(new[j] for j in sorted(came - alike.keys())),
+        removed=tuple(old[i] for i in left if i not in {i for i, _ in alike.values()}),
+    )
+
+
+def _same(old: Sequence[Rule], new: Sequence[Rule]) -> dict[int, int]:
+    """Return the places of equal texts, old to new; the n-th of several is the n-th of the others."""
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for place, rule in reversed(list(enumerate(new))):
+        places[rule.text].append(place)
+    return {place: places[rule.text].pop() for place, rule in enumerate(old) if places[rule.text]}
+
+
+def _alike(
+    old: Sequence[Rule], new: Sequence[Rule], left: Sequence[int], came: Sequence[int]
+) -> dict[int, tuple[int, float]]:
+    """Return new place to old place and similarity of rules that were changed, the most similar ones first."""
+    before, after = {i: words(old[i].text) for i in left}, {j: words(new[j].text) for j in came}
+    scored = ((similarity(before[i], after[j]), i, j) for i in left for j in came)
+    # equally similar ones in one order from either side: those that stand nearest, the upper ones of these
+    ranked = sorted(
+        (found for found in scored if found[0] >= ALIKE),
+        key=lambda found: (-found[0], abs(found[1] - found[2]), found[1] + found[2]),
+    )
+    taken: set[int] = set()
+    pairs: dict[int, tuple[int, float]] = {}
+    for score, i, j in ranked:
+        if i not in taken and j not in pairs:
+            taken.add(i)
+            pairs[j] = (i, score)
+    return pairs
+
+
+def _shifted(same: dict[int, int], new: Sequence[Rule]) -> set[int]:
+    """Return the old places of the fewest rules that have to move for the others to be in order.
+
+    Where several sets are as small, long texts stay, so that the answer is the same from either side.
+    """
+    crossed = _crossed(sorted(same.items()))
+    ranked = sorted(range(len(crossed)), key=lambda k: (len(new[crossed[k][1]].text), new[crossed[k][1]].text, k))
+    worth = {k: (1 << len(crossed)) + (1 << rank) for rank, k in enumerate(ranked)}
+    best: list[tuple[int, int]] = []
+    for k, (_, place) in enumerate(crossed):
+        total, before = max(((best[b][0], b) for b in range(k) if crossed[b][1] < place), default=(0, -1))
+        best.append((total + worth[k], before))
+    shifted = {i for i, _ in crossed}
+    k = max(range(len(best)), key=best.__getitem__, default=-1)
+    while k >= 0:
+        shifted.remove(crossed[k][0])
+        k = best[k][1]
+    return shifted
+
+
+def _crossed(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return those of ``pairs``, sorted by their first place, that are out of order with another one."""
+    out: set[tuple[int, int]] = set()
+    greatest = -1
+    for pair in pairs:
+        if pair[1] < greatest:
+            out.add(pair)
+        greatest = max(greatest, pair[1])
+    least = greatest + 1
+    for pair in reversed(pairs):
+        if pair[1] > least:
+            out.add(pair)
+        least = min(least, pair[1])
+    return sorted(out)
+
+
+def _elsewhere(old: Rule, new: Rule, headings_before: set[str], headings_after: set[str]) -> bool:
+    """Say whether a rule stands in another part of the text; a part that was only renamed is no other one."""
+    if old.region is not new.region:
+        return True
+    return old.heading != new.heading and (old.heading in headings_after or new.heading in headings_before)

@@ -1,0 +1,176 @@
+"""Which version and which candidate was measured on which item, and with what outcome."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from skillgit.index.refresh import Index
+
+_AT_ONCE = 500
+"""Events that one query asks for; SQLite takes no list of any length."""
+SAME_TEXT = frozenset({"reverted", "run-started"})
+"""Events whose version has the very text whose outcomes it inherits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredRow:
+    """One version or candidate of a run that has, or could have, outcomes of items.
+
+    Attributes:
+        run: The run's name.
+        commit: Its commit.
+        kind: Its event's name in trailers.
+        version: The version; absent for a candidate that became none.
+        base: The version that it rests on.
+        step: The step.
+        epoch: The epoch.
+        number: Which intervention of the run it is; 0 for everything else.
+        origin: Where it comes from: a step, or something else that it is called after.
+        title: What it changed, in one line.
+        event: The event that holds its outcomes; absent if no event does.
+        score: Its score on the selection split under the run's metric; absent without one.
+        measured: Whether the outcomes are those of this text, and not of another one that it inherits from.
+        bound: Whether the score is only the highest that it could have been.
+        n: Number of items of the split; 0 if that is not known.
+        scored: How many of them have a score.
+    """
+
+    run: str
+    commit: str
+    kind: str
+    version: int | None
+    base: int | None
+    step: int
+    epoch: int
+    number: int
+    origin: str
+    title: str
+    event: int | None
+    score: float | None
+    measured: bool
+    bound: bool
+    n: int
+    scored: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutcomeRow:
+    """One item as one event measured it.
+
+    Attributes:
+        event: The event.
+        item: The item.
+        task_type: The group that it is reported under.
+        hard: The strict score; absent if the item failed to evaluate.
+        soft: The score with partial credit; absent if the item failed to evaluate.
+        failed: Why it failed to evaluate; empty if it has a score.
+    """
+
+    event: int
+    item: str
+    task_type: str
+    hard: float | None
+    soft: float | None
+    failed: str
+
+
+def versions(index: Index, run: str) -> tuple[MeasuredRow, ...]:
+    """Return all versions of ``run``, oldest first."""
+    found = index.select(
+        "SELECT v.run, e.oid, e.kind, v.version, e.base, e.step, e.epoch, e.number, e.origin, e.title, v.measured_by,"
+        " s.score, v.inherited, 0, v.n, v.scored FROM version v JOIN event e ON e.id = v.event"
+        " JOIN scoreboard s ON s.run = v.run AND s.version = v.version WHERE v.run = ? ORDER BY v.version",
+        (run,),
+    )
+    return tuple(map(_measured, found))
+
+
+def candidates(index: Index, run: str) -> tuple[MeasuredRow, ...]:
+    """Return what ``run`` measured and did not make a version, in the order in which it was tried."""
+    merged = {row[0] for row in index.select("SELECT measured_by FROM version WHERE run = ?", (run,))}
+    found = index.select(
+        "SELECT e.run, e.oid, e.kind, e.version, e.base, e.step, e.epoch, e.number, e.origin, e.title, e.id, c.score,"
+        " NULL, c.stopped, m.n, m.scored FROM event e JOIN candidate c ON c.event = e.id"
+        " JOIN evaluation m ON m.event = e.id AND m.position = 0"
+        " WHERE e.run = ? AND e.kind IN ('rejected', 'slow-proposed') AND c.score IS NOT NULL"
+        " ORDER BY e.at, e.step, e.rank, e.number",
+        (run,),
+    )
+    return tuple(row for row in map(_measured, found) if row.event not in merged)
+
+
+def outcomes(index: Index, events: Iterable[int], item: str | None = None) -> Iterator[OutcomeRow]:
+    """Yield what ``events`` measured, of one item or of all."""
+    wanted = sorted(set(events))
+    for start in range(0, len(wanted), _AT_ONCE):
+        chunk = wanted[start : start + _AT_ONCE]
+        marks = ", ".join("?" * len(chunk))
+        query = f"SELECT event, item, task_type, hard, soft, failed FROM item_outcome WHERE event IN ({marks})"  # noqa: S608 - marks only
+        values: Sequence[int | str] = chunk if item is None else [*chunk, item]
+        for row in index.select(query if item is None else f"{query} AND item = ?", tuple(values)):
+            event, name, kind, hard, soft, failed = row
+            yield OutcomeRow(event=event, item=name, task_type=kind, hard=hard, soft=soft, failed=failed)
+
+
+def item_names(index: Index, run: str) -> tuple[str, ...]:
+    """Return the names of all items that a version of ``run`` was measured on, sorted."""
+    found = index.select(
+        "SELECT DISTINCT item FROM item_outcome"
+        " WHERE event IN (SELECT DISTINCT measured_by FROM version WHERE run = ?) ORDER BY item",
+        (run,),
+    )
+    return tuple(row[0] for row in found)
+
+
+def evidence_of(index: Index, events: Sequence[int]) -> dict[int, str]:
+    """Return event to the tree of its evidence."""
+    found: dict[int, str] = {}
+    for start in range(0, len(events), _AT_ONCE):
+        chunk = tuple(events[start : start + _AT_ONCE])
+        marks = ", ".join("?" * len(chunk))
+        rows = index.select(f"SELECT id, evidence FROM event WHERE id IN ({marks})", chunk)  # noqa: S608 - marks only
+        found.update((row[0], row[1]) for row in rows)
+    return found
+
+
+def evidence_of_commit(index: Index, commit: str) -> str:
+    """Return the tree of the evidence of the event in ``commit``; empty without evidence."""
+    found = index.select("SELECT evidence FROM event WHERE oid = ?", (commit,))
+    return str(found[0][0] or "") if found else ""
+
+
+def noted_commits(index: Index, run: str) -> tuple[tuple[str, str], ...]:
+    """Return commit and line of every note on an event of ``run``, oldest first."""
+    found = index.select(
+        "SELECT n.oid, n.line FROM note n JOIN event e ON e.oid = n.oid WHERE e.run = ? ORDER BY n.oid, n.position",
+        (run,),
+    )
+    return tuple((row[0], row[1]) for row in found)
+
+
+def _measured(row: tuple[Any, ...]) -> MeasuredRow:
+    run, commit, kind, version, base, step, epoch, number, origin, title, event, score, inherited, bound, n, scored = (
+        row
+    )
+    return MeasuredRow(
+        run=run,
+        commit=commit,
+        kind=kind,
+        version=version,
+        base=base,
+        step=step,
+        epoch=epoch,
+        number=number,
+        origin=origin,
+        title=title,
+        event=event,
+        score=score,
+        measured=event is not None and (inherited is None or kind in SAME_TEXT),
+        bound=bool(bound),
+        n=n or 0,
+        scored=scored or 0,
+    )

@@ -1,0 +1,209 @@
+"""Questions to the index about rules: the events that brought lines, their edits, and events whose text is alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from skillgit.index.refresh import Index
+
+_AT_ONCE = 500
+_MERGED_AS = """(SELECT m.version FROM event m WHERE m.run = l.run AND m.kind = 'slow-merged' AND m.epoch >= l.epoch
+                 ORDER BY m.epoch LIMIT 1)"""
+_ORIGIN = f"""
+    SELECT l.run, l.oid, l.kind, l.origin, CASE l.kind WHEN 'slow-proposed' THEN {_MERGED_AS} ELSE l.version END,
+           l.base, l.step, l.epoch, l.title, l.time, l.score, l.delta, l.bound, l.decision, e.evidence, e.number, e.of
+    FROM log l JOIN event e ON e.id = l.id"""  # noqa: S608 - names are ours
+_VALUE = """CASE r.metric WHEN 'hard' THEN {0}.hard WHEN 'soft' THEN {0}.soft
+                 ELSE (1.0 - r.soft_weight) * {0}.hard + r.soft_weight * {0}.soft END"""
+_FLIPS = f"""
+    SELECT o.item, {_VALUE.format("o")} > {_VALUE.format("b")}
+    FROM event e
+    JOIN run r ON r.name = e.run
+    LEFT JOIN version v ON v.run = e.run AND v.version = e.version
+    JOIN version w ON w.run = e.run AND w.version = e.base
+    JOIN item_outcome o ON o.event = COALESCE(v.measured_by, e.id)
+    JOIN item_outcome b ON b.event = w.measured_by AND b.item = o.item
+    WHERE e.oid = ? AND {_VALUE.format("o")} <> {_VALUE.format("b")} ORDER BY o.item"""  # noqa: S608 - names are ours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OriginRow:
+    """An event that brought lines of a skill.
+
+    Attributes:
+        run: The run's name.
+        commit: The event's commit, 40 hexadecimal characters.
+        kind: The event's name in trailers.
+        origin: Where its candidate comes from.
+        version: The version that it made; of slow guidance, the first version that it was merged into.
+        base: The version that it rests on.
+        step: The step; 0 for the start of a run.
+        epoch: The epoch.
+        title: What happened, in one line.
+        time: When it was written, UTC.
+        score: The score on the selection split under the run's metric.
+        delta: The score's distance from the score that it was compared with.
+        bound: Whether the score is only the highest that it could have been.
+        decision: The gate's decision; empty without one.
+        evidence: Id of the tree that holds its evidence; empty without evidence.
+        number: Which intervention of the run it is; 0 for everything else.
+        of: What an intervention took it from; empty for everything else.
+    """
+
+    run: str
+    commit: str
+    kind: str
+    origin: str
+    version: int | None
+    base: int | None
+    step: int
+    epoch: int
+    title: str
+    time: datetime
+    score: float | None
+    delta: float | None
+    bound: bool
+    decision: str
+    evidence: str
+    number: int
+    of: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditRow:
+    """One edit of an event, as its commit tells it.
+
+    Attributes:
+        op: What it did.
+        file: The file inside the skill folder.
+        support: How many trajectories it rests on.
+        source: Whose observation it is.
+    """
+
+    op: str
+    file: str
+    support: int
+    source: str
+
+
+def origins(index: Index, commits: Collection[str]) -> dict[str, OriginRow]:
+    """Return commit to the event that it holds; commits that are no events are left out."""
+    wanted = sorted(commits)
+    found: dict[str, OriginRow] = {}
+    for start in range(0, len(wanted), _AT_ONCE):
+        part = wanted[start : start + _AT_ONCE]
+        rows = index.select(f"{_ORIGIN} WHERE l.oid IN ({', '.join('?' * len(part))})", part)
+        found |= {row[1]: _origin(row) for row in rows}
+    return found
+
+
+def origin_of_version(index: Index, run: str, version: int) -> OriginRow | None:
+    """Return the event that made ``version`` of ``run``."""
+    return next(map(_origin, index.select(f"{_ORIGIN} WHERE l.run = ? AND l.version = ?", (run, version))), None)
+
+
+def edits(index: Index, commit: str) -> tuple[EditRow, ...]:
+    """Return the edits of the event in ``commit``, in their order."""
+    rows = index.select(
+        "SELECT d.op, d.file, d.support, d.source FROM edit d JOIN event e ON e.id = d.event"
+        " WHERE e.oid = ? ORDER BY d.position",
+        (commit,),
+    )
+    return tuple(EditRow(op=op, file=file, support=support, source=source) for op, file, support, source in rows)
+
+
+def flipped(index: Index, commit: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the items that score higher, and those that score lower, than under the base of the event in ``commit``.
+
+    Both are empty where the outcomes of single items are not known here.
+    """
+    rows = index.select(_FLIPS, (commit,))
+    return tuple(item for item, rose in rows if rose), tuple(item for item, rose in rows if not rose)
+
+
+def commit_of_version(index: Index, run: str, version: int) -> str | None:
+    """Return the commit of ``version`` of ``run``."""
+    rows = index.select(
+        "SELECT e.oid FROM version v JOIN event e ON e.id = v.event WHERE v.run = ? AND v.version = ?", (run, version)
+    )
+    return str(rows[0][0]) if rows else None
+
+
+def newest_version(index: Index, run: str) -> int:
+    """Return the number of the newest version of ``run``."""
+    return int(index.select("SELECT head_version FROM run WHERE name = ?", (run,))[0][0])
+
+
+def alike(
+    index: Index, run: str, words: Sequence[str], *, rejected: bool, limit: int, column: str = ""
+) -> tuple[tuple[OriginRow, str], ...]:
+    """Return events of ``run`` whose text holds one of ``words``, the best match first, with the text that they added.
+
+    Args:
+        index: The index.
+        run: The run.
+        words: Beginnings of words.
+        rejected: Whether to return rejected candidates; otherwise all others.
+        limit: How many events at most.
+        column: The part to look at, ``skill`` for added text; empty for title and reasons, too.
+    """
+    if not words:
+        return ()
+    asked = " OR ".join('"{}"*'.format(word.replace('"', '""')) for word in words)
+    found = index.select(
+        "SELECT e.oid, search.skill FROM search JOIN event e ON e.id = search.rowid"  # noqa: S608 - ours
+        f" WHERE search MATCH ? AND e.run = ? AND e.kind {'=' if rejected else '<>'} 'rejected'"
+        " ORDER BY search.rank LIMIT ?",
+        (f"{column}: ({asked})" if column else asked, run, limit),
+    )
+    known = origins(index, [commit for commit, _ in found])
+    return tuple((known[commit], str(added)) for commit, added in found if commit in known)
+
+
+def step_evidence(index: Index, run: str, epoch: int, limit: int) -> tuple[str, ...]:
+    """Return the evidence trees of the steps of ``run`` up to ``epoch``, the newest first, ``limit`` at most."""
+    rows = index.select(
+        "SELECT evidence FROM event WHERE run = ? AND epoch <= ? AND origin = 'step' AND evidence <> ''"
+        " AND kind IN ('accepted', 'rejected', 'skipped') ORDER BY step DESC LIMIT ?",
+        (run, epoch, limit),
+    )
+    return tuple(str(row[0]) for row in rows)
+
+
+def notes_about(index: Index, run: str, kind: str) -> tuple[tuple[int | None, str], ...]:
+    """Return version and line of notes on the events of ``run`` that name ``kind``, those on newer versions last."""
+    rows = index.select(
+        "SELECT e.version, n.line FROM note n JOIN event e ON e.oid = n.oid WHERE e.run = ? AND instr(n.line, ?) > 0"
+        " ORDER BY e.version, e.id, n.position",
+        (run, f'"{kind}"'),
+    )
+    return tuple((version, str(line)) for version, line in rows)
+
+
+def _origin(row: Sequence[Any]) -> OriginRow:
+    run, commit, kind, origin, version, base, step, epoch, title, time, score, delta, *rest = row
+    bound, decision, evidence, number, of = rest
+    return OriginRow(
+        run=run,
+        commit=commit,
+        kind=kind,
+        origin=origin,
+        version=version,
+        base=base,
+        step=step,
+        epoch=epoch,
+        title=title,
+        time=datetime.fromtimestamp(time, UTC),
+        score=score,
+        delta=delta,
+        bound=bool(bound),
+        decision=decision,
+        evidence=evidence or "",
+        number=number or 0,
+        of=of or "",
+    )

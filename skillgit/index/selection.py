@@ -1,0 +1,146 @@
+"""Which events a log shows, as a condition in SQL.
+
+The condition is on the table of events alone, so that the newest few of a hundred thousand events are found by an
+index and only their rows are joined with scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillgit.index.refresh import Index
+
+KEY = ("at", "step", "rank", "number")
+"""The columns that order the events of a run."""
+
+Key = tuple[int, ...]
+"""The place of an event in its run: the values of ``KEY``."""
+
+_VALUE = """CASE r.metric WHEN 'hard' THEN {0}.hard WHEN 'soft' THEN {0}.soft
+                 ELSE (1.0 - r.soft_weight) * {0}.hard + r.soft_weight * {0}.soft END"""
+_FLIPS = f"""
+    SELECT e.id, e.oid, {_VALUE.format("o")} > {_VALUE.format("b")} AS rose
+    FROM event e
+    JOIN run r ON r.name = e.run
+    LEFT JOIN version v ON v.run = e.run AND v.version = e.version
+    JOIN version w ON w.run = e.run AND w.version = e.base
+    JOIN item_outcome o ON o.event = COALESCE(v.measured_by, e.id) AND o.item = :item
+    JOIN item_outcome b ON b.event = w.measured_by AND b.item = :item
+    WHERE {_VALUE.format("o")} <> {_VALUE.format("b")}"""  # noqa: S608 - names are ours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which events to return.
+
+    Attributes:
+        run: Those of this run; empty for all runs.
+        rejected: Whether rejected candidates are among them.
+        kinds: Only these kinds; none for all.
+        words: Only those whose title, reasons or text hold words that begin with each of these.
+        since: Only those of this time or later, in seconds since 1970.
+        until: Only those of this time or earlier.
+        after: Only those after this place in the run.
+        upto: Only those up to this place.
+        item: Only those that fixed or broke this item.
+    """
+
+    run: str = ""
+    rejected: bool = True
+    kinds: frozenset[str] = frozenset()
+    words: str = ""
+    since: int | None = None
+    until: int | None = None
+    after: Key | None = None
+    upto: Key | None = None
+    item: str = ""
+
+    @property
+    def order(self) -> str:
+        """The columns to sort by, newest first: all runs by time."""
+        columns = KEY if self.run else ("time", "run", *KEY)
+        return ", ".join(f"e.{column} DESC" for column in columns)
+
+
+def condition(selection: Selection) -> tuple[str, dict[str, object]]:
+    """Return the condition on an event ``e`` and its parameters; an empty one holds for every event."""
+    clauses: list[str] = []
+    values: dict[str, object] = {}
+    for clause, found in _clauses(selection):
+        clauses.append(clause)
+        values |= found
+    return " AND ".join(clauses), values
+
+
+def _clauses(selection: Selection) -> Iterator[tuple[str, dict[str, object]]]:
+    if selection.run:
+        yield "e.run = :run", {"run": selection.run}
+    if not selection.rejected:
+        yield "e.kind <> 'rejected'", {}
+    if selection.kinds:
+        names = {f"kind{place}": kind for place, kind in enumerate(sorted(selection.kinds))}
+        yield f"e.kind IN ({', '.join(f':{name}' for name in names)})", dict(names)
+    if selection.words.strip():
+        yield "e.id IN (SELECT rowid FROM search WHERE search MATCH :words)", {"words": _match(selection.words)}
+    if selection.since is not None:
+        yield "e.time >= :since", {"since": selection.since}
+    if selection.until is not None:
+        yield "e.time <= :until", {"until": selection.until}
+    for name, sign, key in (("after", ">", selection.after), ("upto", "<=", selection.upto)):
+        if key is not None:
+            yield _compared(name, sign), {f"{name}{place}": value for place, value in enumerate(key)}
+    if selection.item:
+        yield f"e.id IN (SELECT id FROM ({_FLIPS}))", {"item": selection.item}  # noqa: S608 - names are ours
+
+
+def commits(index: Index, selection: Selection, *, at_once: int) -> Iterator[str]:
+    """Yield the commits of the events of one run, oldest first, ``at_once`` of them held at a time."""
+    order = ", ".join(f"e.{column}" for column in KEY)
+    after = selection.after
+    while True:
+        where, values = condition(replace(selection, after=after))
+        rows = index.select(
+            f"SELECT e.oid, {order} FROM event e WHERE {where} ORDER BY {order} LIMIT :limit",  # noqa: S608 - names are ours
+            {**values, "limit": at_once},
+        )
+        yield from (row[0] for row in rows)
+        if len(rows) < at_once:
+            return
+        after = tuple(rows[-1][1:])
+
+
+def flips(index: Index, commits: list[str], item: str) -> dict[str, bool]:
+    """Return commit to whether its event fixed ``item``, or broke it."""
+    wanted = set(commits)
+    return {oid: bool(rose) for _, oid, rose in index.select(_FLIPS, {"item": item}) if oid in wanted}
+
+
+def knows_item(index: Index, item: str) -> bool:
+    """Say whether any event measured ``item``."""
+    return bool(index.select("SELECT 1 FROM item_outcome WHERE item = ? LIMIT 1", (item,)))
+
+
+def item_names(index: Index) -> tuple[str, ...]:
+    """Return all items that were ever measured."""
+    return tuple(row[0] for row in index.select("SELECT DISTINCT item FROM item_outcome ORDER BY item"))
+
+
+def key_of(index: Index, commit: str) -> Key:
+    """Return the place of the event in ``commit`` in its run."""
+    row = index.select(f"SELECT {', '.join(KEY)} FROM event WHERE oid = ?", (commit,))[0]  # noqa: S608 - names are ours
+    return tuple(row)
+
+
+def _compared(name: str, sign: str) -> str:
+    columns = ", ".join(f"e.{column}" for column in KEY)
+    marks = ", ".join(f":{name}{place}" for place in range(len(KEY)))
+    return f"({columns}) {sign} ({marks})"
+
+
+def _match(words: str) -> str:
+    """Return an FTS5 query for text with words that begin with each of ``words``, whatever characters they have."""
+    return " ".join('"{}"*'.format(word.replace('"', '""')) for word in words.split())

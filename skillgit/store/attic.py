@@ -1,0 +1,143 @@
+"""The attic of a run: refused candidates whose branches were folded into one chain under a hidden ref.
+
+``refs/skillgit/attic/<run>`` holds one commit for each folded candidate, with the parents *(attic before, candidate)*;
+the first one has the candidate alone. So every candidate stays reachable, and the subject says which branch it was on.
+The commits are signed as their candidates are, so that two clones that fold the same run get the same chain.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pygit2
+
+from skillgit.errors import HistoryError
+from skillgit.store import refs
+from skillgit.store.transaction import RefUpdate, update_refs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from skillgit.store.repo import Repo
+
+_SUBJECT = re.compile(r"fold (?P<branch>rejected/\S+)\n")
+_LINKED = 2
+"""Parents of an attic commit that is not the first: the attic before it, and the candidate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folded:
+    """A candidate in the attic.
+
+    Attributes:
+        branch: The full name of the branch that it was on.
+        commit: The candidate's commit.
+    """
+
+    branch: str
+    commit: str
+
+
+def read_attic(repo: Repo, tip: str) -> list[Folded]:
+    """Return what the chain that ends at ``tip`` keeps, oldest first.
+
+    Raises:
+        RevisionNotFoundError: A commit of the chain is missing.
+        HistoryError: A commit of it is not one of an attic.
+    """
+    found: list[Folded] = []
+    oid: str | None = tip
+    while oid is not None:
+        commit = repo.commit(oid)
+        parents = [str(parent) for parent in commit.parent_ids]
+        match = _SUBJECT.match(commit.message)
+        branch = f"refs/heads/{match['branch']}" if match else ""
+        ref = refs.parse(branch)
+        if ref is None or ref.kind is not refs.Kind.REJECTED or not 1 <= len(parents) <= _LINKED:
+            raise HistoryError(f"commit {oid[:12]} of the attic folds no candidate", hint="skillgit fsck")
+        found.append(Folded(branch=branch, commit=parents[-1]))
+        oid = parents[0] if len(parents) == _LINKED else None
+    return found[::-1]
+
+
+def foldable(run: str, tips: Mapping[str, str]) -> list[Folded]:
+    """Return the branches of this repository with refused candidates of ``run``, in order."""
+    found = [(refs.parse(name), name, tip) for name, tip in tips.items()]
+    return [
+        Folded(branch=name, commit=tip)
+        for ref, name, tip in sorted(found, key=lambda one: one[1])
+        if ref is not None and ref.kind is refs.Kind.REJECTED and ref.run == run and not ref.remote
+    ]
+
+
+def fold(repo: Repo, run: str) -> list[Folded]:
+    """Move all refused candidates of ``run`` from branches of their own into its attic; return those that moved.
+
+    The attic grows first and the branches go afterwards. A process that dies in between leaves both, which say the
+    same, and the next call goes on.
+
+    Raises:
+        ConcurrentWriteError: Somebody else moved a branch; what it points to now is not folded.
+    """
+    tips = repo.tips()
+    place = refs.attic_ref(run)
+    stored = tips.get(place)
+    moving = foldable(run, tips)
+    kept = {one.branch: one.commit for one in read_attic(repo, stored)} if stored else {}
+    for one in moving:
+        if kept.get(one.branch, one.commit) != one.commit:
+            raise HistoryError(
+                f"{refs.short(one.branch)} is not the candidate that the attic has under that name",
+                hint=f"look at both: git show {kept[one.branch][:12]} {one.commit[:12]}; then delete the wrong one",
+            )
+    new = stored
+    for one in moving:
+        if one.branch not in kept:
+            new = _chained(repo, one, new)
+    if new != stored:
+        _move(repo, [RefUpdate(name=place, new=new, expected=stored)], f"skillgit: fold {run}")
+    watched = RefUpdate(name=place, new=new, expected=new)
+    gone = [RefUpdate(name=one.branch, new=None, expected=one.commit) for one in moving]
+    if gone:
+        _move(repo, [watched, *gone], f"skillgit: fold {run}")
+    return moving
+
+
+def unfold(repo: Repo, run: str) -> list[Folded]:
+    """Give every candidate in the attic of ``run`` its branch back and remove the attic; return them.
+
+    Raises:
+        ConcurrentWriteError: A branch of that name has another candidate.
+    """
+    tips = repo.tips()
+    place = refs.attic_ref(run)
+    stored = tips.get(place)
+    if stored is None:
+        return []
+    kept = read_attic(repo, stored)
+    made = [
+        RefUpdate(name=one.branch, new=one.commit, expected=None) for one in kept if tips.get(one.branch) != one.commit
+    ]
+    watched = RefUpdate(name=place, new=stored, expected=stored)
+    _move(repo, [watched, *made], f"skillgit: unfold {run}")
+    _move(repo, [RefUpdate(name=place, new=None, expected=stored)], f"skillgit: unfold {run}")
+    return kept
+
+
+def _chained(repo: Repo, one: Folded, before: str | None) -> str:
+    candidate = repo.commit(one.commit)
+    oid = repo.raw.create_commit(
+        None,
+        candidate.committer,
+        candidate.committer,
+        f"fold {refs.short(one.branch)}\n\n{candidate.message.partition(chr(10))[0]}\n",
+        candidate.tree_id,
+        [*([pygit2.Oid(hex=before)] if before else []), pygit2.Oid(hex=one.commit)],
+    )
+    return str(oid)
+
+
+def _move(repo: Repo, updates: Sequence[RefUpdate], reason: str) -> None:
+    update_refs(repo, updates, identity=repo.identity(), reason=reason)

@@ -1,0 +1,110 @@
+"""Whether the evidence of a run is here, is kept by its ref, and is that of the run's own events."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from skillgit.domain.evaluation import EvaluationSummary, item_set_digest
+from skillgit.domain.event import RunStarted
+from skillgit.domain.ids import short_digest
+from skillgit.errors import SkillgitError
+from skillgit.store import reader, refs
+from skillgit.store.dropping import dropped_trees
+from skillgit.store.evidence import read_evidence
+from skillgit.store.objects import missing_files
+from skillgit.store.own_runs import is_own
+from skillgit.store.problem import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from skillgit.store.evidence import Link
+    from skillgit.store.record import Recorded
+    from skillgit.store.repo import Repo
+
+_SHORT = 12
+
+
+def evidence_problems(
+    repo: Repo, run: str, records: Sequence[Recorded], tips: Mapping[str, str], chain: Sequence[Link]
+) -> Iterator[Problem]:
+    """Yield what is wrong with the evidence of ``run``, whose hidden ref keeps ``chain``.
+
+    A clone has none, rightly, or only that of what was written in it since.
+    """
+    place = refs.evidence_ref(run)
+    kept, dropped = {link.tree for link in chain}, dropped_trees(repo, run)
+    whole = place in tips and bool(records) and records[0].evidence in kept
+    wanted = whole or is_own(repo, run)
+    seen: set[str] = set()
+    for record in records:
+        if not record.evidence or (record.evidence not in kept and record.evidence in dropped):
+            continue
+        here = repo.has_object(record.evidence)
+        missing = list(missing_files(repo, record.evidence, seen)) if here else []
+        if missing:
+            yield Problem(commit=record.commit, sentence=f"its evidence lacks {_listed(missing)}")
+        elif here and wanted and record.evidence not in kept:
+            sentence = f"its evidence is not kept by {refs.short(place)}, so that git gc will drop it"
+            yield Problem(commit=record.commit, sentence=sentence, repairable=True)
+        elif not here and wanted:
+            yield Problem(commit=record.commit, sentence="its evidence is lost")
+    yield from _stray_links(repo, run, records, chain)
+
+
+def _listed(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return f"'{paths[0]}'{more}"
+
+
+def _stray_links(repo: Repo, run: str, records: Sequence[Recorded], chain: Sequence[Link]) -> Iterator[Problem]:
+    """Yield evidence of events that the run does not have: its own that were lost, or those of another run."""
+    known = {record.commit for record in records}
+    for link in chain:
+        if link.event in known:
+            continue
+        try:
+            found = reader.read_commit(repo, link.event)
+        except SkillgitError:
+            sentence = (
+                f"{refs.short(refs.evidence_ref(run))} keeps evidence of commit {link.event[:_SHORT]}, which is lost"
+            )
+            yield Problem(commit=link.commit, sentence=sentence)
+            continue
+        if found.event.run != run:
+            sentence = f"{refs.short(refs.evidence_ref(run))} keeps evidence of run {found.event.run}"
+            yield Problem(commit=link.commit, sentence=sentence, repairable=True)
+        else:
+            branch = refs.short(found.branch)
+            sentence = f"it was an event of the run, and {branch} does not lead to it any more"
+            yield Problem(commit=link.event, sentence=sentence)
+
+
+def digest_problems(repo: Repo, record: Recorded) -> Iterator[str]:
+    """Yield which digests of a run's first event are not those of the files in its evidence.
+
+    The digest of the configuration covers the prompts of the program that wrote it too, and cannot be made again.
+    """
+    event = record.event
+    files = read_evidence(repo, record.evidence, ("splits.json", "environment.json")) or {}
+    if not isinstance(event, RunStarted) or event.fork_of:
+        return
+    try:
+        splits = json.loads(files.get("splits.json", b"null"))
+        environment = json.loads(files.get("environment.json", b"null"))
+        sets = {
+            name: item_set_digest({row["id"]: row["digest"] for row in rows}) for name, rows in (splits or {}).items()
+        }
+    except (ValueError, TypeError, KeyError, AttributeError):
+        yield "splits.json or environment.json in the evidence cannot be read"
+        return
+    if sets and short_digest(sets) != event.splits:
+        yield f"the splits in the evidence have the digest {short_digest(sets)}, and the commit says {event.splits}"
+    told = event.evaluation
+    if (splits or {}).get("selection") and isinstance(told, EvaluationSummary) and told.item_set != sets["selection"]:
+        found = sets["selection"]
+        yield f"the selection items in the evidence are the set {found}, and the commit says {told.item_set}"
+    named = environment.get("digest") if isinstance(environment, dict) else None
+    if named is not None and named != event.environment:
+        yield f"the environment in the evidence has the digest {named}, and the commit says {event.environment}"

@@ -1,0 +1,218 @@
+"""The accepted line of a run: its commits, the version that each stands at, and the edits that persons made on it.
+
+A commit without trailers that changes the skill folder is a version; one that leaves it alone is no event. A commit
+whose trailers are broken or out of place is an error, for it may be a forged event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pygit2
+
+from skillgit.domain.changed_lines import changed_texts
+from skillgit.domain.event import Edited, RunStarted, event_step, version_of
+from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, TrailerError
+from skillgit.store import codec, message, refs, trailers, tree
+from skillgit.store.codec import Decoded, SlowText
+from skillgit.store.record import Recorded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from skillgit.domain.event import Event
+    from skillgit.store.history import Source
+    from skillgit.store.repo import Repo
+
+
+ReadSlow = Callable[[pygit2.Tree, str], SlowText]
+"""Reads the texts of a slow update from the tree of its commit, given the path of the skill."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """One commit of the line.
+
+    Attributes:
+        commit: The commit.
+        decoded: What its trailers say; absent for a commit without trailers.
+    """
+
+    commit: pygit2.Commit
+    decoded: Decoded | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a run stands.
+
+    Attributes:
+        run: The run.
+        skill: Path of the skill folder.
+        version: The current version; -1 before the first event.
+        step: The last step.
+        epoch: Its epoch.
+    """
+
+    run: str
+    skill: str
+    version: int = -1
+    step: int = 0
+    epoch: int = 0
+
+
+def first_parents(repo: Repo, tip: str) -> Iterator[pygit2.Commit]:
+    """Yield the commit ``tip``, its first parent and so on, as far as there is one."""
+    oid: str | pygit2.Oid | None = tip
+    while oid is not None:
+        commit = repo.commit(str(oid))
+        yield commit
+        parents = commit.parent_ids
+        oid = parents[0] if parents else None
+
+
+def decoded(commit: pygit2.Commit, read_slow: ReadSlow) -> Decoded:
+    """Return what the trailers of ``commit`` say.
+
+    Raises:
+        HistoryError: It has none, or they cannot be read.
+    """
+    try:
+        return codec.decode_with(commit.message, lambda skill: read_slow(commit.tree, skill))
+    except HistoryError as error:
+        raise type(error)(f"commit {str(commit.id)[:12]}: {error.message}", hint=error.hint) from error
+
+
+def links(repo: Repo, branch: Source, known: AbstractSet[str], read_slow: ReadSlow) -> tuple[list[Link], str | None]:
+    """Return the commits of the line ``branch``, oldest first, and the known commit that they follow.
+
+    The walk ends at the event that started the run, or before a commit that is in ``known``.
+
+    Raises:
+        HistoryError: A commit cannot be read, or the line has no beginning.
+        RevisionNotFoundError: The line goes back further than a shallow clone does.
+    """
+    found: list[Link] = []
+    for commit in first_parents(repo, branch.tip):
+        if str(commit.id) in known:
+            return found[::-1], str(commit.id)
+        link = Link(commit=commit, decoded=_trailers_of(commit, read_slow))
+        found.append(link)
+        if link.decoded is not None and isinstance(link.decoded.event, RunStarted):
+            return found[::-1], None
+    where = refs.short(branch.actual)
+    if repo.raw.is_shallow:
+        raise RevisionNotFoundError(
+            f"this is a shallow clone, which lacks the beginning of run {branch.ref.run}", hint="git fetch --unshallow"
+        )
+    raise HistoryError(f"run {branch.ref.run} has no beginning on {where}", hint="skillgit fsck")
+
+
+def _trailers_of(commit: pygit2.Commit, read_slow: ReadSlow) -> Decoded | None:
+    return decoded(commit, read_slow) if trailers.has_trailers(commit.message) else None
+
+
+def place_of(repo: Repo, oid: str) -> Place:
+    """Return skill and version at the commit ``oid`` of a line; its step and epoch are those of events on the line.
+
+    Raises:
+        HistoryError: The commits back to the newest version cannot be read.
+    """
+    bare: list[pygit2.Commit] = []
+    for commit in first_parents(repo, oid):
+        if not trailers.has_trailers(commit.message):
+            bare.append(commit)
+            continue
+        block = trailers.parse_block(commit.message)
+        if block.one("Version"):
+            skill = block.token("Skill")
+            edits = sum(changes_skill(one, skill) for one in bare)
+            return Place(run=block.token("Run"), skill=skill, version=block.integer("Version") + edits)
+    raise TrailerError(f"commit {oid[:12]} is on no run's line", hint="skillgit log shows the commits that are")
+
+
+def changes_skill(commit: pygit2.Commit, skill: str) -> bool:
+    """Say whether ``commit`` has another skill folder than its first parent."""
+    parents = commit.parents
+    return bool(parents) and _folder(commit, skill) != _folder(parents[0], skill)
+
+
+def _folder(commit: pygit2.Commit, path: str) -> pygit2.Oid | None:
+    try:
+        return commit.tree[path].id
+    except KeyError:
+        return None
+
+
+def placed(chain: Iterable[Link], before: Place, sides: Sequence[Recorded]) -> Iterator[Recorded]:
+    """Yield the events of the line.
+
+    Args:
+        chain: Its commits, oldest first.
+        before: Where the run stood before them.
+        sides: All events beside the line; an edit comes after those on the versions before it.
+    """
+    version, step, epoch = before.version, before.step, before.epoch
+    for link in chain:
+        if link.decoded is None:
+            if changes_skill(link.commit, before.skill):
+                earlier = [(event_step(one.event), one.event.epoch) for one in sides if one.at <= version]
+                step, epoch = max([(step, epoch), *earlier])
+                version += 1
+                place = replace(before, version=version, step=step, epoch=epoch)
+                yield _edit(link.commit, place)
+            continue
+        event = link.decoded.event
+        _check_place(link.commit, event)
+        step, epoch = max((step, epoch), (event_step(event), event.epoch))
+        # Counted, not taken from the trailers: a forged number must not change the order of events.
+        version += version_of(event) is not None
+        yield recorded(link.commit, link.decoded, version)
+
+
+def _check_place(commit: pygit2.Commit, event: Event) -> None:
+    """Refuse a line that leads through a branch beside it, as one does whose merge has its parents swapped."""
+    branch = refs.branch_of(event)
+    if branch != refs.run_branch(event.run):
+        line = refs.short(refs.run_branch(event.run))
+        raise InvariantError(
+            f"commit {str(commit.id)[:12]} belongs to {refs.short(branch)}, and {line} leads through it",
+            hint="skillgit fsck",
+        )
+
+
+def _edit(commit: pygit2.Commit, place: Place) -> Recorded:
+    """Return the edit that a person made with ``commit``, after which the run stands at ``place``."""
+    told = message.read_free_body(commit.message)
+    before = tree.read_texts(commit.parents[0].tree, place.skill)
+    event = Edited(
+        run=place.run,
+        skill=place.skill,
+        epoch=place.epoch,
+        step=place.step,
+        title=told.title,
+        why=told.why,
+        version=place.version,
+        base=place.version - 1,
+        author=commit.author.name,
+        changes=changed_texts(before, tree.read_texts(commit.tree, place.skill)),
+    )
+    return recorded(commit, Decoded(event=event, evidence=""), place.version)
+
+
+def recorded(commit: pygit2.Commit, told: Decoded, at: int) -> Recorded:
+    """Return what ``commit`` tells, with what it says of itself; ``at`` is the version that the run stands at."""
+    return Recorded(
+        event=told.event,
+        commit=str(commit.id),
+        parents=tuple(str(parent) for parent in commit.parent_ids),
+        time=datetime.fromtimestamp(commit.commit_time, UTC),
+        evidence=told.evidence,
+        tree=str(commit.tree_id),
+        branch=refs.branch_of(told.event),
+        at=at,
+    )

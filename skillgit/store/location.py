@@ -1,0 +1,40 @@
+"""Where a repository lies and what its configuration says, without opening it: for what has to be there at once.
+
+Completing a word on a prompt must not wait until pygit2 is loaded.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+def common_dir(directory: Path, environ: Mapping[str, str]) -> Path | None:
+    """Return the folder of refs and objects of the repository that ``directory`` lies in; None if it lies in none."""
+    found = _git(directory, environ, "rev-parse", "--git-common-dir")
+    return (directory / found).resolve() if found else None
+
+
+def configured(directory: Path, environ: Mapping[str, str], key: str) -> str:
+    """Return the value of ``key`` in git's configuration; empty if it is not set."""
+    return _git(directory, environ, "config", "--get", key)
+
+
+def _git(directory: Path, environ: Mapping[str, str], *arguments: str) -> str:
+    try:
+        done = subprocess.run(  # noqa: S603 - a list
+            ["git", *arguments],  # noqa: S607 - the git on the PATH is the user's
+            cwd=directory,
+            env=dict(environ),
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""

@@ -1,0 +1,72 @@
+"""What each of many commits changed, as git prints it, with one git process for many of them."""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+from typing import TYPE_CHECKING
+
+from skillgit.errors import NotFoundError, RevisionNotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillgit.store.repo import Repo
+
+_AT_ONCE = 64
+"""Commits for one git process: enough to make its start cheap, few enough to have the first ones soon."""
+_COMMAND = (
+    # what `git diff PARENT COMMIT` prints: no signatures, no notes, the first parent of a merge, everything of a root
+    *("-c", "log.showRoot=true", "-c", "log.showSignature=false", "log", "--no-walk=unsorted", "--stdin"),
+    *("--diff-merges=first-parent", "--no-color"),
+)
+
+
+def patches(repo: Repo, commits: Sequence[str], path: str, options: tuple[str, ...] = ("-p",)) -> Iterator[bytes]:
+    """Yield what each of ``commits`` changed in ``path`` against its first parent, in the order given.
+
+    The bytes are those of ``git diff PARENT COMMIT -- PATH``; of a commit without a parent they show all that it holds.
+
+    Args:
+        repo: The repository.
+        commits: The commits.
+        path: A folder or file of the repository; empty for the whole tree.
+        options: The form: ``-p``, ``--stat`` or both.
+
+    Raises:
+        NotFoundError: There is no git on this machine.
+        RevisionNotFoundError: A commit does not exist.
+    """
+    for start in range(0, len(commits), _AT_ONCE):
+        part = commits[start : start + _AT_ONCE]
+        found = _changes(repo, part, path, options)
+        yield from (found.get(commit, b"") for commit in part)
+
+
+def _changes(repo: Repo, commits: Sequence[str], path: str, options: tuple[str, ...]) -> dict[str, bytes]:
+    # a skill could hold any mark that is known beforehand
+    mark = secrets.token_hex()
+    asked = "".join(f"{line}\n" for line in (*commits, "--", *([path] if path else []))).encode()
+    answer = _git(repo, (*_COMMAND, f"--format=tformat:{mark}%H", *options), asked)
+    found: dict[str, bytes] = {}
+    for entry in answer.split(mark.encode())[1:]:
+        commit, _, rest = entry.partition(b"\n")
+        found[commit.decode()] = rest.removeprefix(b"\n")
+    return found
+
+
+def _git(repo: Repo, arguments: tuple[str, ...], given: bytes) -> bytes:
+    try:
+        done = subprocess.run(  # noqa: S603 - a list
+            ["git", f"--git-dir={repo.raw.path}", *arguments],  # noqa: S607 - the one on PATH
+            cwd=repo.workdir or repo.common_dir,
+            input=given,
+            capture_output=True,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise NotFoundError("there is no git on the PATH", hint="install git") from error
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip()
+        raise RevisionNotFoundError(f"git cannot show what changed: {said}", hint="git fsck")
+    return done.stdout

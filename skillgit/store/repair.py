@@ -1,0 +1,133 @@
+"""What ``fsck --repair`` mends: refs that follow from the history, and files that dead processes left behind."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from skillgit.errors import SkillgitError
+from skillgit.store import derived, reader, refs
+from skillgit.store.dropping import dropped_trees, rebuilt_chain
+from skillgit.store.evidence import read_chain
+from skillgit.store.lock import repo_lock
+from skillgit.store.objects import missing_files
+from skillgit.store.own_runs import is_own
+from skillgit.store.transaction import RefUpdate, update_refs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from skillgit.store.evidence import Link
+    from skillgit.store.record import Recorded
+    from skillgit.store.repo import Repo
+
+_REASON = "skillgit: fsck --repair"
+_SHORT = 12
+_PATIENCE_S = 1.0
+"""How long a lock file has to stand unchanged while nobody of skillgit's writes, to be taken for left over."""
+
+
+def repair_run(repo: Repo, run: str) -> list[str]:
+    """Bring the derived refs of ``run`` and its evidence chain to where they have to be; return what was mended.
+
+    Hold the lock of the run.
+
+    Raises:
+        HistoryError: The history cannot be read.
+        RevisionNotFoundError: There is no such run, or a commit of it is missing.
+    """
+    records = reader.read_run(repo, run)
+    return [*_mend_derived(repo, run, records), *_mend_evidence(repo, run, records)]
+
+
+def left_locks(repo: Repo) -> list[str]:
+    """Return the lock files of refs that belong to no living process, as paths in the git folder.
+
+    A process that is killed while it moves refs leaves them, and then nobody moves those refs again.
+    """
+    with repo_lock(repo):
+        return [path.relative_to(repo.common_dir).as_posix() for path in _left(repo)]
+
+
+def remove_locks(repo: Repo) -> list[str]:
+    """Remove the files that :func:`left_locks` names; return what was mended."""
+    with repo_lock(repo):
+        left = _left(repo)
+        for path in left:
+            path.unlink(missing_ok=True)
+    return [f"removed {path.relative_to(repo.common_dir).as_posix()}, which a dead process left" for path in left]
+
+
+def _left(repo: Repo) -> list[Path]:
+    seen = {path: _mark(path) for path in _lock_files(repo)}
+    if not seen:
+        return []
+    time.sleep(_PATIENCE_S)
+    return sorted(path for path, mark in seen.items() if mark is not None and _mark(path) == mark)
+
+
+def _lock_files(repo: Repo) -> Iterator[Path]:
+    yield from (repo.common_dir / "refs").rglob("*.lock")
+    packed = repo.common_dir / "packed-refs.lock"
+    if packed.exists():
+        yield packed
+
+
+def _mark(path: Path) -> tuple[int, int, int] | None:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _mend_derived(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterator[str]:
+    tips = repo.tips()
+    if refs.run_branch(run) not in tips:
+        return
+    updates = derived.derived_updates(run, records, tips)
+    if updates:
+        update_refs(repo, updates, identity=repo.identity(), reason=_REASON)
+    for update in updates:
+        name = refs.short(update.name)
+        yield f"removed {name}" if update.new is None else f"moved {name} to commit {update.new[:_SHORT]}"
+
+
+def _mend_evidence(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterator[str]:
+    """Write the chain anew if it keeps evidence of other runs, or not all of this one's that is here."""
+    if repo.tip(refs.evidence_ref(run)) is None and not is_own(repo, run):
+        return
+    chain, dropped = read_chain(repo, run), dropped_trees(repo, run)
+    kept, known = {link.tree for link in chain}, {record.commit for record in records}
+    seen: set[str] = set()
+    wanted = [one for one in records if one.evidence and (one.evidence in kept or one.evidence not in dropped)]
+    # Another run's evidence is kept by its own ref; that of events which this run has lost may be all that is left.
+    strays = [link for link in chain if link.event not in known]
+    own = _own(repo, run, strays)
+    missed = [one for one in wanted if one.evidence not in kept and not any(missing_files(repo, one.evidence, seen))]
+    if not missed and len(own) == len(strays):
+        return
+    staying = [one for one in wanted if one.evidence in kept]
+    new = rebuilt_chain(repo, sorted((*staying, *missed, *own), key=lambda record: record.order))
+    name = refs.evidence_ref(run)
+    update_refs(
+        repo, [RefUpdate(name=name, new=new, expected=repo.tip(name))], identity=repo.identity(), reason=_REASON
+    )
+    if missed:
+        yield f"{refs.short(name)} keeps the evidence of {len(missed)} more event{'s' * (len(missed) > 1)}"
+    if len(own) < len(strays):
+        yield f"{refs.short(name)} no longer keeps what is not of run {run}"
+
+
+def _own(repo: Repo, run: str, links: Sequence[Link]) -> list[Recorded]:
+    """Return the events of ``run`` among those that ``links`` name."""
+    found: list[Recorded] = []
+    for link in links:
+        try:
+            record = reader.read_commit(repo, link.event)
+        except SkillgitError:
+            continue
+        if record.event.run == run:
+            found.append(record)
+    return found

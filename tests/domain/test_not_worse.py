@@ -1,0 +1,62 @@
+"""The gate of shorter texts: a tie passes, a loss does not, and early stop decides as the whole evaluation would."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from skillgit.domain.early_stop import Race, first_pass, order
+from skillgit.domain.evaluation import Evaluation, Scored, Split
+from skillgit.domain.gate import Decision, GateRule, NoRegression, Policy, consistent, decide
+from skillgit.engine.settings import GateSettings
+
+RULE = GateRule(policy=Policy.NOT_WORSE)
+OUTCOMES = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=12)
+
+
+def evaluation(passed: list[bool], first: int = 0) -> Evaluation:
+    outcomes = {f"q{first + number}": Scored(float(one), float(one)) for number, one in enumerate(passed)}
+    return Evaluation(split=Split.SELECTION, item_set="s", outcomes=outcomes, seed=1)
+
+
+def judged(after: list[bool], before: list[bool], rule: GateRule = RULE, best: float = 1.0) -> Decision:
+    verdict = decide(rule, evaluation(after), evaluation(before), best)
+    assert consistent(verdict)
+    return verdict.decision
+
+
+def test_a_tie_passes_whatever_changed_and_a_loss_does_not():
+    assert judged([True, False], [True, False]) is Decision.ACCEPT
+    assert judged([False, True], [True, False]) is Decision.ACCEPT
+    assert judged([False, False], [True, False]) is Decision.REJECT
+    assert judged([True, True], [True, False], best=0.5) is Decision.ACCEPT_NEW_BEST
+
+
+def test_items_that_may_not_score_lower_still_may_not():
+    rule = replace(RULE, no_regression=NoRegression.ALL)
+    assert judged([False, True], [True, False], rule) is Decision.REJECT
+
+
+def test_repeats_are_made_for_a_tie_too():
+    assert first_pass(RULE, 3).policy is Policy.NOT_WORSE
+    assert first_pass(replace(RULE, policy=Policy.PAIRED), 3).policy is Policy.STRICT
+
+
+@given(OUTCOMES, st.integers(0, 12))
+def test_early_stop_decides_as_the_whole_evaluation_would(outcomes, seen):
+    before = evaluation([old for old, _ in outcomes])
+    after = evaluation([new for _, new in outcomes])
+    items = order(before, RULE)
+    known = {item: after.outcomes[item] for item in items[:seen]}
+    settled = Race(rule=RULE, base=before, best=1.0).settled(known, items[seen:])
+    if settled is not None:
+        assert decide(RULE, after, before, 1.0).decision is settled
+
+
+def test_a_configuration_cannot_ask_steps_for_no_gain():
+    with pytest.raises(ValidationError, match="steps have to gain"):
+        GateSettings(policy="not-worse")

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import os
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillgit.domain.rules import Region, Rule, match, rules
+from skillgit.domain.skill import frontmatter
+
+DOCUMENT = """\
+---
+name: demo
+description: - no rule
+---
+Intro on one line. With two sentences.
+The next one is hard-wrapped
+over two lines.
+Third.
+
+## Numbers ##
+- Give years
+  as four digits.
+
+  As in this:
+
+  ```
+  # no heading
+  1914
+  ```
+* No units.
+  1) nested
+lazy
+---
+
+Title of a part
+---------------
+> Quoted, e.g.
+this too.
+
+<!-- skillgit:keep -->
+People wrote this.
+<!-- /skillgit:keep -->
+<!-- skillgit:slow -->
+- Slow guidance.
+<!-- /skillgit:slow -->
+
+<!-- skillgit:appendix -->
+## Reminders
+
+- A note.
+<!-- /skillgit:appendix -->
+"""
+
+
+def listed(text: str, **options: bool) -> list[tuple[str, str, int, int, str]]:
+    return [(rule.heading, rule.text, rule.first, rule.last, rule.region.value) for rule in rules(text, **options)]
+
+
+def rule(text: str, heading: str = "", region: Region = Region.BODY) -> Rule:
+    return Rule(heading=heading, text=text, first=1, last=1, region=region)
+
+
+def made(*texts: str) -> tuple[Rule, ...]:
+    return tuple(rule(text) for text in texts)
+
+
+def test_items_and_sentences_are_rules_and_everything_else_is_none():
+    assert listed(DOCUMENT) == [
+        ("", "Intro on one line. With two sentences.", 5, 5, "body"),
+        ("", "The next one is hard-wrapped over two lines.", 6, 7, "body"),
+        ("", "Third.", 8, 8, "body"),
+        (
+            "Numbers",
+            "Give years as four digits. As in this:\n  ```\n  # no heading\n  1914\n  ```",
+            11,
+            19,
+            "body",
+        ),
+        ("Numbers", "No units.", 20, 20, "body"),
+        ("Numbers", "nested lazy", 21, 22, "body"),
+        ("Title of a part", "> Quoted, e.g. this too.", 27, 28, "body"),
+        ("Title of a part", "People wrote this.", 31, 31, "keep"),
+        ("Title of a part", "Slow guidance.", 34, 34, "slow"),
+        ("Reminders", "A note.", 40, 40, "appendix"),
+    ]
+
+
+def test_only_the_document_has_frontmatter():
+    assert [line for _, line, *_ in listed("---\nname: x\n---\ny\n", is_document=False)] == ["y"]
+    assert listed("---\nname: x\n---\n") == []
+
+
+def test_a_fence_without_a_rule_before_it_is_one_and_one_that_is_never_closed_reaches_to_the_end():
+    assert listed("# H\n\n~~~\n- x\n```\n") == [("H", "~~~\n- x\n```\n", 3, 6, "body")]
+
+
+def test_a_paragraph_behind_a_fence_is_a_rule_of_its_own():
+    assert [text for _, text, *_ in listed("Do:\n```\nx\n```\nThen stop.\n")] == ["Do:\n```\nx\n```", "Then stop."]
+
+
+@given(st.lists(st.sampled_from(DOCUMENT.splitlines()), max_size=30).map("\n".join))
+def test_rules_cover_lines_in_order_and_hold_all_words_that_no_sign_explains(text):
+    found = rules(text)
+    lines = text.split("\n")
+    assert all(one.last < two.first for one, two in pairwise(found))
+    assert all(1 <= one.first <= one.last <= len(lines) for one in found)
+    assert all("".join(one.text.split()) for one in found)
+    for one in found:
+        covered = "".join(" ".join(lines[one.first - 1 : one.last]).split())
+        assert all(word in covered for word in one.text.split())
+
+
+REAL = sorted(
+    (Path(os.environ.get("SKILLGIT_REAL_DATA") or Path(__file__).parents[3] / "shared" / "data") / "skills").rglob(
+        "*.md"
+    )
+)
+
+
+@pytest.mark.skipif(not REAL, reason="the real skills are not on this machine")
+def test_every_line_of_a_real_skill_is_of_one_rule_or_is_a_heading_a_ruler_or_a_marker():
+    for path in REAL:
+        text = path.read_text(encoding="utf-8", errors="replace")
+        covered = [line for one in rules(text) for line in range(one.first, one.last + 1)]
+        assert len(covered) == len(set(covered)), path
+        start = frontmatter(text).count("\n")
+        for number, line in enumerate(text.split("\n"), start=1):
+            if number > start and number not in covered:
+                assert re.fullmatch(r"\s*(#{1,6}(\s.*)?|[-=*_\s]*|<!-- /?skillgit:\w+ -->|[-*+]|\d+[.)])\s*", line) or (
+                    text.split("\n")[number : number + 1] and re.fullmatch(r"[-=]+\s*", text.split("\n")[number])
+                ), (path, number, line)
+
+
+def test_rules_are_kept_changed_moved_added_and_removed():
+    old = made("Give the year.", "Quote the span that you rely on.", "Stop.", "Guess.")
+    new = made("Stop.", "Give the year.", "Quote the span you rely on, always.", "Answer briefly.")
+    found = match(old, new)
+    assert [pair.new.text for pair in found.kept] == ["Give the year."]
+    assert [pair.new.text for pair in found.moved] == ["Stop."]
+    assert [(pair.old.text, pair.new.text) for pair in found.changed] == [
+        ("Quote the span that you rely on.", "Quote the span you rely on, always.")
+    ]
+    assert [one.text for one in found.added] == ["Answer briefly."]
+    assert [one.text for one in found.removed] == ["Guess."]
+
+
+def test_the_most_similar_rules_are_one():
+    old = made("a b c d", "a b c d e f")
+    new = made("a b c d e g", "x a b c d")
+    pairs = {(pair.old.text, pair.new.text) for pair in match(old, new).changed}
+    assert pairs == {("a b c d", "x a b c d"), ("a b c d e f", "a b c d e g")}
+
+
+def test_another_section_or_region_is_another_place_and_a_new_name_of_a_section_is_not():
+    found = match([rule("a", "One"), rule("b", "Two")], [rule("a", "Two"), rule("b", "Two")])
+    assert [pair.new.text for pair in found.moved] == ["a"]
+    assert match([rule("a", "One")], [rule("a", "Uno")]).moved == ()
+    assert match([rule("a")], [rule("a", region=Region.SLOW)]).moved
+
+
+texts = st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=5).map(" ".join), max_size=9)
+ruled = texts.flatmap(
+    lambda found: st.tuples(*(st.builds(rule, st.just(text), st.sampled_from(["", "H", "I"])) for text in found))
+)
+
+
+@given(ruled)
+def test_a_text_matched_with_itself_is_all_kept(found):
+    same = match(found, found)
+    assert [(pair.old, pair.new) for pair in same.kept] == [(one, one) for one in found]
+    assert (same.moved, same.changed, same.added, same.removed) == ((), (), (), ())
+
+
+@given(ruled, ruled)
+def test_every_rule_is_in_exactly_one_place(old, new):
+    found = match(old, new)
+    pairs = (*found.kept, *found.moved, *found.changed)
+    assert sorted([*(pair.old.text for pair in pairs), *(one.text for one in found.removed)]) == sorted(
+        one.text for one in old
+    )
+    assert sorted([*(pair.new.text for pair in pairs), *(one.text for one in found.added)]) == sorted(
+        one.text for one in new
+    )
+    assert all(pair.old.text == pair.new.text for pair in (*found.kept, *found.moved))
+    assert all(pair.old.text != pair.new.text for pair in found.changed)
+
+
+@given(texts, texts)
+def test_from_the_other_side_it_is_the_same(a, b):
+    old, new = (tuple(Rule(heading="", text=t, first=n, last=n) for n, t in enumerate(c, 1)) for c in (a, b))
+    there, back = match(old, new), match(new, old)
+    for field in ("kept", "moved", "changed"):
+        assert {(pair.old.first, pair.new.first) for pair in getattr(there, field)} == {
+            (pair.new.first, pair.old.first) for pair in getattr(back, field)
+        }
+    assert (there.added, there.removed) == (back.removed, back.added)

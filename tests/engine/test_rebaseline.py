@@ -1,0 +1,73 @@
+"""A version that a person wrote is measured before the run goes on, and the optimizer is told of it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from toy import History, ToyBackend, ToyEnvironment, run_to_end, trainer
+
+from skillgit.domain.changed_lines import changed_lines
+from skillgit.domain.evaluation import Split
+from skillgit.domain.event import Accepted, Edited, Measured, RunFinished
+from skillgit.domain.gate import Decision
+from skillgit.domain.skill import DOCUMENT
+from skillgit.engine.transition import Transition
+from skillgit.errors import ServiceError
+
+LINE = "- A person wrote this."
+
+
+def begun(history: History, backend: ToyBackend) -> None:
+    """Let the run take its first step, then let a person add a line."""
+    asyncio.run(run_to_end(trainer(backend, history), history, limit=2))
+    state, skill = history.state(), history.skill(1)
+    assert isinstance(history[-1].event, Accepted)
+    mine = skill.with_text(DOCUMENT, f"{skill.document}\n{LINE}\n")
+    event = Edited(
+        run="toy-1", skill="skills/toy", epoch=state.epoch, step=state.step, version=2, base=1, title="mine",
+        author="Ada Lovelace", changes=changed_lines(skill, mine),
+    )  # fmt: skip
+    history.append(Transition(event=event, skill=mine))
+
+
+def test_the_next_event_after_an_edit_is_its_measurement():
+    history, backend = History(), ToyBackend()
+    begun(history, backend)
+
+    asyncio.run(run_to_end(trainer(backend, history), history))
+
+    measured = history[3].event
+    assert isinstance(measured, Measured)
+    assert (measured.version, measured.step, measured.epoch) == (2, 1, 1)
+    assert measured.verdict.decision is Decision.FORCE_ACCEPT
+    assert (measured.verdict.score, measured.verdict.current, measured.verdict.gated) == (0.25, 0.25, False)
+    assert "selection.json" in history[3].evidence
+    assert history[3].skill is None
+    assert isinstance(history[-1].event, RunFinished)
+    assert history.state().evaluation(2) == measured.evaluation
+    assert LINE in history.skill(history.state().version).document
+
+
+def test_the_optimizer_is_told_what_the_person_changed_and_not_who_it_was():
+    history, backend = History(), ToyBackend()
+    begun(history, backend)
+    before = len(backend.requests)
+
+    asyncio.run(run_to_end(trainer(backend, history), history))
+
+    prompts = ["\n".join(message.text for message in request.messages) for request in backend.requests[before:]]
+    assert any("a person edited the skill by hand after step 1 (epoch 1): mine" in prompt for prompt in prompts)
+    assert any(f"  + {LINE}" in prompt for prompt in prompts)
+    assert not any("Lovelace" in prompt for prompt in prompts)
+
+
+def test_nothing_goes_on_from_a_version_of_which_no_item_can_be_evaluated():
+    history, backend = History(), ToyBackend()
+    begun(history, backend)
+    broken = ToyEnvironment(broken=frozenset(item.id for item in ToyEnvironment().items(Split.SELECTION)))
+
+    with pytest.raises(ServiceError, match="could be evaluated with v2") as caught:
+        asyncio.run(run_to_end(trainer(backend, history, environment=broken), history))
+    assert "skillgit doctor" in caught.value.hint
+    assert len(history) == 3
