@@ -13,6 +13,7 @@ from skillgit.domain.edit import normalised
 from skillgit.errors import FatalBackendError
 from skillgit_backends.offline import (
     budgeting,
+    compressing,
     looking_back,
     merging,
     probing,
@@ -230,6 +231,7 @@ _TASKS: dict[str, Callable[[Briefing], dict[str, Any]]] = {
     "reflect on an epoch": looking_back.reflect,
     "write a probe": probing.probe,
     "put reminders together": remembering.consolidate,
+    "shorten the skill": compressing.compress,
 }
 _HOUSEHOLD: dict[str, Callable[[Briefing], dict[str, Any]]] = _TASKS | {
     "analyse failures": household.analyse_failures,

@@ -1,0 +1,154 @@
+"""The edits of an event once more, on another text: those of its patch, else what it changed line by line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.app.gating.naming import full_name
+from skillgit.app.gating.three_way import Conflict, merge
+from skillgit.domain.edit import Application, Edit, EditReport, EditStatus, Op, Source, apply
+from skillgit.domain.rewrite import changed_hunks
+from skillgit.errors import SkillgitError, UsageError
+from skillgit.store.evidence import read_evidence
+from skillgit.store.reader import read_commit, skill_at
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillgit.app.workspace import Workspace
+    from skillgit.domain.skill import Skill
+    from skillgit.index.rows import LogRow
+
+PATCH = "patch.json"
+_KINDS = frozenset({"accepted", "rejected", "slow-merged", "reverted", "edited"})
+_SHOWN, _WORDS = 3, 48
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """Edits on another text.
+
+    Attributes:
+        skill: The text with them.
+        reports: What became of each edit.
+        how: How they got there, in one sentence.
+    """
+
+    skill: Skill
+    reports: tuple[EditReport, ...]
+    how: str
+
+
+def apply_again(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Applied:
+    """Return ``head`` with what the event of ``row`` changed.
+
+    Args:
+        workspace: The repository.
+        row: The event.
+        head: The text to change.
+        onto: What the text is called.
+
+    Raises:
+        SkillgitError: It changes nothing there, or the same lines say something else there.
+        UsageError: The event changed no text.
+    """
+    if row.kind not in _KINDS:
+        raise UsageError(f"{full_name(row)} changed no rule of the skill", hint="skillgit log shows what did")
+    again = apply(head, recorded_edits(workspace, row))
+    made = _by_patch(row, again) or _by_merge(workspace, row, head, onto, again.reports)
+    if made.skill.digest == head.digest:
+        raise SkillgitError(
+            f"{onto} already has what {full_name(row)} changed", hint=f"skillgit diff {full_name(row)} {onto}"
+        )
+    return made
+
+
+def _by_patch(row: LogRow, again: Application) -> Applied | None:
+    """Return the text with the edits of the event's patch; None unless all apply or stand there already."""
+    fine = {EditStatus.APPLIED, EditStatus.DUPLICATE}
+    if not again.reports or any(report.status not in fine for report in again.reports):
+        return None
+    return Applied(skill=again.skill, reports=again.reports, how=f"The edits of {full_name(row)}, applied once more.")
+
+
+def _by_merge(workspace: Workspace, row: LogRow, head: Skill, onto: str, reports: Sequence[EditReport]) -> Applied:
+    """Return ``head`` with the lines that the event changed; ``reports`` say which of its edits do not apply."""
+    theirs = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
+    merged = merge(_before(workspace, row), head, theirs)
+    if merged.conflicts:
+        raise _conflicting(f"{full_name(row)} does not apply to {onto}", merged.conflicts, reports)
+    skill = merged.settled([])
+    if skill is None:
+        raise SkillgitError(
+            f"{full_name(row)} does not apply to {onto}: it would change a region that is protected there",
+            hint=f"skillgit diff {full_name(row)} {onto}",
+        )
+    hunks = changed_hunks(head, skill, support=1, source=Source.HUMAN)
+    reports = tuple(EditReport(edit=hunk, status=EditStatus.APPLIED) for hunk in hunks)
+    return Applied(skill=skill, reports=reports, how=f"The lines that {full_name(row)} changed, merged line by line.")
+
+
+def _conflicting(told: str, conflicts: Sequence[Conflict], reports: Sequence[EditReport]) -> SkillgitError:
+    """Return the error that names the edits that do not apply, or without a patch the places that conflict."""
+    missing = [report for report in reports if report.status not in {EditStatus.APPLIED, EditStatus.DUPLICATE}]
+    places = [_unapplied(report) for report in missing] or [
+        f"{one.file} line {one.line} has {_quoted(one.ours)} here and {_quoted(one.theirs)} there" for one in conflicts
+    ]
+    more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
+    return SkillgitError(
+        f"{told}: {'; '.join(places[:_SHOWN])}{more}", hint="skillgit merge decides such lines by evaluation"
+    )
+
+
+def _unapplied(report: EditReport) -> str:
+    edit = report.edit
+    return f"{edit.op.value.replace('_', ' ')} {_quoted((edit.anchor or edit.content,))}: {report.detail}"
+
+
+def _quoted(lines: tuple[str, ...] | None) -> str:
+    text = " ".join(" ".join(lines or ()).split())
+    if not text:
+        return "nothing"
+    return f"'{text if len(text) <= _WORDS else text[: _WORDS - 1] + '…'}'"
+
+
+def _before(workspace: Workspace, row: LogRow) -> Skill | None:
+    """Return the text that the event changed: that of its commit's first parent."""
+    parents = read_commit(workspace.repo, row.commit).parents
+    return skill_at(workspace.repo, parents[0], workspace.index.skill_path(row.run)) if parents else None
+
+
+def recorded_edits(workspace: Workspace, row: LogRow) -> tuple[Edit, ...]:
+    """Return the applied edits of the event's patch; none if it is not here, damaged, or more than edits."""
+    tree = read_commit(workspace.repo, row.commit).evidence
+    files = read_evidence(workspace.repo, tree, (PATCH,)) or {}
+    try:
+        told = json.loads(files.get(PATCH, b"null"))
+    except (ValueError, RecursionError):
+        return ()
+    if not isinstance(told, dict) or told.keys() & {"rewrite", "suggestions", "appendix", "lines"}:
+        return ()
+    listed = told.get("edits")
+    rows = listed if isinstance(listed, list) else []
+    edits = [_edit(one) for one in rows if isinstance(one, dict) and one.get("status") == EditStatus.APPLIED]
+    return tuple(edit for edit in edits if edit is not None) if None not in edits else ()
+
+
+def _edit(fields: dict[str, object]) -> Edit | None:
+    """Return an edit as evidence tells it; None if it is damaged."""
+    support = fields.get("support", 1)
+    items = fields.get("items", [])
+    try:
+        return Edit(
+            op=Op(str(fields.get("op"))),
+            file=str(fields.get("file")),
+            anchor=str(fields.get("anchor", "")),
+            content=str(fields.get("content", "")),
+            support=support if isinstance(support, int) else 1,
+            source=Source(str(fields.get("source"))),
+            items=tuple(map(str, items)) if isinstance(items, list) else (),
+        )
+    except ValueError:
+        return None

@@ -1,0 +1,232 @@
+"""Merging two skills that come from one: what both changed in different ways is a conflict, and a choice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from skillgit.domain.skill import DOCUMENT, Owner, Skill, blocks, frontmatter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+Lines = tuple[str, ...]
+Files = dict[str, bytes]
+Sides = tuple[bytes | None, bytes | None, bytes | None]
+"""A file as it was, as it is here, and as it is there; None where there is no such file."""
+
+
+class Choice(StrEnum):
+    """Whose text stands where both sides changed the same lines."""
+
+    OURS = "ours"
+    THEIRS = "theirs"
+    BOTH = "both"
+    NEITHER = "neither"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """Lines that both sides changed in different ways.
+
+    Attributes:
+        file: Path inside the skill folder.
+        line: Where it begins in the file on our side, from 1.
+        base: What stood there before.
+        ours: What stands there on our side; absent if the file is gone.
+        theirs: What stands there on the other side; absent if the file is gone.
+        whole: Whether it is the file as a whole, which cannot be put together from both.
+    """
+
+    file: str
+    line: int
+    base: Lines
+    ours: Lines | None
+    theirs: Lines | None
+    whole: bool = False
+
+    def text(self, choice: Choice) -> Lines | None:
+        """Return what stands there under ``choice``; None if the file is gone."""
+        match choice:
+            case Choice.OURS:
+                return self.ours
+            case Choice.THEIRS:
+                return self.theirs
+            case Choice.BOTH:
+                return (*_ended(self.ours or ()), *(self.theirs or ()))
+            case Choice.NEITHER:
+                return self.base
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """The choices that differ, ours first."""
+        offered = (Choice.OURS, Choice.THEIRS) if self.whole else tuple(Choice)
+        seen: dict[Lines | None, Choice] = {}
+        for choice in offered:
+            seen.setdefault(self.text(choice), choice)
+        return tuple(seen.values())
+
+
+Piece = Lines | Conflict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merge:
+    """Two skills put together, as far as they can be without a choice.
+
+    Attributes:
+        ours: The skill that the other one is merged into.
+        theirs: The other one.
+        files: Path to what stands in it: bytes, or pieces of text with conflicts between them.
+        executable: The paths whose executable bit is set.
+    """
+
+    ours: Skill
+    theirs: Skill
+    files: Mapping[str, bytes | tuple[Piece, ...]]
+    executable: frozenset[str]
+
+    @property
+    def conflicts(self) -> tuple[Conflict, ...]:
+        """The conflicts, in the order of files and lines."""
+        return tuple(
+            piece
+            for pieces in self.files.values()
+            if not isinstance(pieces, bytes)
+            for piece in pieces
+            if isinstance(piece, Conflict)
+        )
+
+    def settled(self, choices: Sequence[Choice]) -> Skill | None:
+        """Return the skill under ``choices``, one for each conflict; None if it would harm a protected region."""
+        left = iter(choices)
+        files: Files = {}
+        for path, pieces in self.files.items():
+            content = pieces if isinstance(pieces, bytes) else _joined(pieces, left)
+            if content is not None:
+                files[path] = content
+        if DOCUMENT not in files:
+            return None
+        head = frontmatter(self.ours.document)
+        made = Skill(
+            self.ours.name,
+            {**files, DOCUMENT: head.encode() + files[DOCUMENT]},
+            self.executable & files.keys(),
+        )
+        return made if _keeps(self.ours, made) else None
+
+
+def merge(base: Skill | None, ours: Skill, theirs: Skill) -> Merge:
+    """Merge ``theirs`` into ``ours``; ``base`` is what both come from, absent if there is no such text.
+
+    The frontmatter belongs to people and is always ours.
+    """
+    was, mine, other = ({} if skill is None else _files(skill) for skill in (base, ours, theirs))
+    files: dict[str, bytes | tuple[Piece, ...]] = {}
+    above = {DOCUMENT: frontmatter(ours.document).count("\n")}
+    for path in sorted({*mine, *other}):
+        found = _file(path, above.get(path, 0), (was.get(path), mine.get(path), other.get(path)))
+        if found is not None:
+            files[path] = found
+    bits = [frozenset[str]() if skill is None else skill.executable for skill in (base, ours, theirs)]
+    executable = (bits[1] & bits[2]) | (bits[1] - bits[0]) | (bits[2] - bits[0])
+    return Merge(ours=ours, theirs=theirs, files=files, executable=executable)
+
+
+def _files(skill: Skill) -> Files:
+    body = skill.document.removeprefix(frontmatter(skill.document))
+    return {**skill.files, DOCUMENT: body.encode()}
+
+
+def _file(path: str, above: int, sides: Sides) -> bytes | tuple[Piece, ...] | None:
+    """Return what stands in a file of three sides; ``above`` is how many lines of it are not looked at."""
+    base, ours, theirs = sides
+    if theirs in (ours, base):
+        return ours
+    if ours == base:
+        return theirs
+    texts = [_text(content) for content in sides]
+    if ours is None or theirs is None or None in texts:
+        lines = [None if content is None else (content.decode("latin-1"),) for content in sides]
+        return (Conflict(file=path, line=1, base=lines[0] or (), ours=lines[1], theirs=lines[2], whole=True),)
+    was, mine, other = (_lines(text or "") for text in texts)
+    return tuple(_pieces(path, above, (was, mine, other)))
+
+
+def _text(content: bytes | None) -> str | None:
+    if content is None:
+        return ""
+    try:
+        return None if b"\0" in content else content.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _lines(text: str) -> Lines:
+    return tuple(text.splitlines(keepends=True))
+
+
+def _pieces(path: str, above: int, sides: tuple[Lines, Lines, Lines]) -> Iterator[Piece]:
+    from merge3 import Merge3  # noqa: PLC0415 - only merges need it
+
+    base, ours, theirs = sides
+    work = Merge3(base, ours, theirs)
+    for region in work.merge_regions():
+        # Where nothing stood before, lines that both added are agreed on, and no conflict.
+        parts = work.reprocess_merge_regions(iter([region])) if _is_addition(region) else (region,)
+        for part in parts:
+            match part:
+                case "unchanged", first, last:
+                    yield base[first:last]
+                case "a" | "same", first, last:
+                    yield ours[first:last]
+                case "b", first, last:
+                    yield theirs[first:last]
+                case _, was, until, first, last, other, end:
+                    stood = () if was is None else base[was:until]
+                    yield Conflict(
+                        file=path, line=above + first + 1, base=stood, ours=ours[first:last], theirs=theirs[other:end]
+                    )
+
+
+def _is_addition(region: Sequence[object]) -> bool:
+    return region[0] == "conflict" and region[1] == region[2]
+
+
+def _joined(pieces: Sequence[Piece], choices: Iterator[Choice]) -> bytes | None:
+    found: list[str] = []
+    for piece in pieces:
+        text = piece.text(next(choices)) if isinstance(piece, Conflict) else piece
+        if text is None:
+            return None
+        if isinstance(piece, Conflict) and piece.whole:
+            return "".join(text).encode("latin-1")
+        if found and text and not found[-1].endswith("\n"):
+            found[-1] += "\n"
+        found.extend(text)
+    return "".join(found).encode()
+
+
+def _ended(lines: Lines) -> Lines:
+    return (*lines[:-1], lines[-1] if lines[-1].endswith("\n") else f"{lines[-1]}\n") if lines else ()
+
+
+def _keeps(ours: Skill, made: Skill) -> bool:
+    """Say whether ``made`` keeps what people own of ``ours``, and has no region twice or unclosed."""
+    before, after = _owned(ours), _owned(made)
+    for owner in (Owner.FRONTMATTER, Owner.KEEP):
+        if before[owner] != after[owner]:
+            return False
+    return all(
+        len(after[owner]) <= max(1, len(before[owner])) and all(text.rstrip().endswith("-->") for text in after[owner])
+        for owner in (Owner.SLOW, Owner.APPENDIX)
+    )
+
+
+def _owned(skill: Skill) -> dict[Owner, list[str]]:
+    found: dict[Owner, list[str]] = {owner: [] for owner in Owner}
+    text = skill.document
+    for block in blocks(text):
+        found[block.owner].append(text[block.start : block.end])
+    return found

@@ -1,0 +1,213 @@
+"""``skillgit merge``: another line's version merged into a run; where both changed the same lines, scores decide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from skillgit.app.gating.candidate import Candidate, Decided
+from skillgit.app.gating.measuring import Terms
+from skillgit.app.gating.naming import full_name
+from skillgit.app.gating.run import judge, open_gating, ready, write
+from skillgit.app.gating.settling import MOST_CONFLICTS, Stretch, evaluations, settle, stretches
+from skillgit.app.gating.three_way import merge as merge_texts
+from skillgit.app.revision import event_in, find_run
+from skillgit.app.workspace import open_workspace
+from skillgit.domain.edit import EditReport, EditStatus, Source
+from skillgit.domain.event import Origin
+from skillgit.domain.rewrite import changed_hunks
+from skillgit.engine.artifacts import json_file
+from skillgit.errors import RevisionNotFoundError, SkillError, SkillgitError, UsageError
+from skillgit.index import queries
+from skillgit.store.ancestry import common_ancestor
+from skillgit.store.reader import skill_at
+
+if TYPE_CHECKING:
+    from skillgit.app.context import Context
+    from skillgit.app.gating.measuring import GateWatcher
+    from skillgit.app.gating.run import Gating
+    from skillgit.app.gating.three_way import Merge
+    from skillgit.app.workspace import Workspace
+    from skillgit.domain.skill import Skill
+    from skillgit.engine.judge import Judged
+    from skillgit.index.rows import LogRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeRequest:
+    """What the user asks for.
+
+    Attributes:
+        into: The run that gets the new version.
+        other: Another run, whose best version is meant, or one of its versions.
+        dry_run: Whether to show the plan and measure nothing.
+        terms: The caps, and another configuration where one is named.
+    """
+
+    into: str
+    other: str
+    dry_run: bool = False
+    terms: Terms = field(default_factory=Terms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """A merge, planned or carried out.
+
+    Attributes:
+        ours: The version that the other one is merged into.
+        theirs: The other one.
+        ancestor: The text that both come from, in words.
+        stretches: The lines that both changed.
+        evaluations: How many texts are measured at most, ours included.
+        rollouts: How many items that is at most; what was measured before costs nothing.
+        decided: What the gate decided; absent for a plan.
+    """
+
+    ours: str
+    theirs: str
+    ancestor: str
+    stretches: tuple[Stretch, ...]
+    evaluations: int
+    rollouts: int
+    decided: Decided | None = None
+
+
+def merge(context: Context, request: MergeRequest, watcher: GateWatcher) -> Merged:
+    """Merge a version of another run into a run, settle conflicts by evaluation, and let the run's gate decide.
+
+    Raises:
+        BudgetError: A cap was reached.
+        RevisionNotFoundError: There is no such run or version.
+        RunLockedError: A live process writes the run.
+        SkillgitError: There is nothing to merge.
+        StoppedError: The user stopped it.
+        UsageError: Both are one run.
+    """
+    with open_workspace(context) as workspace:
+        into, other = find_run(workspace, request.into), _other(workspace, request.other)
+        if other.run == into:
+            raise UsageError(
+                f"{full_name(other)} is a version of run {into}", hint="skillgit cherry-pick takes its edits"
+            )
+        with open_gating(context, workspace, into, request.terms, watcher) as gating:
+            base, ancestor = _base(workspace, gating, other)
+            theirs = skill_at(workspace.repo, other.commit, workspace.index.skill_path(other.run))
+            work = merge_texts(base, gating.head, theirs)
+            most = evaluations(work)
+            plan = Merged(
+                ours=f"{into}/v{gating.state.version}",
+                theirs=full_name(other),
+                ancestor=ancestor,
+                stretches=stretches(work),
+                evaluations=most,
+                rollouts=most * gating.measuring.items,
+            )
+            if request.dry_run:
+                return plan
+            return _carried_out(gating, plan, work, other)
+
+
+def _carried_out(gating: Gating, plan: Merged, work: Merge, other: LogRow) -> Merged:
+    measuring = gating.measuring
+    measuring.watcher.remark(planned(plan))
+    scope = f"{measuring.run}/merge/{gating.number}"
+    candidate, judged, found = measuring.carry_out(scope, _judged(gating, plan, work, other))
+    return replace(plan, stretches=found, decided=write(gating, candidate, judged, notes=_notes(plan)))
+
+
+def planned(plan: Merged) -> str:
+    """Return what a merge may cost, in one sentence."""
+    count = len(plan.stretches)
+    conflicts = "no conflict" if not count else "1 conflict" if count == 1 else f"{count} conflicts"
+    return f"{conflicts}; at most {plan.evaluations} texts and {plan.rollouts:,} rollouts, what is known costs nothing"
+
+
+async def _judged(
+    gating: Gating, plan: Merged, work: Merge, other: LogRow
+) -> tuple[Candidate, Judged, tuple[Stretch, ...]]:
+    await ready(gating)
+    gating.measuring.expect(plan.evaluations)
+    skill, found = await settle(gating.measuring, work, plan.ours)
+    if skill.digest == gating.head.digest:
+        better = "nothing in it scores better" if found else f"{plan.ours} has all of it already"
+        raise SkillgitError(
+            f"{plan.theirs} brings nothing to {plan.ours}: {better}", hint=f"skillgit diff {plan.ours} {plan.theirs}"
+        )
+    hunks = changed_hunks(gating.head, skill, support=1, source=Source.HUMAN)
+    candidate = Candidate(
+        skill=skill,
+        origin=Origin.MERGE,
+        of=plan.theirs,
+        title=f"merge {plan.theirs}",
+        why=_why(plan, found),
+        reports=tuple(EditReport(edit=hunk, status=EditStatus.APPLIED) for hunk in hunks),
+        merged=other.commit,
+        evidence={"merge.json": json_file([_row(one) for one in found])},
+    )
+    return candidate, await judge(gating, candidate, "merged"), found
+
+
+def _row(stretch: Stretch) -> dict[str, object]:
+    return {
+        "file": stretch.file,
+        "line": stretch.line,
+        "ours": stretch.ours,
+        "theirs": stretch.theirs,
+        "chosen": stretch.chosen,
+        "tried": [{"choice": one.choice, "score": one.score} for one in stretch.tried],
+    }
+
+
+def _why(plan: Merged, found: tuple[Stretch, ...]) -> str:
+    told = [f"Merged against {plan.ancestor}."]
+    for one in found:
+        scores = ", ".join(f"{tried.choice} {tried.score:.4f}" for tried in one.tried)
+        told.append(f"{one.file} line {one.line}: {one.chosen}{f' ({scores})' if scores else ''}")
+    return "\n\n".join(told)
+
+
+def _notes(plan: Merged) -> tuple[str, ...]:
+    left = len(plan.stretches) - MOST_CONFLICTS
+    if left <= 0:
+        return ()
+    return (f"{left} conflicts beyond the first {MOST_CONFLICTS} keep the text of {plan.ours}",)
+
+
+def _other(workspace: Workspace, text: str) -> LogRow:
+    """Return the best version of the run called ``text``, or the version that it names."""
+    if text in queries.run_names(workspace.index):
+        row = queries.best_row(workspace.index, text)
+        if row is not None:
+            return row
+    row = event_in(workspace, text)
+    if row.version is None and row.kind != "rejected":
+        raise RevisionNotFoundError(f"'{text}' is no version of a run", hint="name a run, or a version as RUN/v7")
+    return row
+
+
+def _base(workspace: Workspace, gating: Gating, other: LogRow) -> tuple[Skill | None, str]:
+    """Return the text that both lines come from, and what it is: a commit of both, a seed of both, or nothing."""
+    repo, path = workspace.repo, gating.measuring.session.skill_path
+    ancestor = common_ancestor(repo, gating.commit, other.commit)
+    if ancestor is not None and workspace.index.skill_path(other.run) == path:
+        found = _skill(workspace, ancestor, path)
+        if found is not None:
+            row = queries.row_of_commit(workspace.index, ancestor)
+            return found, f"their common ancestor {full_name(row) if row is not None else ancestor[:7]}"
+    seeds = [_seed(workspace, run) for run in (gating.measuring.run, other.run)]
+    if seeds[0] is not None and seeds[1] is not None and seeds[0].files == seeds[1].files:
+        return seeds[0], "the seed that both runs began with"
+    return None, "nothing, for the runs have no text in common that both come from"
+
+
+def _seed(workspace: Workspace, run: str) -> Skill | None:
+    row = queries.row_of_version(workspace.index, run, 0)
+    return None if row is None else _skill(workspace, row.commit, workspace.index.skill_path(run))
+
+
+def _skill(workspace: Workspace, commit: str, path: str) -> Skill | None:
+    try:
+        return skill_at(workspace.repo, commit, path)
+    except (RevisionNotFoundError, SkillError):
+        return None

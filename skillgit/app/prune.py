@@ -1,0 +1,182 @@
+"""``skillgit prune``: a version without the rules that do nothing, if it scores no lower."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from skillgit.app.gating.ablation import Ablating, Ablation
+from skillgit.app.gating.candidate import Candidate, Decided
+from skillgit.app.gating.measuring import Terms
+from skillgit.app.gating.naming import full_name
+from skillgit.app.gating.newest import newest_version
+from skillgit.app.gating.run import judge, open_gating, ready, write
+from skillgit.app.workspace import open_workspace
+from skillgit.domain.ablation import without
+from skillgit.domain.edit import EditReport, EditStatus, Source
+from skillgit.domain.evaluation import Split
+from skillgit.domain.event import Origin
+from skillgit.domain.gate import Policy
+from skillgit.domain.rewrite import changed_hunks
+from skillgit.domain.rules import Region
+from skillgit.domain.skill import DOCUMENT
+from skillgit.errors import SkillgitError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillgit.app.context import Context
+    from skillgit.app.gating.measuring import GateWatcher
+    from skillgit.app.gating.run import Gating
+    from skillgit.app.workspace import Workspace
+    from skillgit.domain.skill import Skill
+    from skillgit.engine.judge import Judged
+    from skillgit.index.rows import LogRow
+
+_SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PruneRequest:
+    """What the user asks for.
+
+    Attributes:
+        revision: The newest version of a run.
+        terms: The caps, and another configuration where one is named.
+    """
+
+    revision: str
+    terms: Terms = field(default_factory=Terms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pruned:
+    """A version without some of its rules.
+
+    Attributes:
+        rules: The rules that were left out together.
+        needed: Rules that seemed to do nothing and are needed once the others are gone.
+        measured: How many rules had to be measured, for no note told of them.
+        decided: What the gate decided.
+    """
+
+    rules: tuple[Ablation, ...]
+    needed: tuple[Ablation, ...]
+    measured: int
+    decided: Decided
+
+
+def prune(context: Context, request: PruneRequest, watcher: GateWatcher) -> Pruned:
+    """Leave out the rules without which nothing is lost, and let the gate decide whether the score holds.
+
+    Notes of ``ablate`` are used; what they do not tell is measured and noted. Two rules that say the same are both
+    without effect alone: if the text without all of them scores lower, they are left out one after the other.
+
+    Raises:
+        BudgetError: A cap was reached.
+        RunLockedError: A live process writes the run.
+        SkillgitError: No rule can be left out.
+        StoppedError: The user stopped it.
+        UsageError: The revision is not the newest version of a run.
+    """
+    with open_workspace(context) as workspace:
+        row = newest_version(workspace, request.revision)
+        with open_gating(context, workspace, row.run, request.terms, watcher) as gating:
+            work = _Pruning(workspace, gating, row)
+            scope = f"{row.run}/prune/{gating.number}"
+            candidate, judged = gating.measuring.carry_out(scope, work.judged())
+            return Pruned(
+                rules=tuple(work.gone),
+                needed=tuple(work.needed),
+                measured=len(work.fresh),
+                decided=write(gating, candidate, judged),
+            )
+
+
+class _Pruning:
+    """The work on one version."""
+
+    def __init__(self, workspace: Workspace, gating: Gating, row: LogRow) -> None:
+        self._workspace = workspace
+        self._gating = gating
+        self._measuring = gating.measuring
+        self._name = full_name(row)
+        self._ablating = Ablating(
+            measuring=gating.measuring,
+            commit=row.commit,
+            skill=gating.head,
+            split=Split.SELECTION,
+            name=f"v{row.version}",
+        )
+        self.fresh: list[Ablation] = []
+        self.gone: list[Ablation] = []
+        self.needed: list[Ablation] = []
+
+    async def judged(self) -> tuple[Candidate, Judged]:
+        """Find the rules that nothing hangs on, leave them out, and let the gate decide."""
+        await ready(self._gating)
+        useless = [one for one in await self._ablations() if one.removable]
+        if not useless:
+            raise SkillgitError(
+                f"no rule of {self._name} can go: without any of them some item scores lower",
+                hint=f"skillgit ablate {self._name} shows what each is worth",
+            )
+        skill = await self._shortened(useless)
+        candidate = self._candidate(skill)
+        return candidate, await judge(self._gating, candidate, "pruned")
+
+    async def _ablations(self) -> list[Ablation]:
+        """Return what is known of the rules that steps may change, measuring and noting what is not."""
+        ablating, known = self._ablating, self._ablating.known(self._workspace)
+        numbers = [number for number, rule in enumerate(ablating.rules, 1) if rule.region is Region.BODY]
+        missing = [number for number in numbers if number not in known]
+        most = (len(missing) + 3) * self._measuring.items
+        told = "notes tell of every rule" if not missing else f"{len(missing)} of {len(numbers)} rules to measure"
+        self._measuring.watcher.remark(f"{told}; about {most:,} rollouts at most, what is known costs nothing")
+        self._measuring.expect(1 + len(missing))
+        base = await ablating.whole()
+        try:
+            for number in missing:
+                self.fresh.append(await ablating.leave_out(number, base))
+        finally:
+            ablating.note(self._workspace, self.fresh)
+        found = known | {one.rule: one for one in self.fresh}
+        return [found[number] for number in numbers]
+
+    async def _shortened(self, useless: Sequence[Ablation]) -> Skill:
+        """Return the skill without ``useless``: all at once if the score holds, else as many as it holds without."""
+        whole = self._without(useless)
+        floor = self._measuring.value(await self._measuring.measure(self._ablating.name, self._gating.head))
+        if self._measuring.value(await self._measuring.measure("without all of them", whole)) >= floor:
+            self.gone = list(useless)
+            return whole
+        self._measuring.expect(len(useless))
+        # The ones that are shortest go last: most is gained by those before them.
+        for one in sorted(useless, key=lambda found: (-len(found.text), found.rule)):
+            shorter = self._without([*self.gone, one])
+            name = f"without rule {one.rule} too"
+            holds = self._measuring.value(await self._measuring.measure(name, shorter)) >= floor
+            (self.gone if holds else self.needed).append(one)
+        if not self.gone:
+            self.gone, self.needed = list(useless), []
+            return whole
+        return self._without(self.gone)
+
+    def _without(self, gone: Sequence[Ablation]) -> Skill:
+        rules = [self._ablating.rules[one.rule - 1] for one in gone]
+        return self._gating.head.with_text(DOCUMENT, without(self._gating.head.document, rules))
+
+    def _candidate(self, skill: Skill) -> Candidate:
+        hunks = changed_hunks(self._gating.head, skill, support=1, source=Source.HUMAN)
+        count = len(self.gone)
+        told = [f"Alone, each of these can go without breaking an item of {self._name}."]
+        told += [f"Rule {one.rule}: {one.text[:_SHOWN]}" for one in self.gone]
+        return Candidate(
+            skill=skill,
+            origin=Origin.PRUNE,
+            of=self._name,
+            title=f"drop {count} rule{'s' if count > 1 else ''} that change{'s' if count == 1 else ''} nothing",
+            why="\n\n".join(told),
+            reports=tuple(EditReport(edit=hunk, status=EditStatus.APPLIED) for hunk in hunks),
+            policy=Policy.NOT_WORSE,
+        )

@@ -1,0 +1,88 @@
+"""What the commands have in common that measure candidates: caps, a configuration, and who looks on."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from functools import wraps
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from skillgit.cli.eval_watchers import LiveWatcher, SilentWatcher, watching
+from skillgit.cli.options import complete_configs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from skillgit.app.scores import Scores
+    from skillgit.cli.eval_watchers import LineWatcher
+    from skillgit.cli.session import Session
+
+    EvalWatcher = SilentWatcher | LineWatcher | LiveWatcher
+
+_R = TypeVar("_R")
+
+_OPTIONS = (
+    click.option(
+        "--config", metavar="CONFIG", shell_complete=complete_configs, help="Measure as CONFIG says, not as the run did"
+    ),
+    click.option("--max-calls", type=click.IntRange(min=1), metavar="N", help="Stop before it makes more model calls"),
+    click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Stop before it uses more tokens"),
+    click.option(
+        "--max-usd",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="USD",
+        help="Stop before it spends more US dollars",
+    ),
+    click.option("-q", "--quiet", is_flag=True, help="Show no progress"),
+)
+
+
+def terms_options(command: Callable[..., _R]) -> Callable[..., _R]:
+    """Give a command the options that say on which terms to measure; it gets them as ``terms``, and ``quiet``."""
+
+    @wraps(command)
+    def with_terms(
+        *args: object,
+        config: str | None,
+        max_calls: int | None,
+        max_tokens: int | None,
+        max_usd: float | None,
+        **kwargs: object,
+    ) -> _R:
+        from skillgit.app.gating.measuring import Terms  # noqa: PLC0415 - it loads the engine
+
+        terms = Terms(config=config, max_calls=max_calls, max_tokens=max_tokens, max_usd=max_usd)
+        return command(*args, terms=terms, **kwargs)
+
+    wrapped: Callable[..., _R] = with_terms
+    for option in reversed(_OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+class Onlooker:
+    """Tells progress and results as an evaluation does, and remarks between them."""
+
+    def __init__(self, session: Session, watcher: EvalWatcher) -> None:
+        self._session = session
+        self._watcher = watcher
+        self.progress = watcher.progress
+
+    def measured(self, name: str, split: str, found: Scores) -> None:
+        """Tell what was measured."""
+        self._watcher.measured(name, split, found)
+
+    def remark(self, text: str) -> None:
+        """Tell something else, above a live display if there is one."""
+        if isinstance(self._watcher, LiveWatcher):
+            self._watcher.remark(text)
+        elif not isinstance(self._watcher, SilentWatcher):
+            self._session.diagnostics.note(text)
+
+
+@contextmanager
+def looking_on(session: Session, *, quiet: bool) -> Iterator[Onlooker]:
+    """Give the watcher that fits stderr."""
+    with watching(session, quiet=quiet) as watcher:
+        yield Onlooker(session, watcher)
