@@ -1,0 +1,243 @@
+"""``skillgit bisect``: which version fixed or broke an item, from what was recorded, or from a few rollouts more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
+
+from skillgit.app.item import attempts
+from skillgit.app.item_history import load, name, unknown_item
+from skillgit.app.revision import event_in, find_run
+from skillgit.app.workspace import open_workspace
+from skillgit.domain.event import Accepted
+from skillgit.errors import NotFoundError, UsageError
+from skillgit.index import queries
+from skillgit.store import diff as store_diff
+from skillgit.store.reader import read_commit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillgit.app.context import Context
+    from skillgit.app.eval import EvalWatcher
+    from skillgit.app.item import Attempt
+    from skillgit.app.item_history import Cell
+    from skillgit.app.workspace import Workspace
+    from skillgit.domain.cost import Cost
+    from skillgit.domain.event import EditRecord
+    from skillgit.index.item_queries import MeasuredRow
+    from skillgit.index.rows import LogRow
+
+Line = list[tuple["MeasuredRow", "Cell | None"]]
+"""The versions of a run, oldest first, with the outcome of one item."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BisectRequest:
+    """What the user asks for.
+
+    Attributes:
+        item: The item.
+        run: The run to look at, where no ends tell; None is the default run.
+        ends: Two versions to look between; None for the newest flip of all.
+        measure: Whether to roll out the item where an outcome is missing.
+        config: A configuration to measure by; None takes the one that the run recorded.
+        overrides: ``section.key=value``; later ones win.
+        max_calls: Cap on model calls.
+        max_usd: Cap on US dollars.
+    """
+
+    item: str
+    run: str | None = None
+    ends: tuple[str, str] | None = None
+    measure: bool = False
+    config: str | None = None
+    overrides: tuple[str, ...] = ()
+    max_calls: int | None = None
+    max_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flip:
+    """Two measured versions, with none that was measured between them, of which one solves the item.
+
+    Attributes:
+        older: The older version.
+        newer: The newer version.
+        change: Whether the newer one ``fixed`` the item or was the one that has it ``broken``.
+    """
+
+    older: str
+    newer: str
+    change: Literal["fixed", "broken"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bisected:
+    """What was found.
+
+    Attributes:
+        run: The run.
+        item: The item.
+        first: The oldest version that was looked at.
+        last: The newest one.
+        flip: The newest flip between them; absent if the outcome never changed, or is the same at both ends.
+        older: The item under the older version of the flip, or under the oldest one without a flip.
+        newer: The item under the newer version of the flip, or under the newest one without a flip.
+        suspects: The versions that may have done it: one, or several if some between were not measured.
+        row: The version that did it, as the log has it; absent if there are several suspects.
+        edits: What it did to the skill, edit by edit.
+        diff: How it changed the skill, as git prints it; empty if there are several suspects.
+        flips: All flips between the ends, oldest first.
+        measured: The versions that were rolled out for this, in this order.
+        cost: What that cost; absent if nothing was asked.
+    """
+
+    run: str
+    item: str
+    first: str
+    last: str
+    flip: Flip | None
+    older: Attempt
+    newer: Attempt
+    suspects: tuple[str, ...]
+    row: LogRow | None
+    edits: tuple[EditRecord, ...]
+    diff: str
+    flips: tuple[Flip, ...]
+    measured: tuple[str, ...] = ()
+    cost: Cost | None = None
+
+
+def bisect(context: Context, request: BisectRequest, watcher: EvalWatcher | None = None) -> Bisected:
+    """Return which version fixed or broke an item.
+
+    Raises:
+        NotFoundError: There is no such item, or an end was not measured on it.
+        RevisionNotFoundError: There is no such run or version.
+        UsageError: The ends are no two versions of one run, or cannot be measured as the run was.
+    """
+    with open_workspace(context) as workspace:
+        run, ends = _ends(workspace, request)
+        line = _line(workspace, run, request.item)
+        line = _between(line, ends) if ends is not None else line
+        measured: tuple[str, ...] = ()
+        cost: Cost | None = None
+        if request.measure and watcher is not None:
+            from skillgit.app.bisect_search import search  # noqa: PLC0415 - it loads the method and the models
+
+            measured, cost = search(context, workspace, request, line, watcher)
+            told = dict(_line(workspace, run, request.item))
+            line = [(row, told[row]) for row, _ in line]
+        return _found(workspace, request, run, line, measured=measured, cost=cost)
+
+
+def known(line: Line) -> Line:
+    """Return the versions that have a score of their own on the item."""
+    return [(row, cell) for row, cell in line if cell is not None and cell.solved is not None]
+
+
+def flips_of(line: Line) -> tuple[Flip, ...]:
+    """Return all flips of a line of versions, oldest first."""
+    scored = known(line)
+    pairs = pairwise(scored)
+    return tuple(
+        Flip(older=name(older), newer=name(newer), change="fixed" if after.solved else "broken")
+        for (older, before), (newer, after) in pairs
+        if before is not None and after is not None and before.solved != after.solved
+    )
+
+
+def suspects(line: Line, flip: Flip) -> Line:
+    """Return the versions after the older one of ``flip`` up to the newer one."""
+    names = [name(row) for row, _ in line]
+    return line[names.index(flip.older) + 1 : names.index(flip.newer) + 1]
+
+
+def _found(
+    workspace: Workspace, request: BisectRequest, run: str, line: Line, *, measured: tuple[str, ...], cost: Cost | None
+) -> Bisected:
+    scored = known(line)
+    _check_measured(line, scored, request)
+    flips = flips_of(line)
+    flip = flips[-1] if flips and _differ(scored, request) else None
+    around = {name(row): (row, cell) for row, cell in scored}
+    ends = (around[flip.older], around[flip.newer]) if flip else (scored[0], scored[-1])
+    older, newer = attempts(workspace, ends, request.item)
+    possible = suspects(line, flip) if flip else []
+    culprit = possible[0][0] if len(possible) == 1 else None
+    event = read_commit(workspace.repo, culprit.commit).event if culprit is not None else None
+    return Bisected(
+        run=run,
+        item=request.item,
+        first=name(line[0][0]),
+        last=name(line[-1][0]),
+        flip=flip,
+        older=older,
+        newer=newer,
+        suspects=tuple(name(row) for row, _ in possible),
+        row=queries.row_of_commit(workspace.index, culprit.commit) if culprit is not None else None,
+        edits=event.edits if isinstance(event, Accepted) else (),
+        diff=_diff(workspace, culprit),
+        flips=flips,
+        measured=measured,
+        cost=cost,
+    )
+
+
+def _check_measured(line: Line, scored: Line, request: BisectRequest) -> None:
+    """Refuse to search where there is nothing to search between.
+
+    Raises:
+        NotFoundError: An end, or no version at all, has an outcome.
+    """
+    wanted = (line[0][0], line[-1][0]) if request.ends else ()
+    measured = {row.commit for row, _ in scored}
+    missing = [name(row) for row in wanted if row.commit not in measured]
+    if missing or not scored:
+        what = f"{missing[0]} was not" if missing else "no version was"
+        raise NotFoundError(
+            f"{what} measured on {request.item}", hint="--run rolls the item out where an outcome is missing"
+        )
+
+
+def _diff(workspace: Workspace, culprit: MeasuredRow | None) -> str:
+    if culprit is None:
+        return ""
+    path = workspace.index.skill_path(culprit.run)
+    return store_diff.change(workspace.repo, culprit.commit, path).decode(errors="replace")
+
+
+def _differ(scored: Line, request: BisectRequest) -> bool:
+    """Say whether there is something to look for: without ends that is any flip, with ends their outcomes differ."""
+    (_, first), (_, last) = scored[0], scored[-1]
+    return request.ends is None or (first is not None and last is not None and first.solved != last.solved)
+
+
+def _line(workspace: Workspace, run: str, item: str) -> Line:
+    found = load(workspace, run, item=item)
+    if item not in found.cells:
+        raise unknown_item(workspace, run, item)
+    return list(zip(found.columns, found.cells[item], strict=True))
+
+
+def _ends(workspace: Workspace, request: BisectRequest) -> tuple[str, tuple[int, int] | None]:
+    """Return the run to look at and, where the user named two versions, their numbers in order."""
+    if request.ends is None:
+        return find_run(workspace, request.run), None
+    rows = [event_in(workspace, text) for text in request.ends]
+    numbers = sorted(row.version for row in rows if row.version is not None)
+    if len(numbers) != len(rows):
+        text = next(text for text, row in zip(request.ends, rows, strict=True) if row.version is None)
+        raise UsageError(f"{text} is no version", hint="name two versions, like v3 v7")
+    if rows[0].run != rows[1].run:
+        raise UsageError("the two versions belong to different runs", hint="name two versions of one run")
+    if numbers[0] == numbers[1]:
+        raise UsageError("the two versions are the same", hint="name two versions, like v3 v7")
+    return rows[0].run, (numbers[0], numbers[1])
+
+
+def _between(line: Line, ends: Sequence[int]) -> Line:
+    first, last = ends
+    return [(row, cell) for row, cell in line if row.version is not None and first <= row.version <= last]

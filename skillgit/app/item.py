@@ -1,0 +1,221 @@
+"""``skillgit items --item``: one item over all versions and candidates, with answers, reasons and trajectories."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.app.flaky_items import doubts
+from skillgit.app.item_history import evidence_trees, flips, load, name, unknown_item
+from skillgit.app.revision import event_in, find_run
+from skillgit.app.workspace import open_workspace
+from skillgit.errors import NotFoundError
+from skillgit.store.evidence import read_evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from skillgit.app.context import Context
+    from skillgit.app.item_history import Cell
+    from skillgit.app.workspace import Workspace
+    from skillgit.index.item_queries import MeasuredRow
+    from skillgit.index.rows import LogRow
+
+SELECTION = "selection.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One version or candidate at work on the item.
+
+    Attributes:
+        name: What it is called: ``v7``, ``r18``.
+        commit: Its commit.
+        version: The version; absent for a candidate.
+        title: What it changed, in one line.
+        outcome: The item's outcome; absent if it was not measured, like behind the point where a candidate was refused.
+        answer: The answer that was scored; empty if the evidence is not here.
+        feedback: Why it got its score; empty likewise.
+        trajectory: Tree and path of the trajectory in the evidence, as git takes it; empty if there is none here.
+    """
+
+    name: str
+    commit: str
+    version: int | None
+    title: str
+    outcome: Cell | None
+    answer: str = ""
+    feedback: str = ""
+    trajectory: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemStory:
+    """One item and all that was tried on it.
+
+    Attributes:
+        run: The run.
+        metric: The metric of the scores.
+        item: The item.
+        task_type: The group that it is reported under.
+        question: What the target was asked first, in full; empty if the evidence is not here.
+        first: The first version that solved it; empty if none did.
+        flips: The versions at which it changed between solved and not solved.
+        solved: How many versions solve it.
+        measured: How many versions have a score of their own on it.
+        doubts: What speaks for a noisy outcome.
+        attempts: All versions and candidates, oldest first; the newest of them only, if there was a limit.
+        every: How many of them there are without it.
+    """
+
+    run: str
+    metric: str
+    item: str
+    task_type: str
+    question: str
+    first: str
+    flips: tuple[str, ...]
+    solved: int
+    measured: int
+    doubts: tuple[str, ...]
+    attempts: tuple[Attempt, ...]
+    every: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One message of a trajectory."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemTrajectory:
+    """What happened on an item under one version or candidate.
+
+    Attributes:
+        run: The run.
+        item: The item.
+        attempt: The version or candidate, with the outcome.
+        turns: The conversation after the system prompt, which holds the skill.
+    """
+
+    run: str
+    item: str
+    attempt: Attempt
+    turns: tuple[Turn, ...]
+
+
+def item_story(context: Context, run: str | None, item: str, *, limit: int | None = None) -> ItemStory:
+    """Return the history of ``item`` in ``run``.
+
+    Raises:
+        NotFoundError: The run has no such selection item, or its outcomes are not known here.
+        RevisionNotFoundError: There is no such run.
+    """
+    with open_workspace(context) as workspace:
+        chosen = find_run(workspace, run)
+        found = load(workspace, chosen, rejected=True, item=item)
+        if item not in found.cells:
+            raise unknown_item(workspace, chosen, item)
+        pairs = list(zip(found.columns, found.cells[item], strict=True))
+        shown = attempts(workspace, pairs[-limit:] if limit else pairs, item)
+        measured = found.of_versions(item)
+        solved = [row for row, cell in measured if cell.solved]
+        return ItemStory(
+            run=chosen,
+            metric=str(found.gauge.metric),
+            item=item,
+            task_type=found.types[item],
+            question=_question(workspace, shown),
+            first=name(solved[0]) if solved else "",
+            flips=tuple(name(measured[place][0]) for place in flips(measured)),
+            solved=len(solved),
+            measured=len(measured),
+            doubts=doubts(workspace, found).get(item, ()),
+            attempts=shown,
+            every=len(pairs),
+        )
+
+
+def item_trajectory(context: Context, item: str, revision: str) -> ItemTrajectory:
+    """Return what happened on ``item`` under ``revision``.
+
+    Raises:
+        NotFoundError: The run has no such selection item, or what happened is not known here.
+        RevisionNotFoundError: The revision names nothing, or a commit that is no event of a run.
+    """
+    with open_workspace(context) as workspace:
+        event = event_in(workspace, revision)
+        found = load(workspace, event.run, rejected=True, item=item)
+        if item not in found.cells:
+            raise unknown_item(workspace, event.run, item)
+        pairs = [pair for pair in zip(found.columns, found.cells[item], strict=True) if pair[0].commit == event.commit]
+        shown = attempts(workspace, pairs, item)
+        if not shown or not shown[0].trajectory:
+            raise NotFoundError(f"there is no trajectory of {item} under {revision}", hint=_why_not(event, shown, item))
+        turns = _turns(workspace, shown[0].trajectory)
+        return ItemTrajectory(run=event.run, item=item, attempt=shown[0], turns=turns)
+
+
+def attempts(workspace: Workspace, pairs: Sequence[tuple[MeasuredRow, Cell | None]], item: str) -> tuple[Attempt, ...]:
+    """Return the versions and candidates in ``pairs`` with what their evidence tells of ``item``."""
+    trees = dict(evidence_trees(workspace, [row for row, _ in pairs]))
+    return tuple(_attempt(workspace, row, cell, trees[row], item) for row, cell in pairs)
+
+
+def _attempt(workspace: Workspace, row: MeasuredRow, cell: Cell | None, tree: str, item: str) -> Attempt:
+    own = tree if cell is not None and not cell.noted else ""
+    told = _row_of(workspace, own, item)
+    path = str(told.get("trajectory", ""))
+    return Attempt(
+        name=name(row),
+        commit=row.commit,
+        version=row.version,
+        title=row.title,
+        outcome=cell,
+        answer=str(told.get("answer", "")),
+        feedback=str(told.get("feedback", "")) or (cell.failed if cell is not None else ""),
+        trajectory=f"{tree}:{path}" if path else "",
+    )
+
+
+def _row_of(workspace: Workspace, tree: str, item: str) -> Mapping[str, object]:
+    content = (read_evidence(workspace.repo, tree, (SELECTION,)) or {}).get(SELECTION, b"null")
+    rows = _parsed(content)
+    found = rows if isinstance(rows, list) else []
+    return next((row for row in found if isinstance(row, dict) and row.get("id") == item), {})
+
+
+def _turns(workspace: Workspace, trajectory: str) -> tuple[Turn, ...]:
+    tree, _, path = trajectory.partition(":")
+    document = _parsed((read_evidence(workspace.repo, tree, (path,)) or {}).get(path, b"null"))
+    turns = document.get("turns") if isinstance(document, dict) else None
+    return tuple(
+        Turn(role=str(turn.get("role", "")), content=str(turn.get("content", "")))
+        for turn in (turns if isinstance(turns, list) else [])
+        if isinstance(turn, dict)
+    )
+
+
+def _question(workspace: Workspace, shown: Sequence[Attempt]) -> str:
+    newest = next((attempt for attempt in reversed(shown) if attempt.trajectory), None)
+    turns = _turns(workspace, newest.trajectory) if newest is not None else ()
+    return next((turn.content for turn in turns if turn.role == "user"), "")
+
+
+def _why_not(event: LogRow, shown: Sequence[Attempt], item: str) -> str:
+    if not shown:
+        return f"skillgit items {event.run} --item {item} lists what was measured"
+    if shown[0].outcome is None:
+        return "it was not measured on this item"
+    return "if this is a clone, fetch the evidence: git fetch origin 'refs/skillgit/*:refs/skillgit/*'"
+
+
+def _parsed(content: bytes) -> object:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None

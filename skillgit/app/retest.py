@@ -1,0 +1,320 @@
+"""``skillgit retest``: old versions under another target model, or under the same one at a later date, as notes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from skillgit.app.arms import read_arms, resolve_all
+from skillgit.app.estimate import rollouts_row
+from skillgit.app.evaluations import as_note, known_evaluations, reads_of_test, record
+from skillgit.app.item_history import started
+from skillgit.app.measuring import Sample, measuring
+from skillgit.app.noted_outcomes import with_outcomes
+from skillgit.app.recipe import differences, find_config, or_name_one
+from skillgit.app.recorded_outcomes import recorded_outcomes
+from skillgit.app.scores import by_type, compare, scores
+from skillgit.app.setup import set_up
+from skillgit.app.workspace import open_workspace
+from skillgit.calls.door import Caps
+from skillgit.domain.evaluation import Split
+from skillgit.domain.statistics import sign_test
+from skillgit.errors import ExitCode, UsageError
+from skillgit.plugin.registry import installed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from skillgit.app.arms import Arm, Arms
+    from skillgit.app.context import Context
+    from skillgit.app.estimate import PlanRow
+    from skillgit.app.eval import EvalWatcher
+    from skillgit.app.evaluations import KnownEvaluation, Note
+    from skillgit.app.measuring import Measuring
+    from skillgit.app.scores import Comparison, Scores
+    from skillgit.app.setup import Setup
+    from skillgit.app.workspace import Workspace
+    from skillgit.domain.cost import Cost
+    from skillgit.domain.evaluation import Evaluation
+    from skillgit.domain.gate import GateRule
+
+BACKENDS = "skillgit.backends"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetestRequest:
+    """What the user asks for.
+
+    Attributes:
+        revisions: What to measure.
+        model: The target, as ``backend/model`` or as a model of the run's backend; None for the run's own.
+        split: The split.
+        config: A configuration; None takes the one that the run of the first revision recorded.
+        overrides: ``section.key=value``; later ones win.
+        note: Whether to leave notes on the commits.
+        dry_run: Whether to tell the cost and measure nothing.
+        max_calls: Cap on model calls.
+        max_tokens: Cap on tokens.
+        max_usd: Cap on US dollars.
+    """
+
+    revisions: tuple[str, ...]
+    model: str | None = None
+    split: str = Split.SELECTION.value
+    config: str | None = None
+    overrides: tuple[str, ...] = ()
+    note: bool = True
+    dry_run: bool = False
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    max_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetestPlan:
+    """What will be measured, before anything is spent.
+
+    Attributes:
+        target: The model.
+        split: The split.
+        items: Number of its items.
+        names: The versions.
+        cost: What it costs at most, with one target call for each rollout.
+    """
+
+    target: str
+    split: str
+    items: int
+    names: tuple[str, ...]
+    cost: PlanRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetestRow:
+    """One version that was measured again.
+
+    Attributes:
+        name: How it is called.
+        run: Its run; empty without one.
+        version: Its version; absent for what is no version.
+        commit: Its commit.
+        found: What it scored.
+        score: The mean of that under the metric; absent if no item has a score.
+        own: What the run recorded for it under its own target; absent if that is not here.
+        own_score: The mean of that under the metric.
+        comparison: The new outcomes against those, item by item; absent without them, or where they do not compare.
+        p: Two-sided exact sign test of that: the chance of so uneven changes if each were a coin flip.
+        draw: Which draws: 0 are those that a run would make, others are fresh ones.
+        test_reads: How many evaluations on the test split are known of it, this one included if it left a note.
+    """
+
+    name: str
+    run: str
+    version: int | None
+    commit: str
+    found: Scores
+    score: float | None
+    own: Scores | None
+    own_score: float | None
+    comparison: Comparison | None
+    p: float | None
+    draw: int
+    test_reads: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retested:
+    """What was found.
+
+    Attributes:
+        plan: What was going to be measured.
+        own_target: The model that the run was trained with; empty without a run.
+        metric: The score that is compared.
+        rows: The versions; none if only the plan was wanted.
+        noted: How many evaluations were noted.
+        cost: What it cost; absent if only the plan was wanted.
+        warnings: What the user should know of the numbers.
+        exit_code: What the process exits with.
+    """
+
+    plan: RetestPlan
+    own_target: str
+    metric: str
+    rows: tuple[RetestRow, ...] = ()
+    noted: int = 0
+    cost: Cost | None = None
+    warnings: tuple[str, ...] = ()
+    exit_code: ExitCode = ExitCode.OK
+
+
+def retest(
+    context: Context, request: RetestRequest, watcher: EvalWatcher, planned: Callable[[RetestPlan], None]
+) -> Retested:
+    """Measure versions again and pair what is found with what their run recorded.
+
+    What is complete when a cap, Ctrl-C or a provider ends the work is noted all the same.
+
+    Args:
+        context: Where to look.
+        request: What to measure.
+        watcher: Looks on.
+        planned: Is told what it will cost, before anything is spent.
+
+    Raises:
+        BudgetError: A cap was reached.
+        RevisionNotFoundError: A revision names nothing.
+        UsageError: It is not clear by which configuration to measure, or there is no such backend.
+    """
+    with open_workspace(context) as workspace:
+        named = resolve_all(workspace, request.revisions, ())
+        overrides = (*model_overrides(request.model), *request.overrides)
+        config = find_config(context, workspace, named.runs, config=request.config, overrides=overrides)
+        with or_name_one():
+            setup = set_up(config)
+        arms = read_arms(workspace, named, setup.task.environment.info.name)
+        work = _Retesting(workspace, setup, request, arms, named.runs)
+        planned(work.plan)
+        if request.dry_run:
+            return work.result(cost=None)
+        caps = Caps(max_calls=request.max_calls, max_tokens=request.max_tokens, max_usd=request.max_usd)
+        try:
+            cost = measuring(context, workspace, setup, caps=caps, watcher=watcher, work=work.measure)
+        finally:
+            work.note(context)
+        return work.result(cost=cost)
+
+
+def model_overrides(model: str | None) -> tuple[str, ...]:
+    """Return the settings that make ``model`` the target; what stands before its first slash may be a backend.
+
+    Raises:
+        UsageError: It is empty.
+    """
+    if model is None:
+        return ()
+    backend, slash, name = model.partition("/")
+    if not slash or backend not in {plugin.name for plugin in installed(BACKENDS)}:
+        backend, name = "", model
+    if not name:
+        raise UsageError(f"--model {model} names no model", hint="write backend/model, like offline/reader")
+    return (*((f"model.target_backend={backend}",) if backend else ()), f"model.target={name}")
+
+
+class _Retesting:
+    """One process's work on a retest."""
+
+    def __init__(
+        self, workspace: Workspace, setup: Setup, request: RetestRequest, arms: Arms, runs: Sequence[str]
+    ) -> None:
+        self._workspace = workspace
+        self._setup = setup
+        self._request = request
+        self._arms = arms.every
+        self._split = Split.parse(request.split)
+        self._items = setup.task.items[self._split]
+        self._target = setup.routes["target"].name
+        start = started(workspace, runs[0]) if runs else None
+        self._own = start.models.target if start is not None else ""
+        self._warnings = tuple(sentence for run in runs for sentence in differences(workspace, run, setup))
+        self._draws: Mapping[str, int] = {arm.name: self._draw(arm) for arm in self._arms}
+        self._measured: dict[str, Evaluation] = {}
+        self._noted = 0
+        skills = [arm.skill for arm in self._arms]
+        self.plan = RetestPlan(
+            target=self._target,
+            split=self._split.value,
+            items=len(self._items),
+            names=tuple(arm.name for arm in self._arms),
+            cost=rollouts_row(self._items, skills, setup.prices.get("target")),
+        )
+
+    async def measure(self, door: Measuring) -> Cost:
+        """Measure every version and return what that cost."""
+        door.every = len(self._items) * len(self._arms)
+        for arm in self._arms:
+            sample = Sample(
+                name=arm.name, skill=arm.skill, items=self._items, split=self._split, draw=self._draws[arm.name]
+            )
+            self._measured[arm.name] = await door.measure(sample)
+        return door.cost()
+
+    def note(self, context: Context) -> None:
+        """Leave notes on the commits of what is complete."""
+        if not self._request.note:
+            return
+        notes: dict[str, list[Note]] = {}
+        for arm in self._arms:
+            evaluation = self._measured.get(arm.name)
+            if evaluation is not None and evaluation.scored:
+                line = as_note(
+                    evaluation.summary(),
+                    by_type(self._items, evaluation),
+                    target=self._target,
+                    environment=self._setup.task.environment.digest,
+                    time=context.clock(),
+                )
+                notes.setdefault(arm.commit, []).append(with_outcomes(line, evaluation, sample=self._draws[arm.name]))
+        self._noted = record(self._workspace, notes, context.clock())
+
+    def result(self, *, cost: Cost | None) -> Retested:
+        """Return everything that was measured."""
+        rule = self._setup.config.values.method.rule(self._setup.pinned)
+        thin = [
+            f"{name} has a score on {len(found.scored)} of {len(found.outcomes)} {self._split.value} items only"
+            for name, found in self._measured.items()
+            if len(found.scored) < rule.min_coverage * len(found.outcomes)
+        ]
+        return Retested(
+            plan=self.plan,
+            own_target=self._own,
+            metric=rule.metric.value,
+            rows=tuple(self._row(arm, rule) for arm in self._arms if arm.name in self._measured),
+            noted=self._noted,
+            cost=cost,
+            warnings=(*self._warnings, *thin),
+            exit_code=ExitCode.SERVICE if thin else ExitCode.OK,
+        )
+
+    def _row(self, arm: Arm, rule: GateRule) -> RetestRow:
+        found = self._measured[arm.name]
+        own = recorded_outcomes(self._workspace, arm.row, self._split) if arm.row is not None else None
+        if own is not None:
+            wanted = {item: outcome for item, outcome in own.outcomes.items() if item in found.outcomes}
+            own = replace(own, outcomes=wanted) if wanted else None
+        pair = compare(rule, (arm.name, found), (self._own, own)) if own is not None and not self._warnings else None
+        return RetestRow(
+            name=arm.name,
+            run=arm.row.run if arm.row is not None else "",
+            version=arm.row.version if arm.row is not None else None,
+            commit=arm.commit,
+            found=scores(found.outcomes.values()),
+            score=_mean(found, rule),
+            own=scores(own.outcomes.values()) if own is not None else None,
+            own_score=_mean(own, rule) if own is not None else None,
+            comparison=pair,
+            p=_two_sided(pair) if pair is not None else None,
+            draw=self._draws[arm.name],
+            test_reads=reads_of_test(known_evaluations(self._workspace, arm.commit, arm.row)),
+        )
+
+    def _draw(self, arm: Arm) -> int:
+        """Return which draws to make: those of a run the first time, fresh ones if it was measured so before.
+
+        They are counted downwards, where no run and no placebo has any.
+        """
+        item_set, environment = self._setup.task.item_set(self._split), self._setup.task.environment.digest
+
+        def alike(found: KnownEvaluation) -> bool:
+            place = (found.source, found.split, found.target, found.item_set, found.environment)
+            return place == ("note", self._split.value, self._target, item_set, environment)
+
+        before = sum(map(alike, known_evaluations(self._workspace, arm.commit, arm.row)))
+        return -(before + (self._target == self._own))
+
+
+def _mean(found: Evaluation, rule: GateRule) -> float | None:
+    return found.summary().score(rule.metric, rule.soft_weight) if found.scored else None
+
+
+def _two_sided(pair: Comparison) -> float:
+    return min(1.0, 2 * min(pair.p, sign_test(len(pair.broken), len(pair.fixed))))

@@ -1,0 +1,258 @@
+"""``skillgit verify``: measure a version again on a sample of items and say whether its recorded score holds."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.app.claim import Claim, Verdict, claim_of, judge
+from skillgit.app.estimate import rollouts_row
+from skillgit.app.evaluations import as_note, known_evaluations, reads_of_test, record
+from skillgit.app.item_history import name, started
+from skillgit.app.measuring import Sample, measuring
+from skillgit.app.noted_outcomes import with_outcomes
+from skillgit.app.recipe import find_config, or_name_one
+from skillgit.app.recorded_outcomes import recorded_items
+from skillgit.app.revision import event_in
+from skillgit.app.scores import by_type
+from skillgit.app.setup import set_up
+from skillgit.app.workspace import open_workspace
+from skillgit.calls.door import Caps
+from skillgit.domain.evaluation import Split
+from skillgit.errors import NotFoundError
+from skillgit.store.reader import skill_at
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from skillgit.app.context import Context
+    from skillgit.app.estimate import PlanRow
+    from skillgit.app.eval import EvalWatcher
+    from skillgit.app.measuring import Measuring
+    from skillgit.app.setup import Setup
+    from skillgit.app.workspace import Workspace
+    from skillgit.domain.cost import Cost
+    from skillgit.domain.evaluation import Evaluation
+    from skillgit.domain.trajectory import Item
+    from skillgit.index.rows import LogRow
+
+DRAWS = -1_000_000
+"""The draws of the seed 0; those of other seeds lie below. No run, placebo or retest has any of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyRequest:
+    """What the user asks for.
+
+    Attributes:
+        revision: The version whose score is in question.
+        sample: How many items to draw; all, if there are no more.
+        seed: Decides which items are drawn.
+        split: The split.
+        config: A configuration; None takes the one that the run recorded.
+        overrides: ``section.key=value``; later ones win.
+        note: Whether to leave a note on the commit.
+        max_calls: Cap on model calls.
+        max_usd: Cap on US dollars.
+    """
+
+    revision: str
+    sample: int
+    seed: int = 0
+    split: str = Split.SELECTION.value
+    config: str | None = None
+    overrides: tuple[str, ...] = ()
+    note: bool = True
+    max_calls: int | None = None
+    max_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyPlan:
+    """What will be measured, before anything is spent.
+
+    Attributes:
+        name: The version.
+        target: The model.
+        split: The split.
+        items: How many items were drawn.
+        of: How many the split has.
+        cost: What it costs at most, with one target call for each rollout.
+    """
+
+    name: str
+    target: str
+    split: str
+    items: int
+    of: int
+    cost: PlanRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """What came of it.
+
+    Attributes:
+        name: The version.
+        row: Its line in the log.
+        plan: What was going to be measured.
+        claim: What its history says that it scored.
+        verdict: Whether that holds.
+        items: The items that were drawn.
+        noted: Whether a note was left.
+        test_reads: How many evaluations on the test split are known of it, this one included if it left a note.
+        cost: What it cost; absent if nothing was measured.
+    """
+
+    name: str
+    row: LogRow
+    plan: VerifyPlan
+    claim: Claim
+    verdict: Verdict
+    items: tuple[str, ...]
+    noted: bool
+    test_reads: int
+    cost: Cost | None
+
+
+def verify(
+    context: Context, request: VerifyRequest, watcher: EvalWatcher, planned: Callable[[VerifyPlan], None]
+) -> Verified:
+    """Measure a sample again, with fresh draws, and compare it with what was recorded.
+
+    Nothing is measured where it could not be compared: other items, another environment or another target model.
+
+    Args:
+        context: Where to look.
+        request: What to measure.
+        watcher: Looks on.
+        planned: Is told what it will cost, before anything is spent.
+
+    Raises:
+        BudgetError: A cap was reached.
+        NotFoundError: Nothing is claimed of the revision on that split.
+        RevisionNotFoundError: The revision names nothing, or no event of a run.
+        UsageError: It is not clear by which configuration to measure.
+    """
+    with open_workspace(context) as workspace:
+        row, split = event_in(workspace, request.revision), Split.parse(request.split)
+        known = claim_of(workspace, row, split)
+        if known is None:
+            raise NotFoundError(
+                f"no score of {request.revision} on the {split.value} split is recorded",
+                hint=f"skillgit eval {request.revision} --split {split.value}",
+            )
+        claim, recorded = known
+        config = find_config(context, workspace, [row.run], config=request.config, overrides=request.overrides)
+        with or_name_one():
+            setup = set_up(config)
+        drawn = draw(setup.task.items[split], request.sample, request.seed)
+        work = _Verifying(workspace, setup, request, row, drawn)
+        differs = _differs(workspace, row, setup, split)
+        if differs:
+            return work.result(claim, Verdict(word="not comparable", differs=differs), cost=None)
+        planned(work.plan)
+        caps = Caps(max_calls=request.max_calls, max_tokens=None, max_usd=request.max_usd)
+        evaluation, cost = measuring(context, workspace, setup, caps=caps, watcher=watcher, work=work.measure)
+        verdict = judge(claim, recorded, evaluation, setup.config.values.method.rule(setup.pinned))
+        work.note(context, evaluation)
+        return work.result(claim, verdict, cost=cost)
+
+
+def draw(items: Sequence[Item], count: int, seed: int) -> tuple[Item, ...]:
+    """Return ``count`` of ``items`` in their order; which ones depends on their ids and the seed alone."""
+    order = sorted(items, key=lambda item: (hashlib.sha256(f"verify {seed}:{item.id}".encode()).digest(), item.id))
+    chosen = {item.id for item in order[:count]}
+    return tuple(item for item in items if item.id in chosen)
+
+
+class _Verifying:
+    """One process's work on a sample."""
+
+    def __init__(
+        self, workspace: Workspace, setup: Setup, request: VerifyRequest, row: LogRow, drawn: tuple[Item, ...]
+    ) -> None:
+        self._workspace = workspace
+        self._setup = setup
+        self._row = row
+        self._drawn = drawn
+        self._request = request
+        self._split = Split.parse(request.split)
+        self._draw = DRAWS - request.seed
+        self._skill = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
+        self._noted = False
+        self.plan = VerifyPlan(
+            name=name(row),
+            target=setup.routes["target"].name,
+            split=self._split.value,
+            items=len(drawn),
+            of=len(setup.task.items[self._split]),
+            cost=rollouts_row(drawn, [self._skill], setup.prices.get("target")),
+        )
+
+    async def measure(self, door: Measuring) -> tuple[Evaluation, Cost]:
+        """Measure the sample and return what was found, and what that cost."""
+        sample = Sample(name=self.plan.name, skill=self._skill, items=self._drawn, split=self._split, draw=self._draw)
+        return await door.measure(sample), door.cost()
+
+    def note(self, context: Context, evaluation: Evaluation) -> None:
+        """Leave a note on the commit."""
+        if not self._request.note or not evaluation.scored:
+            return
+        line = as_note(
+            evaluation.summary(),
+            by_type(self._drawn, evaluation),
+            target=self.plan.target,
+            environment=self._setup.task.environment.digest,
+            time=context.clock(),
+        )
+        line = with_outcomes(line, evaluation, sample=self._draw) | {"sampled_of": self.plan.of}
+        self._noted = bool(record(self._workspace, {self._row.commit: [line]}, context.clock()))
+
+    def result(self, claim: Claim, verdict: Verdict, *, cost: Cost | None) -> Verified:
+        """Return everything about it."""
+        known = known_evaluations(self._workspace, self._row.commit, self._row)
+        return Verified(
+            name=self.plan.name,
+            row=self._row,
+            plan=self.plan,
+            claim=claim,
+            verdict=verdict,
+            items=tuple(item.id for item in self._drawn),
+            noted=self._noted,
+            test_reads=reads_of_test(known),
+            cost=cost,
+        )
+
+
+def _differs(workspace: Workspace, row: LogRow, setup: Setup, split: Split) -> tuple[str, ...]:
+    """Return what keeps a sample from being compared with what was recorded, one sentence each."""
+    start = started(workspace, row.run)
+    if start is None:
+        return (f"the start of run {row.run} is not here",)
+    found = []
+    if start.environment != setup.task.environment.digest:
+        found.append(
+            f"the environment is {setup.task.environment.digest} here, and was {start.environment} in run {row.run}"
+        )
+    target = setup.routes["target"].name
+    if start.models.target != target:
+        found.append(f"the target is {target} here, and was {start.models.target} in run {row.run}")
+    return (*found, *_other_items(workspace, row, setup, split))
+
+
+def _other_items(workspace: Workspace, row: LogRow, setup: Setup, split: Split) -> tuple[str, ...]:
+    recorded = recorded_items(workspace, row.run, split)
+    if recorded is None:
+        start = started(workspace, row.run)
+        same = start is not None and start.splits == setup.splits_digest
+        return () if same else (f"the items are not those of run {row.run}",)
+    here = {item.id: item.digest for item in setup.task.items[split]}
+    parts = (
+        (len(recorded.keys() - here.keys()), "missing"),
+        (len(here.keys() - recorded.keys()), "new"),
+        (sum(recorded[item] != digest for item, digest in here.items() if item in recorded), "changed"),
+    )
+    told = [f"{count} {what}" for count, what in parts if count]
+    return (f"the {split.value} items are not those of run {row.run}: {', '.join(told)}",) if told else ()

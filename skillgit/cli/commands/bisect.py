@@ -1,0 +1,98 @@
+"""``skillgit bisect``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from skillgit.cli.options import (
+    as_of_option,
+    complete_configs,
+    complete_items,
+    complete_revisions,
+    complete_runs,
+    document_form,
+    override_option,
+)
+from skillgit.cli.output import Form
+from skillgit.cli.render.bisect import lines
+from skillgit.cli.verb import verb
+from skillgit.errors import ExitCode
+
+if TYPE_CHECKING:
+    from skillgit.app.bisect import Bisected, BisectRequest
+    from skillgit.cli.session import Session
+
+
+@verb("bisect")
+@click.option("--item", metavar="ID", required=True, shell_complete=complete_items, help="The item")
+@click.argument("good", required=False, shell_complete=complete_revisions)
+@click.argument("bad", required=False, shell_complete=complete_revisions)
+@click.option("--of", "run", metavar="RUN", shell_complete=complete_runs, help="Look at RUN, not at the default run")
+@click.option("--run", "measure", is_flag=True, help="Roll the item out where an outcome is missing, and note it")
+@click.option("--config", metavar="CONFIG", shell_complete=complete_configs, help="With --run: measure as CONFIG says")
+@override_option
+@click.option("--max-calls", type=click.IntRange(min=1), metavar="N", help="Stop before it makes more model calls")
+@click.option(
+    "--max-usd",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="USD",
+    help="Stop before it spends more US dollars",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress")
+@as_of_option
+@document_form
+@click.pass_obj
+def command(
+    session: Session,
+    *,
+    item: str,
+    good: str | None,
+    bad: str | None,
+    run: str | None,
+    measure: bool,
+    config: str | None,
+    overrides: tuple[str, ...],
+    max_calls: int | None,
+    max_usd: float | None,
+    quiet: bool,
+    form: Form,
+) -> ExitCode:
+    """Find the version that fixed or broke an item.
+
+    It looks between two versions that differ on the item, in either order; without them at the newest flip of the run.
+    What the run recorded answers, so that nothing is spent; --run asks for what is missing, one item at a time. Exits
+    with 1 if the outcome is the same at both ends.
+    """
+    from skillgit.app.bisect import BisectRequest  # noqa: PLC0415 - see the package
+
+    if (good is None) != (bad is None):
+        raise click.UsageError("name two versions, or none", click.get_current_context())
+    request = BisectRequest(
+        item=item,
+        run=run,
+        ends=(good, bad) if good is not None and bad is not None else None,
+        measure=measure,
+        config=config,
+        overrides=overrides,
+        max_calls=max_calls,
+        max_usd=max_usd,
+    )
+    found = _bisected(session, request, quiet=quiet)
+    if form is Form.JSON:
+        session.output.document("bisect/1", found)
+    else:
+        session.output.text(lines(found, session.screen, session.now))
+    return ExitCode.OK if found.flip is not None else ExitCode.NO
+
+
+def _bisected(session: Session, request: BisectRequest, *, quiet: bool) -> Bisected:
+    from skillgit.app.bisect import bisect  # noqa: PLC0415 - see the package
+
+    if not request.measure:
+        return bisect(session.context, request)
+    from skillgit.cli.eval_watchers import watching  # noqa: PLC0415 - only measuring is watched
+
+    with watching(session, quiet=quiet) as watcher:
+        return bisect(session.context, request, watcher)

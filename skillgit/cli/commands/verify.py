@@ -1,0 +1,100 @@
+"""``skillgit verify``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from skillgit.cli.options import complete_configs, complete_revisions, document_form, override_option
+from skillgit.cli.output import Form
+from skillgit.cli.render.verify import lines, planned
+from skillgit.cli.verb import verb
+from skillgit.errors import ExitCode
+
+if TYPE_CHECKING:
+    from skillgit.app.verify import VerifyPlan
+    from skillgit.cli.session import Session
+
+
+@verb("verify")
+@click.argument("revision", metavar="REV", shell_complete=complete_revisions)
+@click.option(
+    "--sample", type=click.IntRange(min=1), default=20, show_default=True, metavar="N", help="How many items to draw"
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="S",
+    help="Decides which items are drawn",
+)
+@click.option(
+    "--split",
+    type=click.Choice(("selection", "test")),
+    default="selection",
+    show_default=True,
+    help="Which items to draw from",
+)
+@click.option(
+    "--config", metavar="CONFIG", shell_complete=complete_configs, help="Measure as CONFIG says, not as the run did"
+)
+@override_option
+@click.option("--no-note", "note", flag_value=False, default=True, help="Leave no note on the commit")
+@click.option("--max-calls", type=click.IntRange(min=1), metavar="N", help="Stop before it makes more model calls")
+@click.option(
+    "--max-usd",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="USD",
+    help="Stop before it spends more US dollars",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress")
+@document_form
+@click.pass_obj
+def command(
+    session: Session,
+    *,
+    revision: str,
+    sample: int,
+    seed: int,
+    split: str,
+    config: str | None,
+    overrides: tuple[str, ...],
+    note: bool,
+    max_calls: int | None,
+    max_usd: float | None,
+    quiet: bool,
+    form: Form,
+) -> ExitCode:
+    """Measure a version again and say whether its recorded score holds.
+
+    A sample of the items is drawn and measured afresh, and compared item by item with what was recorded. The answer is
+    consistent, lower, higher or not comparable; the last if items, environment or target are not those of the run, and
+    then nothing is spent. Exits with 1 unless it is consistent.
+    """
+    from skillgit.app.verify import VerifyRequest, verify  # noqa: PLC0415 - see the package
+    from skillgit.cli.eval_watchers import watching  # noqa: PLC0415 - see the package
+
+    request = VerifyRequest(
+        revision=revision,
+        sample=sample,
+        seed=seed,
+        split=split,
+        config=config,
+        overrides=overrides,
+        note=note,
+        max_calls=max_calls,
+        max_usd=max_usd,
+    )
+
+    def told(plan: VerifyPlan) -> None:
+        session.diagnostics.note(planned(plan, session.diagnostics.screen))
+
+    with watching(session, quiet=quiet) as watcher:
+        result = verify(session.context, request, watcher, told)
+    if form is Form.JSON:
+        session.output.document("verify/1", result)
+    else:
+        session.output.text(lines(result, session.screen))
+    return ExitCode.OK if result.verdict.word == "consistent" else ExitCode.NO

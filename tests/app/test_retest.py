@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+from program import git, refs
+from trained_runs import RUN, Quiet, small_run, user
+
+from skillgit.app.items import Wanted, items
+from skillgit.app.matrix import matrix
+from skillgit.app.retest import RetestRequest, model_overrides, retest
+from skillgit.app.show import show
+from skillgit.errors import BudgetError, ExitCode, ProviderFailureError, UsageError
+from skillgit.plugin.backend import flatten
+from skillgit_backends.offline import backend, reader
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OTHER = "offline/other"
+
+
+@pytest.fixture
+def trained(tmp_path_factory, tmp_path) -> Path:
+    return shutil.copytree(small_run(tmp_path_factory), tmp_path / "repository")
+
+
+@pytest.fixture
+def other(monkeypatch) -> str:
+    """A model that answers like the reader, but every third question not at all."""
+
+    def complete(messages):
+        text = reader.complete(messages)
+        return "I do not know." if len(flatten(messages)) % 3 == 0 else text
+
+    monkeypatch.setitem(backend._MODELS, "other", complete)
+    return OTHER
+
+
+def again(repository: Path, *revisions: str, watcher: Quiet | None = None, **request):
+    plans: list[object] = []
+    found = retest(user(repository), RetestRequest(revisions=revisions, **request), watcher or Quiet(), plans.append)
+    assert plans == [found.plan]
+    return found
+
+
+def noted(repository: Path, revision: str) -> list[dict[str, object]]:
+    listed = git("notes", "--ref=skillgit/evals", "show", revision, cwd=repository).out
+    return [json.loads(line) for line in listed.splitlines()]
+
+
+def test_the_same_model_is_drawn_afresh_and_paired_with_what_was_recorded(trained):
+    watcher = Quiet()
+    found = again(trained, "v0", "best", watcher=watcher)
+    assert (found.own_target, found.plan.target, found.plan.items) == ("offline/reader", "offline/reader", 20)
+    assert watcher.every == {40}
+    assert found.cost.calls == 40, "nothing that the run measured is taken for a new measurement"
+    assert [row.draw for row in found.rows] == [-1, -1]
+    for row in found.rows:
+        assert (row.score, row.comparison.n, row.comparison.delta, row.p) == (row.own_score, 20, 0.0, 1.0)
+    assert (found.noted, found.exit_code, found.warnings) == (2, ExitCode.OK, ())
+    (note,) = noted(trained, f"{RUN}/v0")
+    assert (note["kind"], note["sample"], len(note["outcomes"])) == ("evaluation", -1, 20)
+    later = again(trained, "v0")
+    assert (later.rows[0].draw, later.cost.calls, later.noted) == (-2, 20, 1)
+
+
+def test_another_model_stands_beside_the_run_s_own(trained, other):
+    found = again(trained, "best", model=other)
+    row = found.rows[0]
+    assert (row.draw, found.plan.target) == (0, OTHER)
+    assert row.comparison.delta < 0 < len(row.comparison.broken)
+    assert row.score == pytest.approx(row.own_score + row.comparison.delta)
+    assert 0.0 < row.p <= 1.0
+    table = matrix(user(trained), None, "selection")
+    assert table.models == ("offline/reader", OTHER)
+    cells = {cell.model: cell for cell in table.rows[row.version].cells}
+    assert (cells[OTHER].score, cells[OTHER].n, cells[OTHER].source, cells[OTHER].differs) == (
+        row.score,
+        20,
+        "note",
+        (),
+    )
+    assert cells["offline/reader"].source == "run"
+    assert items(user(trained), None, Wanted(flaky=True)).rows == (), "another model is no noise"
+
+
+def test_a_model_may_be_named_without_its_backend(other):
+    assert model_overrides(None) == ()
+    assert model_overrides(other) == ("model.target_backend=offline", "model.target=other")
+    assert model_overrides("other") == ("model.target=other",)
+    assert model_overrides("owner/model") == ("model.target=owner/model",)
+    with pytest.raises(UsageError, match="names no model"):
+        model_overrides("offline/")
+
+
+def test_what_it_costs_is_told_and_nothing_spent(trained):
+    before = refs(trained)
+    found = again(trained, "v0", "v1", dry_run=True)
+    assert (found.plan.cost.calls, found.plan.names) == (40, ("v0", "v1"))
+    assert found.plan.cost.tokens_in > 0
+    assert (found.rows, found.cost, refs(trained)) == ((), None, before)
+
+
+def test_looks_at_the_test_split_are_counted_and_paired_with_the_end_of_the_run(trained):
+    before = show(user(trained), "v0").test_evaluations
+    (row,) = again(trained, "v0", split="test").rows
+    assert row.test_reads == before + 1
+    assert (row.comparison.n, row.comparison.delta) == (8, 0.0)
+
+
+def test_other_items_are_told_and_not_compared(trained):
+    found = again(trained, "v0", overrides=("evaluation.sel_env_num=5",))
+    assert found.warnings == (f"the items are not those of run {RUN}",)
+    assert (found.rows[0].comparison, found.rows[0].p, found.rows[0].found.n) == (None, None, 5)
+    (first, *_) = matrix(user(trained), None, "selection").rows
+    assert [(cell.n, cell.differs, cell.others) for cell in first.cells] == [(20, (), 1)], "what compares stands"
+
+
+def test_a_cap_keeps_what_is_complete_and_the_same_command_goes_on(trained):
+    with pytest.raises(BudgetError) as caught:
+        again(trained, "v0", "v1", max_calls=30)
+    assert "costs nothing" in caught.value.hint
+    assert len(noted(trained, f"{RUN}/v0")) == 1
+    rest = again(trained, "v1")
+    assert rest.cost.calls == 10
+
+
+def test_a_model_that_is_not_there_is_an_error(trained):
+    with pytest.raises(ProviderFailureError, match="no model 'nobody'"):
+        again(trained, "v0", model="offline/nobody")
