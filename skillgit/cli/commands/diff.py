@@ -2,86 +2,179 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.options import complete_revisions, forms
+from skillgit.cli.options import as_of_option, complete_revisions, forms
 from skillgit.cli.output import Form
-from skillgit.cli.render import text_diff
-from skillgit.cli.render.items import COLUMNS, change, flips, name
-from skillgit.cli.verb import verb
+from skillgit.cli.verb import Verb
 from skillgit.errors import ExitCode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from skillgit.app.diff.text import Diffed
+    from skillgit.cli.screen import Screen
     from skillgit.cli.session import Session
 
+_PATHS = "skillgit.diff.paths"
+_LISTS = frozenset({"items", "rules"})
 
-@verb("diff")
+
+class _Diff(Verb):
+    """A command that takes files behind ``--``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Set aside what stands behind ``--``: it is no revision."""
+        if "--" in args:
+            place = args.index("--")
+            args, ctx.meta[_PATHS] = args[:place], tuple(args[place + 1 :])
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Return the usage with the files."""
+        return [*super().collect_usage_pieces(ctx), "[-- PATH...]"]
+
+
+@click.command("diff", cls=_Diff)
 @click.argument("a", shell_complete=complete_revisions)
 @click.argument("b", required=False, shell_complete=complete_revisions)
-@click.option("--stat", "what", flag_value="stat", help="Show how much changed in which file, and the scores")
+@click.option("--word", "what", flag_value="word", help="Mark changed words [-like-]{+this+}, as git diff --word-diff")
+@click.option("--side-by-side", "what", flag_value="side", help="Show the two texts in two columns")
+@click.option("--stat", "what", flag_value="stat", help="Show how much changed: lines, rules, items, scores, length")
+@click.option("--rules", "what", flag_value="rules", help="Show which rules came and went, and by which step")
 @click.option("--items", "what", flag_value="items", help="Show which items were fixed and which were broken")
+@click.option("-U", "--unified", "lines", type=click.IntRange(min=0), metavar="N", help="Show N lines around a change")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if there is a difference, with 0 if there is none")
+@as_of_option
 @forms(Form.JSON, Form.PLAIN, Form.NUL)
 @click.pass_obj
-def command(session: Session, a: str, b: str | None, what: str | None, *, exit_code: bool, form: Form) -> ExitCode:
+def command(
+    session: Session, a: str, b: str | None, *, what: str | None, lines: int | None, exit_code: bool, form: Form
+) -> ExitCode:
     """Show the difference of two versions.
 
-    Name them as A B or as A..B.
+    Name them as A B or as A..B, of one run or of two. A alone is compared with the version that it was made from.
+    PATH is a file of the skill.
 
-    On a pipe the text is what git diff prints, byte for byte, so that git apply takes it.
+    On a pipe the text is what git diff prints, byte for byte, so that git apply takes it. On a terminal the words that
+    changed in a line are marked, and lines that moved say where to.
     """
-    if b is None:
-        a, dots, b = a.partition("..")
-        if not (a and dots and b):
-            raise click.UsageError("name two versions, as in v3 v7 or v3..v7", click.get_current_context())
-    if form in {Form.PLAIN, Form.NUL} and what != "items":
-        raise click.UsageError("--plain and -z go with --items", click.get_current_context())
-    show = {"stat": _stat, "items": _items}.get(what or "", _text)
-    differs = show(session, a, b, form)
+    ctx = click.get_current_context()
+    if b is None and ".." in a:
+        a, _, b = a.partition("..")
+        if not (a and b):
+            raise click.UsageError("name two versions, as in v3 v7 or v3..v7", ctx)
+    if form in {Form.PLAIN, Form.NUL} and what not in _LISTS:
+        raise click.UsageError("--plain and -z go with --items and --rules", ctx)
+    paths: tuple[str, ...] = ctx.meta.get(_PATHS, ())
+    if what == "items" and paths:
+        raise click.UsageError("--items goes without PATH: scores are those of the whole skill", ctx)
+    if what == "items":
+        differs = _items(session, a, b, form)
+    elif what == "rules":
+        differs = _rules(session, a, b, paths, form)
+    elif what == "stat":
+        differs = _stat(session, a, b, paths, form)
+    else:
+        differs = _text(session, _Wanted(a=a, b=b, paths=paths, lines=lines, what=what, form=form))
     return ExitCode.NO if differs and exit_code else ExitCode.OK
 
 
-def _text(session: Session, a: str, b: str, form: Form) -> bool:
-    from skillgit.app.diff import diff  # noqa: PLC0415 - see the package
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """What to compare, and how to show its text."""
 
-    result = diff(session.context, a, b)
-    screen = session.screen_for_diff()
-    if form is Form.JSON:
+    a: str
+    b: str | None
+    paths: tuple[str, ...]
+    lines: int | None
+    what: str | None
+    form: Form
+
+
+def _text(session: Session, wanted: _Wanted) -> bool:
+    from skillgit.app.diff.text import diff  # noqa: PLC0415 - see the package
+
+    screen, by_word = session.screen_for_diff(), wanted.what == "word"
+    view = _view(session, wanted)
+    result = diff(
+        session.context,
+        wanted.a,
+        wanted.b,
+        wanted.paths,
+        lines=wanted.lines,
+        words=by_word,
+        colour=by_word and screen.colour and wanted.form is Form.TEXT,
+        as_data=wanted.form is Form.JSON or view is not None,
+    )
+    if wanted.form is Form.JSON:
         session.output.document("diff/1", result)
-    elif screen.colour or screen.terminal:
-        text = result.text.decode(errors="replace")
+    elif view is not None:
         with session.output.paged():
-            session.output.text(text_diff.coloured(text) if screen.colour else text_diff.plain(text))
+            session.output.text(view(result, session.screen))
+    elif screen.terminal or screen.colour:
+        from skillgit.cli.render import text_diff  # noqa: PLC0415 - a pipe does not need it
+
+        with session.output.paged():
+            session.output.text(text_diff.plain(result.text.decode(errors="replace")))
     else:
         session.output.raw(result.text)
     return bool(result.text)
 
 
-def _stat(session: Session, a: str, b: str, form: Form) -> bool:
-    from skillgit.app.diff import stat  # noqa: PLC0415 - see the package
+def _view(session: Session, wanted: _Wanted) -> Callable[[Diffed, Screen], Iterator[str]] | None:
+    """Return what shows the text to a person; None where git's own text is wanted: by a pipe, by a pager like delta."""
+    screen = session.screen
+    if wanted.what == "side":
+        from skillgit.cli.render import side_by_side  # noqa: PLC0415 - a pipe does not need it
 
-    result = stat(session.context, a, b)
+        return side_by_side.lines
+    if wanted.what == "word" or not (screen.terminal or screen.colour) or session.screen_for_diff() is not screen:
+        return None
+    from skillgit.cli.render import line_diff  # noqa: PLC0415 - a pipe does not need it
+
+    return line_diff.lines
+
+
+def _stat(session: Session, a: str, b: str | None, paths: tuple[str, ...], form: Form) -> bool:
+    from skillgit.app.diff.summary import stat  # noqa: PLC0415 - see the package
+    from skillgit.cli.render.stat import lines  # noqa: PLC0415 - as above
+
+    result = stat(session.context, a, b, paths)
     if form is Form.JSON:
         session.output.document("diff-stat/1", result)
     else:
-        arrow = session.screen.glyphs.arrow
-        session.output.text(result.text.rstrip("\n").split("\n") if result.text else ())
-        session.output.text(
-            [f" {name(result.a)} {arrow} {name(result.b)}   {change(result.a, result.b, session.screen)}"]
-        )
+        session.output.text(lines(result, session.screen))
     return bool(result.text)
 
 
-def _items(session: Session, a: str, b: str, form: Form) -> bool:
-    from skillgit.app.diff import items  # noqa: PLC0415 - see the package
+def _rules(session: Session, a: str, b: str | None, paths: tuple[str, ...], form: Form) -> bool:
+    from skillgit.app.diff.rules import rule_diff  # noqa: PLC0415 - see the package
+    from skillgit.cli.render.rule_changes import COLUMNS, lines  # noqa: PLC0415 - as above
+
+    result = rule_diff(session.context, a, b, paths)
+    if form is Form.TEXT:
+        with session.output.paged():
+            session.output.text(lines(result, session.screen))
+    else:
+        head = {"a": result.a, "b": result.b, "kept": result.kept}
+        session.output.listing(form, result.rows, schema="diff-rules/1", name="rules", columns=COLUMNS, head=head)
+    return bool(result.rows)
+
+
+def _items(session: Session, a: str, b: str | None, form: Form) -> bool:
+    from skillgit.app.diff.items import items  # noqa: PLC0415 - see the package
+    from skillgit.cli.render.items import COLUMNS, flips  # noqa: PLC0415 - as above
 
     result = items(session.context, a, b)
     if form is Form.TEXT:
-        session.output.text(flips(result, session.screen))
+        with session.output.paged():
+            session.output.text(flips(result, session.screen))
     else:
-        head = {
+        head: Mapping[str, object] = {
             "a": result.a,
             "b": result.b,
             "metric": result.metric,
@@ -91,6 +184,10 @@ def _items(session: Session, a: str, b: str, form: Form) -> bool:
             "stable_fail": result.stable_fail,
             "missing": result.missing,
             "p": result.p,
+            "p_worse": result.p_worse,
+            "types": result.types,
+            "length": result.length,
+            "notes": result.notes,
         }
         session.output.listing(form, result.rows, schema="diff-items/1", name="items", columns=COLUMNS, head=head)
     return bool(result.fixed or result.broken)

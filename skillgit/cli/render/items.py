@@ -1,17 +1,17 @@
-"""Items under two versions: which were fixed, which were broken."""
+"""Items under two versions: which were fixed, which were broken, by type, and whether that may be chance."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.cli.render import words
+from skillgit.cli.render import entry, words
 from skillgit.cli.render.columns import table
 from skillgit.cli.screen import Style
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillgit.app.diff import ItemChange, ItemDiff
+    from skillgit.app.diff.items import ItemChange, ItemDiff, Length
     from skillgit.cli.screen import Screen
     from skillgit.index.rows import LogRow
 
@@ -24,32 +24,53 @@ _STYLES = {"fixed": Style.ACCEPTED, "broken": Style.REJECTED, "missing": Style.R
 
 def name(row: LogRow | None) -> str:
     """Return what an event is called on the command line."""
-    if row is None:
-        return "commit"
-    if row.version is not None:
-        return f"v{row.version}"
-    if row.kind != "rejected":
-        return words.short(row.commit)
-    return f"m{row.epoch}" if row.origin == "meta" else f"r{row.step}"
+    return "commit" if row is None else entry.label(entry.Entry.of_row(row)) or words.short(row.commit)
 
 
-def flips(diff: ItemDiff, screen: Screen) -> Iterator[str]:
-    """Yield the items that changed and the sums."""
-    yield f"{name(diff.a)} {screen.glyphs.arrow} {name(diff.b)}   {diff.metric} {change(diff.a, diff.b, screen)}"
-    changed = [row for kind in _ORDER for row in diff.rows if row.change == kind]
-    if changed:
-        yield ""
-        yield from _rows(changed, screen)
-    yield ""
-    yield _sums(diff, screen)
+def headline(a: LogRow | None, b: LogRow | None, screen: Screen, metric: str = "") -> str:
+    """Return the two sides with their scores, as ``v3 → v7   demo   hard .6000 → .7250 (+.1250)``."""
+    across = a is not None and b is not None and a.run != b.run
+    first, second = (f"{row.run}/{name(row)}" if row is not None and across else name(row) for row in (a, b))
+    run = next((row.run for row in (b, a) if row is not None), "")
+    sides = screen.paint(Style.STRONG, f"{first} {screen.glyphs.arrow} {second}")
+    parts = [sides, "" if across else run, f"{metric} {change(a, b, screen)}".strip()]
+    return "   ".join(part for part in parts if part)
 
 
 def change(a: LogRow | None, b: LogRow | None, screen: Screen) -> str:
-    """Return two scores and their difference: ``.6000 → .7250 (+.1250)``."""
+    """Return two scores and their difference: ``.6000 → .7250 (+.1250)``; a bound bears ``≤``."""
     if a is None or b is None or a.score is None or b.score is None:
         return "without a score on both sides"
-    moved = f"{words.score(a.score)} {screen.glyphs.arrow} {words.score(b.score)}"
-    return f"{moved} ({words.delta(b.score - a.score)})"
+    before, after = (f"{screen.glyphs.at_most if row.bound else ''}{words.score(row.score)}" for row in (a, b))
+    moved = f"{before} {screen.glyphs.arrow} {after}"
+    return moved if a.bound or b.bound else f"{moved} ({words.delta(b.score - a.score)})"
+
+
+def length(found: Length) -> str:
+    """Return how long the newer text is, and by how much that is more: ``about 215 tokens (+32)``."""
+    if found.after is None:
+        return "no text"
+    told = f"about {found.after:,} tokens"
+    return told if found.before is None else f"{told} ({found.after - found.before:+,})"
+
+
+def flips(diff: ItemDiff, screen: Screen) -> Iterator[str]:
+    """Yield the items that changed, the types, and the sums."""
+    yield headline(diff.a, diff.b, screen, diff.metric)
+    # of a side that was stopped early most items are missing, and a note says why
+    listed = _ORDER[:2] if diff.a.bound or diff.b.bound else _ORDER
+    changed = [row for kind in listed for row in diff.rows if row.change == kind]
+    if changed:
+        yield ""
+        yield from _rows(changed, screen)
+    if len(diff.types) > 1:
+        yield ""
+        yield from _types(diff, screen)
+    yield ""
+    yield _sums(diff, screen)
+    yield f"{_test(diff)} {screen.glyphs.dot} {length(diff.length)}"
+    for note in diff.notes:
+        yield screen.paint(Style.REVERTED, f"! {note}")
 
 
 def _rows(rows: Sequence[ItemChange], screen: Screen) -> Iterator[str]:
@@ -69,6 +90,24 @@ def _rows(rows: Sequence[ItemChange], screen: Screen) -> Iterator[str]:
     yield from table(body, align="lllrlr")
 
 
+def _types(diff: ItemDiff, screen: Screen) -> Iterator[str]:
+    arrow = screen.glyphs.arrow
+    head = tuple(screen.paint(Style.FAINT, cell) for cell in ("type", "items", "before", "", "after", "", "flips"))
+    body = [
+        (
+            row.task_type or "none",
+            str(row.n),
+            words.score(row.before),
+            arrow,
+            words.score(row.after),
+            words.delta(row.after - row.before) if row.after != row.before else "",
+            ", ".join([f"{row.fixed} fixed"] * bool(row.fixed) + [f"{row.broken} broken"] * bool(row.broken)),
+        )
+        for row in diff.types
+    ]
+    yield from table([head, *body], align="lrrlrrl")
+
+
 def _value(value: float | None) -> str:
     if value is None:
         return "none"
@@ -84,5 +123,13 @@ def _sums(diff: ItemDiff, screen: Screen) -> str:
     ]
     if diff.missing:
         parts.append(f"{len(diff.missing)} missing")
-    tested = f"   sign test {words.chance(diff.p)}" if diff.fixed or diff.broken else ""
-    return f" {screen.glyphs.dot} ".join(parts) + tested
+    return f" {screen.glyphs.dot} ".join(parts)
+
+
+def _test(diff: ItemDiff) -> str:
+    """Return what the paired test says, in the direction in which the items changed."""
+    if not (diff.fixed or diff.broken):
+        return "no item changed"
+    test = "sign test" if diff.metric == "hard" else "sign-flip test"
+    worse = diff.p_worse < diff.p
+    return f"{test} {words.chance(diff.p_worse if worse else diff.p)} for a {'loss' if worse else 'gain'}"

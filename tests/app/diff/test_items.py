@@ -3,9 +3,8 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-from sample_run import PATH, RUN
 
-from skillgit.app.diff import diff, item_changes, items, stat
+from skillgit.app.diff.items import item_changes, items, paired_test
 from skillgit.domain.evaluation import Metric
 from skillgit.errors import NotFoundError, RevisionNotFoundError
 from skillgit.index.queries import Gauge
@@ -14,31 +13,6 @@ from skillgit.index.rows import ItemRow
 
 def git(folder, *arguments):
     return subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, check=True).stdout
-
-
-def test_text_is_what_git_prints(context, repo, records):
-    found = diff(context, "v0", "v3")
-    assert found.text == git(repo.workdir, "diff", f"{RUN}/v0", f"{RUN}/v3", "--", PATH)
-    assert found.text == git(repo.workdir, "diff", f"{RUN}/v0", f"{RUN}/v3")
-    assert b"+- Quote the span that you rely on." in found.text
-    assert (found.a.version, found.b.version) == (0, 3)
-    assert diff(context, "v1", "v1").text == b""
-    assert (
-        stat(context, "v0", "r2").text
-        == git(repo.workdir, "diff", "--stat", records[0].commit, records[2].commit).decode()
-    )
-
-
-def test_commits_that_are_no_events_have_a_text_and_no_items(context, repo, records):
-    git(repo.workdir, "tag", "here", records[0].commit + "^{tree}")
-    tree = git(repo.workdir, "rev-parse", "here^{tree}").decode().strip()
-    author = ("-c", "user.name=a", "-c", "user.email=a@localhost")
-    plain = git(repo.workdir, *author, "commit-tree", tree, "-m", "x").decode().strip()
-    found = diff(context, plain, "v1")
-    assert found.a is None
-    assert found.text == git(repo.workdir, "diff", plain, records[1].commit)
-    with pytest.raises(RevisionNotFoundError, match="no event of a run"):
-        items(context, plain, "v1")
 
 
 @pytest.mark.usefixtures("records")
@@ -50,8 +24,32 @@ def test_items_are_compared_one_by_one(context):
     assert found.missing == ()
     assert found.p == 5 / 16
     assert [row.item for row in found.rows] == sorted(row.item for row in found.rows)
+    assert found.p_worse == 15 / 16
     back = items(context, "v1", "v0")
     assert (back.fixed, back.broken) == (found.broken, found.fixed)
+    assert (back.p, back.p_worse) == (found.p_worse, found.p)
+    (group,) = found.types
+    assert (group.task_type, group.n, group.fixed, group.broken) == ("default", 10, 3, 1)
+    assert (group.before, group.after) == (0.4, 0.6)
+    assert (found.length.before, found.length.after) == (20, 27)
+    assert found.notes == ()
+
+
+@pytest.mark.usefixtures("records")
+def test_one_version_is_compared_with_the_one_that_it_rests_on(context):
+    assert items(context, "v1") == items(context, "v0", "v1")
+    assert items(context, "r2") == items(context, "v1", "r2")
+    with pytest.raises(RevisionNotFoundError, match="v0 was made from no other version"):
+        items(context, "v0")
+
+
+def test_a_commit_that_is_no_event_has_no_items(context, repo, records):
+    git(repo.workdir, "tag", "here", records[0].commit + "^{tree}")
+    tree = git(repo.workdir, "rev-parse", "here^{tree}").decode().strip()
+    author = ("-c", "user.name=a", "-c", "user.email=a@localhost")
+    plain = git(repo.workdir, *author, "commit-tree", tree, "-m", "x").decode().strip()
+    with pytest.raises(RevisionNotFoundError, match="no event of a run"):
+        items(context, plain, "v1")
 
 
 def test_a_merged_version_has_the_items_of_its_proposal_and_a_candidate_its_own(context, records):
@@ -86,3 +84,20 @@ def test_an_item_without_a_score_on_a_side_is_missing():
     ]
     mixed = item_changes(before, after, Gauge(metric=Metric.MIXED, soft_weight=0.5))
     assert [(change.before, change.after, change.change) for change in mixed][2] == (0.125, 0.375, "fixed")
+
+
+def test_the_paired_test_is_the_gates():
+    def change(before, after):
+        return ItemRow(item="", task_type="", hard=before, soft=before, failed=""), ItemRow(
+            item="", task_type="", hard=after, soft=after, failed=""
+        )
+
+    pairs = [change(0.0, 0.5), change(0.25, 0.75), change(1.0, 0.75), change(0.5, 0.5)]
+    rows = tuple(
+        row
+        for before, after in pairs
+        for row in item_changes((before,), (after,), Gauge(metric=Metric.SOFT, soft_weight=0.5))
+    )
+    # of the eight choices of signs of .5 .5 .25 two reach a sum of .75: all gains, and the one at hand
+    assert paired_test(rows, Metric.SOFT) == (2 / 8, 7 / 8)
+    assert paired_test(rows, Metric.HARD) == (4 / 8, 7 / 8)

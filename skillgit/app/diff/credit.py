@@ -1,0 +1,198 @@
+"""Which event brought a rule, and which one removed it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from skillgit.app.credit import Credits
+from skillgit.app.provenance import TracedLine, trace
+from skillgit.domain.edit import normalised
+from skillgit.domain.rules import Rule, match, rules
+from skillgit.domain.skill import DOCUMENT
+from skillgit.index import diff_queries, rule_queries
+from skillgit.store import tree
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillgit.app.diff.sides import Sides
+    from skillgit.app.revision import Resolved
+    from skillgit.app.step_evidence import AppliedEdit
+    from skillgit.app.workspace import Workspace
+    from skillgit.index.rule_queries import OriginRow
+
+_SOURCES = {"slow-merged": "slow", "edited": "human", "reverted": "revert"}
+_REMOVING = frozenset({"delete", "replace"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deed:
+    """What was done to a rule, and by whom.
+
+    Attributes:
+        deed: Whether it was brought or removed.
+        by: The event that did it; absent for the seed, for people and where it cannot be told.
+        commit: The commit that did it; empty where it cannot be told.
+        source: What it rests on, see :class:`skillgit.app.credit.Credit`.
+        support: How many trajectories it rests on; absent where that is not known.
+    """
+
+    deed: Literal["brought", "removed"]
+    by: OriginRow | None
+    commit: str = ""
+    source: str = ""
+    support: int | None = None
+
+
+class Deeds:
+    """Finds what was done to the rules of two sides.
+
+    Where one side grew out of the other, a rule that the younger one lacks was removed by one of the versions between
+    them. Otherwise a rule is told by the event that brought it to its side.
+
+    Args:
+        workspace: The repository and its index.
+        both: The sides.
+    """
+
+    def __init__(self, workspace: Workspace, both: Sides) -> None:
+        self._workspace = workspace
+        self._both = both
+        self._lines: dict[tuple[str, str], tuple[TracedLine, ...]] = {}
+        self._credits: dict[str, Credits] = {}
+        forward, backward = _between(workspace, both.a, both.b), _between(workspace, both.b, both.a)
+        self._gone = _Removal(workspace, both.skills[0], forward) if forward else None
+        self._undone = _Removal(workspace, both.skills[1], backward) if backward else None
+
+    def added(self, file: str, rule: Rule) -> Deed:
+        """Return what brought a rule that only ``b`` has, or, if ``a`` grew out of ``b``, what removed it."""
+        return self._removed(self._undone, file, rule) or self.here(file, rule)
+
+    def here(self, file: str, rule: Rule) -> Deed:
+        """Return what brought the words of a rule of ``b``."""
+        return self._brought(self._both.b, self._both.skills[1], file, rule)
+
+    def removed(self, file: str, rule: Rule) -> Deed:
+        """Return what removed a rule that only ``a`` has; if ``b`` did not grow out of ``a``, what brought it."""
+        removed = self._removed(self._gone, file, rule)
+        return removed or self._brought(self._both.a, self._both.skills[0], file, rule)
+
+    def _brought(self, side: Resolved, skill: str, file: str, rule: Rule) -> Deed:
+        lines = self._traced(side.commit, f"{skill}/{file}" if skill else file)
+        own = [line for line in lines[rule.first - 1 : rule.last] if line.text.strip()]
+        # a rule of several lines is as new as its newest line
+        line = max(own, key=lambda line: _age(line.origin))
+        credit = self._credited(side, skill).credit(line)
+        return Deed(deed="brought", by=line.origin, commit=line.commit, source=credit.source, support=credit.support)
+
+    def _removed(self, removal: _Removal | None, file: str, rule: Rule) -> Deed | None:
+        commit = removal.find(file, rule) if removal else None
+        if commit is None:
+            return None
+        by = rule_queries.origins(self._workspace.index, {commit}).get(commit)
+        if by is None:
+            return Deed(deed="removed", by=None, commit=commit, source="human")
+        side = self._both.b if removal is self._gone else self._both.a
+        edits = self._credited(side, self._both.skills[0]).edits(by)
+        edit = removing_edit(rule.text, [edit for edit in edits if edit.file == file])
+        sources = {edit.source for edit in edits}
+        return Deed(
+            deed="removed",
+            by=by,
+            commit=commit,
+            source=edit.source if edit else sources.pop() if len(sources) == 1 else _SOURCES.get(by.kind, ""),
+            support=edit.support if edit else None,
+        )
+
+    def _traced(self, commit: str, path: str) -> tuple[TracedLine, ...]:
+        if (commit, path) not in self._lines:
+            self._lines[commit, path] = trace(self._workspace, commit, path)
+        return self._lines[commit, path]
+
+    def _credited(self, side: Resolved, skill: str) -> Credits:
+        run = side.run or ""
+        if run not in self._credits:
+            start = rule_queries.commit_of_version(self._workspace.index, run, 0) if run else None
+            self._credits[run] = Credits(self._workspace, skill, start)
+        return self._credits[run]
+
+
+def removing_edit(text: str, edits: Sequence[AppliedEdit]) -> AppliedEdit | None:
+    """Return the edit that removed a rule with ``text``; None if several may have and none names it."""
+    removing = [edit for edit in edits if edit.op in _REMOVING]
+    wanted = normalised(text)
+    named = [edit for edit in removing if _is_about(wanted, normalised(edit.anchor))]
+    return named[0] if named else removing[0] if len(removing) == 1 else None
+
+
+def _is_about(wanted: str, anchor: str) -> bool:
+    return bool(anchor) and (anchor in wanted or wanted in anchor)
+
+
+def _age(origin: OriginRow | None) -> tuple[int, int]:
+    return (-1, -1) if origin is None else (origin.step, origin.version or 0)
+
+
+def _between(workspace: Workspace, older: Resolved, newer: Resolved) -> list[str]:
+    """Return the commits of the versions from ``older`` to ``newer``; empty where these are not on one line.
+
+    The last one may be a rejected candidate.
+    """
+    a, b = older.row, newer.row
+    if a is None or b is None or a.run != b.run or a.version is None:
+        return []
+    end = b.version if b.version is not None else b.base
+    if end is None or not (a.version < end or (a.version == end and b.version is None)):
+        return []
+    found = diff_queries.commits_of_versions(workspace.index, a.run, a.version, end)
+    return list(found) if b.version is not None else [*found, b.commit]
+
+
+class _Removal:
+    """Finds the version that removed a rule by bisecting the versions between two sides.
+
+    Args:
+        workspace: The repository and its index.
+        skill: The skill folder.
+        commits: The versions, the first one with the rule, the last one without.
+    """
+
+    def __init__(self, workspace: Workspace, skill: str, commits: Sequence[str]) -> None:
+        self._workspace = workspace
+        self._skill = skill
+        self._commits = commits
+        self._rules: dict[tuple[int, str], tuple[Rule, ...]] = {}
+
+    def find(self, file: str, rule: Rule) -> str | None:
+        """Return the commit that removed ``rule``, which is followed through changes of its words.
+
+        None if the last version still holds a copy of it.
+        """
+        first, text = 0, rule.text
+        if self._has(len(self._commits) - 1, file, text):
+            return None
+        while True:
+            last = self._vanished(file, text, first)
+            changed = match(self._at(last - 1, file), self._at(last, file)).changed
+            became = next((pair.new.text for pair in changed if pair.old.text == text), None)
+            if became is None or self._has(len(self._commits) - 1, file, became):
+                return self._commits[last]
+            first, text = last, became
+
+    def _vanished(self, file: str, text: str, first: int) -> int:
+        last = len(self._commits) - 1
+        while last - first > 1:
+            middle = (first + last) // 2
+            first, last = (middle, last) if self._has(middle, file, text) else (first, middle)
+        return last
+
+    def _has(self, place: int, file: str, text: str) -> bool:
+        return any(rule.text == text for rule in self._at(place, file))
+
+    def _at(self, place: int, file: str) -> tuple[Rule, ...]:
+        if (place, file) not in self._rules:
+            root = self._workspace.repo.commit(self._commits[place]).tree
+            content = tree.read_file(root, f"{self._skill}/{file}" if self._skill else file) or b""
+            self._rules[place, file] = rules(content.decode(errors="replace"), is_document=file == DOCUMENT)
+        return self._rules[place, file]

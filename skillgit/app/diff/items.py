@@ -1,0 +1,271 @@
+"""Two versions item by item: which items were fixed, which were broken, and whether that may be chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, fsum
+from typing import TYPE_CHECKING, Literal, get_args
+
+from skillgit.app.diff.sides import Sides, sides
+from skillgit.app.workspace import Workspace, open_workspace
+from skillgit.domain.evaluation import Metric, Scored
+from skillgit.domain.skill import DOCUMENT, frontmatter
+from skillgit.domain.statistics import sign_flip_test, sign_test
+from skillgit.errors import NotFoundError, RevisionNotFoundError
+from skillgit.index import queries
+from skillgit.store import tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillgit.app.context import Context
+    from skillgit.app.revision import Resolved
+    from skillgit.index.queries import Gauge
+    from skillgit.index.rows import ItemRow, LogRow
+
+Change = Literal["fixed", "broken", "pass", "fail", "missing"]
+"""What became of an item: its score rose, fell or stayed, solved or not; or a side has no score."""
+
+_CHARACTERS_PER_TOKEN = 4  # about, for English prose
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemChange:
+    """One item under two versions.
+
+    Attributes:
+        item: The item.
+        task_type: The group that it is reported under.
+        before: Its score under the older version; absent if there is none.
+        after: Its score under the newer version; absent if there is none.
+        change: ``fixed`` or ``broken`` if the score rose or fell, ``pass`` or ``fail`` if it stayed, ``missing`` if a
+            side has no score.
+    """
+
+    item: str
+    task_type: str
+    before: float | None
+    after: float | None
+    change: Change
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeChange:
+    """The items of one task type under two versions, those with a score on both sides.
+
+    Attributes:
+        task_type: The group; empty for items without one.
+        n: How many items.
+        before: Their mean score under the older version.
+        after: Their mean score under the newer version.
+        fixed: How many score higher.
+        broken: How many score lower.
+    """
+
+    task_type: str
+    n: int
+    before: float
+    after: float
+    fixed: int
+    broken: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Length:
+    """About how many tokens ``SKILL.md`` has without its frontmatter, four characters each.
+
+    Attributes:
+        before: Under the older version; absent if it has no such file.
+        after: Under the newer version; absent if it has no such file.
+    """
+
+    before: int | None
+    after: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemDiff:
+    """Two versions item by item.
+
+    Attributes:
+        a: The older side.
+        b: The newer side.
+        metric: The metric of the scores.
+        rows: One row per item, in the order of their names.
+        fixed: Items that score higher under ``b``.
+        broken: Items that score lower under ``b``.
+        stable_pass: Items that are solved under both.
+        stable_fail: Items with the same score that are not solved.
+        missing: Items without a score on one side.
+        p: One-sided p-value that ``b`` is better: the sign test for hard scores, else the sign-flip test.
+        p_worse: The same that ``b`` is worse.
+        types: The changes by task type.
+        length: The length of the two texts.
+        notes: What keeps the two sides from being compared like for like, as sentences.
+    """
+
+    a: LogRow
+    b: LogRow
+    metric: str
+    rows: tuple[ItemChange, ...]
+    fixed: tuple[str, ...]
+    broken: tuple[str, ...]
+    stable_pass: tuple[str, ...]
+    stable_fail: tuple[str, ...]
+    missing: tuple[str, ...]
+    p: float
+    p_worse: float
+    types: tuple[TypeChange, ...]
+    length: Length
+    notes: tuple[str, ...]
+
+
+def items(context: Context, a: str, b: str | None = None) -> ItemDiff:
+    """Return which items the revisions ``a`` and ``b`` solve, and which only one of them does.
+
+    Scores are those of the selection split under the metric of the run of ``b``.
+
+    Args:
+        context: Where to look.
+        a: A revision.
+        b: Another one; without it ``a`` is compared with the version that it rests on.
+
+    Raises:
+        RevisionNotFoundError: One of them names nothing, or no event of a run.
+        NotFoundError: The outcomes of one of them are not known here.
+    """
+    with open_workspace(context) as workspace:
+        both = sides(workspace, a, b)
+        older, newer = _event(both.a), _event(both.b)
+        gauge = queries.gauge(workspace.index, newer.run)
+        before, after = (_outcomes(workspace, row) for row in (older, newer))
+        rows = item_changes(before, after, gauge)
+        named = {change: tuple(row.item for row in rows if row.change == change) for change in get_args(Change)}
+        better, worse = paired_test(rows, gauge.metric)
+        return ItemDiff(
+            a=older,
+            b=newer,
+            metric=str(gauge.metric),
+            rows=rows,
+            fixed=named["fixed"],
+            broken=named["broken"],
+            stable_pass=named["pass"],
+            stable_fail=named["fail"],
+            missing=named["missing"],
+            p=better,
+            p_worse=worse,
+            types=tuple(by_type(rows)),
+            length=length(workspace, both),
+            notes=tuple(notes(workspace, older, newer, rows)),
+        )
+
+
+def item_changes(before: Sequence[ItemRow], after: Sequence[ItemRow], gauge: Gauge) -> tuple[ItemChange, ...]:
+    """Compare the outcomes of items under two versions, by the items' names."""
+    older, newer = ({row.item: row for row in rows} for rows in (before, after))
+    return tuple(
+        _item_change(item, older.get(item), newer.get(item), gauge) for item in sorted(older.keys() | newer.keys())
+    )
+
+
+def paired_test(rows: Sequence[ItemChange], metric: Metric) -> tuple[float, float]:
+    """Return the one-sided p-values that the newer version is better, and that it is worse, as the gate tests it."""
+    gains = [row.after - row.before for row in rows if row.before is not None and row.after is not None]
+    if metric is Metric.HARD:
+        fixed, broken = sum(gain > 0 for gain in gains), sum(gain < 0 for gain in gains)
+        return sign_test(fixed, broken), sign_test(broken, fixed)
+    return sign_flip_test(gains), sign_flip_test([-gain for gain in gains])
+
+
+def by_type(rows: Sequence[ItemChange]) -> Iterator[TypeChange]:
+    """Yield the changes of each task type, in the order of their names."""
+    for name in sorted({row.task_type for row in rows}):
+        pairs = [
+            (row.before, row.after)
+            for row in rows
+            if row.task_type == name and row.before is not None and row.after is not None
+        ]
+        if pairs:
+            yield TypeChange(
+                task_type=name,
+                n=len(pairs),
+                before=fsum(old for old, _ in pairs) / len(pairs),
+                after=fsum(new for _, new in pairs) / len(pairs),
+                fixed=sum(new > old for old, new in pairs),
+                broken=sum(new < old for old, new in pairs),
+            )
+
+
+def length(workspace: Workspace, both: Sides) -> Length:
+    """Return the length of the two documents."""
+    before, after = (
+        _tokens(tree.read_file(workspace.repo.commit(side.commit).tree, f"{skill}/{DOCUMENT}" if skill else DOCUMENT))
+        for side, skill in zip((both.a, both.b), both.skills, strict=True)
+    )
+    return Length(before=before, after=after)
+
+
+def notes(workspace: Workspace, a: LogRow, b: LogRow, rows: Sequence[ItemChange]) -> Iterator[str]:
+    """Yield what keeps the scores of two events from being compared like for like."""
+    for row in (a, b):
+        if row.bound:
+            lost = sum(change.change == "missing" for change in rows)
+            known = f"{lost} of {len(rows)} items have no score on both sides"
+            yield f"one side was stopped early, when its decision was certain: {known}"
+    if a.run == b.run:
+        return
+    first, second = (queries.run_row(workspace.index, row.run, {}) for row in (a, b))
+    if first and second and first.metric != second.metric:
+        yield f"{a.run} compares {first.metric} scores and {b.run} {second.metric} ones; items by the latter"
+    if first and second and first.environment != second.environment:
+        yield f"{a.run} trains on {first.environment} and {b.run} on {second.environment}"
+    elif not any(row.before is not None and row.after is not None for row in rows):
+        yield "the two runs have no item in common"
+
+
+def _event(side: Resolved) -> LogRow:
+    if side.row is None:
+        raise RevisionNotFoundError(
+            f"commit {side.commit[:12]} is no event of a run", hint=f"git show {side.commit[:12]}"
+        )
+    return side.row
+
+
+def _outcomes(workspace: Workspace, row: LogRow) -> tuple[ItemRow, ...]:
+    found = queries.item_rows(workspace.index, row)
+    if not found:
+        name = f"v{row.version}" if row.version is not None else row.commit[:12]
+        raise NotFoundError(
+            f"the outcomes of {name} on single items are not known here",
+            hint="if this is a clone, fetch the evidence: git fetch origin 'refs/skillgit/*:refs/skillgit/*'",
+        )
+    return found
+
+
+def _tokens(document: bytes | None) -> int | None:
+    if document is None:
+        return None
+    text = document.decode(errors="replace")
+    return ceil(len(text.removeprefix(frontmatter(text))) / _CHARACTERS_PER_TOKEN)
+
+
+def _item_change(item: str, before: ItemRow | None, after: ItemRow | None, gauge: Gauge) -> ItemChange:
+    old, new = _value(before, gauge), _value(after, gauge)
+    known = after or before
+    return ItemChange(
+        item=item, task_type=known.task_type if known else "", before=old, after=new, change=_change(old, new, after)
+    )
+
+
+def _change(old: float | None, new: float | None, after: ItemRow | None) -> Change:
+    if old is None or new is None or after is None:
+        return "missing"
+    if new != old:
+        return "fixed" if new > old else "broken"
+    return "pass" if after.hard is not None and after.hard >= 1.0 else "fail"
+
+
+def _value(row: ItemRow | None, gauge: Gauge) -> float | None:
+    if row is None or row.hard is None or row.soft is None:
+        return None
+    return Scored(row.hard, row.soft).value(gauge.metric, gauge.soft_weight)

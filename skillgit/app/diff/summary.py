@@ -1,0 +1,90 @@
+"""The summary of a difference: lines, rules, items and length."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.app.diff.items import Length, item_changes, length
+from skillgit.app.diff.rules import matches
+from skillgit.app.diff.sides import sides
+from skillgit.app.workspace import Workspace, open_workspace
+from skillgit.index import queries
+from skillgit.store import diff as store_diff
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillgit.app.context import Context
+    from skillgit.index.rows import LogRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffStat:
+    """The summary of a difference.
+
+    Attributes:
+        text: What ``git diff --stat A B`` prints.
+        a: The older side's event; absent for a commit that is no event.
+        b: The newer side's event; absent for a commit that is no event.
+        rules_added: Rules that only the newer side has.
+        rules_removed: Rules that only the older side has.
+        rules_changed: Rules whose words changed.
+        rules_moved: Rules with the same words in another place.
+        fixed: Items that score higher under the newer side; absent where outcomes are not known.
+        broken: Items that score lower; absent where outcomes are not known.
+        length: The length of the two texts.
+    """
+
+    text: str
+    a: LogRow | None
+    b: LogRow | None
+    rules_added: int
+    rules_removed: int
+    rules_changed: int
+    rules_moved: int
+    fixed: int | None
+    broken: int | None
+    length: Length
+
+
+def stat(context: Context, a: str, b: str | None = None, paths: Sequence[str] = ()) -> DiffStat:
+    """Return how much differs between the revisions ``a`` and ``b``.
+
+    Args:
+        context: Where to look.
+        a: A revision.
+        b: Another one; without it ``a`` is compared with what it was made from.
+        paths: Files or folders to compare; none for the skill folder.
+
+    Raises:
+        RevisionNotFoundError: One of them names nothing, or there is nothing to compare with.
+        NotFoundError: Neither side has a file of that name.
+    """
+    with open_workspace(context) as workspace:
+        both = sides(workspace, a, b, paths)
+        found = [diff for _, diff in matches(workspace, both)]
+        flips = _flips(workspace, both.a.row, both.b.row)
+        return DiffStat(
+            text=store_diff.stat(workspace.repo, both.a.commit, both.b.commit, *both.paths),
+            a=both.a.row,
+            b=both.b.row,
+            rules_added=sum(len(diff.added) for diff in found),
+            rules_removed=sum(len(diff.removed) for diff in found),
+            rules_changed=sum(len(diff.changed) for diff in found),
+            rules_moved=sum(len(diff.moved) for diff in found),
+            fixed=flips and flips[0],
+            broken=flips and flips[1],
+            length=length(workspace, both),
+        )
+
+
+def _flips(workspace: Workspace, a: LogRow | None, b: LogRow | None) -> tuple[int, int] | None:
+    """Return how many items were fixed and broken; None where the outcomes of a side are not known."""
+    if a is None or b is None:
+        return None
+    before, after = queries.item_rows(workspace.index, a), queries.item_rows(workspace.index, b)
+    if not before or not after:
+        return None
+    rows = item_changes(before, after, queries.gauge(workspace.index, b.run))
+    return sum(row.change == "fixed" for row in rows), sum(row.change == "broken" for row in rows)

@@ -1,0 +1,56 @@
+"""A line of a difference on a screen: what of it is painted, and how."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillgit.cli.screen import harmless
+from skillgit.domain.text_diff import Sign
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillgit.cli.screen import Screen
+    from skillgit.domain.text_diff import Line, Span
+
+_RESET = "\x1b[m"
+_COLOURS = {Sign.REMOVED: "31", Sign.ADDED: "32"}
+_FAINT, _REVERSE = "2", "7"
+_TAB = "    "
+
+
+def visible(line: Line, screen: Screen) -> tuple[str, tuple[Span, ...]]:
+    """Return the text of ``line`` with every character as this screen shows it, and its spans in that text.
+
+    Control characters are shown, none is left to paint or to move anything; tabs are four spaces.
+    """
+    shown = [_TAB if sign == "\t" else screen.encodable(harmless(sign)) for sign in line.text]
+    if all(len(sign) == 1 for sign in shown):
+        return "".join(shown), line.spans
+    starts = [0]
+    for sign in shown:
+        starts.append(starts[-1] + len(sign))
+    return "".join(shown), tuple((starts[start], starts[end]) for start, end in line.spans)
+
+
+def painted(line: Line, text: str, spans: Sequence[Span], screen: Screen) -> str:
+    """Return ``text``, all or a part of ``line``, in the colours of what became of the line.
+
+    Removed lines are red, added ones green; the words in ``spans`` are reversed, so that they alone have a background;
+    lines that moved are faint.
+    """
+    colour = _COLOURS.get(Sign(line.sign))
+    if not screen.colour or colour is None or not text:
+        return text
+    if line.moved is not None:
+        return f"\x1b[{_FAINT};{colour}m{text}{_RESET}"
+    parts: list[str] = []
+    at = 0
+    for start, end in spans:
+        parts += [_in(colour, text[at:start]), _in(f"{colour};{_REVERSE}", text[start:end])]
+        at = end
+    return "".join([*parts, _in(colour, text[at:])])
+
+
+def _in(parameters: str, text: str) -> str:
+    return f"\x1b[{parameters}m{text}{_RESET}" if text else ""

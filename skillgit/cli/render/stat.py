@@ -1,0 +1,37 @@
+"""The summary of a difference: git's own, then rules, items, scores and length on one line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillgit.cli.render.items import headline, length
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillgit.app.diff.summary import DiffStat
+    from skillgit.cli.screen import Screen
+
+
+def lines(found: DiffStat, screen: Screen) -> Iterator[str]:
+    """Yield what git prints, then the two sides and what changed between them."""
+    yield from found.text.rstrip("\n").split("\n") if found.text else ()
+    yield f" {headline(found.a, found.b, screen)}"
+    yield f" {'   '.join(part for part in (_rules(found), _items(found), length(found.length)) if part)}"
+
+
+def _rules(found: DiffStat) -> str:
+    counts = (
+        ("+", found.rules_added),
+        ("-", found.rules_removed),
+        ("~", found.rules_changed),
+        (">", found.rules_moved),
+    )
+    told = [f"{sign}{count}" for sign, count in counts if count]
+    return f"rules {' '.join(told) if told else 'the same'}"
+
+
+def _items(found: DiffStat) -> str:
+    if found.fixed is None or found.broken is None:
+        return ""
+    return f"items {found.fixed} fixed, {found.broken} broken"

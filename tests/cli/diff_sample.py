@@ -1,0 +1,141 @@
+"""Differences of the invented history's versions, as the use cases would return them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import cli_sample as sample
+
+from skillgit.app.diff.items import ItemDiff, Length, TypeChange
+from skillgit.app.diff.rules import RuleChange, RulesDiffed
+from skillgit.app.diff.summary import DiffStat
+from skillgit.app.diff.text import Diffed
+from skillgit.domain.rules import Region
+from skillgit.domain.text_diff import detailed
+from skillgit.domain.unified import read
+
+PATCH = "".join(
+    f"{line}\n"
+    for line in (
+        "diff --git a/skills/searchqa/SKILL.md b/skills/searchqa/SKILL.md",
+        "index 1111111..2222222 100644",
+        "--- a/skills/searchqa/SKILL.md",
+        "+++ b/skills/searchqa/SKILL.md",
+        "@@ -8,11 +8,11 @@",
+        " ## Verify units",
+        " ",
+        " Read the question again before answering.",
+        "-Answer in the unit of the table.",
+        "+Answer in the unit of the question, and say it.",
+        " If the table has two units, convert once.",
+        "-Quote the row that you used.",
+        "-Mind the \x1b[2Jgap.",
+        " ",
+        " ## Answer",
+        " ",
+        "+Quote the row that you used.",
+        "+Count twice:\t東京",
+        " Answer briefly.",
+        "\\ No newline at end of file",
+        "diff --git a/skills/searchqa/run.sh b/skills/searchqa/run.sh",
+        "old mode 100644",
+        "new mode 100755",
+    )
+)
+DIFFED = Diffed(a=sample.V6, b=sample.V7, text=PATCH.encode())
+AS_DATA = replace(DIFFED, files=detailed(read(PATCH)))
+SAME = replace(DIFFED, text=b"")
+STAT = DiffStat(
+    text=" skills/searchqa/SKILL.md | 3 ++-\n 1 file changed, 2 insertions(+), 1 deletion(-)\n",
+    a=sample.V6,
+    b=sample.V7,
+    rules_added=2,
+    rules_removed=1,
+    rules_changed=1,
+    rules_moved=0,
+    fixed=7,
+    broken=2,
+    length=Length(before=183, after=215),
+)
+UNMEASURED_STAT = replace(
+    STAT, text="", a=None, rules_added=0, rules_removed=0, rules_changed=0, fixed=None, broken=None
+)
+ITEMS = ItemDiff(
+    a=sample.V6,
+    b=sample.V7,
+    metric="hard",
+    rows=sample.ITEMS,
+    fixed=("q17", "q22"),
+    broken=("q03",),
+    stable_pass=("q04",),
+    stable_fail=("q05",),
+    missing=("q40",),
+    p=0.5,
+    p_worse=0.875,
+    types=(
+        TypeChange(task_type="jeopardy", n=3, before=0.75, after=0.4167, fixed=0, broken=1),
+        TypeChange(task_type="units", n=2, before=0.125, after=0.75, fixed=2, broken=0),
+    ),
+    length=Length(before=183, after=215),
+    notes=(),
+)
+STOPPED_ITEMS = replace(
+    ITEMS,
+    b=replace(sample.R18, bound=True),
+    fixed=(),
+    p=1.0,
+    p_worse=0.5,
+    types=(),
+    notes=("one side was stopped early, when its decision was certain: 1 of 6 items have no score on both sides",),
+)
+
+
+def rule(change: str, text: str, **facts: object) -> RuleChange:
+    known = {
+        "change": change,
+        "file": "SKILL.md",
+        "heading": "Verify units",
+        "region": Region.BODY,
+        "text": text,
+        "before": "",
+        "first": 12,
+        "last": 12,
+        "deed": "removed" if change == "removed" else "brought",
+        "by": sample.RUN,
+        "version": 7,
+        "step": 17,
+        "epoch": 2,
+        "kind": "accepted",
+        "origin": "step",
+        "number": 0,
+        "commit": sample.V7.commit,
+        "source": "failure",
+        "support": 4,
+        "gain": 0.025,
+    }
+    return RuleChange(**(known | facts))
+
+
+RULES = RulesDiffed(
+    a=sample.V6,
+    b=sample.V7,
+    rows=(
+        rule("added", "Quote the span you rely on.", version=4, step=9, support=5),
+        rule(
+            "changed",
+            "Answer in the unit the question asks for, and say it, whatever the table says.",
+            before="Always answer in the unit of the table.",
+        ),
+        rule("moved", "Read again.", by="", version=None, step=None, kind="", source="seed", support=None, gain=None),
+        rule("added", "Cite the row.", version=5, kind="slow-proposed", source="slow", support=None, gain=None),
+        rule("removed", "Mind style.", version=6, kind="accepted", origin="prune", number=1, support=None, source=""),
+        rule("removed", "If unsure, guess the nearest year.", version=5, step=11, source="success", gain=-0.05),
+    ),
+    kept=12,
+)
+SAME_RULES = replace(RULES, rows=())
+APART = replace(
+    RULES,
+    a=sample.OTHER,
+    rows=(rule("removed", "Read the whole page.", by=sample.OTHER.run, version=1, step=1, deed="brought"),),
+)
