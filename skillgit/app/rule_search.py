@@ -1,0 +1,150 @@
+"""Which rule a person means: a line of a file, or words of a rule that stands, stood once, or was only tried."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from skillgit.app.lineage import file_rules, skill_rules
+from skillgit.domain.rules import Rule
+from skillgit.domain.similarity import words
+from skillgit.errors import NotFoundError, UsageError
+from skillgit.index import rule_queries
+from skillgit.store import tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from skillgit.app.blame import Place
+    from skillgit.app.workspace import Workspace
+    from skillgit.index.rule_queries import OriginRow
+
+_SURE = 65.0
+"""From this likeness on, out of 100, words are taken to mean a rule."""
+_BY_TITLE = 66.0
+"""The likeness of a rule whose step's title, not its own text, has the words."""
+_EVENTS = 40
+_ASKED = 8
+_SHORTEST = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A rule that may be meant.
+
+    Attributes:
+        rule: The rule.
+        path: The file that it stands in, as the repository calls it.
+        commit: A commit that has it.
+        likeness: How well the words fit, out of 100.
+        event: The event of that commit, where it was looked for in history.
+    """
+
+    rule: Rule
+    path: str
+    commit: str
+    likeness: float
+    event: OriginRow | None = None
+
+
+def rule_at_line(workspace: Workspace, commit: str, path: str, line: int) -> Hit:
+    """Return the rule that stands on a line; a line that belongs to none stands for itself.
+
+    Raises:
+        UsageError: The file has no such line, or the line is blank.
+    """
+    content = tree.read_file(workspace.repo.commit(commit).tree, path) or b""
+    lines = content.decode(errors="replace").removesuffix("\n").split("\n")
+    if not 1 <= line <= len(lines):
+        raise UsageError(f"{path} has {len(lines)} lines, and none at {line}", hint="skillgit blame numbers them")
+    found = next((rule for rule in file_rules(workspace, commit, path) if rule.first <= line <= rule.last), None)
+    if found is None and not lines[line - 1].strip():
+        raise UsageError(f"line {line} of {path} is blank", hint="skillgit blame numbers the lines")
+    rule = found or Rule(heading="", text=lines[line - 1].strip(), first=line, last=line)
+    return Hit(rule=rule, path=path, commit=commit, likeness=100.0)
+
+
+def rules_like(workspace: Workspace, place: Place, text: str, path: str = "") -> tuple[Hit, ...]:
+    """Return the rules that ``text`` may mean, the most likely first: those that stand, else those of history.
+
+    Args:
+        workspace: The repository and its index.
+        place: The revision to look at first, its skill and its run.
+        text: The words.
+        path: The only file to look in, as the repository calls it; empty for all of the skill.
+
+    Raises:
+        NotFoundError: No rule has such words.
+    """
+    commit = place.found.commit
+    files = [(path, file_rules(workspace, commit, path))] if path else skill_rules(workspace, commit, place.skill)
+    here = [
+        Hit(rule=rule, path=name, commit=commit, likeness=likeness(text, rule.text))
+        for name, found in files
+        for rule in found
+    ]
+    standing = {hit.rule.text: hit for hit in here}
+    found = _best(here) or _best(
+        replace(standing[hit.rule.text], likeness=hit.likeness) if hit.rule.text in standing else hit
+        for hit in _in_history(workspace, place, text)
+    )
+    if not found:
+        hint = f"skillgit log --grep '{text}'"
+        raise NotFoundError(f"no rule of the skill, now or before, is like '{text}'", hint=hint)
+    return found
+
+
+def likeness(text: str, rule: str) -> float:
+    """Return how well the words of ``text`` fit ``rule``, from 0 to 100; if all of them stand in it, at least 90."""
+    from rapidfuzz import fuzz  # noqa: PLC0415 - one command needs it
+
+    asked, said = words(text), words(rule)
+    a, b = " ".join(asked), " ".join(said)
+    known = [word for word in asked if word.isalnum()]
+    if known and all(any(own.startswith(word) for own in said) for word in known):
+        return 90.0 + fuzz.ratio(a, b) / 10.0
+    return 0.9 * max(fuzz.token_set_ratio(a, b), fuzz.ratio(a, b), fuzz.partial_ratio(a, b) * 0.9)
+
+
+def search_words(text: str) -> tuple[str, ...]:
+    """Return the words of ``text`` to ask the index for, the longest of them, for they are the rarest."""
+    found = {word for word in re.findall(r"\w+", text.casefold()) if len(word) >= _SHORTEST}
+    return tuple(sorted(found, key=lambda word: (-len(word), word))[:_ASKED])
+
+
+def _best(hits: Iterable[Hit]) -> tuple[Hit, ...]:
+    return tuple(sorted((hit for hit in hits if hit.likeness >= _SURE), key=lambda hit: -hit.likeness))
+
+
+def _in_history(workspace: Workspace, place: Place, text: str) -> Iterator[Hit]:
+    """Yield the rules that events brought whose text holds the words; those of versions before those of candidates."""
+    if place.run is None:
+        return
+    asked = search_words(text)
+    told: set[tuple[str, str]] = set()
+    for rejected in (False, True):
+        for event, _ in rule_queries.alike(workspace.index, place.run, asked, rejected=rejected, limit=_EVENTS):
+            brought = tuple(_brought(workspace, place.skill, event))
+            for (path, rule), title in zip(brought, _titles(event.title, len(brought)), strict=True):
+                if (path, rule.text) not in told:
+                    told.add((path, rule.text))
+                    by_title = _BY_TITLE if likeness(text, title) >= _SURE else 0.0
+                    near = max(likeness(text, rule.text), by_title)
+                    yield Hit(rule=rule, path=path, commit=event.commit, likeness=near, event=event)
+
+
+def _titles(title: str, count: int) -> list[str]:
+    """Return the part of an event's title for each of its rules; all of it, where it has not as many parts."""
+    parts = title.split(",")
+    return parts if len(parts) == count else [title] * count
+
+
+def _brought(workspace: Workspace, skill: str, event: OriginRow) -> Iterator[tuple[str, Rule]]:
+    """Yield path and rule of what an event's text has and its first parent's has not; of a seed, all of it."""
+    parents = workspace.repo.commit(event.commit).parent_ids
+    before: set[str] = set()
+    if parents and event.kind != "run-started":
+        before = {rule.text for _, found in skill_rules(workspace, str(parents[0]), skill) for rule in found}
+    for path, found in skill_rules(workspace, event.commit, skill):
+        yield from ((path, rule) for rule in found if rule.text not in before)

@@ -1,0 +1,226 @@
+"""What the evidence of a step tells about its edits: their text, the items that moved them, what analysts saw.
+
+Evidence may come from strangers and may be damaged: whatever is not as it should be is left out, never an error.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from skillgit.store.evidence import read_evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from skillgit.store.repo import Repo
+
+_PATCH, _ROLLOUT, _FINDINGS, _COMPARISON = "patch.json", "rollout.json", "findings.json", "comparison.json"
+_FAILING = ("regressed", "persistent_fail")
+_TAG = re.compile(r"</?[A-Za-z][\w-]*>")
+_QUESTION_MOST = 600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppliedEdit:
+    """One edit that took effect, in full.
+
+    Attributes:
+        position: Its place among the edits of the patch, from 0.
+        op: What it did.
+        file: The file inside the skill folder.
+        anchor: Where it did it.
+        content: The new text.
+        support: How many trajectories it rests on.
+        source: Whose observation it is.
+        items: The train items that moved it, as far as they are known.
+    """
+
+    position: int
+    op: str
+    file: str
+    anchor: str
+    content: str
+    support: int
+    source: str
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A pattern that analysts saw in the trajectories of a step.
+
+    Attributes:
+        pattern: What went wrong.
+        count: In how many trajectories.
+        items: In which.
+    """
+
+    pattern: str
+    count: int
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """What the target made of one train item.
+
+    Attributes:
+        item: The item.
+        task_type: The group that it is reported under.
+        question: The end of what the target was asked; empty if that was not kept.
+        answer: What it answered.
+        feedback: What the scorer said about it, the accepted answers included where it names them.
+        hard: The strict score; absent if the item failed to evaluate.
+        soft: The score with partial credit.
+    """
+
+    item: str
+    task_type: str = ""
+    question: str = ""
+    answer: str = ""
+    feedback: str = ""
+    hard: float | None = None
+    soft: float | None = None
+
+
+class StepEvidence:
+    """The evidence of one event, read as far as it is asked for.
+
+    Args:
+        repo: The repository.
+        tree: Id of the evidence tree.
+    """
+
+    def __init__(self, repo: Repo, tree: str) -> None:
+        self._repo = repo
+        self._tree = tree
+        found = read_evidence(repo, tree, (_PATCH, _ROLLOUT, _FINDINGS, _COMPARISON))
+        self.present = found is not None
+        self._files: Mapping[str, bytes] = found or {}
+
+    def edits(self) -> tuple[AppliedEdit, ...]:
+        """Return the edits that took effect, in the order of their application."""
+        document = _json(self._files.get(_PATCH))
+        rows = document.get("edits") if isinstance(document, dict) else None
+        applied = [row for row in _objects(rows) if row.get("status") == "applied"]
+        return tuple(_edit(place, row) for place, row in enumerate(applied))
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Return what analysts saw, in their order."""
+        document = _json(self._files.get(_FINDINGS))
+        rows = _objects(document.get("findings") if isinstance(document, dict) else None)
+        return tuple(
+            Finding(pattern=_text(row, "pattern"), count=_whole(row, "count"), items=_names(row.get("items")))
+            for row in rows
+        )
+
+    def rollouts(self) -> int:
+        """Return how many trajectories the step had."""
+        return len(_objects(_json(self._files.get(_ROLLOUT))))
+
+    def attempts(self, items: Iterable[str]) -> tuple[Attempt, ...]:
+        """Return what became of ``items`` in the rollouts of the step, in this order; unknown ones are left out."""
+        rows = {_text(row, "id"): row for row in _objects(_json(self._files.get(_ROLLOUT)))}
+        wanted = [rows[item] for item in items if item in rows]
+        paths = [_text(row, "trajectory") for row in wanted if _text(row, "trajectory")]
+        turns = (read_evidence(self._repo, self._tree, paths) or {}) if paths else {}
+        return tuple(_attempt(row, turns.get(_text(row, "trajectory"))) for row in wanted)
+
+    def compared(self) -> tuple[Attempt, ...]:
+        """Return the train items that a slow update saw fail, worst first: those that got lost, those that stayed."""
+        rows = [row for row in _objects(_json(self._files.get(_COMPARISON))) if row.get("category") in _FAILING]
+        ranked = sorted(rows, key=lambda row: _FAILING.index(_text(row, "category")))
+        return tuple(_compared(row) for row in ranked)
+
+
+def with_questions(attempts: Sequence[Attempt], steps: Iterable[StepEvidence]) -> tuple[Attempt, ...]:
+    """Return ``attempts`` with what was asked, and what the scorer said of such an answer, as far as ``steps`` tell."""
+    found: dict[str, Attempt] = {}
+    wanted = {attempt.item: attempt for attempt in attempts}
+    for step in steps:
+        for seen in step.attempts(item for item in wanted if item not in found or not found[item].feedback):
+            same = seen.answer == wanted[seen.item].answer
+            known = found.get(seen.item, wanted[seen.item])
+            question = known.question or seen.question
+            found[seen.item] = replace(known, question=question, feedback=seen.feedback if same else known.feedback)
+        if all(item in found and found[item].feedback for item in wanted):
+            break
+    return tuple(found.get(attempt.item, attempt) for attempt in attempts)
+
+
+def _edit(place: int, row: Mapping[str, object]) -> AppliedEdit:
+    return AppliedEdit(
+        position=place,
+        op=_text(row, "op"),
+        file=_text(row, "file"),
+        anchor=_text(row, "anchor"),
+        content=_text(row, "content"),
+        support=_whole(row, "support"),
+        source=_text(row, "source"),
+        items=_names(row.get("items")),
+    )
+
+
+def _attempt(row: Mapping[str, object], trajectory: bytes | None) -> Attempt:
+    return Attempt(
+        item=_text(row, "id"),
+        task_type=_text(row, "task_type"),
+        question=_question(trajectory),
+        answer=_text(row, "answer"),
+        feedback=_text(row, "feedback") or _text(row, "failed"),
+        hard=_number(row.get("hard")),
+        soft=_number(row.get("soft")),
+    )
+
+
+def _compared(row: Mapping[str, object]) -> Attempt:
+    current = row.get("current")
+    told: Mapping[str, object] = current if isinstance(current, dict) else {}
+    return Attempt(
+        item=_text(row, "id"),
+        answer=_text(told, "answer"),
+        hard=_number(told.get("hard")),
+        soft=_number(told.get("soft")),
+    )
+
+
+def _question(trajectory: bytes | None) -> str:
+    """Return the last paragraph of the first thing that was said to the target: tasks end with what is asked."""
+    document = _json(trajectory)
+    turns = _objects(document.get("turns") if isinstance(document, dict) else None)
+    asked = next((_text(turn, "content") for turn in turns if turn.get("role") == "user"), "")
+    paragraphs = [" ".join(_TAG.sub(" ", part).split()) for part in re.split(r"\n\s*\n", asked)]
+    said = [paragraph for paragraph in paragraphs if paragraph]
+    return said[-1][-_QUESTION_MOST:] if said else ""
+
+
+def _json(content: bytes | None) -> object:
+    try:
+        return json.loads(content or b"null")
+    except (ValueError, RecursionError):
+        return None
+
+
+def _objects(found: object) -> list[dict[str, object]]:
+    return [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+
+
+def _names(found: object) -> tuple[str, ...]:
+    return tuple(name for name in found if isinstance(name, str)) if isinstance(found, list) else ()
+
+
+def _text(row: Mapping[str, object], key: str) -> str:
+    found = row.get(key)
+    return found if isinstance(found, str) else ""
+
+
+def _whole(row: Mapping[str, object], key: str) -> int:
+    found = row.get(key)
+    return found if isinstance(found, int) else 0
+
+
+def _number(found: object) -> float | None:
+    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None

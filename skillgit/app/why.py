@@ -1,0 +1,258 @@
+"""``skillgit why``: a rule's story, from the trajectories that failed to the gate and what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.app.blame import author, credits_of, find_place
+from skillgit.app.lineage import LaterChange, Wording, later_changes, wordings
+from skillgit.app.rule_search import Hit, rule_at_line, rules_like, search_words
+from skillgit.app.rule_worth import RuleWorth, known_worth
+from skillgit.app.step_evidence import StepEvidence, with_questions
+from skillgit.app.workspace import Workspace, open_workspace
+from skillgit.domain.edit import normalised
+from skillgit.domain.similarity import similarity, words
+from skillgit.index import rule_queries
+from skillgit.store import reader
+
+if TYPE_CHECKING:
+    from skillgit.app.blame import Place
+    from skillgit.app.context import Context
+    from skillgit.app.credit import Credit, Credits
+    from skillgit.app.step_evidence import Attempt, Finding
+    from skillgit.domain.cost import Cost
+    from skillgit.domain.event import Event, PatchCounts
+    from skillgit.domain.gate import Verdict
+    from skillgit.domain.rules import Rule
+    from skillgit.index.rule_queries import OriginRow
+
+_ALIKE = 0.6
+"""From this share of common words on, a line that a rejected candidate added counts as an attempt at the same rule."""
+_SAME_TITLE = 0.3
+"""How alike two rules have to be in their words if the steps that brought them share a part of their titles."""
+_TRIED_EVENTS = 40
+_FAILURES = 12
+_OTHERS = 5
+_STEPS = 24
+"""In so many steps, the newest first, the questions behind slow guidance are looked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """A rejected candidate that added something like the rule.
+
+    Attributes:
+        event: The rejected candidate.
+        text: The line that is like the rule.
+        likeness: How much of their words is common, from 0 to 1.
+    """
+
+    event: OriginRow
+    text: str
+    likeness: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gated:
+    """What the event that brought a rule says about itself.
+
+    Attributes:
+        why: The reasons in its message.
+        verdict: What the gate compared and decided; absent if it passed none.
+        stopped: Whether the evaluation was ended early, so that the score is an upper bound.
+        patch: How many proposals were merged, ranked and applied; absent where no analyst proposed anything.
+        cost: What it cost; absent where that is not recorded.
+    """
+
+    why: str = ""
+    verdict: Verdict | None = None
+    stopped: bool = False
+    patch: PatchCounts | None = None
+    cost: Cost | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """A rule from the failures that it came of to what became of it.
+
+    Attributes:
+        run: The run; empty if the revision belongs to none.
+        asked: What was asked for.
+        revision: The commit that was looked at.
+        rule: The rule, as it was found.
+        path: The file that it stands in.
+        here: Whether the revision has it; otherwise it was found in history.
+        found: The event in history whose text has it; absent if the revision has it.
+        others: Other rules that may have been meant, the most likely first.
+        origin: The event that gave the rule these words; absent for what is no event of a run.
+        commit: Its commit.
+        author: Who made that commit, where a person did.
+        restored: The version that brought the rule back by a revert; absent if it always stayed.
+        credit: What it rests on.
+        edits: How many edits the event made.
+        rollouts: How many trajectories the step had; 0 if that is not known.
+        failures: The train items whose rollouts moved it, the first of them.
+        findings: What analysts saw in those.
+        gate: What the event says about itself.
+        tried: Rejected candidates that added something like it, oldest first.
+        earlier: The wordings that it had before, newest first.
+        later: What became of it since, oldest first.
+        worth: What notes say about the skill without it, on newer versions last.
+        absent: Whether the evidence of the event is not here, as in a clone.
+    """
+
+    run: str
+    asked: str
+    revision: str
+    rule: Rule
+    path: str
+    here: bool
+    found: OriginRow | None
+    others: tuple[Hit, ...]
+    origin: OriginRow | None
+    commit: str
+    author: str
+    restored: int | None
+    credit: Credit
+    edits: int
+    rollouts: int
+    failures: tuple[Attempt, ...]
+    findings: tuple[Finding, ...]
+    gate: Gated
+    tried: tuple[Tried, ...]
+    earlier: tuple[Wording, ...]
+    later: tuple[LaterChange, ...]
+    worth: tuple[RuleWorth, ...]
+    absent: bool
+
+
+def why(context: Context, what: str, revision: str = "", path: str = "") -> Story:
+    """Return the story of a rule.
+
+    Args:
+        context: Where to look.
+        what: A number of a line, or words of the rule; if no rule has them, one that had them once.
+        revision: The version; the newest of the default run if empty.
+        path: The file, inside the skill folder or as the repository calls it; if empty, ``SKILL.md`` for a number,
+            all files for words.
+
+    Raises:
+        RevisionNotFoundError: The revision names nothing.
+        NotFoundError: There is no such file, or no rule has such words.
+        UsageError: There is no such line, or it is blank.
+    """
+    with open_workspace(context) as workspace:
+        place = find_place(workspace, revision, path)
+        hits = _hits(workspace, place, what, path)
+        return _told(workspace, place, what, hits)
+
+
+def _hits(workspace: Workspace, place: Place, what: str, path: str) -> tuple[Hit, ...]:
+    commit = place.found.commit
+    if what.isdecimal():
+        return (rule_at_line(workspace, commit, place.path, int(what)),)
+    return rules_like(workspace, place, what, place.path if path else "")
+
+
+def _told(workspace: Workspace, place: Place, what: str, hits: tuple[Hit, ...]) -> Story:
+    hit = hits[0]
+    forms = tuple(wordings(workspace, hit.commit, hit.path, hit.rule))
+    now = forms[0]
+    creditor = credits_of(workspace, place)
+    credit = creditor.credit(now.line)
+    origin = now.origin
+    failures, findings, rollouts = _behind(workspace, creditor, origin, credit)
+    return Story(
+        run=place.run or "",
+        asked=what,
+        revision=place.found.commit,
+        rule=hit.rule,
+        path=hit.path,
+        here=hit.event is None,
+        found=hit.event,
+        others=hits[1 : _OTHERS + 1],
+        origin=origin,
+        commit=now.commit,
+        author=author(workspace, now.commit) if credit.source == "human" else "",
+        restored=now.line.restored_by.version if now.line.restored_by else None,
+        credit=credit,
+        edits=len(creditor.edits(origin)) if origin else 0,
+        rollouts=rollouts,
+        failures=failures,
+        findings=findings,
+        gate=_gated(workspace, origin),
+        tried=_tried(workspace, place.run, hit.rule, origin),
+        earlier=forms[1:],
+        later=_later(workspace, place, hit, now),
+        worth=known_worth(workspace, origin.run if origin else place.run or "", hit.rule.text),
+        absent=bool(origin and origin.evidence and not creditor.evidence(origin).present),
+    )
+
+
+def _behind(
+    workspace: Workspace, creditor: Credits, origin: OriginRow | None, credit: Credit
+) -> tuple[tuple[Attempt, ...], tuple[Finding, ...], int]:
+    """Return the rollouts that moved a rule, what analysts saw in them, and how many rollouts the step had."""
+    if origin is None:
+        return (), (), 0
+    evidence = creditor.evidence(origin)
+    if credit.source == "slow":
+        trees = rule_queries.step_evidence(workspace.index, origin.run, origin.epoch, _STEPS)
+        steps = (StepEvidence(workspace.repo, tree) for tree in trees)
+        return with_questions(evidence.compared()[:_FAILURES], steps), (), 0
+    wanted = set(credit.items)
+    findings = tuple(found for found in evidence.findings() if wanted & set(found.items))
+    best = max((len(wanted & set(found.items)) for found in findings), default=0)
+    # an item may fail in several ways: those that most of the rule's items share are what the rule is about
+    shared = tuple(found for found in findings if len(wanted & set(found.items)) == best)
+    return evidence.attempts(credit.items[:_FAILURES]), shared, evidence.rollouts()
+
+
+def _gated(workspace: Workspace, origin: OriginRow | None) -> Gated:
+    if origin is None:
+        return Gated()
+    event: Event = reader.read_commit(workspace.repo, origin.commit).event
+    evaluation = getattr(event, "evaluation", None)
+    return Gated(
+        why=event.why,
+        verdict=getattr(event, "verdict", None),
+        stopped=bool(getattr(evaluation, "stopped", False)),
+        patch=getattr(event, "patch", None),
+        cost=getattr(event, "cost", None),
+    )
+
+
+def _tried(workspace: Workspace, run: str | None, rule: Rule, origin: OriginRow | None) -> tuple[Tried, ...]:
+    if run is None:
+        return ()
+    found = rule_queries.alike(
+        workspace.index, run, search_words(rule.text), rejected=True, limit=_TRIED_EVENTS, column="skill"
+    )
+    tried = [_attempt(event, added, rule) for event, added in found if origin is None or event.commit != origin.commit]
+    titles = _parts(origin.title) if origin else set()
+    near = (row for row in tried if row.likeness >= (_SAME_TITLE if titles & _parts(row.event.title) else _ALIKE))
+    return tuple(sorted(near, key=lambda row: (row.event.time, row.event.step)))
+
+
+def _parts(title: str) -> set[str]:
+    return {part.strip().casefold() for part in title.split(",") if part.strip()}
+
+
+def _attempt(event: OriginRow, added: str, rule: Rule) -> Tried:
+    wanted = words(rule.text)
+    lines = [normalised(line) for line in added.split("\n") if line.strip()]
+    near, place = max(((similarity(words(line), wanted), -place) for place, line in enumerate(lines)), default=(0.0, 0))
+    texts = [line.strip() for line in added.split("\n") if line.strip()]
+    return Tried(event=event, text=texts[-place] if texts else "", likeness=near)
+
+
+def _later(workspace: Workspace, place: Place, hit: Hit, now: Wording) -> tuple[LaterChange, ...]:
+    origin = now.origin
+    if place.run is None or (hit.event is not None and hit.event.kind == "rejected"):
+        return ()
+    own = origin is not None and origin.run == place.run
+    if own and origin is not None and origin.version is None:
+        return ()
+    version = origin.version if own and origin is not None and origin.version is not None else 0
+    return tuple(later_changes(workspace, place.run, place.skill, version, hit.rule))
