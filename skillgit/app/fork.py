@@ -1,0 +1,136 @@
+"""``skillgit fork``: a run of its own that begins where a version of another one stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import TYPE_CHECKING
+
+from skillgit.app.version_named import version_in
+from skillgit.app.workspace import Workspace, open_workspace
+from skillgit.domain.event import RunStarted
+from skillgit.domain.ids import check_run_name
+from skillgit.domain.state import fold
+from skillgit.errors import ConflictError, UsageError
+from skillgit.index import queries
+from skillgit.index.score_evidence import score_evidence, start_evidence
+from skillgit.store import refs
+from skillgit.store.evidence import read_evidence
+from skillgit.store.lock import RunLock
+from skillgit.store.own_runs import is_own, note_own
+from skillgit.store.reader import read_run, runs
+from skillgit.store.writer import RunWriter
+
+if TYPE_CHECKING:
+    from skillgit.app.context import Context
+    from skillgit.domain.state import RunState
+    from skillgit.index.rows import LogRow
+
+_PLAN = ("config.json", "splits.json", "environment.json", "pinned.json")
+"""What a fork takes over of the plan behind its source."""
+_OUTCOMES = "selection"
+"""How the files begin that hold what a version scored."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fork:
+    """A run that began at a version of another one.
+
+    Attributes:
+        run: Its name.
+        source: The version that it began at, ``<run>/v<N>``.
+        hard: The hard score of that version on the selection split.
+        event: The event that started it; absent if nothing was written.
+        planned: Whether the configuration of the source is here, so that the fork keeps it too.
+    """
+
+    run: str
+    source: str
+    hard: float
+    event: LogRow | None
+    planned: bool
+
+
+def fork(context: Context, revision: str, name: str | None = None, *, dry_run: bool = False) -> Fork:
+    """Start a run at a version; configuration, items and score are those of the run that it belongs to.
+
+    Args:
+        context: Where to look.
+        revision: The version.
+        name: The new run's name; None makes one of the run's.
+        dry_run: Whether only to say what would be done.
+
+    Raises:
+        ConflictError: There is a run of that name, or a branch is in the way.
+        RevisionNotFoundError: The revision names nothing.
+        UsageError: It names no version, or one that nobody has measured, or the name cannot be a run's.
+    """
+    with open_workspace(context) as workspace:
+        row = version_in(workspace, revision)
+        chosen = check_run_name(name) if name is not None else _free_name(workspace, row.run)
+        with RunLock(workspace.repo, chosen, context.clock):
+            _check_free(workspace, chosen)
+            state = fold(record.event for record in read_run(workspace.repo, row.run))
+            event = _event(row, state, chosen)
+            evidence = _evidence(workspace, row)
+            found = Fork(
+                run=chosen,
+                source=event.fork_of,
+                hard=state.evaluation(row.version or 0).hard,
+                event=None,
+                planned=_PLAN[0] in evidence,
+            )
+            if dry_run:
+                return found
+            if is_own(workspace.repo, row.run):
+                note_own(workspace.repo, chosen)
+            writer = RunWriter(workspace.repo, chosen, context.clock, workspace.repo.identity())
+            record = writer.append(event, None, evidence, start=row.commit, check=lambda event: fold([event]))
+        workspace.index.refresh()
+        return replace(found, event=queries.row_of_commit(workspace.index, record.commit))
+
+
+def _event(row: LogRow, state: RunState, name: str) -> RunStarted:
+    started, source = state.started, f"{row.run}/v{row.version}"
+    evaluation = state.known_evaluation(row.version or 0)
+    if evaluation is None:
+        raise UsageError(
+            f"nobody has measured {source} yet, so that a fork would have no score to begin with",
+            hint=f"skillgit train CONFIG --from {source} --run {name} measures it and begins there",
+        )
+    return RunStarted(
+        run=name,
+        skill=started.skill,
+        title=f"fork {source}",
+        why=f"The run begins with the text and the score of {source}, under the configuration of run {row.run}.",
+        config=started.config,
+        splits=started.splits,
+        environment=started.environment,
+        models=started.models,
+        evaluation=replace(evaluation, version=None),
+        fork_of=source,
+    )
+
+
+def _evidence(workspace: Workspace, row: LogRow) -> dict[str, bytes]:
+    """Return the plan of the source and the outcomes behind the version's score, as far as they are here."""
+    index, repo = workspace.index, workspace.repo
+    plan, outcomes = start_evidence(index, row.run), score_evidence(index, row.run, row.version or 0)
+    found = (read_evidence(repo, plan, _PLAN) or {}) if plan else {}
+    scored = (read_evidence(repo, outcomes) or {}) if outcomes else {}
+    return found | {path: content for path, content in scored.items() if path.startswith(_OUTCOMES)}
+
+
+def _free_name(workspace: Workspace, run: str) -> str:
+    """Return the first of ``<run>-fork``, ``<run>-fork2`` … that no run has."""
+    taken = frozenset(runs(workspace.repo))
+    names = (f"{run}-fork{number if number > 1 else ''}" for number in count(1))
+    return check_run_name(next(name for name in names if name not in taken))
+
+
+def _check_free(workspace: Workspace, name: str) -> None:
+    taken = [found for found in workspace.repo.tips() if (ref := refs.parse(found)) is not None and ref.run == name]
+    if taken:
+        raise ConflictError(
+            f"run {name} exists already, as {refs.short(taken[0])}", hint="skillgit fork REV NAME takes another name"
+        )

@@ -1,0 +1,149 @@
+"""A person commits on a run's branch, reverts and forks; real git makes the commits, the offline demo goes on."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from program import QUICK, git, new_repository, refs, run, skillgit
+
+MORTAL = Path(__file__).with_name("mortal.py")
+NEVER = 10**9
+TRAIN = ("train", "demo", "--run", "small", "--quiet", *QUICK)
+DOCUMENT = "skills/searchqa/SKILL.md"
+RULE = "- Say who gave the award only if the question asks for it."
+IDENTITY = ("-c", "user.name=Ada", "-c", "user.email=ada@localhost")
+
+pytestmark = pytest.mark.slow
+
+
+def edit(repository: Path, text: str = f"\n{RULE}\n", message: str = "awards by name\n\nAsked for by readers.") -> str:
+    """Commit to the run's branch from a work tree of its own, and return the commit."""
+    place = repository.with_name(f"{repository.name}-by-hand")
+    git("worktree", "add", "-q", place, "run/small", cwd=repository)
+    (place / DOCUMENT).write_text((place / DOCUMENT).read_text() + text)
+    dated = {"GIT_AUTHOR_DATE": "2026-11-21T12:00:00Z", "GIT_COMMITTER_DATE": "2026-11-21T12:00:00Z"}
+    done = run("git", *IDENTITY, "commit", "-qam", message, cwd=place, env=dated)
+    assert done.code == 0, done
+    commit = git("rev-parse", "HEAD", cwd=place).out.strip()
+    git("worktree", "remove", place, cwd=repository)
+    return commit
+
+
+def events(repository: Path, *words: str) -> list[dict[str, object]]:
+    rows = json.loads(skillgit("log", *words, "--json", cwd=repository).out)["events"]
+    return rows[::-1]
+
+
+@pytest.fixture(scope="module")
+def halfway(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository whose run stopped at a cap, with an edit of a person after that."""
+    repository = new_repository(tmp_path_factory.mktemp("by-hand") / "repository")
+    skillgit(*TRAIN, "--max-calls", "110", cwd=repository, code=7)
+    edit(repository)
+    return repository
+
+
+@pytest.fixture
+def repository(halfway: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(halfway, tmp_path / "repository")
+
+
+def test_every_command_knows_an_edit(repository):
+    (edited,) = [row for row in events(repository) if row["kind"] == "edited"]
+    assert (edited["title"], edited["author"], edited["score"]) == ("awards by name", "Ada", None)
+    assert edited["is_head"]
+    name = f"small/v{edited['version']}"
+    shown = skillgit("show", name, cwd=repository).out
+    assert "edited by hand" in shown
+    assert f"+{RULE}" in shown
+    assert "Asked for by readers." in shown
+    assert f"+{RULE}" in skillgit("diff", f"small/v{edited['base']}", name, cwd=repository).out
+    told = skillgit("fsck", cwd=repository, code=1).out
+    assert f"{name} is missing" in told
+    assert "broken" not in told
+
+
+def test_training_measures_the_edit_and_goes_on_from_it(repository):
+    (version,) = [row["version"] for row in events(repository) if row["kind"] == "edited"]
+
+    skillgit(*TRAIN, cwd=repository)
+
+    rows = events(repository)
+    (place,) = [number for number, row in enumerate(rows) if row["kind"] == "edited"]
+    assert rows[place + 1]["kind"] == "measured"
+    assert rows[place]["score"] == rows[place + 1]["score"] is not None
+    assert rows[-1]["kind"] == "run-finished"
+    later = [row for row in rows if row["base"] == version]
+    assert later, "something was tried on the edited text"
+    assert RULE in git("show", f"run/small:{DOCUMENT}", cwd=repository).out
+    trailers = git("log", "--format=%(trailers:key=Skillgit-Event,valueonly)", "run/small", cwd=repository).out
+    assert "measured" in trailers.split()
+    assert "edited" not in trailers.split()
+    assert "no problems" in skillgit("fsck", "--deep", cwd=repository).out
+    git("fsck", "--strict", cwd=repository)
+
+
+def test_a_measurement_that_is_killed_is_made_again_from_the_ledger(repository, tmp_path):
+    other = shutil.copytree(repository, tmp_path / "other")
+    skillgit(*TRAIN, cwd=repository)
+
+    def train(moment: str, number: int) -> int:
+        return run(sys.executable, MORTAL, moment, str(number), tmp_path / "log", "-C", other, *TRAIN).code
+
+    assert train("call", 5) == -signal.SIGKILL
+    assert train("refs", 1) == -signal.SIGKILL
+    assert train("call", NEVER) == 0
+    assert refs(other) == refs(repository)
+
+
+def test_an_edit_after_the_end_leaves_the_run_finished(repository):
+    skillgit(*TRAIN, cwd=repository)
+    before = len(events(repository))
+    edit(repository, text="\n- And say it once.\n", message="once")
+
+    said = skillgit(*TRAIN, cwd=repository).out
+
+    assert "The run had finished before." in said
+    rows = events(repository)
+    assert len(rows) == before + 1
+    assert (rows[-1]["kind"], rows[-1]["score"]) == ("edited", None)
+
+
+def test_a_revert_with_a_gate_is_measured_and_a_refused_one_stands_beside_the_line(repository):
+    skillgit(*TRAIN, cwd=repository)
+    best = next(row for row in events(repository) if row["is_best"])
+    head = max(row["version"] for row in events(repository) if row["version"] is not None)
+
+    skillgit("revert", "v0", cwd=repository)
+    passed = json.loads(skillgit("revert", f"v{best['version']}", "--gate", "--json", "-q", cwd=repository).out)
+    refused = json.loads(skillgit("revert", "v0", "--gate", "--json", "-q", cwd=repository, code=1).out)
+
+    assert (passed["version"], passed["event"]["measured"]) == (head + 2, True)
+    assert passed["event"]["score"] == best["score"]
+    assert refused["version"] is None
+    assert refused["event"]["number"] == 1
+    assert any(name.endswith("-revert-1") for name in refs(repository))
+    assert "no problems" in skillgit("fsck", "--deep", cwd=repository).out
+
+
+def test_a_fork_is_trained_and_forked_again(repository):
+    skillgit(*TRAIN, cwd=repository)
+    version = max(row["version"] for row in events(repository, "small") if row["version"] is not None)
+
+    skillgit("fork", f"small/v{version}", "second", cwd=repository)
+    skillgit("train", "demo", "--run", "second", "--quiet", *QUICK, cwd=repository)
+    skillgit("fork", "second/head", "third", cwd=repository)
+    skillgit("train", "demo", "--run", "third", "--quiet", *QUICK, cwd=repository)
+
+    rows = events(repository, "third")
+    assert (rows[0]["kind"], rows[0]["title"][:11]) == ("run-started", "fork second")
+    assert rows[-1]["kind"] == "run-finished"
+    assert RULE in git("show", f"run/third:{DOCUMENT}", cwd=repository).out
+    assert "no problems" in skillgit("fsck", "--deep", cwd=repository).out
+    skillgit("promote", "third/head", cwd=repository)
+    assert RULE in (repository / DOCUMENT).read_text()
