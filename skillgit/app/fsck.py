@@ -1,31 +1,39 @@
-"""``skillgit fsck``: whether history keeps its invariants."""
+"""``skillgit fsck``: whether history keeps its invariants, and the repair of what follows from it."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillgit.app import frontmatter
+from skillgit.app.recorded_gate import edit_schedule, least_coverage
 from skillgit.app.revision import find_run
 from skillgit.app.workspace import Workspace, open_workspace
-from skillgit.engine.schedule import edit_budget
-from skillgit.index import comparison, queries
-from skillgit.index.artefacts import CONFIG
-from skillgit.store import checks, reader
-from skillgit.store.evidence import read_evidence
+from skillgit.domain.skill import DOCUMENT
+from skillgit.errors import ConflictError, HistoryError, RevisionNotFoundError, SkillError, SkillgitError
+from skillgit.index import comparison, queries, refresh
+from skillgit.store import checks, derived, integrity, reader, refs
+from skillgit.store import repair as repairs
+from skillgit.store.gates import recompute_gates
+from skillgit.store.lock import RunLock
+from skillgit.store.note_checks import note_problems
+from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
 
     from skillgit.app.context import Context
+    from skillgit.store.problem import Problem as Found
+
+_STALE = "the index differs from one that is built anew; skillgit reindex"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """Something that is wrong with a run.
+    """Something that is wrong.
 
     Attributes:
-        run: The run.
+        run: The run; empty if it is not wrong with one run alone.
         commit: The commit; empty if the problem lies in no commit.
         sentence: What is wrong.
         repairable: Whether it can be mended without losing a fact.
@@ -44,64 +52,145 @@ class Checked:
     Attributes:
         runs: Number of runs.
         commits: Number of events.
-        problems: What is wrong.
+        problems: What is wrong; after a repair, what is left of it.
+        mended: What the repair did.
     """
 
     runs: int
     commits: int
     problems: tuple[Problem, ...]
+    mended: tuple[str, ...] = ()
 
 
-def fsck(context: Context, run: str | None, deep: bool = False) -> Checked:  # noqa: FBT001, FBT002 - as agreed
+def fsck(context: Context, run: str | None, deep: bool = False, *, repair: bool = False) -> Checked:  # noqa: FBT001, FBT002 - as agreed
     """Check the invariants of a run, or of all.
 
     Args:
         context: Where to look.
         run: The run; None for all.
-        deep: Whether to compare the index with one that is built anew.
+        deep: Whether to ask every gate again, and to compare the index with one that is built anew.
+        repair: Whether to mend what follows from the rest.
 
     Raises:
         RevisionNotFoundError: There is no such run.
+        RunLockedError: A run that is to be mended is being trained.
     """
+    repo = Repo.discover(context.directory)
+    mended = _mended_files(repo) if repair else []
+    if damaged := integrity.damaged_files(repo):
+        # Whatever reads such a file may wait for ever.
+        return Checked(runs=0, commits=0, problems=tuple(map(_of_file, damaged)), mended=tuple(mended))
     with open_workspace(context) as workspace:
-        names = reader.runs(workspace.repo) if run is None else [_known(workspace, run)]
-        problems = [problem for name in names for problem in _problems(workspace, name)]
-        if deep:
-            problems.extend(_index_problems(workspace, names))
+        names = _names(workspace) if run is None else [_known(workspace, run)]
+        if repair:
+            mended += [told for name in names for told in _mended_run(context, workspace, name)]
+            workspace.index.refresh()
+        problems = [*_left_problems(repo), *_note_problems(workspace, names if run is not None else None)]
+        problems += [problem for name in names for problem in _problems(workspace, name, deep=deep)]
+        stale = _stale(workspace, names) if deep else []
         commits = sum(queries.events_of(workspace.index, name) for name in names)
-        return Checked(runs=len(names), commits=commits, problems=tuple(problems))
+    if stale and repair:
+        refresh.rebuild(repo).close()
+        mended.append("built the index anew")
+        stale = []
+    return Checked(runs=len(names), commits=commits, problems=(*problems, *stale), mended=tuple(mended))
+
+
+def _mended_files(repo: Repo) -> list[str]:
+    aside = [damage for damage in integrity.damaged_files(repo) if damage.loose]
+    told = [f"{damage.sentence}; set aside as {integrity.set_aside(repo, damage)}" for damage in aside]
+    return [*told, *repairs.remove_locks(repo)]
+
+
+def _of_file(damage: integrity.Damage) -> Problem:
+    sentence = f"{damage.sentence}; history is not read beside it"
+    return Problem(run="", commit="", sentence=sentence, repairable=damage.loose)
+
+
+def _left_problems(repo: Repo) -> list[Problem]:
+    try:
+        left = repairs.left_locks(repo)
+    except ConflictError:
+        # nobody can lock anything where nobody can write
+        return []
+    told = (f"{path} was left by a process that died" for path in left)
+    return [Problem(run="", commit="", sentence=sentence, repairable=True) for sentence in told]
+
+
+def _names(workspace: Workspace) -> list[str]:
+    """Return all runs, those included of which only side branches are left."""
+    found = {ref.run for name in workspace.repo.tips() if (ref := refs.parse(name)) is not None and _is_local(ref)}
+    return sorted({*reader.runs(workspace.repo), *found})
+
+
+def _is_local(ref: refs.Ref) -> bool:
+    return ref.kind in {refs.Kind.REJECTED, refs.Kind.SLOW, refs.Kind.BEST, refs.Kind.ATTIC} and not ref.remote
 
 
 def _known(workspace: Workspace, run: str) -> str:
-    return run if run in workspace.index.broken else find_run(workspace, run)
+    return run if run in workspace.index.broken or run in _names(workspace) else find_run(workspace, run)
 
 
-def _problems(workspace: Workspace, run: str) -> list[Problem]:
-    return [
-        Problem(run=run, commit=found.commit, sentence=found.sentence, repairable=found.repairable)
-        for found in checks.check_run(workspace.repo, run, budget=_schedule(workspace, run))
-    ]
+def _mended_run(context: Context, workspace: Workspace, run: str) -> list[str]:
+    if refs.run_branch(run) not in workspace.repo.tips():
+        # a clone; its writer's repository is where such a run is mended
+        return []
+    with RunLock(workspace.repo, run, context.clock):
+        try:
+            return [f"{run}: {told}" for told in repairs.repair_run(workspace.repo, run)]
+        except (HistoryError, RevisionNotFoundError):
+            # what cannot be read cannot be mended; the check says what it is
+            return []
 
 
-def _schedule(workspace: Workspace, run: str) -> Callable[[int], int] | None:
-    """Return the edit budget of each step as the run's configuration has it; None where that is not known."""
-    from pydantic import ValidationError  # noqa: PLC0415 - other verbs that read history do without
-
-    from skillgit.engine.settings import OptimizerSettings  # noqa: PLC0415 - same
-
-    row, first = queries.run_row(workspace.index, run, {}), queries.row_of_version(workspace.index, run, 0)
-    if row is None or first is None or not row.total_steps:
-        return None
-    steps, tree = row.total_steps, reader.read_commit(workspace.repo, first.commit).evidence
+def _problems(workspace: Workspace, run: str, *, deep: bool) -> Iterator[Problem]:
+    repo = workspace.repo
+    found = list(checks.check_run(repo, run, budget=edit_schedule(workspace, run)))
+    for problem in found:
+        yield _of(run, problem)
     try:
-        config = json.loads((read_evidence(workspace.repo, tree, [CONFIG]) or {})[CONFIG])
-        settings = OptimizerSettings.model_validate_json(json.dumps(config["optimizer"]))
-    except (KeyError, TypeError, ValueError, ValidationError):
-        return None
-    return lambda step: edit_budget(settings, step, steps)
+        records = reader.read_run(repo, run)
+        for version, commit in derived.versions(records).items():
+            if told := _frontmatter_problem(repo, commit, records[0].event.skill):
+                yield Problem(run=run, commit=commit, sentence=f"v{version}: {told}", repairable=False)
+        gates = recompute_gates(repo, records, least_coverage(repo, records)) if deep else ()
+        known = {(problem.commit, problem.sentence) for problem in found}
+        for gate in gates:
+            for sentence in gate.differing:
+                if (gate.commit, sentence) not in known:
+                    yield Problem(run=run, commit=gate.commit, sentence=sentence, repairable=False)
+    except SkillgitError:
+        # said already, by the commits that cannot be read
+        return
 
 
-def _index_problems(workspace: Workspace, runs: list[str]) -> list[Problem]:
+def _frontmatter_problem(repo: Repo, commit: str, path: str) -> str:
+    try:
+        text = reader.skill_at(repo, commit, path).files.get(DOCUMENT)
+    except (SkillgitError, KeyError):
+        return ""
+    try:
+        frontmatter.read((text or b"").decode())
+    except UnicodeDecodeError:
+        return f"{DOCUMENT} is not UTF-8"
+    except SkillError as error:
+        return error.message
+    return ""
+
+
+def _note_problems(workspace: Workspace, names: list[str] | None) -> Iterator[Problem]:
+    """Yield problems of notes; those on commits of other runs only where all runs are asked for."""
+    for problem in note_problems(workspace.repo):
+        row = queries.row_of_commit(workspace.index, problem.commit)
+        run = row.run if row is not None else ""
+        if names is None or run in names:
+            yield _of(run, problem)
+
+
+def _of(run: str, problem: Found) -> Problem:
+    return Problem(run=run, commit=problem.commit, sentence=problem.sentence, repairable=problem.repairable)
+
+
+def _stale(workspace: Workspace, runs: list[str]) -> list[Problem]:
     differing = comparison.differing_runs(workspace.index)
-    sentence = "the index differs from one that is built anew; skillgit reindex"
-    return [Problem(run=run, commit="", sentence=sentence, repairable=True) for run in runs if run in differing]
+    return [Problem(run=run, commit="", sentence=_STALE, repairable=True) for run in runs if run in differing]

@@ -22,35 +22,43 @@ if TYPE_CHECKING:
     from skillgit.cli.session import Session
 
 COLUMNS = ("run", "commit", "repairable", "sentence")
+_WIDTH = len("repairable")
 
 
 @verb("fsck")
 @run_argument
-@click.option("--deep", is_flag=True, help="Compare the index with a fresh one too")
+@click.option("--deep", is_flag=True, help="Ask every gate again, and compare the index with a fresh one")
+@click.option("--repair", is_flag=True, help="Mend what follows from the rest of the history, and say what")
 @list_forms
 @click.pass_obj
-def command(session: Session, run: str | None, *, deep: bool, form: Form) -> ExitCode:
+def command(session: Session, run: str | None, *, deep: bool, repair: bool, form: Form) -> ExitCode:
     """Check that history keeps its rules.
 
-    Checks all runs unless you name one. Exits with 1 if there is a problem.
+    Checks all runs unless you name one. Exits with 1 if there is a problem, after --repair if one is left. What can be
+    mended are tags and best branches, the ref that keeps evidence, the index, damaged objects, which are set aside, and
+    lock files of dead processes.
     """
     from skillgit.app.fsck import fsck  # noqa: PLC0415 - see the package
 
-    checked = fsck(session.context, run, deep=deep)
+    checked = fsck(session.context, run, deep=deep, repair=repair)
     if form is Form.TEXT:
         session.output.text(_lines(checked, session.screen))
+        if not repair and any(problem.repairable for problem in checked.problems):
+            session.diagnostics.hint("skillgit fsck --repair")
     else:
-        head = {"runs": checked.runs, "commits": checked.commits}
+        head = {"runs": checked.runs, "commits": checked.commits, "mended": checked.mended}
         problems = checked.problems
         session.output.listing(form, problems, schema="fsck/1", name="problems", columns=COLUMNS, head=head)
     return ExitCode.NO if checked.problems else ExitCode.OK
 
 
 def _lines(checked: Checked, screen: Screen) -> Iterator[str]:
+    for told in checked.mended:
+        yield f"{pad(screen.paint(Style.ACCEPTED, 'mended'), _WIDTH)}  {told}"
     for problem in checked.problems:
         place = f"{screen.paint(Style.OID, short(problem.commit))}  " if problem.commit else ""
         word, style = ("repairable", Style.REVERTED) if problem.repairable else ("broken", Style.REJECTED)
-        kind = pad(screen.paint(style, word), len("repairable"))
-        yield f"{kind}  {problem.run}  {place}{problem.sentence}"
+        run = f"{problem.run}  " if problem.run else ""
+        yield f"{pad(screen.paint(style, word), _WIDTH)}  {run}{place}{problem.sentence}"
     found = plural(len(checked.problems), "problem") if checked.problems else "no problems"
     yield f"checked {plural(checked.runs, 'run')}, {plural(checked.commits, 'event')}: {found}"

@@ -1,0 +1,69 @@
+"""A replayed run as text: one line for each event, and what it adds up to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillgit.app.replay import INDEX
+from skillgit.cli.render.columns import fit, pad
+from skillgit.cli.render.words import plural, short
+from skillgit.cli.screen import Style
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillgit.app.replay import Replay, Replayed
+    from skillgit.cli.screen import Screen
+
+_SAME, _DIFFERS = "same", "differs"
+_CHECKED = len("gate patch")
+
+
+def lines(done: Replay, screen: Screen, *, quiet: bool) -> Iterator[str]:
+    """Yield one line for each event, below it what differs, and a summary."""
+    width = max((len(_name(event)) for event in done.events), default=0)
+    for event in done.events:
+        if event.differing or not quiet:
+            yield _line(event, screen, width)
+        yield from (f"  {screen.paint(Style.REJECTED, told)}" for told in event.differing)
+    yield from (screen.paint(Style.REJECTED, told) for told in done.differing)
+    if not done.index:
+        yield screen.paint(Style.REJECTED, INDEX)
+    if not quiet:
+        yield ""
+    yield from _summary(done, screen)
+
+
+def _line(event: Replayed, screen: Screen, width: int) -> str:
+    word, style = (_DIFFERS, Style.REJECTED) if event.differing else (_SAME, Style.ACCEPTED)
+    checked = f"{'gate' if event.gate else '    '} {'patch' if event.patch else ''}"
+    cells = [
+        pad(screen.paint(style, word), len(_DIFFERS)),
+        _name(event).ljust(width),
+        screen.paint(Style.OID, short(event.commit)),
+        checked.ljust(_CHECKED),
+    ]
+    start = "  ".join(cells)
+    told = f"not again: {'; '.join(event.lacking)}" if event.lacking else event.title
+    room = screen.width - (len(_DIFFERS) + width + len(short(event.commit)) + _CHECKED + 8) if screen.width else 0
+    text = fit(told, room, screen.glyphs.ellipsis) if room > 0 else told
+    return f"{start}  {screen.paint(Style.FAINT, text) if event.lacking else text}".rstrip()
+
+
+def _name(event: Replayed) -> str:
+    return event.label or event.kind
+
+
+def _summary(done: Replay, screen: Screen) -> Iterator[str]:
+    differ = sum(bool(event.differing) for event in done.events)
+    gates = sum(event.gate for event in done.events)
+    patches = sum(event.patch for event in done.events)
+    lacking = sum(len(event.lacking) for event in done.events)
+    outcome = "all came out as recorded" if done.same else f"{differ} came out otherwise"
+    if not differ and not done.same:
+        outcome = "the commits agree with each other, and something around them does not"
+    yield f"{done.run}: {plural(len(done.events), 'event')} made again, {outcome}"
+    yield f"asked again: {plural(gates, 'gate')} · applied again: {plural(patches, 'patch', 'patches')}" + (
+        f" · {lacking} not, for want of evidence" if lacking else ""
+    )
+    yield f"history {screen.paint(Style.OID, done.history)}"

@@ -1,0 +1,231 @@
+"""What a disk, a dead process or a careless hand does is found, and mended where it follows from the rest."""
+
+from __future__ import annotations
+
+import sqlite3
+from itertools import count
+
+import pytest
+from forgery import MAKER, flipped, written
+from sample_run import PATH, RUN, clock_from, write_run
+
+from skillgit.app.fsck import fsck
+from skillgit.store import notes, refs
+from skillgit.store.attic import fold
+from skillgit.store.repo import Repo
+
+FIRST, ONE, TWO, SKIPPED, PROPOSED, MERGED, FOUR, FIVE, LAST = range(9)
+SLOW, LINE, BEST, PROOF = (
+    make(RUN) for make in (refs.slow_branch, refs.run_branch, refs.best_branch, refs.evidence_ref)
+)
+REJECTED = [refs.rejected_branch(RUN, step) for step in (2, 5)]
+
+
+def at(place, damage):
+    """Damage: ``damage`` of the object file of the commit of an event."""
+    return written(lambda patient: patient.commit(place), damage)
+
+
+def gone(name):
+    return lambda patient: patient.repo.raw.references.delete(name)
+
+
+def moved(name, place):
+    return lambda patient: patient.set_ref(name, patient.commit(place))
+
+
+def packed(damage):
+    def damaged(patient):
+        patient.git("repack", "-adq")
+        patient.git("pack-refs", "--all")
+        for path in (patient.repo.common_dir / "objects" / "pack").iterdir():
+            path.chmod(0o644)
+            damage(path)
+
+    return damaged
+
+
+def cut_pack(path):
+    if path.suffix == ".pack":
+        path.write_bytes(path.read_bytes()[:-300])
+
+
+def without_index(path):
+    if path.suffix == ".idx":
+        path.unlink()
+
+
+def evidence_moved_back(patient):
+    patient.set_ref(PROOF, str(patient.repo.raw[patient.repo.tip(PROOF)].parent_ids[0]))
+
+
+def evidence_of_another(patient):
+    write_run(patient.repo, "other", events=3)
+    patient.set_ref(PROOF, patient.repo.tip(refs.evidence_ref("other")))
+
+
+def noted(text):
+    def damage(patient):
+        blob = patient.repo.raw.create_blob(text)
+        tree = patient.repo.raw.TreeBuilder()
+        tree.insert(patient.commit(ONE), blob, 0o100644)
+        oid = patient.repo.raw.create_commit(None, MAKER, MAKER, "notes", tree.write(), [])
+        patient.set_ref(refs.NOTES, str(oid))
+
+    return damage
+
+
+def note_on_nothing(patient):
+    notes.append(patient.repo, {"1" * 40: [{"kind": "evaluation"}]}, time=clock_from(count())())
+
+
+def attic_of_other_commits(patient):
+    patient.set_ref(refs.attic_ref(RUN), patient.commit(TWO))
+
+
+def attic_cut(patient):
+    fold(patient.repo, RUN)
+    patient.file(str(patient.repo.raw[patient.repo.tip(refs.attic_ref(RUN))].parent_ids[0])).unlink()
+
+
+def attic_emptied(patient):
+    fold(patient.repo, RUN)
+    patient.repo.raw.references.delete(refs.attic_ref(RUN))
+
+
+def garbage(patient):
+    blob = str(patient.repo.raw.create_blob(b"what a process that died was about to write"))
+    path = patient.file(blob)
+    path.write_bytes(path.read_bytes()[:9])
+
+
+def left_lock(patient):
+    (patient.repo.common_dir / f"{LINE}.lock").write_bytes(b"")
+
+
+def index_row(patient):
+    with sqlite3.connect(patient.repo.private_dir / "index.db") as connection:
+        connection.execute("UPDATE event SET title = 'forged' WHERE step = 2")
+    connection.close()
+
+
+BROKEN = {
+    "a commit that is gone": (at(ONE, lambda _: None), "there is no commit"),
+    "a tree that is gone": (
+        written(lambda patient: patient.history[FOUR].tree, lambda _: None),
+        "its tree",
+    ),
+    "a file that is gone": (
+        written(lambda patient: patient.blob(ONE), lambda _: None),
+        "the file 'SKILL.md' of its skill is missing",
+    ),
+    "an evidence tree that is gone": (
+        written(lambda patient: patient.history[ONE].evidence, lambda _: None),
+        "its evidence is lost",
+    ),
+    "an evidence file that is gone": (
+        written(lambda patient: patient.evidence_blob(ONE, "patch.json"), lambda _: None),
+        "its evidence lacks 'patch.json'",
+    ),
+    "an empty commit file": (at(ONE, lambda _: b""), "is damaged: its file is empty"),
+    "a commit file cut short": (at(ONE, lambda data: data[: len(data) // 2]), "is damaged: its file is cut short"),
+    "a commit file of zeros": (at(ONE, lambda data: bytes(len(data))), "its file cannot be decompressed"),
+    "a commit with another bit": (at(ONE, flipped), "its content is not what its name says"),
+    "a skill file cut short": (
+        written(lambda patient: patient.blob(ONE), lambda data: data[:10]),
+        "is damaged: its file is cut short",
+    ),
+    "a pack cut short": (packed(cut_pack), "is cut short or is not its index's"),
+    "a pack without index": (packed(without_index), "has no index"),
+    "a rejected branch deleted": (gone(REJECTED[0]), "step 3 follows step 1"),
+    "the last rejected branch deleted": (gone(REJECTED[1]), "names step 5 after step 4"),
+    "a rejected branch moved": (
+        moved(REJECTED[1], TWO),
+        f"rejected/{RUN}/0005 holds the candidate of rejected/{RUN}/0002",
+    ),
+    "a rejected branch on the line": (moved(REJECTED[1], ONE), f"holds the candidate of run/{RUN}"),
+    "the slow branch moved": (moved(SLOW, FIRST), "a slow merge has the run and the slow line as parents"),
+    "the slow branch deleted": (gone(SLOW), "a slow merge without accepted guidance"),
+    "the line moved back": (moved(LINE, SKIPPED), f"run/{RUN} does not lead to it any more"),
+    "the line deleted": (gone(LINE), f"its branch run/{RUN} is gone"),
+    "a note that is no JSON": (noted(b"so I told them\n"), "a line of its note is no JSON object: 'so I told them'"),
+    "a note that is a list": (noted(b"[1, 2]\n"), "a line of its note is no JSON object: '[1, 2]'"),
+    "a note on nothing": (note_on_nothing, "there is a note on it, and no such commit is here"),
+    "an attic that holds something else": (attic_of_other_commits, "of the attic folds no candidate"),
+    "an attic cut off": (attic_cut, "there is no commit"),
+    "an attic deleted": (attic_emptied, "step 3 follows step 1"),
+}
+
+MENDED = {
+    "a tag moved": (moved(refs.version_tag(RUN, 1), FIRST), f"{RUN}/v1 points to commit", f"moved {RUN}/v1 to"),
+    "a tag deleted": (gone(refs.version_tag(RUN, 1)), f"{RUN}/v1 is missing", f"moved {RUN}/v1 to"),
+    "a tag too many": (
+        moved(refs.version_tag(RUN, 9), FIRST),
+        f"{RUN}/v9 is a version that the run does not have",
+        f"removed {RUN}/v9",
+    ),
+    "best moved": (moved(BEST, FIRST), f"best/{RUN} points to commit", f"moved best/{RUN} to"),
+    "best deleted": (gone(BEST), f"best/{RUN} is missing", f"moved best/{RUN} to"),
+    "evidence moved back": (evidence_moved_back, "its evidence is not kept by", "keeps the evidence of 1 more event"),
+    "evidence deleted": (gone(PROOF), "its evidence is not kept by", "keeps the evidence of 8 more events"),
+    "evidence of another run": (evidence_of_another, "keeps evidence of run other", "no longer keeps what is not of"),
+    "garbage cut short": (garbage, "is damaged: its file is cut short", "set aside as"),
+    "a lock file": (left_lock, f"{LINE}.lock was left by a process that died", f"removed {LINE}.lock"),
+    "an index that was changed": (index_row, "the index differs from one that is built anew", "built the index anew"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_lost_is_named_and_stays_named(name, patient, context):
+    damage, said = BROKEN[name]
+    assert fsck(context, None).problems == ()
+    damage(patient)
+    told = [problem.sentence for problem in fsck(context, None, deep=True).problems]
+    assert any(said in sentence for sentence in told), told
+    assert fsck(context, None, deep=True, repair=True).problems
+
+
+@pytest.mark.parametrize("name", MENDED)
+def test_what_follows_from_the_rest_is_named_and_mended(name, patient, context):
+    damage, said, done = MENDED[name]
+    assert fsck(context, None).problems == ()
+    before = patient.repo.tips()
+    damage(patient)
+    found = fsck(context, None, deep=True).problems
+    assert any(said in problem.sentence for problem in found), found
+    assert all(problem.repairable for problem in found)
+    repaired = fsck(context, None, deep=True, repair=True)
+    assert any(done in told for told in repaired.mended), repaired.mended
+    assert repaired.problems == ()
+    assert fsck(context, None, deep=True, repair=True).mended == ()
+    after = Repo.discover(context.directory).tips()
+    assert {name: after[name] for name in before} == before
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage" * 999, b"SQLite format 3\0" + b"\0" * 200])
+def test_an_index_that_cannot_be_used_is_no_problem_for_anyone(content, patient, context):
+    fsck(context, None)
+    (patient.repo.private_dir / "index.db").write_bytes(content)
+    assert fsck(context, None, deep=True).problems == ()
+
+
+def test_a_damaged_object_that_is_written_again_is_whole_again(patient, context):
+    path = patient.file(patient.blob(ONE))
+    text = patient.repo.raw[patient.blob(ONE)].data
+    path.write_bytes(path.read_bytes()[:12])
+    repaired = fsck(context, None, repair=True)
+    assert "set aside" in repaired.mended[0]
+    assert "the file 'SKILL.md' of its skill is missing" in {problem.sentence for problem in repaired.problems}
+    fresh = Repo.discover(context.directory)
+    fresh.raw.create_blob(text)
+    assert fsck(context, None, deep=True).problems == ()
+    assert str(fresh.commit(patient.commit(ONE)).tree[f"{PATH}/SKILL.md"].id) == patient.blob(ONE)
+
+
+def test_one_broken_run_does_not_hide_the_others(patient, context):
+    write_run(patient.repo, "other", events=2)
+    patient.set_ref(refs.version_tag("other", 1), patient.commit(FIRST))
+    patient.file(patient.commit(SKIPPED)).unlink()
+    found = fsck(context, None).problems
+    assert {problem.run for problem in found} == {RUN, "other"}
+    assert [problem.run for problem in fsck(context, "other").problems] == ["other"]

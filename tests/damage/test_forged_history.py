@@ -1,0 +1,187 @@
+"""What a forger changes is found, though every commit, ref and evidence after it was made to fit."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from forgery import evidence_changed, forge, raw_message, reparented, replaced, smuggled
+from sample_run import PATH, RUN
+
+from skillgit.app.fsck import fsck
+from skillgit.store import refs
+
+FIRST, ONE, TWO, SKIPPED, PROPOSED, MERGED, FOUR, FIVE, LAST = range(9)
+
+
+def rows(change):
+    """Return a change of the first row of a table of items."""
+
+    def changed(content: bytes) -> bytes:
+        listed = json.loads(content)
+        change(listed)
+        return json.dumps(listed).encode()
+
+    return changed
+
+
+def patch_text(content: bytes) -> bytes:
+    return content.replace(b"the question asks for", b"you like best")
+
+
+def two_starts(patient) -> None:
+    first = patient.repo.commit(patient.commit(FIRST)).message
+    forge(patient, SKIPPED, message=lambda _: first)
+
+
+MESSAGES = {
+    "a score": (replaced(ONE, "score=0.6 ", "score=0.7 "), "the gate compared score=0.7, and the evaluation says 0.6"),
+    "a gate's digit": (
+        replaced(ONE, "current=0.4 ", "current=0.3 "),
+        "the gate compared current=0.3, and the evaluation says 0.4",
+    ),
+    "the best score": (
+        replaced(FOUR, "best=0.7 ", "best=0.5 "),
+        "the gate compared best=0.5, and the evaluation says 0.7",
+    ),
+    "a p-value": (
+        replaced(ONE, "p=0.3125", "p=0.01"),
+        "the gate says p=0.01, which does not follow from fixed=3 broken=1",
+    ),
+    "a decision": (
+        replaced(ONE, "Gate: accept_new_best", "Gate: reject"),
+        "the decision reject does not follow from its numbers",
+    ),
+    "a refusal": (
+        replaced(FIVE, "Gate: reject ", "Gate: accept "),
+        "the decision accept does not follow from its numbers",
+    ),
+    "the score everywhere": (
+        lambda patient: forge(
+            patient, ONE, message=lambda text: text.replace("hard=0.6 ", "hard=0.8 ").replace("score=0.6", "score=0.8")
+        ),
+        "and its items say n=10 scored=10 hard=0.6",
+    ),
+    "which items": (
+        replaced(ONE, "fixed: q05, q06, q07", "fixed: q05, q06, q08"),
+        "the message lists as fixed q05, q06, q08, and the items say q05, q06, q07",
+    ),
+    "a version": (replaced(FOUR, "Skillgit-Version: 3", "Skillgit-Version: 4"), "v4 follows v2"),
+    "a base": (replaced(FOUR, "Skillgit-Base: 2", "Skillgit-Base: 1"), "current version is v2"),
+    "a step that stands twice": (replaced(SKIPPED, "Skillgit-Step: 3", "Skillgit-Step: 2"), "step 2 follows step 2"),
+    "the run": (replaced(SKIPPED, f"Run: {RUN}", "Run: other"), f"an event of run other stands in run {RUN}"),
+    "the skill": (replaced(LAST, f"Skill: {PATH}", "Skill: skills/b"), "changes skills/b, not skills/demo"),
+    "the format": (replaced(ONE, "Skillgit-Format: 1", "Skillgit-Format: 9"), "format 9"),
+    "the kind": (replaced(ONE, "Event: accepted", "Event: praised"), "there is no event 'praised'"),
+    "the block": (replaced(ONE, "Skillgit-Epoch: 1\n", "Skillgit-Epoch: 1\nand prose\n"), "breaks the trailer block"),
+    "a number that is none": (replaced(ONE, "Skillgit-Step: 1", "Skillgit-Step: one"), "not an integer"),
+    "a trailer twice": (
+        replaced(ONE, "Skillgit-Step: 1\n", "Skillgit-Step: 1\nSkillgit-Step: 1\n"),
+        "the commit has 2 trailers Skillgit-Step",
+    ),
+    "an edit": (replaced(ONE, "support=4", "support=9"), "the edits in the evidence are not those of the commit"),
+    "an edit budget": (replaced(ONE, "ranked=1", "ranked=7"), "chose 7 of its proposals with an edit budget of 4"),
+    "the splits": (
+        replaced(FIRST, "Splits: 747fbb95a62a", "Splits: 000000000000"),
+        "the splits in the evidence have the digest 747fbb95a62a, and the commit says 000000000000",
+    ),
+    "two beginnings": (two_starts, "step 2 follows step 0"),
+    "NUL in a message": (
+        raw_message(LAST, lambda content: content.replace(b"improved", b"im\0proved", 1)),
+        "run/demo-20261121-abcd does not lead to it any more",
+    ),
+    "bytes that are not UTF-8": (
+        raw_message(LAST, lambda content: content.replace(b"improved", b"\xff\xfe", 1)),
+        "run/demo-20261121-abcd does not lead to it any more",
+    ),
+}
+
+CONTENTS = {
+    "a skill that its patch does not give": (
+        smuggled(TWO, f"{PATH}/references/units.md", b"smuggled\n"),
+        "the patch in the evidence, applied to v1, does not give the committed skill",
+    ),
+    "a file beside the skill": (
+        smuggled(ONE, "bin/tool", b"smuggled\n"),
+        "the commit changes 'bin/tool', which is not part of skills/demo",
+    ),
+    "a change without an event": (
+        smuggled(SKIPPED, f"{PATH}/SKILL.md", b"smuggled\n"),
+        "the commit changes files, though its event changes nothing",
+    ),
+    "the text of a merge": (
+        smuggled(MERGED, f"{PATH}/references/units.md", b"smuggled\n"),
+        "the skill is not that of its first parent with the guidance of the second",
+    ),
+    "frontmatter": (
+        smuggled(ONE, f"{PATH}/SKILL.md", b"---\nname: Demo Skill\ndescription: d\n---\n# Demo\n"),
+        "v1: 'Demo Skill' cannot name a skill",
+    ),
+    "a skill without a document": (
+        smuggled(ONE, f"{PATH}/SKILL.md", None),
+        "the skill cannot be read",
+    ),
+    "a patch": (evidence_changed(ONE, "patch.json", patch_text), "applied to v0, does not give the committed skill"),
+    "a patch that is no JSON": (
+        evidence_changed(ONE, "patch.json", lambda content: content[:-9]),
+        "patch.json in the evidence cannot be read",
+    ),
+    "an item's score": (
+        evidence_changed(ONE, "selection.json", rows(lambda listed: listed[0].update(hard=0.0))),
+        "the evaluation says n=10 scored=10 hard=0.6",
+    ),
+    "two items' scores": (
+        evidence_changed(
+            ONE, "selection.json", rows(lambda listed: (listed[0].update(hard=0.0), listed[7].update(hard=1.0)))
+        ),
+        "the message lists as fixed q05, q06, q07, and the items say q05, q06, q07, q08",
+    ),
+    "an item that is gone": (
+        evidence_changed(ONE, "selection.json", rows(lambda listed: listed.pop())),
+        "and its items say n=9",
+    ),
+}
+
+PARENTS = {
+    "a rejected candidate elsewhere": (
+        reparented(TWO, FIRST),
+        "it was proposed on v1, and its parent is not the commit of v1",
+    ),
+    "a merge the wrong way round": (
+        reparented(MERGED, PROPOSED, SKIPPED),
+        f"belongs to slow/{RUN}, and run/{RUN} leads through it",
+    ),
+    "a merge of one parent": (
+        reparented(MERGED, SKIPPED),
+        "a slow merge has the run and the slow line as parents, and this commit has others",
+    ),
+    "guidance elsewhere": (reparented(PROPOSED, ONE), "its parent is neither the guidance before it nor v0"),
+    "an event with two parents": (reparented(FOUR, MERGED, FIRST), "the commit has 2 parents"),
+}
+FORGED = {**MESSAGES, **CONTENTS, **PARENTS}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_forgery_is_found_and_cannot_be_mended(name, patient, context):
+    damage, said = FORGED[name]
+    damage(patient)
+    told = [problem.sentence for problem in fsck(context, None, deep=True).problems]
+    assert any(said in sentence for sentence in told), told
+    assert fsck(context, None, deep=True, repair=True).problems
+
+
+def test_an_amended_commit_is_found_by_the_evidence_that_names_the_old_one(patient, context):
+    patient.git("checkout", "-q", f"run/{RUN}")
+    patient.git("commit", "-q", "--amend", "--allow-empty", "-m", "run: much better (improved)\n\n" + _block(patient))
+    (problem,) = fsck(context, None).problems
+    assert problem.commit == patient.commit(LAST)
+    assert problem.sentence == f"it was an event of the run, and run/{RUN} does not lead to it any more"
+
+
+def _block(patient) -> str:
+    return patient.repo.commit(patient.commit(LAST)).message.rstrip().rpartition("\n\n")[2]
+
+
+def test_a_sound_history_has_no_problems_however_deep_one_looks(patient, context):
+    assert fsck(context, None, deep=True).problems == ()
+    assert refs.run_branch(RUN) in patient.repo.tips()
