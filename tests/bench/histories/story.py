@@ -1,0 +1,316 @@
+"""A run of any length that keeps all invariants: what happens in it, drawn from a seed.
+
+Of its steps 5 % are skipped and 30 % rejected; every tenth step ends an epoch with a slow update, one of four refused.
+The skill has about sixty lines and changes by one to three edits a step. The gate compares soft scores, which can rise
+some thousand times. Evidence stands behind the start of a run and behind every tenth candidate: what the index reads of
+it (``selection.json``), the patch that fsck applies again, and at the start the plan.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from itertools import islice
+from random import Random
+from typing import TYPE_CHECKING
+
+from skillgit.domain.edit import Edit, Op, Source
+from skillgit.domain.evaluation import Evaluation, Metric, Scored, Split, item_set_digest
+from skillgit.domain.event import (
+    Accepted,
+    Change,
+    Cost,
+    EditRecord,
+    Models,
+    PatchCounts,
+    Rejected,
+    RunFinished,
+    RunOutcome,
+    RunStarted,
+    Skipped,
+    SlowMerged,
+    SlowProposed,
+)
+from skillgit.domain.gate import GateRule, decide
+from skillgit.domain.ids import short_digest
+from skillgit.domain.skill import DOCUMENT, Skill, with_slow_guidance
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from skillgit.domain.event import Event
+    from skillgit.domain.gate import Verdict
+
+PATH = "skills/demo"
+EPOCH = 10
+"""Steps in an epoch."""
+PROOF = 10
+"""Of so many candidates one has evidence."""
+SKIPPED, REJECTED, REFUSED = 0.05, 0.30, 0.25
+"""Shares of steps without a candidate, of steps whose candidate is rejected, of slow updates that are refused."""
+ITEMS = tuple(f"q{number:02d}" for number in range(1, 21))
+RULE = GateRule(metric=Metric.SOFT)
+SPLITS = {
+    "train": [{"id": f"t{number}", "digest": "00"} for number in range(40)],
+    "selection": [{"id": item, "digest": "00"} for item in ITEMS],
+    "test": [],
+}
+SETS = {name: item_set_digest({row["id"]: row["digest"] for row in rows}) for name, rows in SPLITS.items()}
+MODELS = Models(target="offline/reader", optimizer="offline/analyst")
+_FINEST, _GAIN = 100_000, 400
+_LINES = 60
+_TEXT = (
+    "answer question unit number date name title source text table row column year month first last give write "
+    "keep read check quote round short exact full plain single known asked given before after every never "
+    "always only once again when where which whole part sum mean count list order sign point comma word line "
+    "page field value range limit "
+)
+_WORDS = _TEXT.split()
+_HEAD = "---\nname: demo\ndescription: Answers questions about texts and tables.\n---\n# Demo\n\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chapter:
+    """One event with what its commit holds; without a skill the tree stays, or is made from the event."""
+
+    event: Event
+    skill: Skill | None = None
+    evidence: Mapping[str, bytes] = field(default_factory=dict)
+
+
+def seed_skill() -> Skill:
+    """Return the skill that every run starts from."""
+    return Skill("demo", {DOCUMENT: _document(Random(0)).encode()})  # noqa: S311 - the same seed every time
+
+
+def run_story(run: str, seed: int) -> Iterator[Chapter]:
+    """Yield the events of ``run`` without an end; after some thousand versions its score can rise no more."""
+    return _Teller(run, Random(seed)).chapters()  # noqa: S311 - the same story every time
+
+
+def finished_story(run: str, events: int, seed: int) -> Iterator[Chapter]:
+    """Yield ``events`` events of ``run``, the last of them its end."""
+    teller = _Teller(run, Random(seed))  # noqa: S311 - the same story every time
+    yield from islice(teller.chapters(), events - 1)
+    yield Chapter(event=teller.finished())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Trial:
+    """What a candidate scores."""
+
+    values: dict[str, int]
+    evaluation: Evaluation
+    verdict: Verdict
+    fixed: tuple[str, ...]
+    broken: tuple[str, ...]
+
+    def told(self) -> dict[str, object]:
+        return {
+            "evaluation": self.evaluation.summary(),
+            "verdict": self.verdict,
+            "fixed": self.fixed,
+            "broken": self.broken,
+        }
+
+
+class _Teller:
+    """What a trainer knows while it trains."""
+
+    def __init__(self, run: str, random: Random) -> None:
+        self.run, self.random = run, random
+        self.skill = seed_skill()
+        self.values = {item: random.randrange(_FINEST // 20, _FINEST // 4) for item in ITEMS}
+        self.current = _evaluation(self.values)
+        self.step = self.version = self.epoch = 0
+        self.best = self.current.summary().soft
+
+    def chapters(self) -> Iterator[Chapter]:
+        yield self._started()
+        while True:
+            self.epoch += 1
+            for _ in range(EPOCH):
+                self.step += 1
+                yield self._step()
+            yield from self._slow()
+
+    def _common(self, title: str) -> dict[str, object]:
+        return {"run": self.run, "skill": PATH, "epoch": self.epoch, "title": title}
+
+    def _started(self) -> Chapter:
+        event = RunStarted(
+            **self._common("train demo"),
+            config="c0ffee",
+            splits=short_digest(SETS),
+            environment="e4f",
+            models=MODELS,
+            evaluation=self.current.summary(),
+            cost=self._cost(),
+        )
+        return Chapter(event=event, skill=self.skill, evidence=_plan() | {"selection.json": _rows(self.current)})
+
+    def _step(self) -> Chapter:
+        drawn = self.random.random()
+        if drawn < SKIPPED:
+            counts = PatchCounts(merged=0, ranked=0, applied=0, skipped=2, budget=4)
+            common = self._common("no usable patch")
+            return Chapter(event=Skipped(**common, step=self.step, patch=counts, models=MODELS, cost=self._cost()))
+        edits = self._edits()
+        skill = _edited(self.skill, edits)
+        better = drawn >= SKIPPED + REJECTED
+        trial = self._trial(better=better)
+        facts = {
+            **self._common(self._sentence(6)),
+            "why": f"{self._sentence(14)}. {self._sentence(12)}.",
+            "step": self.step,
+            "base": self.version,
+            "edits": tuple(map(EditRecord.of, edits)),
+            "changes": tuple(_changes(edits)),
+            "patch": PatchCounts(merged=len(edits) + 3, ranked=len(edits), applied=len(edits), skipped=0, budget=4),
+            **trial.told(),
+            "models": MODELS,
+            "cost": self._cost(),
+        }
+        evidence = {}
+        if self.step % PROOF == 0:
+            evidence = {"selection.json": _rows(trial.evaluation), "patch.json": _patch(edits)}
+        if not better:
+            return Chapter(event=Rejected(**facts), skill=skill, evidence=evidence)
+        self._go_on(skill, trial)
+        return Chapter(event=Accepted(**facts, version=self.version), skill=skill, evidence=evidence)
+
+    def _slow(self) -> Iterator[Chapter]:
+        accepted = self.random.random() >= REFUSED
+        trial, base = self._trial(better=accepted), self.version
+        guidance = "\n".join(f"{self._sentence(10)}." for _ in range(3))
+        yield Chapter(
+            event=SlowProposed(
+                **self._common(f"guidance of epoch {self.epoch}"),
+                step=self.step,
+                base=base,
+                guidance=guidance,
+                memory=f"Epoch {self.epoch}: {self._sentence(16)}.",
+                **trial.told(),
+                models=MODELS,
+                cost=self._cost(),
+            )
+        )
+        if accepted:
+            merged = self.skill.with_text(DOCUMENT, with_slow_guidance(self.skill.document, guidance))
+            self._go_on(merged, trial)
+            event = SlowMerged(
+                **self._common(f"merge guidance of epoch {self.epoch}"),
+                step=self.step,
+                version=self.version,
+                base=base,
+                evaluation=trial.evaluation.summary(),
+                verdict=trial.verdict,
+            )
+            yield Chapter(event=event, skill=merged)
+
+    def finished(self) -> RunFinished:
+        tests = tuple(_evaluation(self.values, Split.TEST).summary(version) for version in {0, self.version})
+        return RunFinished(
+            **self._common("improved"),
+            step=self.step,
+            outcome=RunOutcome.IMPROVED,
+            evaluations=tests,
+            models=MODELS,
+            cost=self._cost(),
+        )
+
+    def _go_on(self, skill: Skill, trial: _Trial) -> None:
+        self.skill, self.values, self.current = skill, trial.values, trial.evaluation
+        self.version += 1
+        self.best = max(self.best, trial.verdict.score)
+
+    def _trial(self, *, better: bool) -> _Trial:
+        """Draw what a candidate scores: the worst item gains, and another one loses more if it is to be refused."""
+        worst, *others = sorted(ITEMS, key=self.values.__getitem__)
+        values = dict(self.values)
+        values[worst] += _GAIN
+        broken = ()
+        if not better:
+            broken = (self.random.choice(others),)
+            values[broken[0]] = 0
+        measured = _evaluation(values)
+        verdict = decide(RULE, measured, self.current, self.best)
+        return _Trial(values=values, evaluation=measured, verdict=verdict, fixed=(worst,), broken=broken)
+
+    def _edits(self) -> tuple[Edit, ...]:
+        lines = [line for line in self.skill.document.split("\n") if line.startswith("- ")]
+        found = []
+        for anchor in self.random.sample(lines, self.random.randint(1, 3)):
+            op = Op.DELETE if len(lines) > _LINES else self.random.choice((Op.REPLACE, Op.REPLACE, Op.INSERT_AFTER))
+            content = "" if op is Op.DELETE else f"- {self._sentence(9)}."
+            source = self.random.choice((Source.FAILURE, Source.FAILURE, Source.SUCCESS))
+            found.append(Edit(op=op, anchor=anchor, content=content, support=self.random.randint(1, 6), source=source))
+        return tuple(found)
+
+    def _sentence(self, words: int) -> str:
+        return f"{' '.join(self.random.choices(_WORDS, k=words))} {self.random.randrange(9999)}"
+
+    def _cost(self) -> Cost:
+        tokens = self.random.randrange(9_000, 90_000)
+        return Cost(
+            calls=60, tokens_in=tokens, tokens_out=tokens // 9, usd=tokens / 1e6, seconds=round(tokens / 1e3, 1)
+        )
+
+
+def _document(random: Random) -> str:
+    lines = [f"- {' '.join(random.choices(_WORDS, k=9))} {number}." for number in range(_LINES)]
+    return _HEAD + "\n".join(lines) + "\n"
+
+
+def _evaluation(values: Mapping[str, int], split: Split = Split.SELECTION) -> Evaluation:
+    outcomes = {item: Scored(float(value == _FINEST), value / _FINEST) for item, value in values.items()}
+    return Evaluation(split=split, item_set=SETS[split.value], outcomes=outcomes, seed=42)
+
+
+def _edited(skill: Skill, edits: tuple[Edit, ...]) -> Skill:
+    """Return what ``domain.edit.apply`` makes of edits of whole bullets, without its search for places."""
+    text = skill.document
+    for edit in edits:
+        line = f"{edit.anchor}\n"
+        after = line if edit.op is Op.INSERT_AFTER else ""
+        text = text.replace(line, after + (f"{edit.content}\n" if edit.content else ""), 1)
+    return Skill(skill.name, {DOCUMENT: text.encode()})
+
+
+def _changes(edits: tuple[Edit, ...]) -> Iterator[Change]:
+    for edit in edits:
+        if edit.op is not Op.INSERT_AFTER:
+            yield Change(sign="-", text=edit.anchor)
+        if edit.content:
+            yield Change(sign="+", text=edit.content)
+
+
+def _rows(measured: Evaluation) -> bytes:
+    rows = [
+        {"id": item, "task_type": "default", "hard": outcome.hard, "soft": outcome.soft, "answer": "", "feedback": ""}
+        for item, outcome in measured.scored.items()
+    ]
+    return json.dumps(rows).encode()
+
+
+def _patch(edits: tuple[Edit, ...]) -> bytes:
+    rows = [
+        {
+            "op": edit.op.value,
+            "file": edit.file,
+            "anchor": edit.anchor,
+            "content": edit.content,
+            "support": edit.support,
+            "source": edit.source.value,
+            "status": "applied",
+            "detail": "",
+        }
+        for edit in edits
+    ]
+    return json.dumps({"title": "", "reasoning": "", "edits": rows}).encode()
+
+
+def _plan() -> dict[str, bytes]:
+    config = {"train": {"num_epochs": 100, "batch_size": 4}, "evaluation": {"gate_metric": "soft"}}
+    files = {"config.json": config, "splits.json": SPLITS, "environment.json": {"name": "toy", "version": "1"}}
+    return {name: json.dumps(value).encode() for name, value in files.items()}

@@ -1,0 +1,191 @@
+"""``make bench-history``: what questions to a history cost from 1,000 to 100,000 events, against git in the same run.
+
+``python tests/bench/history.py 1k 10k`` measures fewer sizes. Rounds are interleaved and figures are medians. A rebuild
+is timed inside one process, imports left out; everything else is a command from its start to its end. Histories are
+written by ``bench.histories``: a hundred runs, packed, the last one unfinished.
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import timedelta
+from functools import partial
+from itertools import count, islice
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from bench import measure
+from bench.histories.fast_import import START, Stream, write_history, write_runs
+from bench.histories.story import PATH, run_story
+
+from skillgit.index import refresh
+from skillgit.store import codec
+from skillgit.store.repo import Identity, Repo
+from skillgit.store.writer import RunWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from bench.histories.fast_import import History
+    from bench.histories.story import Chapter
+
+SIZES = {"1k": 1_000, "10k": 10_000, "100k": 100_000}
+SKILLGIT = str(Path(sys.executable).with_name("skillgit"))
+ROUNDS = 5
+REBUILDS = {"1k": 5, "10k": 3, "100k": 1}
+WRITTEN = 300
+"""Events of each writer."""
+FRESH = 10
+"""Commits that a refresh takes in."""
+_ENV = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "NO_COLOR": "1"}
+_NOBODY = Identity()
+
+
+def main(names: list[str]) -> None:
+    """Measure the sizes called ``names``, or all."""
+    unknown = set(names) - SIZES.keys()
+    if unknown:
+        sys.exit(f"no such sizes: {', '.join(sorted(unknown))}; there are {', '.join(SIZES)}")
+    figures: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names or SIZES:
+            began = time.perf_counter()
+            history = write_history(Path(folder) / name, SIZES[name])
+            figures[f"generated_s_{name}"] = round(time.perf_counter() - began, 1)
+            figures |= _size(name, history)
+            shutil.rmtree(history.path)
+        figures |= _writers(Path(folder))
+    rows = [("figure", "value"), *((key, str(value)) for key, value in figures.items())]
+    measure.report(f"Histories against git, medians of {ROUNDS} interleaved rounds", rows, figures)
+
+
+def _size(name: str, history: History) -> dict[str, float]:
+    ours, theirs = [], []
+    for _ in range(REBUILDS[name]):
+        ours.append(_seconds(lambda: refresh.rebuild(Repo.discover(history.path)).close()))
+        theirs.append(_seconds(lambda: _git(history.path, "log", "--all", "--format=%B")))
+    figures = {f"rebuild_s_{name}": round(median(ours), 2), f"git_log_all_s_{name}": round(median(theirs), 2)}
+    figures[f"rebuild_ratio_{name}"] = round(median(ours) / median(theirs), 2)
+    # a packed file that is younger than two seconds is not trusted to stay as it is
+    time.sleep(2)
+    refresh.open_index(Repo.discover(history.path)).close()
+    figures |= _commands(name, history)
+    figures[f"refresh_ms_{name}"] = round(_refreshed(history), 1)
+    return figures
+
+
+def _commands(name: str, history: History) -> dict[str, float]:
+    run = next(iter(history.events))
+    old, new = f"{run}/v3", f"{run}/v{min(7, history.events[run] // 3)}"
+    timings = measure.commands(
+        {
+            "log": [SKILLGIT, "log", "-n", "50", run],
+            "git log": ["git", "log", "-n", "50", f"run/{run}"],
+            "diff": [SKILLGIT, "diff", old, new],
+            "git diff": ["git", "diff", old, new],
+            "blame": [SKILLGIT, "blame", new],
+            "git blame": ["git", "blame", new, "--", f"{PATH}/SKILL.md"],
+        },
+        cwd=history.path,
+        rounds=ROUNDS,
+        env=_ENV,
+    )
+    figures = {
+        f"log_ms_{name}": round(timings["log"].wall_ms, 1),
+        f"log_extra_cpu_ms_{name}": round(timings["log"].cpu_ms - timings["git log"].cpu_ms, 1),
+    }
+    for verb in ("diff", "blame"):
+        ours, theirs = timings[verb], timings[f"git {verb}"]
+        figures[f"{verb}_ms_{name}"] = round(ours.wall_ms, 1)
+        figures[f"{verb}_ratio_{name}"] = round(ours.wall_ms / theirs.wall_ms, 2)
+    return figures
+
+
+def _refreshed(history: History) -> float:
+    """Return the milliseconds that an open index needs to take in new commits of one run."""
+    repo, taken = Repo.discover(history.path), []
+    story = islice(run_story(history.open_run, history.seeds[history.open_run]), history.events[history.open_run], None)
+    writer = RunWriter(repo, history.open_run, _clock(), _NOBODY)
+    with refresh.open_index(repo) as index:
+        for _ in range(ROUNDS):
+            for chapter in islice(story, FRESH):
+                writer.append(chapter.event, chapter.skill, chapter.evidence)
+            taken.append(_seconds(index.refresh))
+    return median(taken) * 1000
+
+
+def _writers(folder: Path) -> dict[str, float]:
+    """Write one run in three ways, in turn: event by event, with ``git commit``, and with ``git fast-import``."""
+    chapters = list(islice(run_story("demo", 1), WRITTEN))
+    stream = io.BytesIO()
+    write_runs(Stream(stream), {"demo": WRITTEN}, {"demo": 1})
+    taken: dict[str, list[float]] = {"writer": [], "commit": [], "fast_import": []}
+    for turn in range(3):
+        homes = {name: folder / f"{name}-{turn}" for name in taken}
+        for home in homes.values():
+            _git(folder, "init", "-q", "-b", "main", str(home))
+        taken["writer"].append(_seconds(partial(_append, homes["writer"], chapters)))
+        taken["commit"].append(_seconds(partial(_commit, homes["commit"], chapters)))
+        command = ("fast-import", "--quiet")
+        taken["fast_import"].append(_seconds(partial(_git, homes["fast_import"], *command, given=stream.getvalue())))
+    seconds = {name: median(found) for name, found in taken.items()}
+    objects = homes["writer"] / ".git" / "objects"
+    loose = _bytes(objects)
+    _git(homes["writer"], "gc", "-q", "--prune=now")
+    return {
+        "write_events_per_s": round(WRITTEN / seconds["writer"], 1),
+        "write_ratio_commit": round(seconds["commit"] / seconds["writer"], 2),
+        "write_ratio_fast_import": round(seconds["fast_import"] / seconds["writer"], 3),
+        "bytes_per_event_loose": round(loose / WRITTEN),
+        "bytes_per_event_packed": round(_bytes(objects) / WRITTEN),
+    }
+
+
+def _append(home: Path, chapters: list[Chapter]) -> None:
+    writer = RunWriter(Repo.discover(home), "demo", _clock(), _NOBODY)
+    for chapter in chapters:
+        writer.append(chapter.event, chapter.skill, chapter.evidence)
+
+
+def _commit(home: Path, chapters: list[Chapter]) -> None:
+    signed = ("-c", "user.name=n", "-c", "user.email=e@localhost")
+    document = home / PATH / "SKILL.md"
+    document.parent.mkdir(parents=True)
+    for chapter in chapters:
+        if chapter.skill is not None:
+            document.write_text(chapter.skill.document, encoding="utf-8")
+            _git(home, "add", PATH)
+        text = codec.encode(chapter.event, "").encode()
+        _git(home, *signed, "commit", "-q", "--allow-empty", "--cleanup=verbatim", "-F", "-", given=text)
+
+
+def _clock() -> Callable[[], object]:
+    minutes: Iterator[int] = count()
+    return lambda: START + timedelta(days=300, minutes=next(minutes))
+
+
+def _git(where: Path, *words: str, given: bytes = b"") -> bytes:
+    return subprocess.run(["git", *words], cwd=where, input=given, capture_output=True, check=True).stdout
+
+
+def _seconds(action: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    action()
+    return time.perf_counter() - began
+
+
+def _bytes(folder: Path) -> int:
+    """Return what the files under ``folder`` take on the disk."""
+    return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
