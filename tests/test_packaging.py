@@ -58,7 +58,14 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_wheel_claims_only_names_of_its_own(wheel: Path):
     tops = {name.partition("/")[0] for name in names(wheel)}
-    assert tops == {*OURS, f"skillgit-{skillgit.__version__}.dist-info"}
+    about = f"skillgit-{skillgit.__version__}"
+    assert tops == {*OURS, f"{about}.dist-info", f"{about}.data"}
+
+
+def test_the_wheel_brings_the_manual_pages(wheel: Path):
+    pages = {path.name for path in (ROOT / "docs" / "man").iterdir()}
+    assert "skillgit-log.1" in pages
+    assert {name.rpartition("/")[2] for name in names(wheel) if ".data/data/share/man/man1/" in name} == pages
 
 
 def test_the_wheel_holds_everything_that_is_no_code(wheel: Path):

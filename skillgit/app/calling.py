@@ -9,6 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from skillgit.calls.door import Calls, Caps, Policy
+from skillgit.errors import BudgetError, ServiceError, StoppedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,3 +71,19 @@ def stop_on_interrupt(calls: Calls) -> Iterator[None]:
     finally:
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def nothing_is_lost() -> Iterator[None]:
+    """Say that nothing is lost where an evaluation ends early."""
+    kept = "type the same command again: what was measured is kept and costs nothing"
+    try:
+        yield
+    except (StoppedError, KeyboardInterrupt) as error:
+        raise StoppedError("the evaluation is stopped; nothing is lost", hint=kept) from error
+    except BudgetError as error:
+        error.hint = f"{kept}, so a larger cap goes on where it stands"
+        raise
+    except ServiceError as error:
+        error.hint = error.hint or kept
+        raise

@@ -23,12 +23,14 @@ class Context:
         environ: Environment variables.
         clock: Returns the time, in UTC.
         entropy: Returns so many random bytes.
+        as_of: The revision after which history is cut off, for use cases that only read; empty for all of it.
     """
 
     directory: Path
     environ: Mapping[str, str]
     clock: Callable[[], datetime]
     entropy: Callable[[int], bytes]
+    as_of: str = ""
 
     @classmethod
     def from_process(cls, directory: Path | None = None) -> Context:

@@ -61,16 +61,21 @@ class Diagnosis:
 
 def diagnose(state: RunState, *, after: int, metric: Metric, soft_weight: float) -> Diagnosis | None:
     """Return why ``state`` gets nowhere; None before ``after`` steps in a row brought nothing, and for 0 always."""
-    row = refused(state)
-    if not 0 < after <= len(row):
+    row, current = refused(state), state.known_evaluation(state.version)
+    if current is None or not 0 < after <= len(row):
         return None
-    cause, said = _cause(row, state.evaluation(state.version), metric, soft_weight)
+    cause, said = _cause(row, current, metric, soft_weight)
     return Diagnosis(cause=cause, steps=len(row), sentence=f"{len(row)} steps in a row brought nothing: {said}")
 
 
 def refused(state: RunState) -> tuple[StepMemory, ...]:
-    """Return the steps since the last one that was accepted, newest first."""
-    return tuple(takewhile(lambda step: step.decision is None or not step.decision.accepted, reversed(state.memory)))
+    """Return the steps since the skill last changed, be it by a step or by a person, newest first."""
+    row = takewhile(lambda step: not _changed(step), reversed(state.memory))
+    return tuple(step for step in row if not step.by_hand)
+
+
+def _changed(step: StepMemory) -> bool:
+    return bool(step.author) or (step.decision is not None and step.decision.accepted)
 
 
 def remark(state: RunState, event: Event, *, after: int, rule: GateRule) -> str:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from skillgit.domain.skill import Skill
+    from skillgit.domain.trajectory import Item
     from skillgit.engine.session import Task
     from skillgit.engine.settings import MethodSettings
     from skillgit.plugin.backend import Price
@@ -91,6 +92,16 @@ def estimate(settings: MethodSettings, task: Task, skill: Skill, prices: Mapping
     rows = _rows(settings, task, skill, steps, item=_mean(_item_tokens(task)))
     priced = [_priced(role, stage, calls, used, prices.get(role)) for role, stage, calls, used in rows if calls]
     return Estimate(steps=steps, stages=tuple(priced))
+
+
+def rollouts_row(items: Sequence[Item], skills: Sequence[Skill], price: Price | None) -> PlanRow:
+    """Return what it costs to roll out ``items`` with each of ``skills``, with one target call for each rollout.
+
+    Items that were rolled out before make it cheaper; further turns make it dearer.
+    """
+    asked = _mean([_tokens(str(dict(item.content))) for item in items])
+    document = _mean([_tokens(skill.document) for skill in skills])
+    return _priced("target", "evaluation", len(items) * len(skills), (asked + document, ANSWER_TOKENS), price)
 
 
 def largest_prompts(settings: MethodSettings, task: Task, skill: Skill) -> dict[str, int]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from skillgit.app.arms import read_arms, resolve_all
-from skillgit.app.calling import open_door, stop_on_interrupt
+from skillgit.app.calling import nothing_is_lost, open_door, stop_on_interrupt
 from skillgit.app.evaluations import as_note, known_evaluations, reads_of_test, record
 from skillgit.app.preflight import ask_each
 from skillgit.app.recipe import differences, find_config
@@ -22,11 +21,9 @@ from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.engine.progress import Stage
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.session import Monitor, Session
-from skillgit.errors import BudgetError, ExitCode, ServiceError, StoppedError, UsageError
+from skillgit.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from skillgit.app.arms import Arm, Arms
     from skillgit.app.context import Context
     from skillgit.app.evaluations import Note
@@ -194,7 +191,7 @@ def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Ev
         arms = read_arms(workspace, named, setup.task.environment.info.name)
         with Ledger.open(workspace.repo.private_dir / "ledger.db") as ledger:
             work = _Evaluating(context, workspace, setup, request, arms=arms, ledger=ledger, watcher=watcher)
-            with stop_on_interrupt(work.session.calls), _explained():
+            with stop_on_interrupt(work.session.calls), nothing_is_lost():
                 asyncio.run(work.measure())
         return work.result(tuple(sentence for run in named.runs for sentence in differences(workspace, run, setup)))
 
@@ -352,19 +349,3 @@ class _Evaluating:
             overall=scores(found.outcomes.values()),
             types=by_type(self._setup.task.items[split], found),
         )
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    """Say that nothing is lost where the work ends early."""
-    kept = "type the same command again: what was measured is kept and costs nothing"
-    try:
-        yield
-    except (StoppedError, KeyboardInterrupt) as error:
-        raise StoppedError("the evaluation is stopped; nothing is lost", hint=kept) from error
-    except BudgetError as error:
-        error.hint = f"{kept}, so a larger cap goes on where it stands"
-        raise
-    except ServiceError as error:
-        error.hint = error.hint or kept
-        raise

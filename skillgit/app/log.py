@@ -2,66 +2,170 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
 
-from skillgit.app.revision import default_run, find_run
-from skillgit.app.workspace import open_workspace
-from skillgit.domain.event import EVENT_NAMES
-from skillgit.errors import UsageError
-from skillgit.index import queries
+from skillgit.app.span import span_of
+from skillgit.app.workspace import Workspace, open_workspace
+from skillgit.domain.kinds import EVENT_KINDS
+from skillgit.errors import NotFoundError, UsageError
+from skillgit.index import queries, selection
+from skillgit.index.selection import Selection
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from skillgit.app.context import Context
     from skillgit.index.rows import LogRow
+
+Flip = Literal["fixed", "broken"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which events to list.
+
+    Attributes:
+        words: A run, a version or a range, as :func:`skillgit.app.span.span_of` reads them; none for the default run.
+        all_runs: Whether to list the events of all runs, by time.
+        rejected: Whether to list rejected candidates.
+        limit: How many events at most, the newest ones.
+        events: Kinds of events; none for all.
+        grep: Only events whose title, reasons or text hold words that begin with each of these.
+        since: Only events of this time or later, as git or RFC 3339 writes times.
+        until: Only events of this time or earlier.
+        item: Only events that fixed or broke this item.
+        reverse: Whether the oldest comes first.
+    """
+
+    words: Sequence[str] = ()
+    all_runs: bool = False
+    rejected: bool = True
+    limit: int | None = None
+    events: frozenset[str] = frozenset()
+    grep: str = ""
+    since: str = ""
+    until: str = ""
+    item: str = ""
+    reverse: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
-    """Events, newest first.
+    """Events, newest first unless asked otherwise.
 
     Attributes:
         run: The run that they belong to; empty if they are of all runs or there is no run.
         rows: The events.
+        flips: Commit to what its event did to the item that was asked for.
     """
 
     run: str
     rows: tuple[LogRow, ...]
+    flips: Mapping[str, Flip] = field(default_factory=dict)
 
 
-def log(
-    context: Context,
-    run: str | None,
-    *,
-    rejected: bool = True,
-    limit: int | None = None,
-    events: frozenset[str] = frozenset(),
-    grep: str = "",
-    all_runs: bool = False,
-) -> Log:
-    """Return the events of a run, newest first; nothing where there is no run.
+def log(context: Context, wanted: Wanted | None = None) -> Log:
+    """Return the events that are ``wanted``; nothing where there is no run.
+
+    Raises:
+        NotFoundError: No event measured the item.
+        RevisionNotFoundError: There is no such run or revision.
+        UsageError: There is no such kind of event, or a range or a time is none.
+    """
+    wanted = wanted or Wanted()
+    check_wanted(wanted)
+    with open_workspace(context) as workspace:
+        span = None if wanted.all_runs else span_of(workspace, wanted.words)
+        if span is not None and not span.run:
+            return Log(run="", rows=())
+        if wanted.item:
+            _check_item(workspace, wanted.item)
+        index = workspace.index
+        chosen = replace(
+            span.selection(index) if span else Selection(),
+            rejected=wanted.rejected,
+            kinds=wanted.events,
+            words=wanted.grep,
+            since=_moment(context, workspace, wanted.since),
+            until=_moment(context, workspace, wanted.until),
+            item=wanted.item,
+        )
+        rows = queries.selected_rows(index, chosen, wanted.limit)
+        rose = selection.flips(index, [row.commit for row in rows], wanted.item) if wanted.item else {}
+        return Log(
+            run=chosen.run,
+            rows=rows[::-1] if wanted.reverse else rows,
+            flips={commit: "fixed" if fixed else "broken" for commit, fixed in rose.items()},
+        )
+
+
+def changes(context: Context, rows: Sequence[LogRow], *, patch: bool, stat: bool) -> Iterator[tuple[LogRow, bytes]]:
+    """Yield each event with what it changed in the skill, as git prints it; empty for events that changed nothing.
 
     Args:
         context: Where to look.
-        run: The run; None for the default run.
-        rejected: Whether to list rejected candidates.
-        limit: How many events at most.
-        events: Kinds of events to list; none for all.
-        grep: List only events whose title, reasons or text hold words that begin with each of these.
-        all_runs: List the events of all runs, by time.
+        rows: The events.
+        patch: Whether to tell the changed lines.
+        stat: Whether to tell how much changed in which file.
+    """
+    # decoding is not needed, but git is: both wait until somebody wants to see a change
+    from skillgit.store.patches import patches  # noqa: PLC0415 - see above
+
+    options = (*(("--stat",) if stat else ()), *(("-p",) if patch else ()))
+    with open_workspace(context) as workspace:
+        for run, part in _by_run(rows):
+            path = workspace.index.skill_path(run)
+            texts = patches(workspace.repo, [row.commit for row in part], path, options)
+            yield from zip(part, texts, strict=True)
+
+
+def _by_run(rows: Sequence[LogRow]) -> Iterator[tuple[str, list[LogRow]]]:
+    """Yield stretches of rows of one run."""
+    part: list[LogRow] = []
+    for row in rows:
+        if part and part[0].run != row.run:
+            yield part[0].run, part
+            part = []
+        part.append(row)
+    if part:
+        yield part[0].run, part
+
+
+def check_wanted(wanted: Wanted) -> None:
+    """Refuse what cannot be meant.
 
     Raises:
-        UsageError: There is no such kind of event.
-        RevisionNotFoundError: There is no such run.
+        UsageError: There is no such kind of event, or all runs and a range are asked for at once.
     """
-    unknown = sorted(events - frozenset(EVENT_NAMES.values()))
+    unknown = sorted(wanted.events - frozenset(EVENT_KINDS))
     if unknown:
-        raise UsageError(f"there is no event '{unknown[0]}'", hint=f"events are {', '.join(EVENT_NAMES.values())}")
-    with open_workspace(context) as workspace:
-        chosen = None
-        if not all_runs:
-            chosen = default_run(workspace) if run is None else find_run(workspace, run)
-            if chosen is None:
-                return Log(run="", rows=())
-        rows = queries.log_rows(workspace.index, chosen, rejected=rejected, kinds=events, words=grep, limit=limit)
-        return Log(run=chosen or "", rows=rows)
+        raise UsageError(f"there is no event '{unknown[0]}'", hint=f"events are {', '.join(EVENT_KINDS)}")
+    if wanted.all_runs and wanted.words:
+        raise UsageError("--all goes without a run or a range", hint="skillgit log --all")
+
+
+def _check_item(workspace: Workspace, item: str) -> None:
+    if selection.knows_item(workspace.index, item):
+        return
+    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
+
+    known = selection.item_names(workspace.index)
+    near = get_close_matches(item, known, n=3, cutoff=0.5)
+    if not known:
+        raise NotFoundError(
+            "the outcomes of single items are not known here",
+            hint="if this is a clone, fetch the evidence: git fetch origin 'refs/skillgit/*:refs/skillgit/*'",
+        )
+    raise NotFoundError(
+        f"no event measured an item '{item}'",
+        hint=f"did you mean {' or '.join(near)}?" if near else f"items are {', '.join(known[:8])}, …",
+    )
+
+
+def _moment(context: Context, workspace: Workspace, text: str) -> int | None:
+    if not text:
+        return None
+    from skillgit.store.dates import moment  # noqa: PLC0415 - git is asked for times only
+
+    return moment(workspace.repo, text, context.clock())

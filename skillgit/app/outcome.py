@@ -54,13 +54,13 @@ class ReportRow:
     Attributes:
         label: ``first``, ``best`` or ``last``.
         version: The version.
-        selection: Its score on the selection split under the gate's metric.
+        selection: Its score on the selection split under the gate's metric; None if nobody has measured it.
         test: Its score on the test split under the same metric; None if it was not measured.
     """
 
     label: str
     version: int
-    selection: float
+    selection: float | None
     test: float | None
 
 
@@ -154,9 +154,13 @@ def unfinished(
 def _report(session: Session, state: RunState, tests: dict[int | None, float]) -> tuple[ReportRow, ...]:
     labels = (("first", 0), ("best", state.best), ("last", state.version))
     return tuple(
-        ReportRow(label=label, version=version, selection=session.score(state, version), test=tests.get(version))
+        ReportRow(label=label, version=version, selection=_selection(session, state, version), test=tests.get(version))
         for label, version in labels
     )
+
+
+def _selection(session: Session, state: RunState, version: int) -> float | None:
+    return None if state.known_evaluation(version) is None else session.score(state, version)
 
 
 def _rounded(cost: Cost) -> Cost:

@@ -10,7 +10,7 @@ from skillgit.app.config.recorded import read_document, strangers
 from skillgit.errors import ConfigError, DataError, NotFoundError, UsageError
 from skillgit.index import queries
 from skillgit.store.evidence import read_evidence
-from skillgit.store.lock import was_written_here
+from skillgit.store.own_runs import is_own
 from skillgit.store.reader import read_commit
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def find_config(
     run = runs[0]
     document = _recorded(workspace, run)
     doubtful = strangers(document)
-    if doubtful and not was_written_here(workspace.repo, run):
+    if doubtful and not is_own(workspace.repo, run):
         raise UsageError(
             f"run {run} was trained elsewhere, and its configuration sets {', '.join(doubtful)}",
             hint=f"look at it, then {_HINT}",

@@ -24,8 +24,9 @@ DEFAULT_RUN = "skillgit.run"
 _SHOWN = 8
 _ADDRESS = re.compile(
     r"(?:(?P<run>[a-z0-9][a-z0-9-]*)/)?"
-    r"(?:(?P<word>best|head)|v(?P<version>\d+)|r(?P<step>\d+)|m(?P<epoch>\d+))"
-    r"(?P<back>(?:~\d*)*)"
+    r"(?:(?P<word>best|head)|v(?P<version>\d+)|m(?P<epoch>\d+)"
+    r"|(?:i|r\d+-[a-z-]+-)(?P<number>\d+)|r(?P<step>\d+))"
+    r"(?P<back>(?:~\d*|\^)*)"
 )
 
 
@@ -54,9 +55,9 @@ def resolve_in(workspace: Workspace, text: str) -> Resolved:
     """Return what ``text`` names.
 
     It may be a version (``v7``), ``best`` or ``head`` (the newest version), the candidate rejected at a step (``r17``)
-    or what came of the reflection on an epoch (``m2``), each of the default run or, as ``<run>/v7``, of another one;
-    ``~2`` behind it goes back two versions. A run's name stands for its newest version. Everything else is asked of
-    git.
+    what came of the reflection on an epoch (``m2``) or of an intervention (``i1``, also ``r17-prune-1``), each of the
+    default run or, as ``<run>/v7``, of another one; ``~2`` or ``^^`` behind it goes back two versions. A run's name
+    stands for its newest version. Everything else is asked of git.
 
     Raises:
         RevisionNotFoundError: It names nothing.
@@ -75,6 +76,11 @@ def resolve_in(workspace: Workspace, text: str) -> Resolved:
     if text and any(name.startswith(text) for name in names):
         return _of_row(_head(workspace, find_run(workspace, text)))
     raise RevisionNotFoundError(f"there is no revision '{text}'", hint=_near(text, names))
+
+
+def is_address(text: str) -> bool:
+    """Say whether ``text`` has the form of an address of ours, such as ``v7`` or ``<run>/r17``."""
+    return _ADDRESS.fullmatch(text) is not None
 
 
 def event_in(workspace: Workspace, text: str) -> LogRow:
@@ -136,8 +142,8 @@ def default_run(workspace: Workspace) -> str | None:
 
 def _row_at(workspace: Workspace, address: re.Match[str]) -> LogRow:
     run = find_run(workspace, address["run"])
-    back = sum(int(count or 1) for count in re.findall(r"~(\d*)", address["back"]))
-    if address["step"] is not None or address["epoch"] is not None:
+    back = sum(int(count or 1) for count in re.findall(r"[~^](\d*)", address["back"]))
+    if address["word"] is None and address["version"] is None:
         tried = _candidate(workspace, run, address)
         if not back or tried.base is None:
             return tried
@@ -154,7 +160,15 @@ def _row_at(workspace: Workspace, address: re.Match[str]) -> LogRow:
 
 
 def _candidate(workspace: Workspace, run: str, address: re.Match[str]) -> LogRow:
-    """Return the candidate that was rejected at a step, or what came of the reflection on an epoch."""
+    """Return the candidate of a step that was rejected, or what came of a reflection or an intervention."""
+    if address["number"] is not None:
+        intervention = queries.row_of_intervention(workspace.index, run, int(address["number"]))
+        if intervention is None:
+            raise RevisionNotFoundError(
+                f"run {run} has no intervention {address['number']}",
+                hint=f"skillgit log {run} --event accepted --event rejected",
+            )
+        return intervention
     if address["epoch"] is not None:
         reflection = queries.row_of_reflection(workspace.index, run, int(address["epoch"]))
         if reflection is None:
@@ -195,20 +209,26 @@ def _of_row(row: LogRow) -> Resolved:
 
 
 def _commit(workspace: Workspace, text: str) -> str | None:
-    """Return what git calls ``text``; a branch of ours that only a remote has counts as well."""
+    """Return what git calls ``text``; a branch of ours that only a remote has counts as well.
+
+    In the past the branches and tags of runs are where they were then, which git does not know.
+    """
+    if workspace.past and (there := _branch(workspace, text)):
+        return there
     try:
         from skillgit.store import reader  # noqa: PLC0415 - decodes commits, which addresses of ours do not need
 
         return reader.resolve(workspace.repo, text)
     except RevisionNotFoundError:
-        return next(
-            (
-                oid
-                for name, oid in workspace.repo.tips().items()
-                if (ref := refs.parse(name)) is not None and refs.short(ref.local) == text
-            ),
-            None,
-        )
+        return _branch(workspace, text)
+
+
+def _branch(workspace: Workspace, text: str) -> str | None:
+    """Return the commit of the branch or tag of a run that is called ``text``."""
+    found = ((name, refs.parse(name), oid) for name, oid in workspace.repo.tips().items())
+    return next(
+        (oid for name, ref, oid in found if ref and text in {name, refs.short(name), refs.short(ref.local)}), None
+    )
 
 
 def _rejections(workspace: Workspace, run: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.app.diff import ItemChange, item_changes
+from skillgit.app.diff.items import ItemChange, item_changes
 from skillgit.app.evaluations import KnownEvaluation, known_evaluations, reads_of_test
 from skillgit.app.revision import event_in
 from skillgit.app.workspace import Workspace, open_workspace

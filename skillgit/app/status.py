@@ -10,6 +10,7 @@ from skillgit.app.revision import default_run
 from skillgit.app.workspace import Workspace, open_workspace
 from skillgit.domain.event import RunFinished
 from skillgit.index import queries
+from skillgit.store.promotion import last_change
 from skillgit.store.reader import read_commit
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from skillgit.index.rows import LogRow, RunRow
 
 _SHORT = 12
+_LOOKED_BACK = 500
+"""Commits of ``main`` that are looked through for a promotion: few enough not to be waited for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +39,7 @@ class Status:
         live: The runs that are being trained on this machine now.
         broken: Names of the runs whose history cannot be read; nothing else here speaks of them.
         index_fresh: Whether the index on disk is up to date; otherwise a stand-in in memory answered.
+        promoted: The version whose text ``main`` holds since it was promoted; empty without one.
         diagnosis: Why the default run gets nowhere; None if it does, or is finished.
         placebo: What the gate of the default run made of candidates that change nothing; None if there were none.
     """
@@ -49,6 +53,7 @@ class Status:
     live: tuple[RunRow, ...]
     broken: tuple[str, ...] = ()
     index_fresh: bool
+    promoted: str = ""
     placebo: Placebo | None = None
     diagnosis: Diagnosis | None = None
 
@@ -63,9 +68,10 @@ def status(context: Context) -> Status:
         live = workspace.live()
         runs = queries.run_rows(workspace.index, live)
         chosen = default_run(workspace)
+        run = next((run for run in runs if run.name == chosen), None)
         return Status(
             repository=workspace.repo.workdir or workspace.repo.common_dir,
-            run=next((run for run in runs if run.name == chosen), None),
+            run=run,
             head=queries.head_row(workspace.index, chosen) if chosen else None,
             best=queries.best_row(workspace.index, chosen) if chosen else None,
             runs=len(runs),
@@ -73,9 +79,15 @@ def status(context: Context) -> Status:
             live=tuple(run for run in runs if run.running_pid is not None),
             broken=tuple(sorted(workspace.index.broken)),
             index_fresh=workspace.index.on_disk,
+            promoted=_promoted(workspace, run.skill) if run is not None else "",
             placebo=_placebo(workspace, chosen) if chosen else None,
             diagnosis=of_run(workspace, chosen) if chosen else None,
         )
+
+
+def _promoted(workspace: Workspace, skill: str) -> str:
+    last = last_change(workspace.repo, skill, _LOOKED_BACK)
+    return last.promoted if last is not None else ""
 
 
 def _placebo(workspace: Workspace, run: str) -> Placebo | None:

@@ -18,12 +18,13 @@ from skillgit.app.outcome import Trained, finished, unfinished
 from skillgit.app.power import after_baseline, before_baseline
 from skillgit.app.preflight import preflight
 from skillgit.domain.evaluation import Split
-from skillgit.domain.event import RunFinished, RunStarted
+from skillgit.domain.event import RunFinished, RunStarted, version_of
 from skillgit.domain.state import advance, fold
 from skillgit.engine.concurrency import unless_failed
 from skillgit.engine.loop import Start, Trainer
 from skillgit.engine.session import Monitor, Session
 from skillgit.errors import BudgetError, ConfigError, SkillgitError, StoppedError
+from skillgit.store.own_runs import note_own
 from skillgit.store.reader import read_run, runs, skill_at
 from skillgit.store.writer import RunWriter
 
@@ -127,10 +128,10 @@ class Training:
             await self.session.calls.aclose()
         if writing is not None:
             await writing
-        last = self._recorded[-1].event
-        if state is None or not isinstance(last, RunFinished):
+        ends = [record.event for record in self._recorded if isinstance(record.event, RunFinished)]
+        if state is None or not ends:
             raise AssertionError("the loop ends with run-finished")
-        report = finished(self.session, state, last, resumed=bool(begun))
+        report = finished(self.session, state, ends[-1], resumed=bool(begun))
         if len(self._recorded) == begun:
             return replace(report, sentence=f"The run had finished before. {report.sentence}")
         return report
@@ -143,6 +144,8 @@ class Training:
     async def _write(self, transition: Transition, before: RunState | None, after: RunState) -> None:
         """Write a transition and tell of it; its evidence, the bulk of it, in a thread, while the next one is made."""
         evidence = await asyncio.to_thread(self._writer.store_evidence, transition.evidence)
+        if isinstance(transition.event, RunStarted):
+            note_own(self._workspace.repo, transition.event.run)
         record = self._writer.append(
             transition.event, transition.skill, evidence, start=self._parent, check=partial(_advanced, before)
         )
@@ -169,12 +172,12 @@ class Training:
         return unfinished(self.session, state, error, resumed=bool(self._begun), command=command)
 
     def _note_skill(self, transition: Transition) -> None:
-        version = getattr(transition.event, "version", None)
+        version = version_of(transition.event)
         if version is not None and transition.skill is not None:
             self._skills[version] = transition.skill
 
     def _note_version(self, record: Recorded) -> None:
-        version = getattr(record.event, "version", None)
+        version = version_of(record.event)
         if version is not None:
             self._versions[version] = record.commit
 

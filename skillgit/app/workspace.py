@@ -23,13 +23,17 @@ class Workspace:
     Attributes:
         repo: The repository.
         index: Its index, up to date.
+        past: Whether both end with an event of the past.
     """
 
     repo: Repo
     index: Index
+    past: bool = False
 
     def live(self) -> dict[str, int]:
         """Return the runs that are being trained on this machine, with their processes."""
+        if self.past:
+            return {}
         try:
             return live_runs(self.repo)
         except OSError:
@@ -39,11 +43,17 @@ class Workspace:
 
 @contextmanager
 def open_workspace(context: Context) -> Iterator[Workspace]:
-    """Open the repository that the context's folder lies in.
+    """Open the repository that the context's folder lies in, as it is or as it was.
 
     Raises:
         RepositoryNotFoundError: It lies in none that skillgit can use.
+        RevisionNotFoundError: The context's ``as_of`` names no event.
     """
     repo = Repo.discover(context.directory)
     with open_index(repo) as index:
-        yield Workspace(repo=repo, index=index)
+        workspace = Workspace(repo=repo, index=index)
+        if context.as_of:
+            from skillgit.app.as_of import cut_off  # noqa: PLC0415 - most looks are at the present
+
+            workspace = cut_off(workspace, context.as_of)
+        yield workspace

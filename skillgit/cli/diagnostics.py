@@ -108,7 +108,7 @@ class Diagnostics:
 
 def _wording(error: click.ClickException) -> str:
     if isinstance(error, click.NoSuchOption):
-        near = " or ".join(f"'{option}'" for option in error.possibilities or ())
+        near = " or ".join(f"'{option}'" for option in (error.possibilities or ())[:2])
         meant = f", did you mean {near}?" if near else ""
         return f"there is no option '{error.option_name}'{meant}"
     message = " ".join(error.format_message().split()).rstrip(".")

@@ -63,8 +63,11 @@ class LiveWatcher:
 
     def measured(self, name: str, split: str, found: Scores) -> None:
         """Print a result above the display."""
-        line = measured_line(name, split, found, self._screen)
-        self._console.print(_ansi(self._screen.encodable(harmless(line))), soft_wrap=True)
+        self.remark(measured_line(name, split, found, self._screen))
+
+    def remark(self, text: str) -> None:
+        """Print a line above the display."""
+        self._console.print(_ansi(self._screen.encodable(harmless(text))), soft_wrap=True)
 
     def __rich__(self) -> Text:
         """Draw the display."""

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import click
 
 from skillgit.cli.catalogue import ENTRIES, SECTIONS
-from skillgit.cli.verb import reworded
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from skillgit.cli.verb import refuse_unknown, reworded
 
 
 class LazyGroup(click.Group):
@@ -32,8 +29,7 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that ``args`` begin with, or say which one was meant."""
-        if args and args[0] not in ENTRIES and not args[0].startswith("-") and not ctx.resilient_parsing:
-            raise click.UsageError(_unknown(args[0]), ctx)
+        refuse_unknown(ctx, args, ENTRIES)
         return super().resolve_command(ctx, args)
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
@@ -47,17 +43,3 @@ class LazyGroup(click.Group):
         for title, entries in SECTIONS.items():
             with formatter.section(title):
                 formatter.write_dl([(entry.name.ljust(widest), entry.summary) for entry in entries])
-
-
-def _unknown(name: str) -> str:
-    near = nearest(name, ENTRIES)
-    meant = f", did you mean '{near}'?" if near else ""
-    return f"there is no command '{name}'{meant}"
-
-
-def nearest(name: str, names: Iterable[str]) -> str | None:
-    """Return the name that ``name`` was probably meant to be."""
-    from rapidfuzz import fuzz, process  # noqa: PLC0415 - only a mistake needs it
-
-    found = process.extractOne(name, list(names), scorer=fuzz.WRatio, score_cutoff=60)
-    return found[0] if found else None

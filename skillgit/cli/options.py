@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import wraps
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
 from skillgit.cli.output import Form
-from skillgit.cli.session import open_context
+from skillgit.cli.session import Session, open_context
 from skillgit.errors import SkillgitError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skillgit.app.context import Context
-
 PROGRAM = "skillgit"
 COMPLETION_VARIABLE = "_SKILLGIT_COMPLETE"
 
-_P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 _FORMS = {
@@ -59,17 +57,28 @@ list_forms = forms(Form.JSON, Form.JSONL, Form.PLAIN, Form.NUL)
 """Formats of a command that lists things."""
 
 
-def complete_runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+def complete_runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete the name of a run."""
     del param
-    return [name for name in _run_names(ctx) if name.startswith(incomplete)]
+    return _words("runs", ctx, incomplete)
 
 
-def complete_revisions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Complete a version of the default run, or the name of a run."""
+def complete_revisions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete a revision or a range of them, or the name of a run."""
     del param
-    names = [*_version_names(ctx), "best", "head", *_run_names(ctx)]
-    return [name for name in names if name.startswith(incomplete)]
+    return _words("revisions", ctx, incomplete)
+
+
+def complete_items(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete an item of the default run."""
+    del param
+    return _words("items", ctx, incomplete)
+
+
+def complete_models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete a model that some run has asked."""
+    del param
+    return _words("models", ctx, incomplete)
 
 
 def complete_environments(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -99,41 +108,38 @@ def _plugin_names(group: str) -> list[str]:
     return [plugin.name for plugin in installed(group)]
 
 
-def _context_of(ctx: click.Context) -> Context:
-    return open_context(ctx.find_root().params.get("directory"))
+def _words(kind: str, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    """Return what a word may be; nothing where there is no repository, for an error has no place on a prompt."""
+    from skillgit.app import completion  # noqa: PLC0415 - the index is opened for values only
+
+    try:
+        context = open_context(ctx.find_root().params.get("directory"))
+        return [
+            CompletionItem(word.value, help=word.help or None)
+            for word in getattr(completion, kind)(context, incomplete)
+        ]
+    except SkillgitError:
+        return []
 
 
-def _quiet(names: Callable[_P, list[str]]) -> Callable[_P, list[str]]:
-    """Complete nothing where there is no repository: an error has no place on a prompt."""
-
-    @wraps(names)
-    def found(*args: _P.args, **kwargs: _P.kwargs) -> list[str]:
-        try:
-            return names(*args, **kwargs)
-        except SkillgitError:
-            return []
-
-    return found
-
-
-@_quiet
-def _run_names(ctx: click.Context) -> list[str]:
-    from skillgit.app.runs import runs  # noqa: PLC0415 - the store is loaded for values only
-
-    return [row.name for row in runs(_context_of(ctx))]
-
-
-@_quiet
-def _version_names(ctx: click.Context) -> list[str]:
-    from skillgit.app.log import log  # noqa: PLC0415 - the store is loaded for values only
-
-    rows = log(_context_of(ctx), None).rows
-    return [f"v{row.version}" for row in rows if row.version is not None] + [
-        f"m{row.epoch}" if row.origin == "meta" else f"r{row.step}" for row in rows if row.kind == "rejected"
-    ]
+def _look_back(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    del param
+    if value is not None:
+        session = ctx.ensure_object(Session)
+        ctx.obj = replace(session, context=replace(session.context, as_of=value))
 
 
 run_argument = click.argument("run", required=False, shell_complete=complete_runs)
+
+as_of_option = click.option(
+    "--as-of",
+    metavar="REV",
+    expose_value=False,
+    callback=_look_back,
+    shell_complete=complete_revisions,
+    help="Show everything as it stood right after REV",
+)
+"""For commands that read history: their use cases find it cut off behind REV."""
 
 override_option = click.option(
     "-o",

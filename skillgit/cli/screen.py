@@ -16,6 +16,7 @@ class Style(StrEnum):
     SLOW = "35"
     SKIPPED = "2"
     REVERTED = "33"
+    EDITED = "34"
     RUNNING = "36"
     OID = "33"
     REF = "1;36"
@@ -33,6 +34,7 @@ class Glyphs:
     slow: str = "◆"
     skipped: str = "·"
     reverted: str = "↩"
+    edited: str = "✎"
     running: str = "▶"
     passed: str = "✓"
     dot: str = "·"
@@ -52,6 +54,7 @@ ASCII = Glyphs(
     slow="M",
     skipped=".",
     reverted="r",
+    edited="e",
     running=">",
     passed="+",
     dot="-",

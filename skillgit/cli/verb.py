@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 
 class Verb(click.Command):
@@ -21,6 +21,13 @@ class Verb(click.Command):
 class Verbs(click.Group):
     """A command that has commands of its own."""
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that ``args`` begin with, or say which one was meant."""
+        refuse_unknown(ctx, args, self.list_commands(ctx))
+        return super().resolve_command(ctx, args)
+
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
         """Return the help option."""
         return reworded(super().get_help_option(ctx))
@@ -31,6 +38,27 @@ def reworded(option: click.Option | None) -> click.Option | None:
     if option is not None:
         option.help = "Show this help"
     return option
+
+
+def refuse_unknown(ctx: click.Context, args: list[str], known: Iterable[str]) -> None:
+    """Refuse ``args`` that begin with no command, and say which one was meant.
+
+    Raises:
+        click.UsageError: They do.
+    """
+    if not args or args[0] in known or args[0].startswith("-") or ctx.resilient_parsing:
+        return
+    near = nearest(args[0], known)
+    meant = f", did you mean '{near}'?" if near else ""
+    raise click.UsageError(f"there is no command '{args[0]}'{meant}", ctx)
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """Return the name that ``name`` was probably meant to be."""
+    from rapidfuzz import fuzz, process  # noqa: PLC0415 - only a mistake needs it
+
+    found = process.extractOne(name, list(names), scorer=fuzz.WRatio, score_cutoff=60)
+    return found[0] if found else None
 
 
 def verb(name: str) -> Callable[[Callable[..., object]], Verb]:

@@ -9,7 +9,7 @@ from skillgit.app.diagnosis import Cause, diagnose, of_run, refused, remark
 from skillgit.app.status import status
 from skillgit.app.workspace import open_workspace
 from skillgit.domain.evaluation import Metric
-from skillgit.domain.event import Rejected
+from skillgit.domain.event import Origin, Rejected
 from skillgit.domain.gate import Decision, GateRule
 from skillgit.domain.state import StepMemory, begin
 
@@ -90,3 +90,15 @@ def test_a_finished_run_has_an_outcome_and_no_diagnosis(context, records, monkey
     assert records
     monkeypatch.setattr("skillgit.app.diagnosis.DIAGNOSE_AFTER", 1)
     assert status(context).diagnosis is None
+
+
+def test_what_persons_did_is_no_refused_step_and_an_edit_by_hand_begins_anew():
+    pruned, edited = refusal(origin=Origin.PRUNE), StepMemory(epoch=1, step=1, decision=None, title="mine", author="a")
+    assert len(refused(state([refusal(), pruned, SKIPPED]))) == 2
+    assert len(refused(state([refusal(), edited, pruned, refusal()]))) == 1
+
+
+def test_a_version_without_a_score_has_no_diagnosis():
+    found = state([refusal()] * 9)
+    mine = replace(found.versions[0], evaluation=None)
+    assert cause(replace(found, versions=(*found.versions, replace(mine, version=1)))) is None

@@ -247,7 +247,7 @@ def test_the_configuration_is_the_run_s_or_the_user_s(repository, tmp_path):
 
 
 def test_a_configuration_from_elsewhere_may_not_run_code(repository, monkeypatch):
-    (repository / ".git/skillgit/run-small.lock").unlink()
+    (repository / ".git/skillgit/run-small.own").unlink()
     assert measure(repository, "v0").noted == 1
     monkeypatch.setattr("skillgit.app.recipe.strangers", lambda _: ["env.name"])
     with pytest.raises(UsageError, match=r"run small was trained elsewhere, and its configuration sets env\.name"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from skillgit.app.diff import Diffed, DiffStat, ItemChange, ItemDiff
+from skillgit.app.diff.items import ItemChange
 from skillgit.app.log import Log
 from skillgit.app.show import Shown
 from skillgit.app.status import Status
@@ -490,17 +490,3 @@ SHOWN = {
     "v0": shown(V0, STARTED_EVENT),
     "end": shown(FINISHED, FINISHED_EVENT),
 }
-DIFFED = Diffed(a=V6, b=V7, text=DIFF.encode())
-STAT = DiffStat(text=" skills/searchqa/SKILL.md | 3 ++-\n 1 file changed, 2 insertions(+), 1 deletion(-)\n", a=V6, b=V7)
-ITEM_DIFF = ItemDiff(
-    a=V6,
-    b=V7,
-    metric="hard",
-    rows=ITEMS,
-    fixed=("q17", "q22"),
-    broken=("q03",),
-    stable_pass=("q04",),
-    stable_fail=("q05",),
-    missing=("q40",),
-    p=0.5,
-)

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import cli_sample as sample
 import click
 import pytest
 
@@ -56,14 +55,17 @@ def test_options_are_imperative_and_end_without_a_full_stop(name):
 
 def test_every_command_module_is_in_the_catalogue():
     folder = Path(__file__).parents[2] / "skillgit" / "cli" / "commands"
-    assert {path.stem for path in folder.glob("*.py")} - {"__init__"} == set(COMMANDS)
+    modules = {f"skillgit.cli.commands.{path.stem}" for path in folder.glob("*.py")}
+    assert modules - {"skillgit.cli.commands.__init__"} == {entry.module for entry in ENTRIES.values()}
 
 
 def test_help_lists_all_commands_by_section(skillgit):
     lines = skillgit("--help").text.splitlines()
     for title, entries in SECTIONS.items():
         start = lines.index(f"{title}:")
-        listed = [line.split()[0] for line in lines[start + 1 : start + 1 + len(entries)]]
+        end = lines.index("", start) if "" in lines[start:] else len(lines)
+        # a long summary goes on on a further line, which begins further to the right
+        listed = [line.split()[0] for line in lines[start + 1 : end] if line[2] != " "]
         assert listed == [entry.name for entry in entries]
 
 
@@ -84,8 +86,7 @@ def test_without_a_command_help_goes_to_stderr(skillgit):
             "skillgit: there is no option '--jsom', did you mean '--json' or '--jsonl'?\nhint: skillgit log --help\n",
         ),
         (("log", "--json", "--plain"), "skillgit: choose one output format\nhint: skillgit log --help\n"),
-        (("diff", "v1"), "skillgit: name two versions, as in v3 v7 or v3..v7\nhint: skillgit diff --help\n"),
-        (("diff", "a", "b", "--plain"), "skillgit: --plain and -z go with --items\nhint: skillgit diff --help\n"),
+        (("diff", "v1.."), "skillgit: name two versions, as in v3 v7 or v3..v7\nhint: skillgit diff --help\n"),
         (
             ("-C", "/nowhere/at/all", "log"),
             "skillgit: there is no folder /nowhere/at/all\nhint: check the path after -C\n",
@@ -207,7 +208,7 @@ def test_reading_history_loads_no_configuration_and_no_display(verb, tmp_path):
 
 
 def test_completion_lists_commands_without_loading_the_store():
-    environ = os.environ | {"_SKILLGIT_COMPLETE": "bash_complete", "COMP_WORDS": "skillgit che", "COMP_CWORD": "1"}
+    environ = os.environ | {"_SKILLGIT_COMPLETE": "bash_complete", "COMP_WORDS": "skillgit chec", "COMP_CWORD": "1"}
     ended = run_process(env=environ)
     assert ended.stdout == b"plain,checkout\n"
     assert ended.stderr == b""
@@ -224,17 +225,6 @@ def test_completion_prints_a_script(shell, skillgit):
     ended = skillgit("completion", shell)
     assert ended.code == 0
     assert f"_SKILLGIT_COMPLETE={shell}_complete" in ended.text
-
-
-def test_revisions_are_completed_from_the_log(fake):
-    fake("log.log", sample.LOG)
-    fake("runs.runs", sample.RUNS)
-    parameter = command_called("show").params[0]
-    context = click.Context(command_called("show"))
-    names = [item.value for item in parameter.shell_complete(context, "")]
-    assert names[:4] == ["v9", "v8", "v7", "v6"]
-    assert {"r18", "best", "head", sample.RUN} <= set(names)
-    assert [item.value for item in parameter.shell_complete(context, "v8")] == ["v8"]
 
 
 def test_version_tells_the_version(skillgit):

@@ -11,7 +11,7 @@ import pytest
 
 from skillgit.app.doctor import Checkup, Found, Machine, Program, RoleHealth
 from skillgit.app.fsck import Checked, Problem
-from skillgit.app.log import Log
+from skillgit.app.log import Log, Wanted
 from skillgit.app.plugins import BackendEntry, EnvironmentEntry
 from skillgit.app.reach import Room
 from skillgit.errors import ExitCode
@@ -145,15 +145,6 @@ CASES = {
     "show-colour": (("show.show", sample.SHOWN["v7"]), ("--color=always", "show", "v7")),
     "show-json": (("show.show", sample.SHOWN["v7"]), ("show", "v7", "--json")),
     **{f"show-{name}": (("show.show", shown), ("show", name)) for name, shown in sample.SHOWN.items()},
-    "diff": (("diff.diff", sample.DIFFED), ("diff", "v6", "v7")),
-    "diff-colour": (("diff.diff", sample.DIFFED), ("--color=always", "diff", "v6", "v7")),
-    "diff-json": (("diff.diff", sample.DIFFED), ("diff", "v6", "v7", "--json")),
-    "diff-stat": (("diff.stat", sample.STAT), ("diff", "v6", "v7", "--stat")),
-    "diff-stat-json": (("diff.stat", sample.STAT), ("diff", "v6", "v7", "--stat", "--json")),
-    "diff-items": (("diff.items", sample.ITEM_DIFF), ("diff", "v6", "v7", "--items")),
-    "diff-items-json": (("diff.items", sample.ITEM_DIFF), ("diff", "v6", "v7", "--items", "--json")),
-    "diff-items-plain": (("diff.items", sample.ITEM_DIFF), ("diff", "v6", "v7", "--items", "--plain")),
-    "diff-items-z": (("diff.items", sample.ITEM_DIFF), ("diff", "v6", "v7", "--items", "-z")),
     "cost": (("cost.cost", cost_sample.SPENDING), ("cost",)),
     "cost-colour": (("cost.cost", cost_sample.SPENDING), ("--color=always", "cost")),
     "cost-json": (("cost.cost", cost_sample.SPENDING), ("cost", "--json")),
@@ -237,12 +228,6 @@ def test_machine_formats_ignore_colour(skillgit, fake):
         assert b"\x1b" not in skillgit("--color=always", "log", form).out
 
 
-def test_the_diff_on_a_pipe_is_bytes_as_they_are(skillgit, fake):
-    strange = b"+caf\xe9 \x1b[31m\r\n"
-    fake("diff.diff", replace(sample.DIFFED, text=strange))
-    assert skillgit("diff", "v6", "v7").out == strange
-
-
 def test_model_text_cannot_drive_the_terminal(skillgit, fake):
     evil = replace(sample.V8, title="\x1b]52;c;ZXZpbA==\x07 \x1b[2J hi")
     fake("log.log", Log(run=sample.RUN, rows=(evil,)))
@@ -253,15 +238,20 @@ def test_model_text_cannot_drive_the_terminal(skillgit, fake):
 
 def test_log_hands_its_options_on(skillgit, fake):
     calls = fake("log.log", sample.LOG)
-    skillgit("log", "other", "--no-rejected", "-n", "3", "--grep", "unit", "--event", "accepted", "--event", "skipped")
-    expected = {
-        "rejected": False,
-        "limit": 3,
-        "events": frozenset({"accepted", "skipped"}),
-        "grep": "unit",
-        "all_runs": False,
-    }
-    assert calls == [("other", expected)]
+    choice = ("--no-rejected", "-n", "3", "--grep", "unit", "--event", "accepted", "--event", "skipped", "--reverse")
+    skillgit("log", "v3..v7", *choice, "--since", "yesterday", "--until", "2026-11-21", "--item", "q17")
+    expected = Wanted(
+        words=("v3..v7",),
+        rejected=False,
+        limit=3,
+        events=frozenset({"accepted", "skipped"}),
+        grep="unit",
+        since="yesterday",
+        until="2026-11-21",
+        item="q17",
+        reverse=True,
+    )
+    assert calls == [(expected,)]
 
 
 def test_cost_hands_its_options_on(skillgit, fake):

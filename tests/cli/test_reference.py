@@ -23,8 +23,9 @@ HEAD = """\
 
 Made from the commands themselves by `tests/cli/test_reference.py`. `skillgit COMMAND --help` says the same.
 
-REV names a version: `v7`, `best`, `head`, `r17` (rejected at step 17), `m2` (reflection on epoch 2), `v7~2`, `RUN/v7`,
-a run, or any git revision.
+REV names a version: `v7`, `best`, `head`, `r17` (rejected at step 17), `m2` (reflection on epoch 2), `i1` (the first
+intervention), `v7~2` or `v7^^`, `RUN/v7`, a run, or any git revision. `A..B` is what happened after A up to B.
+`--as-of REV` shows everything as it stood right after REV.
 Results go to stdout; progress, notes and errors go to stderr. What the exit status means is in
 [exit-codes.md](exit-codes.md).
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.cli.render.columns import fit, width
-from skillgit.cli.render.log import lines
+from skillgit.cli.render.log import log_lines
 from skillgit.cli.screen import ASCII, UNICODE, Screen, Style, can_show_glyphs, harmless
 
 
@@ -23,8 +23,8 @@ def test_ascii_screens_get_the_signs_of_the_design():
 
 
 def test_an_ascii_log_has_the_columns_of_the_unicode_log():
-    fine = list(lines(sample.ROWS, Screen(), sample.NOW, graph=True))
-    poor = list(lines(sample.ROWS, Screen(unicode=False), sample.NOW, graph=True))
+    fine = [line.text for line in log_lines(sample.ROWS, Screen(), sample.NOW, graph=True)]
+    poor = [line.text for line in log_lines(sample.ROWS, Screen(unicode=False), sample.NOW, graph=True)]
     assert all(line.isascii() for line in poor)
     assert [width(line) for line in fine] == [width(line) for line in poor]
     assert poor[0].startswith("M   v9  (.7500) ")
@@ -72,7 +72,7 @@ def test_text_that_fits_is_not_cut(text):
 @pytest.mark.parametrize("columns", [80, 100, 140])
 def test_log_lines_fit_the_terminal(columns):
     screen = Screen(terminal=True, width=columns)
-    assert max(map(width, lines(sample.ROWS, screen, sample.NOW))) <= columns
+    assert max(width(line.text) for line in log_lines(sample.ROWS, screen, sample.NOW)) <= columns
 
 
 def test_wide_characters_take_two_columns():

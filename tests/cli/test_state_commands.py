@@ -93,30 +93,12 @@ def test_best_exits_with_1_if_there_is_none(skillgit, fake):
 def test_fsck_exits_with_1_if_there_are_problems(problems, skillgit, fake):
     calls = fake("fsck.fsck", Checked(runs=1, commits=1, problems=problems))
     assert skillgit("fsck", "x", "--deep").code == (ExitCode.NO if problems else ExitCode.OK)
-    assert calls == [("x", {"deep": True})]
+    assert calls == [("x", {"deep": True, "repair": False})]
 
 
 def test_fsck_without_problems_says_what_it_looked_at(skillgit, fake):
     fake("fsck.fsck", Checked(runs=1, commits=23, problems=()))
     assert skillgit("fsck").text == "checked 1 run, 23 events: no problems\n"
-
-
-@pytest.mark.parametrize(
-    ("verb", "option", "same", "different"),
-    [
-        ("diff.diff", None, replace(sample.DIFFED, text=b""), sample.DIFFED),
-        ("diff.stat", "--stat", replace(sample.STAT, text=""), sample.STAT),
-        ("diff.items", "--items", replace(sample.ITEM_DIFF, fixed=(), broken=()), sample.ITEM_DIFF),
-    ],
-)
-def test_diff_exits_with_1_only_if_asked_to(verb, option, same, different, skillgit, fake):  # noqa: PLR0917 - pytest names them
-    options = [option] if option else []
-    fake(verb, different)
-    assert skillgit("diff", "a", "b", *options).code == ExitCode.OK
-    assert skillgit("diff", "a", "b", "--exit-code", *options).code == ExitCode.NO
-    assert skillgit("diff", "a", "b", "--exit-code", "--json", *options).code == ExitCode.NO
-    fake(verb, same)
-    assert skillgit("diff", "a", "b", "--exit-code", *options).code == ExitCode.OK
 
 
 def test_config_lines_can_be_given_to_train(skillgit, fake):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.options import forms, run_argument
+from skillgit.cli.options import as_of_option, forms, run_argument
 from skillgit.cli.output import Form
 from skillgit.cli.render.log import COLUMNS, line
 from skillgit.cli.verb import verb
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 @verb("best")
 @run_argument
+@as_of_option
 @forms(Form.JSON, Form.PLAIN, Form.NUL)
 @click.pass_obj
 def command(session: Session, run: str | None, form: Form) -> ExitCode:

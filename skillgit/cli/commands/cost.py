@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.options import list_forms, run_argument
+from skillgit.cli.options import as_of_option, list_forms, run_argument
 from skillgit.cli.output import Form
 from skillgit.cli.render.cost import COLUMNS, lines
 from skillgit.cli.verb import verb
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     help=f"Add up by WHAT: {' '.join(Grouping)}; by role and stage unless you say",
 )
 @click.option("--all", "all_runs", is_flag=True, help="Show what each run has cost")
+@as_of_option
 @list_forms
 @click.pass_obj
 def command(session: Session, run: str | None, by: str | None, *, all_runs: bool, form: Form) -> None:

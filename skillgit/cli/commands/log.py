@@ -6,21 +6,28 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.options import list_forms, run_argument
+from skillgit.cli.options import as_of_option, complete_items, complete_revisions, list_forms
 from skillgit.cli.output import Form
-from skillgit.cli.render.log import COLUMNS, lines
+from skillgit.cli.render.log import COLUMNS, log_lines, with_changes
 from skillgit.cli.verb import verb
-from skillgit.domain.event import EVENT_NAMES
+from skillgit.domain.kinds import EVENT_KINDS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillgit.app.log import Log
     from skillgit.cli.session import Session
 
 
 @verb("log")
-@run_argument
+@click.argument("revisions", nargs=-1, metavar="[RUN | REV | REV..REV]", shell_complete=complete_revisions)
 @click.option("--graph", is_flag=True, help="Draw how the events hang together")
+@click.option("-p", "--patch", is_flag=True, help="Show under each event what it changed")
+@click.option("--stat", is_flag=True, help="Show under each event how much it changed in which file")
 @click.option("--rejected/--no-rejected", default=True, show_default=True, help="Show rejected candidates")
 @click.option("-n", "--max-count", "limit", type=click.IntRange(min=0), metavar="N", help="Show N events at most")
+@click.option("--since", "--after", metavar="TIME", default="", help="Show events of TIME or later, like '2 days ago'")
+@click.option("--until", "--before", metavar="TIME", default="", help="Show events of TIME or earlier")
 @click.option(
     "--grep", metavar="TEXT", default="", help="Show events whose text holds words that begin like those of TEXT"
 )
@@ -28,48 +35,93 @@ if TYPE_CHECKING:
     "--event",
     "events",
     multiple=True,
-    type=click.Choice(list(EVENT_NAMES.values())),
+    type=click.Choice(EVENT_KINDS),
     metavar="KIND",
-    help=f"Show events of KIND: {' '.join(EVENT_NAMES.values())}; repeat it for more",
+    help=f"Show events of KIND: {' '.join(EVENT_KINDS)}; repeat it for more",
 )
+@click.option(
+    "--item", metavar="ID", default="", shell_complete=complete_items, help="Show events that fixed or broke item ID"
+)
+@click.option("--reverse", is_flag=True, help="Show the oldest event first")
 @click.option("--all", "all_runs", is_flag=True, help="Show the events of all runs")
+@as_of_option
 @list_forms
 @click.pass_obj
 def command(
     session: Session,
-    run: str | None,
+    revisions: tuple[str, ...],
+    *,
     limit: int | None,
+    since: str,
+    until: str,
     grep: str,
     events: tuple[str, ...],
-    *,
+    item: str,
     graph: bool,
+    patch: bool,
+    stat: bool,
     rejected: bool,
+    reverse: bool,
     all_runs: bool,
     form: Form,
 ) -> None:
     """Show the events of a run, newest first.
 
+    RUN is all of a run, REV everything up to a version, and v3..v7 everything after v3 up to v7; v3.. goes on to the
+    end, ..best begins with the run, and ^v3 v7 is another way to write v3..v7.
+
     A score in brackets was inherited, not measured.
 
     \b
-    ●  new best   ○  accepted   ×  rejected   ◆  slow update   ·  skipped   ↩  reverted
+    ●  new best   ○  accepted   ×  rejected   ◆  slow update   ·  skipped   ↩  reverted   ✎  edited by hand
     """  # noqa: D301, RUF002 - click reads the mark; the sign of the screens
-    from skillgit.app.log import log  # noqa: PLC0415 - see the package
+    from skillgit.app.log import Wanted, log  # noqa: PLC0415 - see the package
 
-    result = log(
-        session.context,
-        run,
+    _refuse(graph=graph and reverse, change=(patch or stat) and form is not Form.TEXT)
+    wanted = Wanted(
+        words=revisions,
+        all_runs=all_runs,
         rejected=rejected,
         limit=limit,
         events=frozenset(events),
         grep=grep,
-        all_runs=all_runs,
+        since=since,
+        until=until,
+        item=item,
+        reverse=reverse,
     )
-    if form is not Form.TEXT:
+    result = log(session.context, wanted)
+    if form is Form.TEXT:
+        _show(session, result, graph=graph, patch=patch, stat=stat, runs=all_runs)
+    else:
         head = {"run": result.run}
         session.output.listing(form, result.rows, schema="log/1", name="events", columns=COLUMNS, head=head)
-        return
-    with session.output.paged():
-        session.output.text(lines(result.rows, session.screen, session.now, graph=graph, runs=all_runs))
+
+
+def _refuse(*, graph: bool, change: bool) -> None:
+    if graph:
+        raise click.UsageError("--graph and --reverse do not go together", click.get_current_context())
+    if change:
+        raise click.UsageError("-p and --stat are for people; use diff --json", click.get_current_context())
+
+
+def _show(session: Session, result: Log, *, graph: bool, patch: bool, stat: bool, runs: bool) -> None:
     if not result.rows:
-        session.diagnostics.note("there are no such events" if result.run or all_runs else "there are no runs yet")
+        session.diagnostics.note("there are no such events" if result.run or runs else "there are no runs yet")
+        return
+    shown = log_lines(result.rows, session.screen, session.now, graph=graph, runs=runs, flips=result.flips)
+    with session.output.paged():
+        if not (patch or stat):
+            session.output.text(line.text for line in shown)
+            return
+        for text in with_changes(shown, _changes(session, result, patch=patch, stat=stat), session.screen_for_diff()):
+            if isinstance(text, bytes):
+                session.output.raw(text)
+            else:
+                session.output.text([text])
+
+
+def _changes(session: Session, result: Log, *, patch: bool, stat: bool) -> Iterator[bytes]:
+    from skillgit.app.log import changes  # noqa: PLC0415 - see the package
+
+    return (text for _, text in changes(session.context, result.rows, patch=patch, stat=stat))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.options import list_forms
+from skillgit.cli.options import as_of_option, list_forms
 from skillgit.cli.output import Form
 from skillgit.cli.render.runs import COLUMNS, lines
 from skillgit.cli.verb import verb
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 @verb("runs")
+@as_of_option
 @list_forms
 @click.pass_obj
 def command(session: Session, form: Form) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.options import complete_revisions, document_form
+from skillgit.cli.options import as_of_option, complete_revisions, document_form
 from skillgit.cli.output import Form
 from skillgit.cli.render.show import lines
 from skillgit.cli.verb import verb
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 @verb("show")
 @click.argument("revision", metavar="REV", default="head", shell_complete=complete_revisions)
+@as_of_option
 @document_form
 @click.pass_obj
 def command(session: Session, revision: str, form: Form) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.options import document_form
+from skillgit.cli.options import as_of_option, document_form
 from skillgit.cli.output import Form
 from skillgit.cli.render.runs import standing
 from skillgit.cli.verb import verb
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 @verb("status")
+@as_of_option
 @document_form
 @click.pass_obj
 def command(session: Session, form: Form) -> None:

@@ -7,27 +7,14 @@ from typing import TYPE_CHECKING
 
 from skillgit.cli.render import words
 from skillgit.cli.screen import UNICODE, Style
-from skillgit.domain.evaluation import Metric
-from skillgit.domain.event import (
-    Accepted,
-    Event,
-    Inherited,
-    Origin,
-    Rejected,
-    Reverted,
-    RunStarted,
-    SlowMerged,
-    SlowProposed,
-    event_name,
-    event_origin,
-    event_step,
-)
-from skillgit.domain.gate import Decision
 
 if TYPE_CHECKING:
     from skillgit.cli.screen import Glyphs, Screen
     from skillgit.index.rows import LogRow
 
+# The words of events and decisions stand here as the index has them: every start of the log would pay for their types.
+_NEW_BEST = "accept_new_best"
+_STEP, _META = "step", "meta"
 _PREFIX = {
     "run-started": "run: ",
     "accepted": "skill: ",
@@ -35,7 +22,25 @@ _PREFIX = {
     "slow-proposed": "slow: ",
     "slow-merged": "slow: ",
     "reverted": "revert: ",
+    "edited": "edit: ",
+    "measured": "measure: ",
     "run-finished": "run: ",
+}
+_VERDICTS = {
+    "accept_new_best": "accepted, new best",
+    "accept": "accepted",
+    "force_accept": "accepted without a gate",
+    "reject": "rejected",
+    "indecisive": "rejected, the gate could not decide",
+}
+_BY_KIND = {
+    "run-started": "run started",
+    "skipped": "skipped",
+    "slow-merged": "slow guidance merged",
+    "reverted": "reverted",
+    "edited": "edited by hand",
+    "measured": "measured",
+    "run-finished": "run finished",
 }
 
 
@@ -54,7 +59,8 @@ class Entry:
         bound: Whether the score is only the highest that it could have been.
         decision: The gate's decision; empty without one.
         epoch: Its epoch.
-        origin: Where its candidate comes from: a step, or the reflection on an epoch (``meta``).
+        origin: Where its candidate comes from: a step, the reflection on an epoch (``meta``), or an intervention.
+        number: Which intervention of the run it is, counted from 1; 0 for everything else.
     """
 
     kind: str
@@ -67,7 +73,8 @@ class Entry:
     bound: bool = False
     decision: str
     epoch: int = 0
-    origin: str = Origin.STEP
+    origin: str = _STEP
+    number: int = 0
 
     @classmethod
     def of_row(cls, row: LogRow) -> Entry:
@@ -84,56 +91,30 @@ class Entry:
             decision=row.decision,
             epoch=row.epoch,
             origin=row.origin,
+            number=row.number,
         )
-
-    @classmethod
-    def of_event(cls, event: Event) -> Entry:
-        """Return the entry of an event that was written just now."""
-        verdict = event.verdict if isinstance(event, Accepted | Rejected | SlowProposed | SlowMerged) else None
-        score, measured = (verdict.score, True) if verdict else _score_without_gate(event)
-        return cls(
-            kind=event_name(event),
-            version=event.version if isinstance(event, RunStarted | Accepted | SlowMerged | Reverted) else None,
-            step=event_step(event),
-            title=event.title,
-            score=score,
-            delta=verdict.score - verdict.current if verdict else None,
-            measured=measured,
-            bound=_stopped(event),
-            decision=verdict.decision.value if verdict else "",
-            epoch=event.epoch,
-            origin=event_origin(event).value,
-        )
-
-
-def _stopped(event: Event) -> bool:
-    return isinstance(event, Rejected | SlowProposed) and event.evaluation is not None and event.evaluation.stopped
-
-
-def _score_without_gate(event: Event) -> tuple[float | None, bool]:
-    if not isinstance(event, RunStarted | Reverted) or isinstance(event.evaluation, Inherited):
-        return None, False
-    return event.evaluation.score(Metric.HARD, 0.0), True
 
 
 def title(entry: Entry) -> str:
     """Return the title as the commit's subject has it."""
-    prefix = "meta: " if entry.origin == Origin.META else _PREFIX.get(entry.kind, "")
+    prefix = _PREFIX.get(entry.kind, "") if entry.origin == _STEP else f"{entry.origin}: "
     return prefix + entry.title
 
 
 def label(entry: Entry) -> str:
-    """Return what the event is called on the command line: ``v7``, ``r18``, ``m2``; ``s15`` for a skipped step."""
+    """Return what the event is called on the command line: ``v7``, ``r18``, ``m2``, ``i1``; ``s15`` where skipped."""
     if entry.version is not None:
         return f"v{entry.version}"
-    if entry.origin == Origin.META:
+    if entry.number:
+        return f"i{entry.number}"
+    if entry.origin == _META:
         return f"m{entry.epoch}"
     return {"rejected": f"r{entry.step}", "skipped": f"s{entry.step}"}.get(entry.kind, "")
 
 
 def glyph(entry: Entry, glyphs: Glyphs) -> str:
     """Return the sign of the event."""
-    if entry.kind == "accepted" and entry.decision == Decision.ACCEPT_NEW_BEST:
+    if entry.kind == "accepted" and entry.decision == _NEW_BEST:
         return glyphs.best
     return {
         "run-started": glyphs.accepted,
@@ -142,12 +123,13 @@ def glyph(entry: Entry, glyphs: Glyphs) -> str:
         "slow-proposed": glyphs.slow,
         "slow-merged": glyphs.slow,
         "reverted": glyphs.reverted,
+        "edited": glyphs.edited,
     }.get(entry.kind, glyphs.skipped)
 
 
 def style(entry: Entry) -> Style:
     """Return the colour that repeats what the sign says."""
-    if entry.kind == "accepted" and entry.decision == Decision.ACCEPT_NEW_BEST:
+    if entry.kind == "accepted" and entry.decision == _NEW_BEST:
         return Style.BEST
     return {
         "run-started": Style.ACCEPTED,
@@ -156,6 +138,7 @@ def style(entry: Entry) -> Style:
         "slow-proposed": Style.SLOW,
         "slow-merged": Style.SLOW,
         "reverted": Style.REVERTED,
+        "edited": Style.EDITED,
     }.get(entry.kind, Style.SKIPPED)
 
 
@@ -175,21 +158,7 @@ def score(entry: Entry) -> str:
 
 def decision(entry: Entry) -> str:
     """Return in words what became of it."""
-    verdict = {
-        Decision.ACCEPT_NEW_BEST: "accepted, new best",
-        Decision.ACCEPT: "accepted",
-        Decision.FORCE_ACCEPT: "accepted without a gate",
-        Decision.REJECT: "rejected",
-        Decision.INDECISIVE: "rejected, the gate could not decide",
-    }
-    by_kind = {
-        "run-started": "run started",
-        "skipped": "skipped",
-        "slow-merged": "slow guidance merged",
-        "reverted": "reverted",
-        "run-finished": "run finished",
-    }
-    if entry.kind in by_kind:
-        return by_kind[entry.kind]
-    gate = verdict[Decision(entry.decision)] if entry.decision else "nothing to add"
+    if entry.kind in _BY_KIND:
+        return _BY_KIND[entry.kind]
+    gate = _VERDICTS[entry.decision] if entry.decision else "nothing to add"
     return f"slow guidance {gate}" if entry.kind == "slow-proposed" else gate

@@ -6,6 +6,7 @@ proposal that was merged is tied to it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.cli.render import entry as cells
@@ -17,26 +18,43 @@ if TYPE_CHECKING:
     from skillgit.cli.screen import Screen
     from skillgit.index.rows import LogRow
 
-_BESIDE = frozenset({"rejected", "skipped", "slow-proposed"})
+_BESIDE = frozenset({"rejected", "skipped", "slow-proposed", "measured"})
 _FREE = ""
 
 
-def draw(rows: Sequence[LogRow], screen: Screen) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """The graph in front of an event.
+
+    Attributes:
+        row: Its cells on the event's line.
+        below: Its cells on the lines between this event and the next.
+    """
+
+    row: str
+    below: str
+
+
+def draw(rows: Sequence[LogRow], screen: Screen) -> Iterator[Drawn]:
     """Yield the graph's cells for each row, newest first."""
     ends = {row.run: index for index, row in enumerate(rows)}
     lanes: list[str] = []
     begun: set[str] = set()
+    merged: dict[str, LogRow] = {}
     for index, row in enumerate(rows):
         lane = _lane(lanes, row.run)
         drawn = [_passing(run, screen, begun=run in begun) for run in lanes]
-        drawn[lane] = _cell(rows, index, screen, begun=row.run in begun)
-        yield "".join(drawn).rstrip()
+        drawn[lane] = _cell(row, merged.get(row.run), screen, begun=row.run in begun)
         if row.kind not in _BESIDE:
             begun.add(row.run)
+        if row.kind in {"slow-merged", "slow-proposed"}:
+            merged[row.run] = row
         if index == ends[row.run]:
             lanes[lane] = _FREE
+        below = "".join(_passing(run, screen, begun=run in begun) for run in lanes)
         while lanes and lanes[-1] == _FREE:
             lanes.pop()
+        yield Drawn("".join(drawn).rstrip(), below)
 
 
 def _lane(lanes: list[str], run: str) -> int:
@@ -50,20 +68,15 @@ def _lane(lanes: list[str], run: str) -> int:
     return len(lanes) - 1
 
 
-def _cell(rows: Sequence[LogRow], index: int, screen: Screen, *, begun: bool) -> str:
-    row, glyphs = rows[index], screen.glyphs
+def _cell(row: LogRow, slow: LogRow | None, screen: Screen, *, begun: bool) -> str:
+    """Return the cell of ``row``; ``slow`` is the slow event of its run that stands next above it."""
+    glyphs = screen.glyphs
     sign = cells.sign(Entry.of_row(row), screen)
     if row.kind not in _BESIDE:
         return f"{sign}   "
-    if row.kind == "slow-proposed" and _merged(rows, index):
+    if row.kind == "slow-proposed" and slow is not None and (slow.kind, slow.step) == ("slow-merged", row.step):
         return f"{glyphs.branch}{sign}  "
     return f"{glyphs.line if begun else ' '} {sign} "
-
-
-def _merged(rows: Sequence[LogRow], index: int) -> bool:
-    row = rows[index]
-    newer = (other for other in reversed(rows[:index]) if other.run == row.run)
-    return next((other.kind == "slow-merged" and other.step == row.step for other in newer), False)
 
 
 def _passing(run: str, screen: Screen, *, begun: bool) -> str:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.cli.render import entry as cells
 from skillgit.cli.render import words
 from skillgit.cli.render.columns import fit, pad, width
 from skillgit.cli.render.entry import Entry
-from skillgit.cli.render.graph import draw
+from skillgit.cli.render.graph import Drawn, draw
+from skillgit.cli.render.text_diff import coloured, plain
 from skillgit.cli.screen import Style
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from skillgit.cli.screen import Screen
@@ -45,9 +47,33 @@ _EVENT_REST = 33
 """Columns of an event's line besides its title: sign, label, scores, commit and the space between them."""
 
 
-def lines(
-    rows: Sequence[LogRow], screen: Screen, now: datetime, *, graph: bool = False, runs: bool = False
-) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One event of the log.
+
+    Attributes:
+        text: Its line.
+        margin: What stands in front of the lines between it and the next event.
+    """
+
+    text: str
+    margin: str = ""
+
+
+def lines(rows: Sequence[LogRow], screen: Screen, now: datetime) -> Iterator[str]:
+    """Yield the log without more: one line for each event."""
+    return (line.text for line in log_lines(rows, screen, now))
+
+
+def log_lines(
+    rows: Sequence[LogRow],
+    screen: Screen,
+    now: datetime,
+    *,
+    graph: bool = False,
+    runs: bool = False,
+    flips: Mapping[str, str] | None = None,
+) -> Iterator[Line]:
     """Yield the log.
 
     Args:
@@ -56,25 +82,55 @@ def lines(
         now: What ages are counted from.
         graph: Whether to draw how the events hang together.
         runs: Whether to name each event's run.
+        flips: Commit to what its event did to an item, to be told in front of its title.
     """
     if not rows:
         return
-    drawn = list(draw(rows, screen)) if graph else [f"{cells.sign(Entry.of_row(row), screen)} " for row in rows]
-    margin = max(map(width, drawn))
-    fronts = [f"{pad(sign, margin)} {front(Entry.of_row(row))}" for sign, row in zip(drawn, rows, strict=True)]
+    entries = [Entry.of_row(row) for row in rows]
+    drawn = list(draw(rows, screen)) if graph else [Drawn(f"{cells.sign(entry, screen)} ", "") for entry in entries]
+    margin = max(width(cell.row) for cell in drawn)
+    fronts = [f"{pad(cell.row, margin)} {front(entry)}" for cell, entry in zip(drawn, entries, strict=True)]
     backs = [back(row, screen, now) for row in rows]
-    names = _run_names(rows) if runs else [""] * len(rows)
-    texts = [name + cells.title(Entry.of_row(row)) for name, row in zip(names, rows, strict=True)]
+    names = _names(rows, flips or {}, runs=runs)
+    texts = [name + cells.title(entry) for name, entry in zip(names, entries, strict=True)]
     room = _room(screen, max(map(width, fronts)), max(map(width, backs)), max(map(width, texts)))
-    for before, text, after, name in zip(fronts, texts, backs, names, strict=True):
+    for before, text, after, name, cell in zip(fronts, texts, backs, names, drawn, strict=True):
         shown = fit(text, room, screen.glyphs.ellipsis)
         painted = screen.paint(Style.FAINT, shown[: len(name)]) + shown[len(name) :]
-        yield f"{before}   {pad(painted, room)}  {after}".rstrip()
+        yield Line(f"{before}   {pad(painted, room)}  {after}".rstrip(), cell.below)
 
 
-def _run_names(rows: Sequence[LogRow]) -> list[str]:
-    widest = max(width(row.run) for row in rows)
-    return [f"{pad(row.run, widest)}  " for row in rows]
+def with_changes(shown: Iterable[Line], changes: Iterable[bytes], screen: Screen) -> Iterator[str | bytes]:
+    """Yield each event with what it changed under it, an empty line on both sides.
+
+    Where nobody looks and no graph is drawn, changes are git's own bytes.
+    """
+    gap: str | None = None
+    for line, change in zip(shown, changes, strict=True):
+        if gap is not None:
+            yield gap
+        yield line.text
+        margin = line.margin.rstrip()
+        gap = margin if change else None
+        if not change:
+            continue
+        yield margin
+        if screen.colour or screen.terminal or margin:
+            text = change.decode(errors="replace")
+            for part in coloured(text) if screen.colour else plain(text):
+                yield f"{line.margin}{part}"
+        else:
+            yield change
+
+
+def _names(rows: Sequence[LogRow], flips: Mapping[str, str], *, runs: bool) -> list[str]:
+    """Return what stands in front of each title: the run, and what became of an item."""
+    columns = [[row.run for row in rows] if runs else [], [flips.get(row.commit, "") for row in rows] if flips else []]
+    found = [""] * len(rows)
+    for column in filter(None, columns):
+        widest = max(map(width, column))
+        found = [f"{before}{pad(cell, widest)}  " for before, cell in zip(found, column, strict=True)]
+    return found
 
 
 def _room(screen: Screen, front_width: int, back_width: int, longest: int) -> int:

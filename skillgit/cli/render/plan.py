@@ -89,7 +89,7 @@ def placebo(counts: Placebo) -> str:
 
 def _report(rows: Sequence[ReportRow], metric: str, screen: Screen) -> Iterator[str]:
     head = tuple(screen.paint(Style.FAINT, cell) for cell in ("", "", f"selection {metric}", f"test {metric}"))
-    body = [(row.label, f"v{row.version}", words.score(row.selection), _or_none(row.test)) for row in rows]
+    body = [(row.label, f"v{row.version}", _or_none(row.selection), _or_none(row.test)) for row in rows]
     yield from table([head, *body], align="llrr")
 
 

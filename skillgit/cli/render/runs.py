@@ -104,6 +104,8 @@ def standing(status: Status, screen: Screen, now: datetime) -> Iterator[str]:
         facts.append(("spent", _spent(run, screen)))
         if run.selection_saved:
             facts.append(("saved", _saved(run)))
+    if status.promoted:
+        facts.append(("main", f"has {status.promoted}, promoted"))
     if status.placebo is not None:
         facts.append(("placebo", placebo(status.placebo)))
     if status.diagnosis is not None:

@@ -12,10 +12,13 @@ from skillgit.cli.render.known import known_facts
 from skillgit.cli.render.text_diff import coloured, plain
 from skillgit.cli.screen import Style
 from skillgit.domain.event import (
+    NOBODY,
     Accepted,
     BudgetSource,
+    Edited,
     Event,
     Inherited,
+    Measured,
     Rejected,
     Reverted,
     RunFinished,
@@ -99,20 +102,33 @@ def _facts(event: Event, screen: Screen) -> Iterator[tuple[str, str]]:
             yield "edits", _counts(event, screen)
         case SlowProposed():
             yield from _slow(event, screen)
-        case SlowMerged():
-            yield "score", summary(event.evaluation, screen)
-            yield "gate", _gate(event.verdict, screen)
-        case Reverted():
-            yield "text", f"that of v{event.target}"
-            yield "score", _measured(event.evaluation, screen)
+        case SlowMerged() | Measured() | Reverted():
+            yield from _version(event, screen)
+        case Edited():
+            yield "author", event.author
         case RunFinished():
             yield "outcome", event.outcome.value
             for evaluation in event.evaluations:
                 yield evaluation.split.value, f"v{evaluation.version}  {summary(evaluation, screen)}"
-    if not isinstance(event, SlowMerged | Reverted):
-        judge = f", judge {event.models.judge}" if event.models.judge else ""
-        yield "models", f"target {event.models.target}, optimizer {event.models.optimizer}{judge}"
-        yield from _spent(event.cost, screen)
+    yield from _paid(event, screen)
+
+
+def _version(event: SlowMerged | Measured | Reverted, screen: Screen) -> Iterator[tuple[str, str]]:
+    if isinstance(event, Reverted):
+        yield "text", f"that of v{event.target}"
+    yield "score", _measured(event.evaluation, screen)
+    if event.verdict is not None:
+        yield "gate", gate(event.verdict, screen)
+    if not isinstance(event, SlowMerged):
+        yield from _flips(event.fixed, event.broken, screen)
+
+
+def _paid(event: Event, screen: Screen) -> Iterator[tuple[str, str]]:
+    if isinstance(event, SlowMerged | Edited) or event.models == NOBODY:
+        return
+    judge = f", judge {event.models.judge}" if event.models.judge else ""
+    yield "models", f"target {event.models.target}, optimizer {event.models.optimizer}{judge}"
+    yield from _spent(event.cost, screen)
 
 
 def _spent(cost: Cost, screen: Screen) -> Iterator[tuple[str, str]]:
@@ -131,7 +147,7 @@ def _start(event: RunStarted, screen: Screen) -> Iterator[tuple[str, str]]:
 
 def _candidate(event: Accepted | Rejected, screen: Screen) -> Iterator[tuple[str, str]]:
     yield "score", summary(event.evaluation, screen)
-    yield "gate", _gate(event.verdict, screen, bound=event.evaluation.stopped)
+    yield "gate", gate(event.verdict, screen, bound=event.evaluation.stopped)
     yield "edits", _counts(event, screen)
     for edit in event.edits:
         support = f"support {edit.support} {edit.source.value}"
@@ -151,7 +167,7 @@ def _slow(event: SlowProposed, screen: Screen) -> Iterator[tuple[str, str]]:
         yield "score", summary(event.evaluation, screen)
     if event.verdict is not None:
         stopped = event.evaluation is not None and event.evaluation.stopped
-        yield "gate", _gate(event.verdict, screen, bound=stopped)
+        yield "gate", gate(event.verdict, screen, bound=stopped)
     yield from _flips(event.fixed, event.broken, screen)
     if event.guidance:
         yield "says", event.guidance
@@ -202,7 +218,8 @@ def _measured(evaluation: EvaluationSummary | Inherited, screen: Screen) -> str:
     return summary(evaluation, screen)
 
 
-def _gate(verdict: Verdict, screen: Screen, *, bound: bool = False) -> str:
+def gate(verdict: Verdict, screen: Screen, *, bound: bool = False) -> str:
+    """Return what a gate compared and decided, with all numbers; ``bound`` if the score is an upper bound."""
     sign = ">" if verdict.score > verdict.current else screen.glyphs.at_most
     score = f"{screen.glyphs.at_most if bound else ''}{words.score(verdict.score)}"
     compared = f"{verdict.metric.value} {score} {sign} current {words.score(verdict.current)}"

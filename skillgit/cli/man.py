@@ -1,0 +1,119 @@
+"""Manual pages, made of the commands themselves: what ``--help`` says, as ``man`` reads it."""
+
+from __future__ import annotations
+
+import re
+from inspect import cleandoc
+from typing import TYPE_CHECKING
+
+import click
+
+from skillgit import __version__
+from skillgit.cli.catalogue import SECTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_UNBROKEN = "\b"
+"""What click marks a paragraph with whose lines stay as they are."""
+_SIGNS = {"\\": r"\e", "-": r"\-", "…": r"\[u2026]", "'": r"\[aq]", "`": r"\(ga", "^": r"\(ha", "~": r"\(ti"}
+
+
+def page_name(path: str) -> str:
+    """Return the name of the page of a command that is called by ``path``, such as ``skillgit tasks add``."""
+    return path.replace(" ", "-")
+
+
+def pages(root: click.Group, name: str) -> Iterator[tuple[str, str]]:
+    """Yield path and manual page of ``root`` and of every command in it."""
+    context = click.Context(root, info_name=name)
+    yield name, page(context)
+    for _, inner in _commands(context):
+        yield inner.command_path, page(inner)
+        yield from ((part.command_path, page(part)) for _, part in _commands(inner))
+
+
+def page(context: click.Context) -> str:
+    """Return the manual page of the command of ``context``."""
+    name = page_name(context.command_path)
+    parts = (
+        [f'.TH "{_escaped(name.upper())}" "1" "" "skillgit {_escaped(__version__)}" "skillgit"'],
+        _section("NAME", [f"{_escaped(name)} \\- {_escaped(_summary(context.command))}"]),
+        _section("SYNOPSIS", _synopsis(context)),
+        _section("DESCRIPTION", _description(context.command)),
+        _section("OPTIONS", _options(context)),
+        _section("COMMANDS", _listing(context)),
+        _section("SEE ALSO", [_see_also(context)]),
+    )
+    return "\n".join(line for part in parts for line in part) + "\n"
+
+
+def _section(title: str, lines: list[str]) -> list[str]:
+    return [f".SH {title}", *lines] if lines else []
+
+
+def _summary(command: click.Command) -> str:
+    told = command.get_short_help_str(limit=200).removesuffix(".")
+    return told[:1].lower() + told[1:]
+
+
+def _synopsis(context: click.Context) -> list[str]:
+    words = " ".join(context.command.collect_usage_pieces(context))
+    return [f"\\fB{_escaped(context.command_path)}\\fR {_escaped(words)}"]
+
+
+def _description(command: click.Command) -> list[str]:
+    lines: list[str] = []
+    for paragraph in re.split(r"\n\s*\n", cleandoc(command.help or "")):
+        if paragraph.lstrip("\n").startswith(_UNBROKEN):
+            kept = paragraph.replace(_UNBROKEN, "").strip("\n").split("\n")
+            lines += [".PP", ".nf", *map(_line, kept), ".fi"]
+        else:
+            lines += [".PP", _line(" ".join(paragraph.split()))]
+    return lines[1:]  # the heading begins a paragraph by itself
+
+
+def _options(context: click.Context) -> list[str]:
+    lines: list[str] = []
+    for option in context.command.get_params(context):
+        record = option.get_help_record(context) if isinstance(option, click.Option) else None
+        if record is not None:
+            lines += [".TP", f"\\fB{_escaped(record[0])}\\fR", _line(" ".join(record[1].split()))]
+    return lines
+
+
+def _listing(context: click.Context) -> list[str]:
+    lines: list[str] = []
+    titles = {entries[0].name: title for title, entries in SECTIONS.items()} if context.parent is None else {}
+    for name, inner in _commands(context):
+        if name in titles:
+            lines.append(f".SS {titles[name]}")
+        told = _summary(inner.command)
+        lines += [".TP", f"\\fB{_escaped(name)}\\fR", _line(told[:1].upper() + told[1:])]
+    return lines
+
+
+def _see_also(context: click.Context) -> str:
+    others = [page_name(inner.command_path) for _, inner in _commands(context)]
+    if context.parent is not None:
+        others.insert(0, page_name(context.parent.command_path))
+    return ", ".join(f"\\fB{_escaped(name)}\\fR(1)" for name in [*others, "git"])
+
+
+def _commands(context: click.Context) -> Iterator[tuple[str, click.Context]]:
+    group = context.command
+    if isinstance(group, click.Group):
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            if command is not None:
+                yield name, click.Context(command, info_name=name, parent=context)
+
+
+def _line(text: str) -> str:
+    escaped = _escaped(text)
+    # a point or a quote in front would be taken for a request
+    return f"\\&{escaped}" if escaped.startswith((".", r"\[aq]")) else escaped
+
+
+def _escaped(text: str) -> str:
+    return "".join(_SIGNS.get(sign, sign if sign.isascii() else f"\\[u{ord(sign):04X}]") for sign in text)

@@ -1,0 +1,53 @@
+"""An event that was written just now as the cells of a line; those that the log shows come from the index."""
+
+from __future__ import annotations
+
+from skillgit.cli.render.entry import Entry
+from skillgit.domain.evaluation import Metric
+from skillgit.domain.event import (
+    Accepted,
+    Event,
+    Inherited,
+    MakesVersion,
+    Measured,
+    Rejected,
+    Reverted,
+    RunStarted,
+    SlowMerged,
+    SlowProposed,
+    event_name,
+    event_origin,
+    event_step,
+)
+
+_Gated = Accepted | Rejected | SlowProposed | SlowMerged | Reverted | Measured
+
+
+def entry_of(event: Event) -> Entry:
+    """Return the entry of an event that was written just now."""
+    verdict = event.verdict if isinstance(event, _Gated) else None
+    score, measured = (verdict.score, True) if verdict else _score_without_gate(event)
+    return Entry(
+        kind=event_name(event),
+        version=event.version if isinstance(event, MakesVersion) else None,
+        step=event_step(event),
+        title=event.title,
+        score=score,
+        delta=verdict.score - verdict.current if verdict else None,
+        measured=measured,
+        bound=_stopped(event),
+        decision=verdict.decision.value if verdict else "",
+        epoch=event.epoch,
+        origin=event_origin(event).value,
+        number=event.number if isinstance(event, Accepted | Rejected) else 0,
+    )
+
+
+def _stopped(event: Event) -> bool:
+    return isinstance(event, Rejected | SlowProposed) and event.evaluation is not None and event.evaluation.stopped
+
+
+def _score_without_gate(event: Event) -> tuple[float | None, bool]:
+    if not isinstance(event, RunStarted | Reverted) or isinstance(event.evaluation, Inherited):
+        return None, False
+    return event.evaluation.score(Metric.HARD, 0.0), True

@@ -1,0 +1,108 @@
+"""What the log shows besides lines: changes under events, and what became of an item."""
+
+from __future__ import annotations
+
+import cli_sample as sample
+import pytest
+
+from skillgit.app.log import Log
+from skillgit.cli.render.entry import Entry, decision, glyph, label, style, title
+from skillgit.cli.render.log import log_lines, with_changes
+from skillgit.cli.screen import UNICODE, Screen
+from skillgit.domain.event import EVENT_NAMES
+from skillgit.domain.gate import Decision
+from skillgit.domain.proposal import Origin
+
+CHANGE = sample.DIFF.encode()
+
+
+@pytest.fixture
+def changed(monkeypatch):
+    def changes(context, rows, *, patch, stat):
+        del context
+        texts = {sample.V7.commit: CHANGE if patch else b" SKILL.md | 2 +-\n"}
+        return ((row, texts.get(row.commit, b"") if patch or stat else b"") for row in rows)
+
+    monkeypatch.setattr("skillgit.app.log.changes", changes)
+
+
+@pytest.mark.usefixtures("changed")
+def test_a_change_stands_under_its_event_byte_for_byte(skillgit, fake):
+    fake("log.log", sample.LOG)
+    plain, told = skillgit("log").out, skillgit("log", "-p").out
+    assert b"\n" + CHANGE in told
+    assert told.replace(b"\n" + CHANGE + b"\n", b"") == plain
+    assert skillgit("log", "--patch").out == told
+    assert b" SKILL.md | 2 +-\n" in skillgit("log", "--stat").out
+
+
+@pytest.mark.usefixtures("changed")
+def test_the_graph_goes_on_beside_a_change(skillgit, fake):
+    fake("log.log", sample.LOG)
+    lines = skillgit("log", "-p", "--graph").text.splitlines()
+    at = next(place for place, line in enumerate(lines) if "diff --git" in line)
+    assert lines[at].startswith("│   diff --git")
+    assert lines[at - 1] == "│"
+    assert all(line[0] in "●○◆×│├↩" for line in lines)  # noqa: RUF001 - signs of the screens
+
+
+@pytest.mark.usefixtures("changed")
+def test_a_change_is_coloured_where_lines_are(skillgit, fake):
+    fake("log.log", sample.LOG)
+    assert b"\x1b[32m+" in skillgit("--color=always", "log", "-p").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("log", "--graph", "--reverse"), "--graph and --reverse do not go together"),
+        (("log", "-p", "--json"), "-p and --stat are for people; use diff --json"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(skillgit, arguments, said):
+    ended = skillgit(*arguments)
+    assert (ended.code, ended.err) == (2, f"skillgit: {said}\nhint: skillgit log --help\n")
+
+
+def test_what_became_of_an_item_stands_before_the_title(skillgit, fake):
+    rows = (sample.V8, sample.R18)
+    flips = {sample.V8.commit: "fixed", sample.R18.commit: "broken"}
+    fake("log.log", Log(run=sample.RUN, rows=rows, flips=flips))
+    first, second = skillgit("log", "--item", "q17").text.splitlines()
+    assert "   fixed   skill: cite" in first
+    assert "   broken  skill: one-word" in second
+
+
+def test_a_graph_of_many_events_takes_time_in_proportion():
+    rows = [sample.GUIDANCE] * 20_000
+    assert sum(1 for _ in log_lines(rows, Screen(), sample.NOW, graph=True)) == len(rows)
+
+
+def test_changes_and_lines_go_hand_in_hand():
+    shown = list(log_lines((sample.V8, sample.V7), Screen(), sample.NOW))
+    assert list(with_changes(shown, [b"", b"x\n"], Screen())) == [shown[0].text, shown[1].text, "", b"x\n"]
+    assert list(with_changes(shown, [b"x\n", b""], Screen())) == [shown[0].text, "", b"x\n", "", shown[1].text]
+
+
+@pytest.mark.parametrize("kind", EVENT_NAMES.values())
+@pytest.mark.parametrize("origin", Origin)
+def test_every_event_has_a_sign_a_style_and_words(kind, origin):
+    for verdict in Decision:
+        entry = Entry(
+            kind=kind,
+            version=None,
+            step=3,
+            title="do it",
+            score=None,
+            delta=None,
+            measured=False,
+            decision=verdict.value,
+            epoch=2,
+            origin=origin.value,
+            number=4 if origin.intervenes else 0,
+        )
+        assert len(glyph(entry, UNICODE)) == 1
+        assert style(entry)
+        assert decision(entry)
+        assert title(entry).endswith("do it")
+        assert label(entry) == "i4" if origin.intervenes else label(entry) in {"m2", "r3", "s3", ""}

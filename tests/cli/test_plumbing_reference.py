@@ -1,0 +1,113 @@
+"""The reference of the event stream is made of the events; ``UPDATE_DOCS=1`` writes it anew."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import re
+import typing
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from pathlib import Path
+from types import NoneType, UnionType
+
+import skillgit.domain.appendix
+import skillgit.domain.cost
+import skillgit.domain.edit
+import skillgit.domain.evaluation
+import skillgit.domain.gate
+import skillgit.domain.placebo
+import skillgit.domain.proposal
+from skillgit.app.events import SCHEMA
+from skillgit.domain import event as events
+from skillgit.domain.event import EVENT_NAMES
+
+PAGE = Path(__file__).parents[2] / "docs" / "plumbing.md"
+WORDS = {
+    name: value
+    for module in (
+        *(skillgit.domain.appendix, skillgit.domain.cost, skillgit.domain.edit, skillgit.domain.evaluation),
+        *(skillgit.domain.gate, skillgit.domain.placebo, skillgit.domain.proposal, events),
+    )
+    for name, value in vars(module).items()
+    if not name.startswith("__")
+}
+PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
+
+
+def reference() -> str:
+    parts: dict[type, None] = {}
+    lines: list[str] = []
+    for kind, name in EVENT_NAMES.items():
+        lines += [f"### `{name}`", "", first_line(kind), "", *table(kind, parts)]
+    told: set[type] = set()
+    while waiting := [part for part in parts if part not in told]:
+        for part in waiting:
+            told.add(part)
+            lines += [f"### {part.__name__}", "", first_line(part), "", *table(part, parts)]
+    return "\n".join(lines)
+
+
+def table(kind: type, parts: dict[type, None]) -> list[str]:
+    hints = typing.get_type_hints(kind, localns=WORDS)
+    said = meanings(kind)
+    rows = [f"| `{field.name}` | {shape(hints[field.name], parts)} | {said[field.name]} |" for field in fields(kind)]
+    return ["| field | type | meaning |", "|---|---|---|", *rows, ""]
+
+
+def shape(hint: object, parts: dict[type, None]) -> str:
+    """Return the JSON type of a field, and take note of the objects in it."""
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin in {UnionType, typing.Union}:
+        return " or ".join(shape(one, parts) for one in inner)
+    if origin is typing.Literal:
+        return "string: " + " ".join(f"`{one}`" for one in inner)
+    if origin is tuple:
+        return f"list of {shape(inner[0], parts)}"
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return "string: " + " ".join(f"`{one.value}`" for one in hint)
+    if hint is events.Inherited:
+        return '`{"inherited_from": integer}`'
+    if is_dataclass(hint) and isinstance(hint, type):
+        parts.setdefault(hint)
+        return f"[{hint.__name__}](#{hint.__name__.lower()})"
+    return PLAIN[typing.cast("type", hint)]
+
+
+def meanings(kind: type) -> dict[str, str]:
+    """Return what the docstrings of a class and those above it say of its fields."""
+    found: dict[str, str] = {}
+    for part in reversed(kind.__mro__):
+        text = inspect.cleandoc(part.__doc__ or "").partition("Attributes:\n")[2]
+        for name, said in re.findall(r"^    (\w+): (.*(?:\n      +.*)*)", text, flags=re.MULTILINE):
+            found[name] = " ".join(said.split()).removesuffix(".").replace("``", "`").replace("|", "\\|")
+    return {field.name: found.get(field.name, described(field.name)) for field in fields(kind)}
+
+
+def described(name: str) -> str:
+    """Return the words of fields that no docstring lists, because their names say it all."""
+    return {"sign": "`+` or `-`", "cost": "what it cost"}.get(name, f"the {name.replace('_', ' ')}")
+
+
+def first_line(kind: type) -> str:
+    return inspect.cleandoc(kind.__doc__ or "").partition("\n")[0].replace("``", "`")
+
+
+def test_the_reference_of_the_stream_is_that_of_the_events():
+    head, begin, rest = PAGE.read_text(encoding="utf-8").partition("<!-- fields -->\n")
+    _, end, tail = rest.partition("<!-- /fields -->")
+    wanted = f"{head}{begin}\n{reference()}\n{end}{tail}"
+    if os.environ.get("UPDATE_DOCS"):
+        PAGE.write_text(wanted, encoding="utf-8")
+    assert PAGE.read_text(encoding="utf-8") == wanted, "run UPDATE_DOCS=1 pytest tests/cli/test_plumbing_reference.py"
+
+
+def test_the_fields_that_all_events_have_are_those_of_the_stream():
+    text = PAGE.read_text(encoding="utf-8").partition("<!-- fields -->")[0]
+    documented = set(re.findall(r"^\| `(\w+)` \|", text, flags=re.MULTILINE))
+    source = ast.parse(inspect.getsource(__import__("skillgit.app.events", fromlist=["events"])))
+    mappings = (node for node in ast.walk(source) if isinstance(node, ast.Dict))
+    written = {key.value for mapping in mappings for key in mapping.keys if isinstance(key, ast.Constant)}
+    assert documented == written - {"inherited_from"}
+    assert SCHEMA in text
