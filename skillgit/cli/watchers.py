@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from skillgit.cli.render import progress as sight
 from skillgit.cli.render.columns import fit
-from skillgit.cli.render.fresh_entry import entry_of
 from skillgit.cli.render.log import event_line
 from skillgit.cli.render.words import rfc3339
 from skillgit.cli.screen import Style, harmless
@@ -23,12 +22,20 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from skillgit.cli.diagnostics import Diagnostics
+    from skillgit.cli.render.entry import Entry
     from skillgit.cli.render.progress import Glance
     from skillgit.cli.session import Session
     from skillgit.domain.event import Event
 
 _LONGEST_BAR = 24
 _PER_SECOND = 8
+
+
+def _entry(event: Event) -> Entry:
+    """Return an event that was written just now as the log has it."""
+    from skillgit.cli.render.fresh_entry import entry_of  # noqa: PLC0415 - not before the first request is out
+
+    return entry_of(event)
 
 
 class SilentWatcher:
@@ -62,7 +69,7 @@ class LineWatcher:
         if not self._begun:
             self._diagnostics.note(f"run {event.run}")
             self._begun = True
-        entry = entry_of(event)
+        entry = _entry(event)
         moment = rfc3339(self._clock().replace(microsecond=0))
         place = f"{entry.step}/{self._steps}" if self._steps else str(entry.step)
         self._diagnostics.note(f"{moment}  {place:>7}  {event_line(entry, commit, self._diagnostics.screen)}")
@@ -94,7 +101,7 @@ class LiveWatcher:
         if not self._begun:
             self._print(f"run {self._screen.paint(Style.STRONG, event.run)}")
             self._begun = True
-        self._print(event_line(entry_of(event), commit, self._screen, columns=self._console.width))
+        self._print(event_line(_entry(event), commit, self._screen, columns=self._console.width))
 
     def remark(self, text: str) -> None:
         """Print it above the display."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
-from skillgit.domain.event import Change
+from skillgit.domain.proposal import Change
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
