@@ -131,6 +131,8 @@ def _free_name(workspace: Workspace, run: str) -> str:
 def _check_free(workspace: Workspace, name: str) -> None:
     taken = [found for found in workspace.repo.tips() if (ref := refs.parse(found)) is not None and ref.run == name]
     if taken:
+        branch = refs.run_branch(name)
         raise ConflictError(
-            f"run {name} exists already, as {refs.short(taken[0])}", hint="skillgit fork REV NAME takes another name"
+            f"run {name} exists already, as {refs.short(branch if branch in taken else taken[0])}",
+            hint="skillgit fork REV NAME takes another name",
         )

@@ -29,6 +29,8 @@ _ADDRESS = re.compile(
     r"(?P<back>(?:~\d*|\^)*)"
 )
 
+_BEFORE_HEAD = re.compile(r"(?P<run>[a-z0-9][a-z0-9-]*)(?P<back>(?:~\d*|\^)+)")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolved:
@@ -57,7 +59,7 @@ def resolve_in(workspace: Workspace, text: str) -> Resolved:
     It may be a version (``v7``), ``best`` or ``head`` (the newest version), the candidate rejected at a step (``r17``)
     what came of the reflection on an epoch (``m2``) or of an intervention (``i1``, also ``r17-prune-1``), each of the
     default run or, as ``<run>/v7``, of another one; ``~2`` or ``^^`` behind it goes back two versions. A run's name
-    stands for its newest version. Everything else is asked of git.
+    stands for its newest version, ``<run>~1`` for the one before. Everything else is asked of git.
 
     Raises:
         RevisionNotFoundError: It names nothing.
@@ -67,6 +69,9 @@ def resolve_in(workspace: Workspace, text: str) -> Resolved:
     names = queries.run_names(workspace.index)
     if address and (names or workspace.index.broken or address["run"]):
         return _of_row(_row_at(workspace, address))
+    past = _BEFORE_HEAD.fullmatch(text)
+    if past and past["run"] in names:
+        return resolve_in(workspace, f"{past['run']}/head{past['back']}")
     if text in names or text in workspace.index.broken:
         return _of_row(_head(workspace, find_run(workspace, text)))
     commit = _commit(workspace, text)

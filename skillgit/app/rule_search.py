@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _SURE = 65.0
 """From this likeness on, out of 100, words are taken to mean a rule."""
+_ALL_WORDS = 90.0
+"""The likeness from which on all words stand in a rule."""
 _BY_TITLE = 66.0
 """The likeness of a rule whose step's title, not its own text, has the words."""
 _EVENTS = 40
@@ -85,10 +87,14 @@ def rules_like(workspace: Workspace, place: Place, text: str, path: str = "") ->
         for rule in found
     ]
     standing = {hit.rule.text: hit for hit in here}
-    found = _best(here) or _best(
-        replace(standing[hit.rule.text], likeness=hit.likeness) if hit.rule.text in standing else hit
-        for hit in _in_history(workspace, place, text)
-    )
+    found = _best(here)
+    if not found or found[0].likeness < _ALL_WORDS:
+        once = _best(
+            replace(standing[hit.rule.text], likeness=hit.likeness) if hit.rule.text in standing else hit
+            for hit in _in_history(workspace, place, text)
+        )
+        # a rule that had all the words goes before one that stands and has some of them
+        found = once if not found else (*(hit for hit in once if hit.likeness >= _ALL_WORDS), *found)
     if not found:
         hint = f"skillgit log --grep '{text}'"
         raise NotFoundError(f"no rule of the skill, now or before, is like '{text}'", hint=hint)
@@ -103,7 +109,7 @@ def likeness(text: str, rule: str) -> float:
     a, b = " ".join(asked), " ".join(said)
     known = [word for word in asked if word.isalnum()]
     if known and all(any(own.startswith(word) for own in said) for word in known):
-        return 90.0 + fuzz.ratio(a, b) / 10.0
+        return _ALL_WORDS + fuzz.ratio(a, b) / 10.0
     return 0.9 * max(fuzz.token_set_ratio(a, b), fuzz.ratio(a, b), fuzz.partial_ratio(a, b) * 0.9)
 
 

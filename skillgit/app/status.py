@@ -39,7 +39,7 @@ class Status:
         live: The runs that are being trained on this machine now.
         broken: Names of the runs whose history cannot be read; nothing else here speaks of them.
         index_fresh: Whether the index on disk is up to date; otherwise a stand-in in memory answered.
-        promoted: The version whose text ``main`` holds since it was promoted; empty without one.
+        promoted: The version whose text ``main`` holds since it was promoted; empty without one, and in the past.
         diagnosis: Why the default run gets nowhere; None if it does, or is finished.
         placebo: What the gate of the default run made of candidates that change nothing; None if there were none.
     """
@@ -79,7 +79,7 @@ def status(context: Context) -> Status:
             live=tuple(run for run in runs if run.running_pid is not None),
             broken=tuple(sorted(workspace.index.broken)),
             index_fresh=workspace.index.on_disk,
-            promoted=_promoted(workspace, run.skill) if run is not None else "",
+            promoted=_promoted(workspace, run.skill) if run is not None and not workspace.past else "",
             placebo=_placebo(workspace, chosen) if chosen else None,
             diagnosis=of_run(workspace, chosen) if chosen else None,
         )

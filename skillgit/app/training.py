@@ -132,7 +132,7 @@ class Training:
         if state is None or not ends:
             raise AssertionError("the loop ends with run-finished")
         report = finished(self.session, state, ends[-1], resumed=bool(begun))
-        if len(self._recorded) == begun:
+        if any(isinstance(record.event, RunFinished) for record in self._recorded[:begun]):
             return replace(report, sentence=f"The run had finished before. {report.sentence}")
         return report
 

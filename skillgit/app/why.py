@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.app.blame import author, credits_of, find_place
-from skillgit.app.lineage import LaterChange, Wording, later_changes, wordings
+from skillgit.app.lineage import LaterChange, Wording, file_rules, later_changes, wordings
 from skillgit.app.rule_search import Hit, rule_at_line, rules_like, search_words
 from skillgit.app.rule_worth import RuleWorth, known_worth
 from skillgit.app.step_evidence import StepEvidence, with_questions
@@ -250,6 +250,9 @@ def _attempt(event: OriginRow, added: str, rule: Rule) -> Tried:
 def _later(workspace: Workspace, place: Place, hit: Hit, now: Wording) -> tuple[LaterChange, ...]:
     origin = now.origin
     if place.run is None or (hit.event is not None and hit.event.kind == "rejected"):
+        return ()
+    if hit.rule not in file_rules(workspace, hit.commit, hit.path):
+        # a heading, a field of the frontmatter, a marker: versions are only asked for rules
         return ()
     own = origin is not None and origin.run == place.run
     if own and origin is not None and origin.version is None:

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+_GLOBAL = frozenset({"--color", "--colour", "--no-pager", "--debug", "-C"})
+"""Options of ``skillgit`` itself, which people of git's habits write behind the command."""
+
+
 class Diagnostics:
     """Tells people what happened.
 
@@ -107,6 +111,8 @@ class Diagnostics:
 
 
 def _wording(error: click.ClickException) -> str:
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None and error.option_name in _GLOBAL:
+        return f"'{error.option_name}' goes before the command, behind 'skillgit'"
     if isinstance(error, click.NoSuchOption):
         near = " or ".join(f"'{option}'" for option in (error.possibilities or ())[:2])
         meant = f", did you mean {near}?" if near else ""

@@ -26,7 +26,7 @@ def page_name(path: str) -> str:
 
 def pages(root: click.Group, name: str) -> Iterator[tuple[str, str]]:
     """Yield path and manual page of ``root`` and of every command in it."""
-    context = click.Context(root, info_name=name)
+    context = click.Context(root, info_name=name, **root.context_settings)
     yield name, page(context)
     for _, inner in _commands(context):
         yield inner.command_path, page(inner)

@@ -11,7 +11,15 @@ if TYPE_CHECKING:
 
 
 class Verb(click.Command):
-    """A command whose help option is worded like all others."""
+    """A command whose help option is worded like all others, and whose mistakes name it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments; click's parser does not say which command it could not read."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx
+            raise
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
         """Return the help option."""

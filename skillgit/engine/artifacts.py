@@ -79,12 +79,14 @@ def patch_file(
     reports: Iterable[EditReport],
     rewrite: str | None = None,
     appendix: Sequence[str] | None = None,
+    *,
+    lines: bool = False,
 ) -> Evidence:
     """Return ``patch.json``: the selected edits in the order of their application, with what became of each.
 
     Of a rewrite it holds the suggestions that it was to carry out and the new editable text; its edits are the
     stretches of lines that changed. With new reminders it holds all that stand in the
-    appendix.
+    appendix. With ``lines`` the edits only tell which stretches of lines changed, and applying them gives another text.
     """
     edits = [
         edit_fields(report.edit)
@@ -100,6 +102,8 @@ def patch_file(
         told["rewrite"] = rewrite
     if appendix is not None:
         told["appendix"] = list(appendix)
+    if lines:
+        told["lines"] = True
     return {"patch.json": json_file(told)}
 
 

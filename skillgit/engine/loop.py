@@ -123,12 +123,10 @@ class Trainer:
             if self.prepare is not None:
                 await self.prepare()
             return await self._begin()
-        if state.outcome is not None:
-            return None
         if lacks_score(state):
             session.calls.enter(f"{session.run}/measure-{state.version}", state.cost)
             return await measure_version(session, state, self.history)
-        return await self._go_on(state)
+        return await self._go_on(state) if state.outcome is None else None
 
     async def _go_on(self, state: RunState) -> Transition:
         session = self.session

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import pygit2
@@ -160,7 +161,13 @@ def _derived_problems(run: str, records: Sequence[Recorded], tips: Mapping[str, 
     if refs.run_branch(run) not in tips:
         # A clone: what it lacks is made with the first event that is written here.
         return
+    waiting = {
+        record.commit for record in takewhile(lambda record: isinstance(record.event, Edited), reversed(records))
+    }
     for update in derived.derived_updates(run, records, tips):
+        if update.new in waiting and update.name not in tips:
+            # A person's commit: the event that follows it brings its tag.
+            continue
         found, name = tips.get(update.name, ""), refs.short(update.name)
         if update.new is None:
             sentence = f"{name} is a version that the run does not have"

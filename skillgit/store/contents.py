@@ -44,6 +44,8 @@ MERGE = 2
 
 _WHOLE = frozenset({Origin.MERGE, Origin.REVERT})
 """Origins of candidates that are whole texts, not edits of the base."""
+_SHORTER = frozenset({Origin.PRUNE, Origin.COMPRESS})
+"""Origins of candidates that say less than the base, or the same in fewer words."""
 
 
 def budget_problems(event: Accepted | Rejected | Skipped, schedule: Callable[[int], int] | None) -> Iterator[str]:
@@ -173,8 +175,22 @@ def _patch_problems(
         return
     if body is not None:
         yield from _rewrite_problems(base, skill, body, edits, notes)
+    elif event.origin.intervenes and document.get("lines") is True:
+        yield from _line_problems(event, base, skill, edits)
     elif _with_notes(apply(base, edits).skill, notes).digest != skill.digest:
         yield f"the patch in the evidence, applied to v{event.base}, does not give the committed skill"
+
+
+def _line_problems(event: Accepted | Rejected, base: Skill, skill: Skill, edits: Sequence[Edit]) -> Iterator[str]:
+    """Yield where edits that only tell which lines changed, for applying them gives another text, are not the commit's.
+
+    What is taken from elsewhere may bring other files than the document; what shortens the document does not.
+    """
+    if event.origin in _SHORTER and base.with_text(DOCUMENT, skill.document).digest != skill.digest:
+        yield f"the {event.origin} after step {event.step} changes files besides {DOCUMENT}"
+    support, source = (edits[0].support, edits[0].source) if edits else (1, Source.HUMAN)
+    if changed_hunks(base, skill, support=support, source=source) != tuple(edits):
+        yield "the edits in the evidence are not what changed in the base"
 
 
 def _with_notes(skill: Skill, notes: Sequence[str] | None) -> Skill:

@@ -76,7 +76,11 @@ class RunLock:
                 f" since {holder.get('started', '?')}",
                 hint="wait for it, or stop it with Ctrl-C",
             )
-        facts = {"pid": os.getpid(), "host": socket.gethostname(), "started": self._clock().isoformat()}
+        facts = {
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "started": self._clock().isoformat(timespec="seconds"),
+        }
         os.ftruncate(handle, 0)
         os.pwrite(handle, json.dumps(facts, sort_keys=True).encode(), 0)
         self._handle = handle

@@ -77,7 +77,7 @@ def test_inherited_scores_are_followed(context):
     [
         ("r2", None, UsageError, "r2 is no version"),
         ("v9", None, RevisionNotFoundError, "has no v9"),
-        ("v1", RUN, ConflictError, "exists already"),
+        ("v1", RUN, ConflictError, f"exists already, as run/{RUN}$"),
         ("v1", "No Name", UsageError, "No Name"),
     ],
 )

@@ -35,6 +35,8 @@ def test_main_gets_the_version_with_a_merge_commit_and_the_work_tree_follows(con
     tip = repo.tip(refs.MAIN)
 
     result = promote(context, "v3")
+    assert status(context).promoted == f"{RUN}/v3"
+    assert status(replace(context, as_of="v1")).promoted == "", "at v1 nothing was promoted"
 
     commit = repo.commit(repo.tip(refs.MAIN))
     version = repo.tip(refs.version_tag(RUN, 3))

@@ -45,6 +45,8 @@ def git(folder, *arguments):
         (f"refs/tags/{RUN}/v1", 1),
         (f"rejected/{RUN}/0002", 2),
         (f"run/{RUN}~1", 6),
+        (f"{RUN}~1", 5),
+        (f"{RUN}^^", 1),
     ],
 )
 def test_what_a_revision_names(context, records, text, place):

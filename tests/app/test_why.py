@@ -93,6 +93,20 @@ def test_a_rule_that_was_removed_is_found_with_the_version_that_did_it(context) 
 
 
 @pytest.mark.usefixtures("events")
+def test_a_rule_of_history_with_all_the_words_goes_before_a_standing_one_with_some(context) -> None:
+    story = why(context, "in exactly this order", "v1")
+    assert (story.rule.text, story.here) == (DATES_EXACTLY, False)
+    assert [other.rule.text for other in story.others] == [DATES]
+
+
+@pytest.mark.usefixtures("events")
+@pytest.mark.parametrize("text", ["# Demo", "---"])
+def test_a_line_that_is_no_rule_is_never_said_to_be_removed(context, text) -> None:
+    line = next(row.line for row in _blamed(context) if row.text == text)
+    assert fates(why(context, str(line))) == []
+
+
+@pytest.mark.usefixtures("events")
 def test_a_rule_that_a_revert_brought_back_says_so(context) -> None:
     story = why(context, READ)
 

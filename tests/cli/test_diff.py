@@ -125,6 +125,22 @@ def test_what_does_not_go_together_is_told(arguments, said, skillgit):
     assert ended.err == f"skillgit: {said}\nhint: skillgit diff --help\n"
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"), [("v3..v7", ("v3", "v7")), ("v3..", ("v3", "head")), ("a/v3..", ("a/v3", "a/head"))]
+)
+def test_a_range_without_an_end_goes_on_to_the_newest_version(given, meant, skillgit, fake):
+    asked = fake("diff.summary.stat", sample.STAT)
+    assert skillgit("diff", given, "--stat").code == ExitCode.OK
+    assert asked[0][:2] == meant
+
+
+def test_three_dots_are_told_to_mean_nothing(skillgit):
+    ended = skillgit("diff", "v3...v7")
+    assert (ended.code, ended.out) == (ExitCode.USAGE, b"")
+    assert "three dots" in ended.err
+    assert ended.err.endswith("hint: write two: v3..v7\n")
+
+
 SCRIPT = """
 import sys
 sys.path.insert(0, {folder!r})

@@ -16,6 +16,8 @@ from skillgit.app.gating.settling import Stretch, Tried
 from skillgit.app.merge import Merged
 from skillgit.app.prune import Pruned
 from skillgit.app.resurrect import Resurrected, Retried
+from skillgit.cli.render.show import gate
+from skillgit.cli.screen import Screen
 from skillgit.domain.ablation import Worth
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
@@ -156,7 +158,7 @@ def test_a_refusal_exits_with_1_and_names_where_the_candidate_stands(skillgit, f
     lines = done.text.splitlines()
     assert lines[0] == "i1  × rejected   ≤.7500 +.0000"  # noqa: RUF001 - the sign of the screens
     assert f"rejected/{sample.RUN}/0020-cherry-pick-1" in lines[1]
-    assert "gate      not-worse asks for a score that is not lower · .7000 against .7500" in done.text
+    assert "gate      not-worse asks for a score that is not lower · ≤.7000 against .7500" in done.text
     assert "items     12 of 40 selection items scored, 28 not needed" in done.text
     assert "cost      no call: everything had been measured before" in done.text
     assert lines[-1] == f"next      skillgit show {sample.RUN}/i1"
@@ -223,6 +225,13 @@ def test_a_plan_of_a_merge_says_what_it_may_cost_and_a_result_what_was_chosen(sk
     assert "     ours  theirs\n    .7500   .7750\n" in done
 
 
+def test_a_score_that_holds_is_told_as_equal_under_the_gate_that_asks_for_no_more():
+    held = replace(VERDICT, decision=Decision.ACCEPT, policy=Policy.NOT_WORSE, score=0.75)
+    assert "hard .7500 = current .7500" in gate(held, Screen())
+    refused = replace(VERDICT, decision=Decision.REJECT, score=0.75)
+    assert "hard .7500 <= current .7500" in gate(refused, Screen(unicode=False))
+
+
 def test_candidates_stand_then_and_now_and_what_was_not_tried_has_a_reason(skillgit, fake):
     then = Retried(
         name="r5", commit=sample.oid("5"), title="a title", old_score=0.7, old_delta=0.0, bound=True, old_base=3
@@ -247,6 +256,13 @@ def test_candidates_stand_then_and_now_and_what_was_not_tried_has_a_reason(skill
     assert "✓  r5  ≤.7000  ≤+.0000  v3  .8000  +.0500      2       0  0.2500  a title" in done.text
     assert "· r7  not tried: does not apply" in done.text
     assert done.text.endswith(f"next      skillgit cherry-pick {sample.RUN}/r5 --onto {sample.RUN}\n")
+    none = replace(
+        result, rows=(replace(now, passes=False), *(replace(then, name=f"r{n}", reason="x") for n in (7, 8)))
+    )
+    fake("resurrect.resurrect", none)
+    refused = skillgit("resurrect").text
+    assert refused.endswith(f"next      skillgit show {sample.RUN}/r5\n"), "a finished run does not go on"
+    assert "\n\n· r7  not tried: x\n· r8  not tried: x\n\n" in refused
     fake("resurrect.resurrect", replace(result, own_model=False, kept=ACCEPTED))
     assert "not the model of the run" in skillgit("resurrect", "--model", "other").text
 

@@ -8,6 +8,9 @@ import cli_sample
 import pytest
 from sample_run import PATH, RUN, seed_skill, write_run
 
+from skillgit.app.revert import RevertResult
+from skillgit.domain.evaluation import Metric
+from skillgit.domain.gate import Decision, Policy, Verdict
 from skillgit.store.mainline import add_skill
 from skillgit.store.repo import Repo
 
@@ -25,13 +28,24 @@ def repo(skillgit, tmp_path) -> Repo:
 @pytest.mark.usefixtures("repo")
 def test_a_revert_names_the_new_version_and_the_next_command(skillgit):
     planned = skillgit("revert", "v1", "--dry-run")
-    assert planned.text == f"would write {RUN}/v4 has the text of v1 · score inherited from v1\n"
+    assert planned.text == f"would write: {RUN}/v4 has the text of v1 · score inherited from v1\n"
     done = skillgit("revert", "v1")
     first, second = done.text.splitlines()
     assert (done.code, done.err) == (0, "")
     assert first.startswith(f"{RUN}/v4 has the text of v1 · score inherited from v1 · ")
     assert second.split("  ")[-1].strip() == f"skillgit diff {RUN}/v3 {RUN}/v4"
     assert skillgit("diff", "v1", "v4").text == ""
+
+
+def test_a_refused_revert_tells_an_upper_bound_as_one(skillgit, fake):
+    row = cli_sample.row("rejected", base=3, step=5, origin="revert", number=1, decision="reject", bound=True)
+    verdict = Verdict(
+        decision=Decision.REJECT, policy=Policy.STRICT, metric=Metric.HARD, score=0.8, current=0.8, best=0.8,
+        fixed=0, broken=1, p=1.0,
+    )  # fmt: skip
+    told = RevertResult(run=RUN, version=None, target=1, base=3, inherited=None, verdict=verdict, event=row)
+    fake("revert.revert", told)
+    assert f"{RUN} stays at v3: the gate refused v1 · hard ≤.8000 against .8000" in skillgit("revert", "v1").text
 
 
 @pytest.mark.usefixtures("repo")

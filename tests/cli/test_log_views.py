@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import cli_sample as sample
 import pytest
 
@@ -44,6 +46,14 @@ def test_the_graph_goes_on_beside_a_change(skillgit, fake):
     assert lines[at].startswith("│   diff --git")
     assert lines[at - 1] == "│"
     assert all(line[0] in "●○◆×│├↩" for line in lines)  # noqa: RUF001 - signs of the screens
+
+
+@pytest.mark.usefixtures("changed")
+def test_the_change_of_the_last_event_keeps_the_margin_of_the_graph(skillgit, fake):
+    fake("log.log", replace(sample.LOG, rows=(sample.V7,)))
+    lines = skillgit("log", "-p", "--graph").text.splitlines()
+    assert all(line.startswith("    ") for line in lines[2:])
+    assert any("diff --git" in line for line in lines)
 
 
 @pytest.mark.usefixtures("changed")

@@ -86,7 +86,12 @@ def test_without_a_command_help_goes_to_stderr(skillgit):
             "skillgit: there is no option '--jsom', did you mean '--json' or '--jsonl'?\nhint: skillgit log --help\n",
         ),
         (("log", "--json", "--plain"), "skillgit: choose one output format\nhint: skillgit log --help\n"),
-        (("diff", "v1.."), "skillgit: name two versions, as in v3 v7 or v3..v7\nhint: skillgit diff --help\n"),
+        (("log", "--grep"), "skillgit: option '--grep' requires an argument\nhint: skillgit log --help\n"),
+        (
+            ("diff", "v1", "--color"),
+            "skillgit: '--color' goes before the command, behind 'skillgit'\nhint: skillgit diff --help\n",
+        ),
+        (("diff", "..v1"), "skillgit: name two versions, as in v3 v7 or v3..v7\nhint: skillgit diff --help\n"),
         (
             ("-C", "/nowhere/at/all", "log"),
             "skillgit: there is no folder /nowhere/at/all\nhint: check the path after -C\n",

@@ -144,6 +144,17 @@ def test_a_verdict_comes_first_and_decides_the_exit_code(skillgit, fake):
     assert "could not be paired" in ended.text
 
 
+@pytest.mark.parametrize(("options", "told"), [((), True), (("-q",), False)])
+def test_the_price_is_told_first_unless_no_progress_is_wanted(skillgit, fake, capsysbinary, options, told):
+    found = verified(LOWER)
+    retested = Retested(plan=PLAN, own_target="", metric="hard")
+    for verb, plan, result in (("retest", PLAN, retested), ("verify", found.plan, found)):
+        calls = fake(f"{verb}.{verb}", result)
+        skillgit(verb, "v8", *options)
+        calls[0][2](plan)
+        assert (b"$0.25" in capsysbinary.readouterr().err) is told
+
+
 def test_what_differs_is_told_and_nothing_was_spent(skillgit, fake):
     fake("verify.verify", verified(Verdict(word="not comparable", differs=("the items are others",)), cost=None))
     ended = skillgit("verify", "v8")

@@ -21,11 +21,17 @@ LINE = "- A person wrote this."
 def begun(history: History, backend: ToyBackend) -> None:
     """Let the run take its first step, then let a person add a line."""
     asyncio.run(run_to_end(trainer(backend, history), history, limit=2))
-    state, skill = history.state(), history.skill(1)
     assert isinstance(history[-1].event, Accepted)
+    edit(history)
+
+
+def edit(history: History) -> None:
+    """Let a person add a line to the newest version."""
+    state = history.state()
+    base, skill = state.version, history.skill(state.version)
     mine = skill.with_text(DOCUMENT, f"{skill.document}\n{LINE}\n")
     event = Edited(
-        run="toy-1", skill="skills/toy", epoch=state.epoch, step=state.step, version=2, base=1, title="mine",
+        run="toy-1", skill="skills/toy", epoch=state.epoch, step=state.step, version=base + 1, base=base, title="mine",
         author="Ada Lovelace", changes=changed_lines(skill, mine),
     )  # fmt: skip
     history.append(Transition(event=event, skill=mine))
@@ -47,6 +53,18 @@ def test_the_next_event_after_an_edit_is_its_measurement():
     assert isinstance(history[-1].event, RunFinished)
     assert history.state().evaluation(2) == measured.evaluation
     assert LINE in history.skill(history.state().version).document
+
+
+def test_an_edit_of_a_finished_run_is_measured_and_nothing_follows():
+    history, backend = History(), ToyBackend()
+    asyncio.run(run_to_end(trainer(backend, history), history))
+    edit(history)
+
+    asyncio.run(run_to_end(trainer(backend, history), history))
+
+    assert [type(one.event) for one in list(history)[-3:]] == [RunFinished, Edited, Measured]
+    state = history.state()
+    assert state.known_evaluation(state.version) is not None
 
 
 def test_the_optimizer_is_told_what_the_person_changed_and_not_who_it_was():

@@ -9,7 +9,7 @@ import pytest
 from sample_run import RUN, Sample, as_json, clock_from, started, transitions
 
 from skillgit.domain.edit import Source
-from skillgit.domain.event import Accepted, BudgetSource, EditRecord
+from skillgit.domain.event import Accepted, BudgetSource, EditRecord, Origin
 from skillgit.domain.rewrite import Template, UpdateMode, changed_hunks, rewritten
 from skillgit.engine.rendering import edit_fields
 from skillgit.store.checks import check_run
@@ -86,6 +86,39 @@ def test_edits_that_the_rewrite_did_not_make_are_found(repo):
     edits = json.loads(sample.evidence["patch.json"])["edits"][:0]
     told = problems(repo, replace(with_patch(sample, edits=edits), event=event))
     assert "the edits in the evidence are not what the rewrite changed in the base" in told
+
+
+def pruned(**changes: object) -> Sample:
+    """Return a candidate of a person whose edits only tell which lines changed."""
+    sample = rewrite(UpdateMode.PATCH, budget=None, by=BudgetSource.NONE)
+    assert isinstance(sample.event, Accepted)
+    event = replace(sample.event, origin=Origin.PRUNE, number=1, of=f"{RUN}/v0", epoch=0, step=0)
+    return with_patch(replace(sample, event=event), **({"rewrite": None, "lines": True} | changes))
+
+
+def test_lines_that_changed_are_held_against_both_texts(repo):
+    assert problems(repo, pruned()) == []
+
+
+def test_lines_that_did_not_change_are_found(repo):
+    sample = pruned(edits=[])
+    assert isinstance(sample.event, Accepted)
+    told = problems(repo, replace(sample, event=replace(sample.event, edits=())))
+    assert told == ["the edits in the evidence are not what changed in the base"]
+
+
+def test_only_a_person_may_tell_lines_in_place_of_edits(repo):
+    sample = with_patch(rewrite(UpdateMode.PATCH), rewrite=None, lines=True, edits=[])
+    assert isinstance(sample.event, Accepted)
+    told = problems(repo, replace(sample, event=replace(sample.event, edits=())))
+    assert told == ["the patch in the evidence, applied to v0, does not give the committed skill"]
+
+
+def test_files_besides_the_document_do_not_change_with_its_lines(repo):
+    sample = pruned()
+    assert sample.skill is not None
+    more = replace(sample.skill, files={**sample.skill.files, "NOTES.md": b"more"})
+    assert problems(repo, replace(sample, skill=more)) == ["the prune after step 0 changes files besides SKILL.md"]
 
 
 @pytest.mark.parametrize(

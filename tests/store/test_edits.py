@@ -106,18 +106,21 @@ def revert(repo, target=1):
     return writer.append(event, reader.skill_at(repo, commit, PATH), {})
 
 
-def test_the_tag_of_an_edit_is_mended_by_fsck_or_made_by_the_next_event(repo, person) -> None:
+def test_the_tag_of_an_edit_is_made_by_repair_or_by_the_next_event_and_is_no_problem_before(repo, person) -> None:
     commit = person()
-    (problem,) = check_run(repo, RUN)
-    assert problem.repairable
-    assert problem.sentence == f"{RUN}/v4 is missing; it belongs to commit {commit[:12]}"
+    assert check_run(repo, RUN) == []
     assert len(repair_run(repo, RUN)) == 1
+    assert repo.tip(refs.version_tag(RUN, 4)) == commit
     assert check_run(repo, RUN) == []
 
     second = person("- More.\n")
     revert(repo)
     assert repo.tip(refs.version_tag(RUN, 5)) == second
     assert check_run(repo, RUN) == []
+    repo.raw.references.delete(refs.version_tag(RUN, 5))
+    (problem,) = check_run(repo, RUN)
+    assert problem.repairable
+    assert problem.sentence == f"{RUN}/v5 is missing; it belongs to commit {second[:12]}"
 
 
 def test_a_writer_whose_branch_a_person_moved_writes_nothing(repo, person) -> None:

@@ -11,7 +11,7 @@ from skillgit.app.gating.candidate import Candidate, Decided, LeftOut
 from skillgit.app.gating.measuring import GateWatcher, Measuring, Terms, open_measuring
 from skillgit.app.recipe import differences
 from skillgit.domain.changed_lines import changed_lines
-from skillgit.domain.edit import EditStatus, Patch
+from skillgit.domain.edit import EditStatus, Patch, apply
 from skillgit.domain.event import Accepted, BudgetSource, EditRecord, MakesVersion, PatchCounts, Rejected
 from skillgit.domain.rewrite import UpdateMode
 from skillgit.domain.state import advance, fold
@@ -174,7 +174,8 @@ def write(gating: Gating, candidate: Candidate, judged: Judged, *, notes: Sequen
     event, base = _event(gating, candidate, judged), gating.state.version
     before = gating.head
     patch = Patch(title=candidate.title, reasoning=candidate.why)
-    files = artifacts.merged([artifacts.patch_file(patch, candidate.reports), candidate.evidence, judged.evidence])
+    told = artifacts.patch_file(patch, candidate.reports, lines=not _made_by_edits(before, candidate))
+    files = artifacts.merged([told, candidate.evidence, judged.evidence])
     record = append(gating, event, candidate.skill, files, merged=candidate.merged)
     workspace = gating.measuring.workspace
     row = queries.row_of_commit(workspace.index, record.commit)
@@ -188,6 +189,12 @@ def write(gating: Gating, candidate: Candidate, judged: Judged, *, notes: Sequen
         tokens_before=skill_tokens(before),
         notes=tuple(notes),
     )
+
+
+def _made_by_edits(base: Skill, candidate: Candidate) -> bool:
+    """Say whether the edits of ``candidate``, applied to ``base``, give its text, and do not only tell what changed."""
+    applied = [report.edit for report in candidate.reports if report.status is EditStatus.APPLIED]
+    return apply(base, applied).skill.digest == candidate.skill.digest
 
 
 def append(

@@ -64,9 +64,7 @@ def command(
     """
     ctx = click.get_current_context()
     if b is None and ".." in a:
-        a, _, b = a.partition("..")
-        if not (a and b):
-            raise click.UsageError("name two versions, as in v3 v7 or v3..v7", ctx)
+        a, b = _ends(ctx, a)
     if form in {Form.PLAIN, Form.NUL} and what not in _LISTS:
         raise click.UsageError("--plain and -z go with --items and --rules", ctx)
     paths: tuple[str, ...] = ctx.meta.get(_PATHS, ())
@@ -81,6 +79,17 @@ def command(
     else:
         differs = _text(session, _Wanted(a=a, b=b, paths=paths, lines=lines, what=what, form=form))
     return ExitCode.NO if differs and exit_code else ExitCode.OK
+
+
+def _ends(ctx: click.Context, text: str) -> tuple[str, str]:
+    """Return both ends of a range; ``v3..`` goes on to the newest version of the run, as in log."""
+    from skillgit.app.span import split_range  # noqa: PLC0415 - see the package
+
+    begin, end = split_range(text) or (text, "")
+    if not begin:
+        raise click.UsageError("name two versions, as in v3 v7 or v3..v7", ctx)
+    run, slash, _ = begin.rpartition("/")
+    return begin, end or f"{run}{slash}head"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -108,6 +108,7 @@ def _refuse(*, graph: bool, change: bool) -> None:
 def _show(session: Session, result: Log, *, graph: bool, patch: bool, stat: bool, runs: bool) -> None:
     if not result.rows:
         session.diagnostics.note("there are no such events" if result.run or runs else "there are no runs yet")
+        session.diagnostics.hint("" if result.run or runs else "skillgit train CONFIG")
         return
     shown = log_lines(result.rows, session.screen, session.now, graph=graph, runs=runs, flips=result.flips)
     with session.output.paged():

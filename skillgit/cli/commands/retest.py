@@ -82,7 +82,8 @@ def command(
     )
 
     def told(plan: RetestPlan) -> None:
-        session.diagnostics.note(planned(plan, session.diagnostics.screen))
+        if not quiet or dry_run:
+            session.diagnostics.note(planned(plan, session.diagnostics.screen))
 
     with watching(session, quiet=quiet or dry_run) as watcher:
         result = retest(session.context, request, watcher, told)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -88,13 +89,16 @@ def command(
         max_usd=max_usd,
     )
 
-    def told(plan: VerifyPlan) -> None:
-        session.diagnostics.note(planned(plan, session.diagnostics.screen))
-
     with watching(session, quiet=quiet) as watcher:
-        result = verify(session.context, request, watcher, told)
+        result = verify(session.context, request, watcher, partial(_tell, session, quiet=quiet))
     if form is Form.JSON:
         session.output.document("verify/1", result)
     else:
         session.output.text(lines(result, session.screen))
     return ExitCode.OK if result.verdict.word == "consistent" else ExitCode.NO
+
+
+def _tell(session: Session, plan: VerifyPlan, *, quiet: bool) -> None:
+    """Say what it will cost, before anything is spent."""
+    if not quiet:
+        session.diagnostics.note(planned(plan, session.diagnostics.screen))

@@ -50,7 +50,7 @@ def head(result: Decided, screen: Screen) -> Iterator[str]:
 def facts(result: Decided, screen: Screen) -> Iterator[str]:
     """Yield the numbers behind a decision."""
     yield ""
-    yield fact("gate", _gate(result.verdict, screen), screen)
+    yield fact("gate", _gate(result.verdict, screen, bound=result.event.bound), screen)
     for label, items in (("fixed", result.fixed), ("broken", result.broken)):
         if items:
             yield fact(label, words.ids(items, screen), screen)
@@ -82,11 +82,12 @@ def following(commands: tuple[str, ...], screen: Screen) -> str:
     return fact("next", f" {screen.glyphs.dot} ".join(commands), screen)
 
 
-def _gate(verdict: Verdict, screen: Screen) -> str:
+def _gate(verdict: Verdict, screen: Screen, *, bound: bool) -> str:
     dot = f" {screen.glyphs.dot} "
     policy = verdict.policy.value
     asked = f"{policy} asks for {_ASKS[policy]}"
-    numbers = f"{words.score(verdict.score)} against {words.score(verdict.current)}"
+    most = screen.glyphs.at_most if bound else ""
+    numbers = f"{most}{words.score(verdict.score)} against {words.score(verdict.current)}"
     flipped = f"{verdict.fixed} fixed, {verdict.broken} broken, {words.chance(verdict.p)}"
     blocked = f"{verdict.blocked} of them may not score lower" if verdict.blocked else ""
     return dot.join(part for part in (asked, numbers, flipped, blocked) if part)

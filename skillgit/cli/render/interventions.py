@@ -20,28 +20,30 @@ def reverted(result: RevertResult, screen: Screen) -> Iterator[str]:
     """Yield what became of a revert."""
     dot = f" {screen.glyphs.dot} "
     if result.version is None:
-        yield dot.join((f"{result.run} stays at v{result.base}: the gate refused v{result.target}", _judged(result)))
+        stays = f"{result.run} stays at v{result.base}: the gate refused v{result.target}"
+        yield dot.join((stays, _judged(result, screen)))
         yield following((f"skillgit show {_refused(result)}",), screen)
         return
-    told = [f"{result.run}/v{result.version} has the text of v{result.target}", _score(result)]
+    told = [f"{result.run}/v{result.version} has the text of v{result.target}", _score(result, screen)]
     if result.event is None:
-        yield dot.join(("would write " + told[0], *told[1:]))
+        yield dot.join((f"would write: {told[0]}", *told[1:]))
         return
     yield dot.join((*told, words.short(result.event.commit)))
     yield following((f"skillgit diff {result.run}/v{result.base} {result.run}/v{result.version}",), screen)
 
 
-def _score(result: RevertResult) -> str:
+def _score(result: RevertResult, screen: Screen) -> str:
     if result.verdict is not None:
-        return _judged(result)
+        return _judged(result, screen)
     return "not measured yet" if result.inherited is None else f"score inherited from v{result.inherited}"
 
 
-def _judged(result: RevertResult) -> str:
+def _judged(result: RevertResult, screen: Screen) -> str:
     verdict = result.verdict
     if verdict is None:
         raise AssertionError("only a gate refuses")
-    return f"{verdict.metric.value} {words.score(verdict.score)} against {words.score(verdict.current)}"
+    bound = screen.glyphs.at_most if result.event is not None and result.event.bound else ""
+    return f"{verdict.metric.value} {bound}{words.score(verdict.score)} against {words.score(verdict.current)}"
 
 
 def _refused(result: RevertResult) -> str:

@@ -115,7 +115,7 @@ def with_changes(shown: Iterable[Line], changes: Iterable[bytes], screen: Screen
         if not change:
             continue
         yield margin
-        if screen.colour or screen.terminal or margin:
+        if screen.colour or screen.terminal or line.margin:
             text = change.decode(errors="replace")
             for part in coloured(text) if screen.colour else plain(text):
                 yield f"{line.margin}{part}"

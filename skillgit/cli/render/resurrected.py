@@ -30,8 +30,10 @@ def lines(result: Resurrected, screen: Screen) -> Iterator[str]:
         names = ("", "", "then", "delta", "on", "now", "delta", "fixed", "broken", "p", "")
         head = tuple(screen.paint(Style.FAINT, cell) for cell in names)
         yield from table([head, *(_cells(row, screen) for row in tried)], align="llrrlrrrrll")
-    for row in (row for row in result.rows if row.reason):
+    left = [row for row in result.rows if row.reason]
+    if left:
         yield ""
+    for row in left:
         yield f"{screen.paint(Style.SKIPPED, f'{screen.glyphs.skipped} {row.name}')}  not tried: {row.reason}"
     yield ""
     if result.kept is not None:
@@ -65,7 +67,7 @@ def _cells(row: Retried, screen: Screen) -> tuple[str, ...]:
 def _next(result: Resurrected, tried: list[Retried]) -> tuple[str, ...]:
     passed = [row for row in tried if row.passes]
     if not passed:
-        return ("nothing passes; skillgit train goes on from here",) if tried else ("skillgit log --graph",)
+        return (f"skillgit show {result.run}/{tried[0].name}",) if tried else ("skillgit log --graph",)
     if not result.own_model:
         return (f"skillgit diff {result.run}/v{result.base} {result.run}/{passed[0].name}",)
     return (f"skillgit cherry-pick {result.run}/{passed[0].name} --onto {result.run}",)

@@ -27,7 +27,7 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
 )
-from skillgit.domain.gate import NoRegression
+from skillgit.domain.gate import NoRegression, Policy
 from skillgit.domain.rewrite import UpdateMode
 
 if TYPE_CHECKING:
@@ -220,12 +220,17 @@ def _measured(evaluation: EvaluationSummary | Inherited, screen: Screen) -> str:
 
 def gate(verdict: Verdict, screen: Screen, *, bound: bool = False) -> str:
     """Return what a gate compared and decided, with all numbers; ``bound`` if the score is an upper bound."""
-    sign = ">" if verdict.score > verdict.current else screen.glyphs.at_most
+    sign = ">" if verdict.score > verdict.current else "=" if _ties(verdict) else screen.glyphs.at_most
     score = f"{screen.glyphs.at_most if bound else ''}{words.score(verdict.score)}"
     compared = f"{verdict.metric.value} {score} {sign} current {words.score(verdict.current)}"
     flipped = f"{verdict.fixed} fixed, {verdict.broken} broken, {words.chance(verdict.p)}"
     best = f"best {words.score(verdict.best)}"
     return f"{compared}, {best} {screen.glyphs.arrow} {verdict.decision.value} ({_policy(verdict)}; {flipped})"
+
+
+def _ties(verdict: Verdict) -> bool:
+    """Say whether the candidate passed because its score is not lower."""
+    return verdict.policy is Policy.NOT_WORSE and verdict.decision.accepted and verdict.score == verdict.current
 
 
 def _policy(verdict: Verdict) -> str:

@@ -82,6 +82,18 @@ def test_without_evidence_lines_are_merged_and_conflicts_are_named(user, reposit
         pick(user, repository, "two/v1", eyes)
 
 
+def test_lines_that_no_patch_can_bring_keep_the_history_sound(repository, document, by_hand, evidence, sound):
+    skillgit("fork", "one/head", "three", cwd=repository)
+    before = document(repository, "run/one")
+    assert before.endswith("<!-- /skillgit:slow -->\n"), "no edit can name the place behind a region"
+    by_hand(repository, "one", f"{before}\n\nName the year alone.\n")
+    done = skillgit("cherry-pick", "one/head", "--onto", "three", "--json", "-q", cwd=repository, code=1)
+    commit = json.loads(done.out)["event"]["commit"]
+    assert document(repository, commit) == document(repository, "run/one")
+    assert evidence(repository, commit, "patch.json")["lines"] is True
+    sound(repository)
+
+
 def test_a_run_that_is_being_trained_is_left_alone(user, repository, eyes):
     context = user(repository)
     with (
