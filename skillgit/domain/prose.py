@@ -6,7 +6,6 @@ import re
 
 TITLE_LENGTH = 60
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-_CLEAN = re.compile(r"(?:[!-~]+(?: [!-~]+)*)?")
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)?")
 
 
@@ -15,7 +14,7 @@ def clean_line(text: str) -> str:
 
     Halves of surrogate pairs, which no encoding can hold, become question marks.
     """
-    if _CLEAN.fullmatch(text):
+    if _is_clean(text):
         return text
     storable = text if text.isascii() else text.encode("utf-8", "replace").decode()
     return " ".join(_CONTROL.sub(" ", _ESCAPE.sub("", storable)).split())
@@ -32,7 +31,13 @@ def clean_title(text: str) -> str:
 
 def clean_paragraphs(text: str) -> str:
     """Return ``text`` as paragraphs of one clean line each, parted by single blank lines."""
-    if _CLEAN.fullmatch(text):
+    if _is_clean(text):
         return text
     paragraphs = (clean_line(paragraph) for paragraph in re.split(r"\n\s*\n", text))
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+
+
+def _is_clean(text: str) -> bool:
+    """Say whether ``text`` is one clean line of ASCII, which most are; others may be clean as well."""
+    ends = text[:1] + text[-1:]
+    return text.isascii() and text.isprintable() and "  " not in text and " " not in ends

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from skillgit.errors import SkillgitError
-from skillgit.index import artefacts, project
-from skillgit.store import dropping, evidence, history, notes, reader, refs
+from skillgit.index import project, workers
+from skillgit.index.whole_run import WITH_OUTCOMES, read_proof, read_whole_run, seed_text
+from skillgit.store import dropping, history, notes, reader, refs
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
+    from skillgit.index.event_rows import Rows
     from skillgit.store.record import Recorded
     from skillgit.store.repo import Repo
 
-_WITH_OUTCOMES = ("run-started", "accepted", "rejected", "slow-proposed", "reverted", "measured")
+_MANY = 2_000
+"""From so many refs of new runs on it is worth while to read them in several processes."""
+
+Tips = dict[str, str]
 
 
 def catch_up(
@@ -38,7 +44,7 @@ def catch_up(
     return broken
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 18)
 def _parsed(name: str) -> refs.Ref | None:
     """Parse a ref's name once, though every refresh looks at all names several times."""
     return refs.parse(name)
@@ -64,31 +70,53 @@ def _refresh_runs(
 ) -> dict[str, SkillgitError]:
     broken: dict[str, SkillgitError] = {}
     before, after = _by_run(known), _by_run(now)
-    for run in sorted(before.keys() | after.keys()):
-        old, new = before.get(run, {}), after.get(run, {})
-        if old == new:
-            continue
+    changed = [run for run in sorted(before.keys() | after.keys()) if before.get(run) != after.get(run)]
+    unknown = {run: after[run] for run in changed if run not in before}
+    names = sum(_run_of(name) in unknown for name in now)
+    rows = _whole_runs(repo, unknown, workers.processors() if names >= _MANY else 1)
+    for run in changed:
         try:
-            _refresh_run(connection, repo, run, old, new)
+            if run in unknown:
+                found = next(rows)
+                _take_in(connection, run, read_whole_run(repo, run, after[run]) if found is None else found)
+            else:
+                _refresh_run(connection, repo, run, before[run], after.get(run, {}))
         except SkillgitError as error:
             project.delete(connection, run)
             broken[run] = error
     return broken
 
 
+def _whole_runs(repo: Repo, runs: Mapping[str, Tips], count: int) -> Iterator[Rows | None]:
+    """Yield the rows of ``runs``; None for a run that has none, or that cannot be read."""
+
+    def read(job: tuple[str, Tips]) -> Rows | None:
+        with suppress(SkillgitError):
+            return read_whole_run(repo, *job)
+        return None
+
+    return workers.spread(read, list(runs.items()), min(count, max(1, len(runs))))
+
+
+def _take_in(connection: sqlite3.Connection, run: str, rows: Rows | None) -> None:
+    """Replace everything of ``run`` by ``rows``."""
+    project.delete(connection, run)
+    if rows is not None:
+        project.add(connection, rows)
+        project.summarise(connection, run)
+
+
 def _refresh_run(
     connection: sqlite3.Connection, repo: Repo, run: str, old: Mapping[str, str], new: Mapping[str, str]
 ) -> None:
-    chain = refs.evidence_ref(run)
-    arrived = chain in new and old.get(chain) != new[chain]
     added = _added(connection, repo, run, old, new)
     if added is None:
-        project.delete(connection, run)
-        added = reader.read_new(repo, run, {}, new) if _sources(repo, run, new) else []
-        arrived = chain in new
+        _take_in(connection, run, read_whole_run(repo, run, new))
+        return
     if added:
-        project.insert(connection, added, lambda record: _seed_text(repo, record))
-    if arrived:
+        project.insert(connection, added, lambda record: seed_text(repo, record))
+    chain = refs.evidence_ref(run)
+    if chain in new and old.get(chain) != new[chain]:
         _load_evidence(connection, repo, run)
     if project.newest(connection, run) is not None:
         project.summarise(connection, run)
@@ -122,30 +150,21 @@ def _grew(repo: Repo, old: str, new: str) -> bool:
     return old == new or repo.reaches(new, old)
 
 
-def _seed_text(repo: Repo, record: Recorded) -> str:
-    """Return the text that a run starts from, for searching; a run whose seed cannot be read is listed all the same."""
-    try:
-        return reader.skill_at(repo, record.commit, record.event.skill).document
-    except SkillgitError:
-        return ""
-
-
 def _load_evidence(connection: sqlite3.Connection, repo: Repo, run: str) -> None:
-    marks = ", ".join("?" * len(_WITH_OUTCOMES))
+    marks = ", ".join("?" * len(WITH_OUTCOMES))
     waiting = connection.execute(
         "SELECT id, kind, evidence FROM event WHERE run = ? AND loaded = 0 AND evidence <> ''"  # noqa: S608 - marks
         f" AND kind IN ({marks}) ORDER BY id",
-        (run, *_WITH_OUTCOMES),
+        (run, *WITH_OUTCOMES),
     ).fetchall()
     gone = dropping.dropped_trees(repo, run)
     for number, kind, tree in waiting:
-        # What was dropped may still be here until git prunes it; the index must not depend on when that is.
-        files = None if tree in gone else evidence.read_evidence(repo, tree, artefacts.NEEDED)
-        if files is None:
+        proof = read_proof(repo, tree, gone)
+        if proof is None:
             continue
-        project.insert_outcomes(connection, number, artefacts.outcomes(files))
+        project.insert_outcomes(connection, number, proof.outcomes)
         if kind == "run-started":
-            project.insert_plan(connection, run, artefacts.plan(files))
+            project.insert_plan(connection, run, proof.plan)
         connection.execute("UPDATE event SET loaded = 1 WHERE id = ?", (number,))
 
 

@@ -31,6 +31,7 @@ from skillgit.domain.event import (
 from skillgit.errors import DataError, InvariantError, TrailerError
 from skillgit.store import message
 from skillgit.store.trailers import format_block, format_token, parse_block
+from skillgit.store.usual import read_candidate
 from skillgit.store.values import (
     format_appendix,
     format_cost,
@@ -184,6 +185,12 @@ def decode_with(text: str, read_slow: Callable[[str], SlowText]) -> Decoded:
         text: The whole message.
         read_slow: Reads the texts of a slow update from the commit's tree, given the path of the skill.
     """
+    usual = read_candidate(text)
+    return Decoded(event=usual[0], evidence=usual[1]) if usual is not None else decode_exactly(text, read_slow)
+
+
+def decode_exactly(text: str, read_slow: Callable[[str], SlowText]) -> Decoded:
+    """Do the same for messages of every kind and form; see :func:`decode_with`."""
     block = parse_block(text)
     try:
         event = _event(block, message.read_body(text), read_slow)
@@ -255,7 +262,7 @@ def _skipped(block: Block, _: Body, common: _Common) -> Skipped:
         **common,
         **_paid(block),
         step=block.integer("Step"),
-        patch=read_patch(block.required("Patch")),
+        patch=read_patch(block.needed("Patch")),
         origin=read_origin(block.value("Origin"))[0],
     )
 
@@ -290,7 +297,7 @@ def _candidate(block: Block, body: Body) -> _Candidate:
         base=block.integer("Base"),
         edits=tuple(read_edit(value) for value in block.values("Edit")),
         changes=body.changes,
-        patch=read_patch(block.required("Patch")),
+        patch=read_patch(block.needed("Patch")),
         origin=origin,
         number=number,
         of=of,
@@ -359,8 +366,8 @@ def _measurement(block: Block, body: Body, common: _Common) -> Measured:
 
 
 def _paid(block: Block) -> _Paid:
-    cost = read_cost(block.value("Cost"), block.values("Spent"))
-    return _Paid(models=read_models(block.value("Models")), cost=cost)
+    cost = read_cost(block.value("Cost"), block.all("Spent"))
+    return _Paid(models=read_models(block.one("Models")), cost=cost)
 
 
 _READERS: dict[type[Event], Callable[[Block, Body, _Common], Event]] = {

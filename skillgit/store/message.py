@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 import textwrap
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Literal, assert_never
 
 from skillgit.domain.evaluation import EvaluationSummary
 from skillgit.domain.event import (
@@ -51,7 +51,8 @@ if TYPE_CHECKING:
 _WIDTH = 72
 _RISKY = re.compile(r"skillgit-|---|#|fixed:|broken:", re.IGNORECASE)
 _SUBJECT = re.compile(r"[a-z-]+: (?:(?P<title>.*) )?\([^()]*\)")
-_CHANGE = re.compile(r"  (?P<sign>[+-])(?: (?P<text>.*))?")
+_SIGNS: dict[str, Literal["+", "-"]] = {"  +": "+", "  -": "-"}
+"""What a changed line begins with."""
 _PREFIXES: dict[type[Event], str] = {
     RunStarted: "run",
     Skipped: "skip",
@@ -170,7 +171,7 @@ def read_body(message: str) -> Body:
     for paragraph in paragraphs[:-1]:
         if paragraph.startswith(("fixed: ", "broken: ")):
             flips = _read_flips(paragraph)
-        elif _CHANGE.match(paragraph):
+        elif paragraph[:3] in _SIGNS:
             changes = _read_changes(paragraph)
         else:
             why.append(" ".join(line.strip(" ") for line in paragraph.split("\n")))
@@ -192,10 +193,10 @@ def read_free_body(message: str) -> Body:
 def _read_changes(paragraph: str) -> tuple[Change, ...]:
     changes: list[Change] = []
     for line in paragraph.split("\n"):
-        match = _CHANGE.fullmatch(line)
-        if match is None:
+        sign, text = _SIGNS.get(line[:3]), line[4:]
+        if sign is None or line[3:4] not in {"", " "}:
             raise TrailerError(f"'{line[:60]}' is not a changed line", hint="skillgit fsck")
-        changes.append(Change(sign="+" if match["sign"] == "+" else "-", text=match["text"] or ""))
+        changes.append(Change(sign=sign, text=text))
     return tuple(changes)
 
 

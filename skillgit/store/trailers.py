@@ -26,13 +26,16 @@ VALUE_LIMIT = 320
 BLOCK_LIMIT = 8192
 
 _SAFE = "._:/+-"
-_LINES = re.compile(r"^([A-Za-z0-9-]+): ?(.*)$", re.MULTILINE)
+_NAME = re.compile(r"[A-Za-z0-9-]+")
+_LINE = re.compile(r"(?P<name>[A-Za-z0-9-]+): ?(?P<value>.*)")
 _INTEGER = re.compile(r"-?\d+", re.ASCII)
 _OURS = re.compile(rf"^{PREFIX}[a-z-]+:", re.IGNORECASE | re.MULTILINE)
 _CHARACTERS = r"[A-Za-z0-9._:/+%-]+"
 _VALUE = re.compile(rf"(?:(?P<word>[^ =]*)|[^ =]+={_CHARACTERS})(?: [^ =]+={_CHARACTERS})*")
 _FIELD = re.compile(rf"([^ =]+)=({_CHARACTERS})")
+_USUAL = re.compile(r"[A-Za-z0-9._:/+ =-]+")
 _PLAIN = re.compile(r"[A-Za-z0-9._:/+-]*")
+_PAIR = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,9 @@ class Value:
         Raises:
             TrailerError: It is absent or not an integer.
         """
-        return as_integer(self.fields.get(key, ""), key)
+        text = self.fields.get(key, "")
+        # digits alone, by far the most usual, need no pattern
+        return int(text) if text.isdigit() and text.isascii() else as_integer(text, key)
 
     def count(self, key: str) -> int:
         """Return the field ``key`` as an integer; 0 if it is absent."""
@@ -77,8 +82,7 @@ def as_integer(text: str, key: str) -> int:
     Raises:
         TrailerError: It is not one.
     """
-    # digits alone, by far the most usual, need no pattern
-    if not (text.isdigit() and text.isascii()) and _INTEGER.fullmatch(text) is None:
+    if _INTEGER.fullmatch(text) is None:
         raise TrailerError(f"{key} is {text!r}, not an integer", hint="skillgit fsck")
     return int(text)
 
@@ -99,13 +103,26 @@ def format_value(word: str = "", /, **fields: str | float) -> str:
     return " ".join(filter(None, (word, *(f"{key}={token}" for key, token in tokens if token))))
 
 
-@lru_cache(maxsize=1 << 10)
 def parse_value(text: str) -> Value:
-    """Return ``text`` as a value; models, counts of a patch and their like are the same in many commits.
+    """Return ``text`` as a value.
 
     Raises:
         TrailerError: It does not follow the grammar.
     """
+    if _USUAL.fullmatch(text):
+        word, tokens = "", text.split(" ")
+        if "=" not in tokens[0]:
+            word, *tokens = tokens
+        pairs = [token.split("=") for token in tokens]
+        if all([len(pair) == _PAIR and pair[0] and pair[1] for pair in pairs]):  # noqa: C419 - a list is faster
+            found: dict[str, str] = dict(pairs)
+            if len(found) == len(pairs):
+                return Value(word, found)
+    return _parse_unusual(text)
+
+
+def _parse_unusual(text: str) -> Value:
+    """Return ``text``, which is encoded or breaks the grammar, as a value."""
     match = _VALUE.fullmatch(text)
     fields: dict[str, str] = dict(_FIELD.findall(text)) if match else {}
     if match is None or len(fields) != text.count("="):
@@ -182,20 +199,32 @@ class Block:
         text = self.one(key)
         return parse_value(text) if text else None
 
+    def needed(self, key: str) -> str:
+        """Return the text of a trailer that stands once.
+
+        Raises:
+            TrailerError: It does not.
+        """
+        text = self.one(key)
+        if not text:
+            raise TrailerError(f"the commit has no trailer {PREFIX}{key}", hint="skillgit fsck")
+        return text
+
     def required(self, key: str) -> Value:
         """Return the value of a trailer that stands once.
 
         Raises:
             TrailerError: It does not.
         """
-        value = self.value(key)
-        if value is None:
-            raise TrailerError(f"the commit has no trailer {PREFIX}{key}", hint="skillgit fsck")
-        return value
+        return parse_value(self.needed(key))
+
+    def all(self, key: str) -> list[str]:
+        """Return the texts of a trailer that may stand many times."""
+        return self.trailers.get(key, [])
 
     def values(self, key: str) -> tuple[Value, ...]:
         """Return the values of a trailer that may stand many times."""
-        return tuple(parse_value(text) for text in self.trailers.get(key, ()))
+        return tuple(map(parse_value, self.all(key)))
 
 
 def parse_block(message: str) -> Block:
@@ -209,16 +238,34 @@ def parse_block(message: str) -> Block:
     if not block.startswith(f"{PREFIX}Format: "):
         raise TrailerError("the commit has no skillgit trailers", hint="skillgit log shows the commits that have")
     found: dict[str, list[str]] = {}
-    trailers = _LINES.findall(block)
-    if len(trailers) != block.count("\n") + 1:
-        broken = next(line for line in block.split("\n") if _LINES.fullmatch(line) is None)
-        raise TrailerError(f"'{broken[:60]}' breaks the trailer block", hint="skillgit fsck")
-    for key, value in trailers:
-        if key.startswith(PREFIX):
-            found.setdefault(key[len(PREFIX) :], []).append(value)
+    for line in block.split("\n"):
+        name, _, value = line.partition(": ")
+        key = _key(name)
+        if key is None:
+            key, value = _unusual_line(line)
+        if key in found:
+            found[key].append(value)
+        elif key:
+            found[key] = [value]
     if found["Format"] != [str(FORMAT)]:
         raise FormatVersionError(
             f"the commit has format {', '.join(found['Format'])}, and this skillgit reads format {FORMAT}",
             hint="install a newer skillgit",
         )
     return Block(found)
+
+
+@lru_cache(maxsize=1 << 8)
+def _key(name: str) -> str | None:
+    """Return the trailer's name without prefix: empty for a trailer of others, None if it is no name."""
+    if _NAME.fullmatch(name) is None:
+        return None
+    return name[len(PREFIX) :] if name.startswith(PREFIX) else ""
+
+
+def _unusual_line(line: str) -> tuple[str, str]:
+    """Return name and value of a trailer without a space after its colon."""
+    match = _LINE.fullmatch(line)
+    if match is None:
+        raise TrailerError(f"'{line[:60]}' breaks the trailer block", hint="skillgit fsck")
+    return _key(match["name"]) or "", match["value"]

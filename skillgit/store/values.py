@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypedDict
 
 from skillgit.domain.appendix import AppendixCounts
 from skillgit.domain.cost import Cost, CostPart
@@ -12,10 +13,10 @@ from skillgit.domain.event import NOBODY, BudgetSource, EditRecord, Inherited, M
 from skillgit.domain.gate import Decision, NoRegression, Policy, Verdict
 from skillgit.domain.placebo import Placebo
 from skillgit.domain.rewrite import UpdateMode
-from skillgit.store.trailers import as_integer, format_value
+from skillgit.store.trailers import as_integer, format_value, parse_value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
     from skillgit.domain.event import Measurement
     from skillgit.store.trailers import Value
@@ -25,6 +26,16 @@ EXACT = "exact"
 """How an evaluation was stopped: not before its decision was certain."""
 _SELDOM = {"cached": "cached", "cache-written": "cache_written", "reasoning": "reasoning", "unpriced": "unpriced"}
 """The counts of a cost that stand only where they are not 0: key to field."""
+_VERDICT = 8
+"""How many fields a verdict has at least; most have no more."""
+
+# An enumeration finds its member in a function of Python's, which history calls a million times.
+OPS = {str(one): one for one in Op}
+SOURCES = {str(one): one for one in Source}
+SPLITS = {str(one): one for one in Split}
+DECISIONS = {str(one): one for one in Decision}
+POLICIES = {str(one): one for one in Policy}
+METRICS = {str(one): one for one in Metric}
 
 
 def format_edit(edit: EditRecord) -> str:
@@ -42,14 +53,15 @@ def format_edit(edit: EditRecord) -> str:
 
 def read_edit(value: Value) -> EditRecord:
     """Read ``Skillgit-Edit``."""
+    text, (op, source) = value.fields.get, (value.text("op"), value.text("source"))
     return EditRecord(
-        op=Op(value.text("op")),
-        file=value.text("file"),
+        op=OPS.get(op) or Op(op),
+        file=text("file", ""),
         support=value.integer("support"),
-        source=Source(value.text("source")),
-        anchor=value.text("anchor"),
-        fixed=value.integer("fixed") if value.text("fixed") else None,
-        broken=value.integer("broken") if value.text("broken") else None,
+        source=SOURCES.get(source) or Source(source),
+        anchor=text("anchor", ""),
+        fixed=value.integer("fixed") if text("fixed") else None,
+        broken=value.integer("broken") if text("broken") else None,
     )
 
 
@@ -67,8 +79,10 @@ def format_patch(patch: PatchCounts) -> str:
     )
 
 
-def read_patch(value: Value) -> PatchCounts:
-    """Read ``Skillgit-Patch``."""
+@lru_cache(maxsize=1 << 10)
+def read_patch(text: str) -> PatchCounts:
+    """Read ``Skillgit-Patch``; a run has few different ones."""
+    value = parse_value(text)
     return PatchCounts(
         merged=value.integer("merged"),
         ranked=value.integer("ranked"),
@@ -137,17 +151,18 @@ def read_measurement(value: Value) -> Measurement:
 
 def read_summary(value: Value) -> EvaluationSummary:
     """Read ``Skillgit-Eval`` of a text that was measured."""
+    text, split = value.fields.get, value.text("split")
     return EvaluationSummary(
-        split=Split(value.text("split")),
-        item_set=value.text("set"),
+        split=SPLITS.get(split) or Split(split),
+        item_set=text("set", ""),
         n=value.integer("n"),
         scored=value.integer("scored"),
         hard=value.number("hard"),
         soft=value.number("soft"),
         seed=value.integer("seed"),
-        version=value.integer("version") if value.text("version") else None,
-        unneeded=value.integer("unneeded") if value.text("stopped") == EXACT else 0,
-        spare=value.count("spare"),
+        version=value.integer("version") if text("version") else None,
+        unneeded=value.integer("unneeded") if text("stopped") == EXACT else 0,
+        spare=value.integer("spare") if text("spare") else 0,
     )
 
 
@@ -175,16 +190,38 @@ def format_verdict(verdict: Verdict) -> str:
 
 def read_verdict(value: Value) -> Verdict:
     """Read ``Skillgit-Gate``."""
+    policy, metric = value.text("policy"), value.text("metric")
     return Verdict(
-        decision=Decision(value.word),
-        policy=Policy(value.text("policy")),
-        metric=Metric(value.text("metric")),
+        decision=DECISIONS.get(value.word) or Decision(value.word),
+        policy=POLICIES.get(policy) or Policy(policy),
+        metric=METRICS.get(metric) or Metric(metric),
         score=value.number("score"),
         current=value.number("current"),
         best=value.number("best"),
         fixed=value.integer("fixed"),
         broken=value.integer("broken"),
         p=value.number("p"),
+        **(_terms(value) if len(value.fields) > _VERDICT else _NO_TERMS),
+    )
+
+
+class _Terms(TypedDict, total=False):
+    """What verdicts seldom tell of the rule behind them."""
+
+    soft_weight: float
+    alpha: float | None
+    margin: float | None
+    no_regression: NoRegression
+    blocked: int
+    repeats: int
+    gated: bool
+
+
+_NO_TERMS = _Terms()
+
+
+def _terms(value: Value) -> _Terms:
+    return _Terms(
         soft_weight=value.number("weight") if value.text("weight") else _DEFAULT_WEIGHT,
         alpha=value.number("alpha") if value.text("alpha") else None,
         margin=value.number("margin") if value.text("margin") else None,
@@ -200,9 +237,9 @@ def format_cost(cost: Cost) -> str:
     return "" if cost == Cost() else format_value(**_amounts(cost))
 
 
-def read_cost(value: Value | None, spent: Sequence[Value]) -> Cost:
+def read_cost(value: Value | None, spent: Iterable[str]) -> Cost:
     """Read ``Skillgit-Cost`` and every ``Skillgit-Spent``; a commit without them cost nothing, or tells no parts."""
-    parts = tuple(map(_read_spent, spent))
+    parts = read_parts(spent)
     return Cost(parts=parts) if value is None else _read_amounts(value, parts)
 
 
@@ -211,8 +248,12 @@ def format_spent(part: CostPart) -> str:
     return format_value(role=part.role, stage=part.stage, **_amounts(part.cost))
 
 
-def _read_spent(value: Value) -> CostPart:
-    return CostPart(role=value.text("role"), stage=value.text("stage"), cost=_read_amounts(value))
+def read_parts(spent: Iterable[str]) -> tuple[CostPart, ...]:
+    """Read every ``Skillgit-Spent``."""
+    found = map(parse_value, spent)
+    return tuple(
+        CostPart(role=value.text("role"), stage=value.text("stage"), cost=_read_amounts(value)) for value in found
+    )
 
 
 def _amounts(cost: Cost) -> dict[str, int | float]:
@@ -229,8 +270,12 @@ def _read_amounts(value: Value, parts: tuple[CostPart, ...] = ()) -> Cost:
         usd=value.number("usd"),
         seconds=value.number("seconds"),
         parts=parts,
-        **{name: value.count(key) for key, name in _SELDOM.items()},
+        **({} if _SELDOM.keys().isdisjoint(value.fields) else _seldom_counts(value)),
     )
+
+
+def _seldom_counts(value: Value) -> dict[str, int]:
+    return {name: value.count(key) for key, name in _SELDOM.items()}
 
 
 def format_placebo(placebo: Placebo | None) -> str:
@@ -249,8 +294,10 @@ def format_models(models: Models) -> str:
     return format_value(target=models.target, optimizer=models.optimizer, **judge)
 
 
-def read_models(value: Value | None) -> Models:
-    """Read ``Skillgit-Models``."""
-    if value is None:
+@lru_cache(maxsize=1 << 8)
+def read_models(text: str) -> Models:
+    """Read ``Skillgit-Models``, which may be absent; a run has the same ones throughout."""
+    if not text:
         return NOBODY
+    value = parse_value(text)
     return Models(target=value.text("target"), optimizer=value.text("optimizer"), judge=value.text("judge"))

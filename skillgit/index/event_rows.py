@@ -1,0 +1,263 @@
+"""How events become rows: what each table holds of them, before they are numbered.
+
+Everything here is a function of the events alone, never of the order in which they arrived, so that an index that grew
+event by event equals one that was built at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, assert_never
+
+from skillgit.domain.cost import Cost
+from skillgit.domain.event import (
+    NOBODY,
+    Accepted,
+    Edited,
+    Event,
+    Inherited,
+    Measured,
+    Models,
+    Rejected,
+    Reverted,
+    RunFinished,
+    RunStarted,
+    Skipped,
+    SlowMerged,
+    SlowProposed,
+    event_name,
+    event_origin,
+)
+from skillgit.index.schema import AMOUNTS
+from skillgit.index.version_rows import Before, Versions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from skillgit.domain.evaluation import EvaluationSummary
+    from skillgit.domain.event import Change, EditRecord, PatchCounts
+    from skillgit.domain.gate import Verdict
+    from skillgit.domain.order import OrderKey
+    from skillgit.index.artefacts import OutcomeRow, PlanRow
+    from skillgit.store.record import Recorded
+
+Row = tuple[Any, ...]
+
+_TABLES = ("event", "candidate", "spent", "edit", "evaluation", "item_outcome", "search")
+_amounts = attrgetter(*AMOUNTS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """What the evidence of an event tells the index."""
+
+    outcomes: list[OutcomeRow]
+    plan: PlanRow | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """What rows are made from besides their events.
+
+    Attributes:
+        seed: Returns the text of the skill that a run starts from, for searching.
+        proof: Returns what the evidence of an event tells; None if it is not here, or not looked at yet.
+        before: What the index has of the run already.
+    """
+
+    seed: Callable[[Recorded], str]
+    proof: Callable[[Recorded], Proof | None] = lambda _: None
+    before: Before = field(default_factory=Before)
+
+
+@dataclass(slots=True, kw_only=True)
+class Rows:
+    """Rows of events of one run, which they call by their places among themselves.
+
+    Attributes:
+        run: The run.
+        tables: Table to its rows.
+        measured: Places of events and scores of versions that are in the index already and had none.
+        plan: What the run was planned to be.
+    """
+
+    run: str
+    tables: dict[str, list[Any]]
+    measured: list[Row] = field(default_factory=list)
+    plan: PlanRow | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Parts:
+    """What the kinds of events have, under one name each."""
+
+    version: int | None = None
+    base: int | None = None
+    measures: int | None = None
+    merge: bool = False
+    verdict: Verdict | None = None
+    patch: PatchCounts | None = None
+    edits: tuple[EditRecord, ...] = ()
+    evaluations: tuple[EvaluationSummary, ...] = ()
+    removed: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    outcome: str = ""
+
+
+def rows_of(records: Sequence[Recorded], beside: Beside) -> Rows:
+    """Return the rows of ``records``, events of one run in their order."""
+    found = Rows(run=records[0].event.run, tables={name: [] for name in _TABLES})
+    event, candidate, spent, edit, evaluation, outcome, search = (found.tables[name] for name in _TABLES)
+    versions = Versions(beside.before)
+    for place, record in enumerate(records):
+        parts, proof = _parts(record.event), beside.proof(record)
+        event.append(_event_row(place, record, parts, loaded=proof is not None))
+        if parts.verdict is not None or parts.patch is not None:
+            candidate.append(_candidate_row(place, parts))
+        spent.extend(_spent_rows(place, record.event))
+        edit.extend(_edit_rows(place, parts))
+        evaluation.extend(_evaluation_rows(place, parts))
+        search.append(_search_row(place, record, parts, beside.seed))
+        if proof is not None:
+            outcome.extend((place, *row) for row in proof.outcomes)
+            if isinstance(record.event, RunStarted):
+                found.plan = proof.plan
+        versions.take(place, record.event)
+    found.tables["version"], found.measured = versions.rows, versions.measured
+    return found
+
+
+def _parts(event: Event) -> _Parts:
+    match event:
+        case RunStarted():
+            return _Parts(version=0, evaluations=_measured(event.evaluation))
+        case Accepted() | Rejected():
+            removed, added = _texts(event.changes)
+            return _Parts(
+                version=event.version if isinstance(event, Accepted) else None,
+                base=event.base,
+                verdict=event.verdict,
+                patch=event.patch,
+                edits=event.edits,
+                evaluations=(event.evaluation,),
+                removed=removed,
+                added=added,
+            )
+        case Skipped():
+            return _Parts(patch=event.patch)
+        case SlowProposed() | SlowMerged():
+            return _Parts(
+                version=event.version if isinstance(event, SlowMerged) else None,
+                base=event.base,
+                merge=isinstance(event, SlowMerged),
+                verdict=event.verdict,
+                evaluations=_measured(event.evaluation),
+                added=() if isinstance(event, SlowMerged) else (event.guidance,),
+            )
+        case Reverted():
+            return _Parts(
+                version=event.version, base=event.base, verdict=event.verdict, evaluations=_measured(event.evaluation)
+            )
+        case Edited():
+            removed, added = _texts(event.changes)
+            return _Parts(version=event.version, base=event.base, removed=removed, added=added)
+        case Measured():
+            return _Parts(verdict=event.verdict, evaluations=(event.evaluation,), measures=event.version)
+        case RunFinished():
+            return _Parts(outcome=str(event.outcome), evaluations=event.evaluations)
+        case _:
+            assert_never(event)
+
+
+def _texts(changes: Iterable[Change]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the removed and the added lines."""
+    told = list(changes)
+    removed, added = ([change.text for change in told if change.sign == sign] for sign in "-+")
+    return tuple(removed), tuple(added)
+
+
+def _measured(found: EvaluationSummary | Inherited | None) -> tuple[EvaluationSummary, ...]:
+    return () if found is None or isinstance(found, Inherited) else (found,)
+
+
+def _event_row(number: int, record: Recorded, parts: _Parts, *, loaded: bool) -> tuple[Any, ...]:
+    event, kind = record.event, event_name(record.event)
+    origin, of, author = event_origin(event).value, "", ""
+    if isinstance(event, Accepted | Rejected):
+        of = event.of
+    elif isinstance(event, Edited):
+        author = event.author
+    place = (kind, *_place(record), event.epoch, parts.version, parts.base)
+    told = (
+        event.title,
+        origin,
+        of,
+        author,
+        event.skill,
+        int(record.time.timestamp()),
+        parts.outcome,
+        record.evidence,
+        int(loaded),
+    )
+    models, cost = _paid(event)
+    return (number, event.run, record.commit, *place, *told, models.target, models.optimizer, models.judge, *cost)
+
+
+def _place(record: Recorded) -> OrderKey:
+    """Return the parts of the event's key as the table has them: version, rank, step, number."""
+    at, step, rank, number = record.order
+    return at, rank, step, number
+
+
+def _spent_rows(number: int, event: Event) -> Iterable[tuple[Any, ...]]:
+    if not isinstance(event, SlowMerged | Edited):
+        for part in event.cost.parts:
+            yield (number, part.role, part.stage, *_amounts(part.cost))
+
+
+def _paid(event: Event) -> tuple[Models, tuple[float, ...]]:
+    if isinstance(event, SlowMerged | Edited):
+        return NOBODY, _amounts(Cost())
+    return event.models, _amounts(event.cost)
+
+
+def _candidate_row(number: int, parts: _Parts) -> tuple[Any, ...]:
+    gate: tuple[Any, ...] = (None,) * 13
+    if (verdict := parts.verdict) is not None:
+        words = (str(verdict.decision), str(verdict.policy), str(verdict.metric), verdict.soft_weight)
+        numbers = (verdict.score, verdict.current, verdict.best, verdict.fixed, verdict.broken, verdict.p)
+        gate = (*words, *numbers, *_stop(parts))
+    counts: tuple[Any, ...] = (None,) * 5
+    if (patch := parts.patch) is not None:
+        counts = (patch.merged, patch.ranked, patch.applied, patch.skipped, patch.budget)
+    return (number, *gate, *counts)
+
+
+def _stop(parts: _Parts) -> tuple[int | None, int | None, int]:
+    """Return a candidate's items, how many were saved, and whether it was stopped; a version is no candidate."""
+    if parts.merge or parts.measures is not None or not parts.evaluations:
+        return (None, None, 0)
+    found = parts.evaluations[0]
+    return (found.n, found.unneeded - found.spare, int(found.stopped))
+
+
+def _edit_rows(number: int, parts: _Parts) -> Iterable[tuple[Any, ...]]:
+    for place, edit in enumerate(parts.edits):
+        yield number, place, str(edit.op), edit.file, edit.support, str(edit.source), edit.anchor
+
+
+def _evaluation_rows(number: int, parts: _Parts) -> Iterable[tuple[Any, ...]]:
+    for place, found in enumerate(parts.evaluations):
+        own = parts.version if parts.measures is None else parts.measures
+        version = own if found.version is None else found.version
+        counts = (found.n, found.scored, found.hard, found.soft, found.seed)
+        yield (number, place, str(found.split), version, found.item_set, *counts)
+
+
+def _search_row(
+    number: int, record: Recorded, parts: _Parts, seed: Callable[[Recorded], str]
+) -> tuple[int, str, str, str]:
+    body = "\n".join((record.event.why, *parts.removed))
+    text = seed(record) if isinstance(record.event, RunStarted) else "\n".join(parts.added)
+    return number, record.event.title, body, text

@@ -1,0 +1,85 @@
+"""The versions of a run as rows: what each one scores, and which event holds the outcomes behind its score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from skillgit.domain.event import Edited, Inherited, MakesVersion, Measured, SlowMerged, SlowProposed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from skillgit.domain.event import Event
+
+Scores = tuple[int | None, float | None, float | None, int | None, int | None]
+"""The event that measured a version, its hard and soft score, its items, and how many of them have a score."""
+
+_UNMEASURED: Scores = (None, None, None, None, None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """What the index has of a run already.
+
+    Attributes:
+        scores: Returns the scores of a version; None if there is no such version.
+        proposal: Returns the event that proposed the slow update of an epoch; None if there is none.
+    """
+
+    scores: Callable[[int], Scores | None] = lambda _: None
+    proposal: Callable[[int], int | None] = lambda _: None
+
+
+class Versions:
+    """The versions that events make, taken one after the other.
+
+    Attributes:
+        rows: Their rows.
+        measured: Scores, run and number of versions that are in the index already and had no scores.
+    """
+
+    def __init__(self, before: Before) -> None:
+        self.rows: list[list[Any]] = []
+        self.measured: list[tuple[Any, ...]] = []
+        self._before = before
+        self._scores: dict[int, Scores] = {}
+        self._made: dict[int, list[Any]] = {}
+        self._proposals: dict[int, int] = {}
+
+    def take(self, place: int, event: Event) -> None:
+        """Take in ``event``, whose place among the events is ``place``."""
+        if isinstance(event, SlowProposed):
+            self._proposals.setdefault(event.epoch, place)
+        elif isinstance(event, Measured):
+            self._measure(place, event)
+        elif isinstance(event, MakesVersion):
+            inherited, scores = self._told(place, event)
+            row = [event.run, event.version, place, scores[0], inherited, *scores[1:]]
+            self.rows.append(row)
+            self._made[event.version], self._scores[event.version] = row, scores
+
+    def _measure(self, place: int, event: Measured) -> None:
+        found = event.evaluation
+        scores = (place, found.hard, found.soft, found.n, found.scored)
+        self._scores[event.version] = scores
+        row = self._made.get(event.version)
+        if row is None:
+            self.measured.append((*scores, event.run, event.version))
+        else:
+            row[3:] = [place, None, *scores[1:]]
+
+    def _told(self, place: int, event: MakesVersion) -> tuple[int | None, Scores]:
+        """Return the version that the scores are inherited from, if they are, and the scores."""
+        if isinstance(event, Edited):
+            return None, _UNMEASURED
+        found = event.evaluation
+        if isinstance(found, Inherited):
+            scores = self._scores.get(found.version) or self._before.scores(found.version)
+            return found.version, scores or _UNMEASURED
+        measured_by = self._proposal(event.epoch) if isinstance(event, SlowMerged) else place
+        return None, (measured_by, found.hard, found.soft, found.n, found.scored)
+
+    def _proposal(self, epoch: int) -> int | None:
+        found = self._proposals.get(epoch)
+        return self._before.proposal(epoch) if found is None else found

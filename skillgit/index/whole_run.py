@@ -1,0 +1,56 @@
+"""All rows of one run, read from git without looking at the index; so several can be read at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillgit.domain.event import event_name
+from skillgit.errors import SkillgitError
+from skillgit.index import artefacts
+from skillgit.index.event_rows import Beside, Proof, rows_of
+from skillgit.store import dropping, evidence, history, reader, refs
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from skillgit.index.event_rows import Rows
+    from skillgit.store.record import Recorded
+    from skillgit.store.repo import Repo
+
+WITH_OUTCOMES = ("run-started", "accepted", "rejected", "slow-proposed", "reverted", "measured")
+"""The events whose evidence holds outcomes of items."""
+
+
+def read_whole_run(repo: Repo, run: str, tips: Mapping[str, str]) -> Rows | None:
+    """Return the rows of ``run``, whose refs are ``tips``; None if it has no accepted line.
+
+    Raises:
+        SkillgitError: Its history cannot be read.
+    """
+    if not history.sources(repo, run, tips):
+        return None
+    records = reader.read_new(repo, run, {}, tips)
+    gone = dropping.dropped_trees(repo, run)
+
+    def proof(record: Recorded) -> Proof | None:
+        with_outcomes = record.evidence and event_name(record.event) in WITH_OUTCOMES
+        return read_proof(repo, record.evidence, gone) if with_outcomes else None
+
+    arrived = refs.evidence_ref(run) in tips
+    beside = Beside(seed=lambda record: seed_text(repo, record), proof=proof if arrived else lambda _: None)
+    return rows_of(records, beside)
+
+
+def read_proof(repo: Repo, tree: str, gone: Collection[str]) -> Proof | None:
+    """Return what the evidence ``tree`` holds; None if it is not here, or is among those that were dropped."""
+    # What was dropped may still be here until git prunes it; the index must not depend on when that is.
+    files = None if tree in gone else evidence.read_evidence(repo, tree, artefacts.NEEDED)
+    return None if files is None else Proof(outcomes=artefacts.outcomes(files), plan=artefacts.plan(files))
+
+
+def seed_text(repo: Repo, record: Recorded) -> str:
+    """Return the text that a run starts from, for searching; a run whose seed cannot be read is listed all the same."""
+    try:
+        return reader.skill_at(repo, record.commit, record.event.skill).document
+    except SkillgitError:
+        return ""

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+
+import pytest
+
+from skillgit.index import workers
+
+HERE = os.getpid()
+WORKERS = 3
+JOBS = list(range(20))
+
+
+def with_process(job):
+    return job * job, os.getpid()
+
+
+def stopping(job):
+    """Fail in every way that a worker can, at some of the jobs, and never in this process."""
+    if os.getpid() != HERE:
+        if job == 4:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if job == 8:
+            raise RuntimeError("a worker cannot do this")
+        if job == 12:
+            return lambda: "cannot be sent"
+    return job * job
+
+
+@pytest.fixture(autouse=True)
+def _nobody_is_left():
+    yield
+    assert multiprocessing.active_children() == []
+
+
+def test_results_come_in_order_from_several_processes():
+    found = list(workers.spread(with_process, JOBS, WORKERS))
+
+    assert [square for square, _ in found] == [job * job for job in JOBS]
+    processes = {process for _, process in found}
+    assert len(processes) == WORKERS
+    assert HERE not in processes
+
+
+def test_one_worker_is_this_process():
+    assert {process for _, process in workers.spread(with_process, JOBS, 1)} == {HERE}
+
+
+def test_results_may_be_larger_than_what_can_wait():
+    assert [len(text) for text in workers.spread(lambda job: "x" * (job << 18), JOBS, WORKERS)] == [
+        job << 18 for job in JOBS
+    ]
+
+
+def test_what_workers_fail_at_is_done_here():
+    assert list(workers.spread(stopping, JOBS, WORKERS)) == [job * job for job in JOBS]
+
+
+def test_an_error_is_raised_where_it_belongs():
+    found = workers.spread(lambda job: 6 // (5 - job), JOBS, WORKERS)
+
+    assert [next(found) for _ in range(5)] == [1, 1, 2, 3, 6]
+    with pytest.raises(ZeroDivisionError):
+        next(found)
+
+
+def test_who_wants_no_more_results_ends_the_workers():
+    found = workers.spread(lambda job: "x" * (job << 20), JOBS, WORKERS)
+    next(found)
+
+    found.close()
+
+    assert multiprocessing.active_children() == []
+
+
+def test_a_process_with_threads_is_not_forked():
+    ended = threading.Event()
+    thread = threading.Thread(target=ended.wait)
+    thread.start()
+    assert workers.processors() == 1
+    ended.set()
+    thread.join()
