@@ -32,6 +32,7 @@ SECTIONS: dict[str, tuple[Entry, ...]] = {
         Entry(name="use", summary="Make RUN the default run"),
     ),
     "Look": (
+        Entry(name="tui", summary="Browse runs and their history on the screen"),
         Entry(name="runs", summary="List the runs, newest first"),
         Entry(name="log", summary="Show the events of a run, newest first"),
         Entry(name="show", summary="Show one event: message, scores and diff"),

@@ -1,0 +1,103 @@
+"""``skillgit tui``: runs, and the events of one of them page by page, as lists that can be scrolled ask for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.app.revision import default_run
+from skillgit.app.workspace import open_workspace
+from skillgit.errors import RevisionNotFoundError
+from skillgit.index import browsing, queries
+
+if TYPE_CHECKING:
+    from skillgit.app.context import Context
+    from skillgit.index.browsing import Narrowing, Point
+    from skillgit.index.rows import LogRow, RunRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """All runs.
+
+    Attributes:
+        runs: Those that can be read, the one with the newest event first.
+        chosen: The default run; empty without runs.
+        broken: Run to why its history cannot be read.
+        fresh: Whether the index on disk answered; otherwise a stand-in in memory did.
+        held: The commit that the work tree holds; empty without one.
+    """
+
+    runs: tuple[RunRow, ...]
+    chosen: str
+    broken: tuple[tuple[str, str], ...]
+    fresh: bool
+    held: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Some events in a row, newest first.
+
+    Attributes:
+        offset: The place of the first one, from 0.
+        rows: The events.
+        total: How many there are that the narrowing lets through.
+        everything: How many there are without it.
+        found: The place of the event that was asked for; absent if it is not among them.
+    """
+
+    offset: int
+    rows: tuple[LogRow, ...]
+    total: int
+    everything: int
+    found: int | None = None
+
+
+def overview(context: Context) -> Overview:
+    """Return the runs of the repository."""
+    with open_workspace(context) as workspace:
+        index = workspace.index
+        rows = queries.run_rows(index, workspace.live())
+        try:
+            chosen = default_run(workspace) if rows else None
+        except RevisionNotFoundError:
+            # the configured run was deleted; the list shows what there is
+            chosen = rows[0].name
+        return Overview(
+            runs=rows,
+            chosen=chosen or "",
+            broken=tuple((run, str(error)) for run, error in sorted(index.broken.items())),
+            fresh=index.on_disk,
+            held=workspace.repo.head()[1],
+        )
+
+
+def page(context: Context, narrowing: Narrowing, offset: int, limit: int, commit: str = "") -> Page:
+    """Return ``limit`` events from ``offset`` on.
+
+    Args:
+        context: Where to look.
+        narrowing: Which events are meant.
+        offset: How many of the newest ones to leave out.
+        limit: How many to return at most.
+        commit: An event whose place is wanted, too.
+    """
+    with open_workspace(context) as workspace:
+        index = workspace.index
+        found = browsing.place(index, narrowing, commit) if commit else None
+        if commit and found is not None:
+            offset = found // limit * limit
+        return Page(
+            offset=offset,
+            rows=browsing.rows(index, narrowing, offset, limit),
+            total=browsing.count(index, narrowing),
+            everything=browsing.count(index, narrowing.without_filter()),
+            found=found,
+        )
+
+
+def points(context: Context, run: str, limit: int) -> tuple[Point, ...]:
+    """Return the scores of the newest ``limit`` events of ``run`` that have one, oldest first."""
+    with open_workspace(context) as workspace:
+        return browsing.points(workspace.index, run, limit)

@@ -1,0 +1,255 @@
+"""The application: what all screens share. Reading in threads, running commands, themes, keys, and watching history."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
+
+from textual.app import App
+from textual.dom import DOMNode
+from textual.worker import get_current_worker
+
+from skillgit.app.git_settings import git_settings
+from skillgit.app.watch import standing
+from skillgit.cli.screen import Screen as Facts
+from skillgit.errors import SkillgitError
+from skillgit.tui import commands, keymap, theme
+from skillgit.tui.commands import Ran
+from skillgit.tui.palette import KeyCommands
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from rich.style import Style as Paint
+    from textual.app import SystemCommand
+    from textual.binding import Binding, BindingType
+    from textual.command import Provider
+    from textual.screen import Screen
+
+    from skillgit.app.context import Context
+    from skillgit.cli.screen import Style
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+WATCHED_EVERY = 0.5
+"""Seconds between two looks at whether history has changed."""
+_THEME = "skillgit.tui.theme"
+_THEMES = {"dark": theme.DARK.name, "light": theme.LIGHT.name}
+
+
+class SkillgitApp(App[None]):
+    """``skillgit tui``.
+
+    Args:
+        context: Where the repository is, and the clock.
+        run: The run to begin with; empty for the default run.
+        unicode: Whether the terminal can show the signs of the screens.
+        watched: Whether to look again and again at what has changed.
+    """
+
+    CSS_PATH = "skillgit.tcss"
+    TITLE = "skillgit"
+    BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("app")
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {KeyCommands}
+
+    def __init__(self, context: Context, run: str = "", *, unicode: bool = True, watched: bool = True) -> None:
+        super().__init__()
+        self.context = context
+        self.run_wanted = run
+        self.facts = Facts(terminal=True, unicode=unicode)
+        self.ran: list[Ran] = []
+        self.rebound: Mapping[str, str] = {}
+        self._watched = watched
+        self._seen = ""
+
+    @property
+    def now(self) -> datetime:
+        """The time that ages are counted from."""
+        return self.context.clock()
+
+    def paint(self, style: Style) -> Paint:
+        """Return how ``style`` looks under the theme."""
+        return theme.paint(style, self.theme)
+
+    def on_mount(self) -> None:
+        """Set up themes and open the first screen; keys are read besides."""
+        from skillgit.tui.screens.history import HistoryScreen  # noqa: PLC0415 - it needs this module
+
+        for known in theme.THEMES.values():
+            self.register_theme(known)
+        self.theme = theme.DARK.name
+        self.push_screen(HistoryScreen(self.run_wanted))
+        names = [_THEME, *(key.setting for key in keymap.KEYS)]
+        self.read(git_settings, names, then=self._configure, failed=lambda _: None)
+        if self._watched:
+            self._look()
+            self.set_interval(WATCHED_EVERY, self._look)
+
+    def _configure(self, settings: Mapping[str, str]) -> None:
+        self.rebound = keymap.rebound(settings)
+        self.set_keymap(dict(self.rebound))
+        wanted = settings.get(_THEME, "")
+        if wanted in _THEMES:
+            self.theme = _THEMES[wanted]
+        elif wanted:
+            self.notify(f"{_THEME} is neither dark nor light", severity="warning", markup=False)
+
+    def read(
+        self,
+        function: Callable[Concatenate[Context, P], R],
+        *args: Any,  # noqa: ANN401 - they are those of the use case
+        then: Callable[[R], object],
+        failed: Callable[[SkillgitError], object] | None = None,
+        group: str = "",
+        **kwargs: Any,  # noqa: ANN401 - likewise
+    ) -> None:
+        """Run a use case in a thread, and hand its result to ``then`` on the screen's side.
+
+        Args:
+            function: A use case; its first argument is the app's context.
+            args: Its other arguments.
+            then: Gets the result, unless what it belongs to has been closed.
+            failed: Gets an error for the user; without it a message tells it.
+            group: Reads of one group replace each other: only the newest one's result is handed on.
+            kwargs: Its named arguments.
+        """
+
+        def work() -> None:
+            worker = get_current_worker()
+            try:
+                result = function(self.context, *args, **kwargs)
+            except SkillgitError as error:
+                outcome = partial(self._hand_on, failed or self.told, error)
+            else:
+                outcome = partial(self._hand_on, then, result)
+            if not worker.is_cancelled:
+                self.call_later(outcome)
+
+        self.run_worker(work, thread=True, group=group or "read", exclusive=bool(group))
+
+    def _hand_on(self, taker: Callable[[Any], object], result: object) -> None:
+        owner = getattr(getattr(taker, "func", taker), "__self__", None)
+        if not isinstance(owner, DOMNode) or owner.is_attached:
+            taker(result)
+
+    def told(self, error: SkillgitError) -> None:
+        """Tell the user an error with its hint."""
+        hint = f"\nhint: {error.hint}" if error.hint else ""
+        self.notify(f"{error}{hint}", severity="error", markup=False)
+
+    def _look(self) -> None:
+        self.read(standing, then=self._looked, failed=lambda _: None, group="watch")
+
+    def _looked(self, seen: str) -> None:
+        changed, self._seen = bool(self._seen) and seen != self._seen, seen
+        if changed:
+            self.reload()
+
+    def reload(self) -> None:
+        """Have every open screen read again what it shows."""
+        for screen in self.screen_stack:
+            reread = getattr(screen, "reload", None)
+            if reread is not None:
+                reread()
+
+    def command(self, argv: Sequence[str], *, look: bool = False) -> None:
+        """Run a skillgit command; ask first if it changes refs or files or may cost money.
+
+        Args:
+            argv: The command without ``skillgit``.
+            look: Whether to show its output; otherwise its last line is told.
+        """
+        from skillgit.tui.screens.ask import AskScreen  # noqa: PLC0415 - few sessions run a command
+
+        ran = Ran(argv=tuple(argv))
+        why = commands.asks(ran.argv)
+
+        def answered(yes: bool | None) -> None:  # noqa: FBT001 - Textual calls it
+            if yes:
+                self._start(ran, look=look)
+
+        if why:
+            self.push_screen(AskScreen(ran.line, why), answered)
+        else:
+            answered(yes=True)
+
+    def _start(self, ran: Ran, *, look: bool) -> None:
+        self.ran.append(ran)
+        if look:
+            self.action_command_log()
+        self.run_worker(self._finish(ran, look=look), group="command")
+
+    async def _finish(self, ran: Ran, *, look: bool) -> None:
+        await commands.run(self.context, ran, self._told_more)
+        self._told_more()
+        if ran.code or not look:
+            told = ran.last or "done"
+            self.notify(told, title=ran.line, severity="error" if ran.code else "information", markup=False)
+        self.reload()
+
+    def _told_more(self) -> None:
+        more = getattr(self.screen, "more", None)
+        if more is not None:
+            more()
+
+    def action_app_quit(self) -> None:
+        """Leave; ask if a command still runs, because it ends with the app."""
+        from skillgit.tui.screens.ask import AskScreen  # noqa: PLC0415 - as above
+
+        running = [ran.line for ran in self.ran if ran.code is None]
+        if running:
+            self.push_screen(AskScreen(running[0], "It still runs, and would be stopped.", yes="Quit"), self._left)
+        else:
+            self.exit()
+
+    def _left(self, yes: bool | None) -> None:  # noqa: FBT001 - Textual calls it
+        if yes:
+            self.exit()
+
+    def action_app_help(self) -> None:
+        """Show the keys, those of the focused widget first."""
+        from skillgit.tui.screens.help import HelpScreen  # noqa: PLC0415 - as above
+
+        self.push_screen(HelpScreen(self.screen, self.rebound))
+
+    def action_app_palette(self) -> None:
+        """Open the command palette."""
+        self.action_command_palette()
+
+    def action_app_refresh(self) -> None:
+        """Read everything again."""
+        self.reload()
+
+    def action_app_theme(self) -> None:
+        """Change between light and dark."""
+        self.theme = theme.other(self.theme)
+
+    def action_command_prompt(self) -> None:
+        """Ask for a command and run it."""
+        from skillgit.tui.screens.prompt import PromptScreen  # noqa: PLC0415 - as above
+
+        self.push_screen(PromptScreen(), self._typed)
+
+    def _typed(self, argv: tuple[str, ...] | None) -> None:
+        if argv:
+            self.command(argv, look=True)
+
+    def action_command_log(self) -> None:
+        """Show what was run, with what it said."""
+        from skillgit.tui.screens.command_log import CommandLogScreen  # noqa: PLC0415 - as above
+
+        if not isinstance(self.screen, CommandLogScreen):
+            self.push_screen(CommandLogScreen(self.ran))
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Leave Textual's own commands out: all of ours are keys."""
+        del screen
+        return ()
+
+    def handle_bindings_clash(self, clashed_bindings: set[Binding], node: DOMNode) -> None:
+        """Say which keys a user's configuration takes away from others."""
+        del node
+        names = ", ".join(sorted(binding.id or binding.action for binding in clashed_bindings))
+        self.notify(f"{names} have lost their key to another binding", severity="warning", markup=False)

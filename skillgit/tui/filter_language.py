@@ -1,0 +1,132 @@
+"""What people type into the filter bar, and which events it means.
+
+``event:rejected score>.6 step:3-9 "two words" unit`` are tokens with a name and words of the text. Tokens narrow
+further each; words are looked up in titles, reasons and texts.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import replace
+from datetime import UTC, datetime, time, timedelta
+from typing import TYPE_CHECKING, Final, cast, get_args
+
+from skillgit.domain.kinds import EVENT_KINDS
+from skillgit.errors import UsageError
+from skillgit.index.browsing import Bound, Number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from skillgit.index.browsing import Narrowing
+
+TOKENS: Final = "event: score> step: epoch: item: edit: run: after: before: text:"
+"""The tokens, as help lists them."""
+
+_NUMBERS: Final = get_args(Number)
+_COMPARED: Final = re.compile(rf"(?P<what>{'|'.join(_NUMBERS)})(?P<sign>>=|<=|>|<|=|:)(?P<value>.+)")
+_RANGE: Final = re.compile(r"(?P<low>[\d.]+)(?:-|\.\.)(?P<high>[\d.]+)")
+_NAMED: Final = re.compile(r"(?P<name>[a-z]+):(?P<value>.*)", re.DOTALL)
+_OPERATIONS: Final = ("append", "insert_after", "replace", "delete")
+_AGO: Final = re.compile(r"(?P<count>\d+)(?P<unit>[smhdw])")
+_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def narrowed(base: Narrowing, text: str, now: datetime) -> Narrowing:
+    """Return ``base`` narrowed by what ``text`` says.
+
+    Args:
+        base: What is shown without a filter.
+        text: What the user typed.
+        now: What ages as in ``after:2h`` are counted from.
+
+    Raises:
+        UsageError: A token cannot be understood.
+    """
+    found, words = base, []
+    for token in _split(text):
+        compared = _COMPARED.fullmatch(token)
+        named = _NAMED.fullmatch(token)
+        if compared:
+            found = replace(found, bounds=(*found.bounds, *_bounds(compared)))
+        elif named and named["name"] != "text":
+            found = _with_token(found, named["name"], named["value"], now)
+        else:
+            words.append(named["value"] if named else token)
+    return replace(found, words=" ".join(words))
+
+
+def _split(text: str) -> list[str]:
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=False)
+    lexer.whitespace_split, lexer.commenters, lexer.escape = True, "", ""
+    lexer.quotes = '"'
+    try:
+        return list(lexer)
+    except ValueError:
+        # a quotation that is still being typed
+        return text.replace('"', "").split()
+
+
+def _bounds(match: re.Match[str]) -> Iterable[Bound]:
+    what, sign, value = cast("Number", match["what"]), match["sign"], match["value"]
+    between = _RANGE.fullmatch(value)
+    if between and sign in {":", "="}:
+        yield Bound(what=what, sign=">=", value=_number(what, between["low"]))
+        yield Bound(what=what, sign="<=", value=_number(what, between["high"]))
+    elif sign in {":", "="}:
+        yield Bound(what=what, sign="=", value=_number(what, value))
+    elif sign == ">":
+        yield Bound(what=what, sign=">", value=_number(what, value))
+    elif sign == "<":
+        yield Bound(what=what, sign="<", value=_number(what, value))
+    else:
+        yield Bound(what=what, sign=">=" if sign == ">=" else "<=", value=_number(what, value))
+
+
+def _number(what: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"{what} is compared with '{text}', and no number", hint=f"{what}>0.5, {what}:1-3") from None
+
+
+def _with_token(found: Narrowing, name: str, value: str, now: datetime) -> Narrowing:
+    match name:
+        case "event":
+            kinds = frozenset(_one_of(kind, EVENT_KINDS, "event") for kind in value.split(",") if kind)
+            return replace(found, kinds=found.kinds | kinds, rejected=found.rejected or "rejected" in kinds)
+        case "item":
+            return replace(found, item=value)
+        case "edit":
+            return replace(found, operation=_one_of(value, _OPERATIONS, "edit") if value else "")
+        case "run":
+            return replace(found, run="" if value in {"*", "all"} else value)
+        case "after":
+            return replace(found, since=_moment(value, now))
+        case "before":
+            return replace(found, until=_moment(value, now))
+    raise UsageError(f"there is no token '{name}:'", hint=f"tokens are {TOKENS}")
+
+
+def _one_of(text: str, known: Iterable[str], what: str) -> str:
+    """Return the only one of ``known`` that is meant by ``text``, which may be its beginning."""
+    names = tuple(known)
+    near = [name for name in names if name.startswith(text.replace("-", "_") if "_" in name else text)]
+    if text in names or len(near) == 1:
+        return text if text in names else near[0]
+    raise UsageError(f"there is no {what} '{text}'", hint=f"it is one of {', '.join(names)}")
+
+
+def _moment(text: str, now: datetime) -> int | None:
+    if not text:
+        return None
+    age = _AGO.fullmatch(text)
+    if age:
+        return int((now - timedelta(**{_UNITS[age["unit"]]: int(age["count"])})).timestamp())
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"'{text}' is no time", hint="after:2h, before:3d, after:2026-11-21") from None
+    moment = found if found.tzinfo else datetime.combine(found.date(), found.time() or time(), UTC)
+    return int(moment.timestamp())

@@ -1,0 +1,189 @@
+"""All keys as data: stable ids, the keys they are bound to, and where they hold; help and documents are made of it.
+
+An id is a contract: users bind other keys to it. ``history.compare`` calls ``action_history_compare`` of the nearest
+widget, screen or app that has it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, get_args
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from textual.binding import BindingType
+
+Place = Literal["app", "history", "list", "find", "tabs", "detail", "diff", "compare", "item", "dialog"]
+"""Where a key holds."""
+PLACES: Final = get_args(Place)
+
+SETTING: Final = "skillgit.tui.keymap"
+"""What the keys of git's configuration begin with that bind other keys."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """One thing that can be done with a key.
+
+    Attributes:
+        id: Its stable name.
+        keys: The keys that do it by default, as Textual names them, the one to show first.
+        label: What it does, in a few words.
+        places: Where it holds.
+        footer: What the line at the bottom calls it; empty if it is not shown there.
+    """
+
+    id: str
+    keys: tuple[str, ...]
+    label: str
+    places: tuple[Place, ...]
+    footer: str = ""
+
+    @property
+    def action(self) -> str:
+        """The name of the action that it calls."""
+        return self.id.replace(".", "_")
+
+    @property
+    def setting(self) -> str:
+        """The key of git's configuration that binds other keys to it; git's names have no underscores."""
+        return f"{SETTING}.{self.id.replace('_', '-')}"
+
+
+def _key(name: str, keys: str, label: str, *places: Place, footer: str = "") -> Key:
+    return Key(id=name, keys=tuple(keys.split()), label=label, places=places, footer=footer)
+
+
+KEYS: Final = (
+    _key("app.quit", "q ctrl+q", "Quit", "app", footer="quit"),
+    _key("app.help", "question_mark", "Help on keys", "app", footer="help"),
+    _key("app.palette", "ctrl+p", "Command palette", "app"),
+    _key("app.refresh", "R f5", "Read history again", "app"),
+    _key("app.theme", "ctrl+t", "Light or dark", "app"),
+    _key("command.prompt", "colon", "Run a skillgit command", "app", footer="command"),
+    _key("command.log", "at", "Commands that were run", "app"),
+    _key("pane.1", "1", "Runs", "history"),
+    _key("pane.2", "2", "History", "history"),
+    _key("pane.3", "3", "Scores", "history"),
+    _key("pane.main", "0", "Detail", "history"),
+    _key("pane.next", "tab", "Next pane", "history"),
+    _key("pane.prev", "shift+tab", "Previous pane", "history"),
+    _key("pane.grow", "plus", "Make the pane larger", "history"),
+    _key("pane.shrink", "underscore", "Make the pane smaller", "history"),
+    _key("tab.next", "right_square_bracket", "Next tab", "tabs"),
+    _key("tab.prev", "left_square_bracket", "Previous tab", "tabs"),
+    _key("list.down", "j down", "Down", "list"),
+    _key("list.up", "k up", "Up", "list"),
+    _key("list.top", "g home less_than_sign", "First line", "list"),
+    _key("list.bottom", "G end greater_than_sign", "Last line", "list"),
+    _key("list.page_down", "ctrl+d pagedown", "Page down", "list"),
+    _key("list.page_up", "ctrl+u pageup", "Page up", "list"),
+    _key("list.open", "enter", "Open", "list"),
+    _key("find.open", "slash", "Filter or search", "history", "find", footer="filter"),
+    _key("find.next", "n", "Next hit", "history", "find"),
+    _key("find.prev", "N", "Previous hit", "history", "find"),
+    _key("history.mark", "w", "Mark for comparison", "history", footer="mark"),
+    _key("history.compare", "c", "Compare with the marked one", "history", footer="compare"),
+    _key("history.compare_base", "b", "Compare with its base", "history"),
+    _key("history.toggle_rejected", "x", "Show or hide rejected", "history", footer="rejected"),
+    _key("history.toggle_slow", "o", "Show or hide slow updates", "history"),
+    _key("history.graph", "ctrl+g", "Show or hide the graph", "history"),
+    _key("history.use", "U", "Make the run the default run", "history"),
+    _key("version.checkout", "space", "Check out", "history", footer="checkout"),
+    _key("version.fork", "F", "Fork a run from it", "history"),
+    _key("version.revert", "V", "Revert to its text", "history"),
+    _key("version.promote", "M", "Promote to main", "history"),
+    _key("version.evaluate", "T", "Measure it on the test split", "history"),
+    _key("evidence.open", "e", "Evidence", "history", footer="evidence"),
+    _key("copy.menu", "y", "Copy", "history", "compare", "item", footer="copy"),
+    _key("editor.open", "i", "Read the skill in the editor", "history"),
+    _key("pager.open", "l", "Read the event in the pager", "history"),
+    _key("diff.word", "W", "Words or whole lines", "diff"),
+    _key("diff.side", "S", "Side by side", "diff"),
+    _key("diff.more", "right_curly_bracket", "More context", "diff"),
+    _key("diff.less", "left_curly_bracket", "Less context", "diff"),
+    _key("diff.next", "J", "Next hunk", "diff"),
+    _key("diff.prev", "K", "Previous hunk", "diff"),
+    _key("compare.next", "tab", "Next view", "compare", footer="next view"),
+    _key("compare.prev", "shift+tab", "Previous view", "compare"),
+    _key("compare.swap", "s", "Swap sides", "compare", footer="swap"),
+    _key("compare.open", "enter", "Open the item", "compare"),
+    _key("item.earlier", "left h", "Earlier version", "item", footer="earlier"),
+    _key("item.later", "right l", "Later version", "item", footer="later"),
+    _key("screen.back", "escape", "Back", "history", "compare", "item", "dialog"),
+)
+"""Every key, in the order in which help lists them."""
+
+BY_ID: Final[Mapping[str, Key]] = {key.id: key for key in KEYS}
+
+
+def at(*places: Place) -> tuple[Key, ...]:
+    """Return the keys that hold in any of ``places``."""
+    return tuple(key for key in KEYS if set(places) & set(key.places))
+
+
+def bindings(*places: Place) -> list[BindingType]:
+    """Return the bindings of a widget or screen for ``places``, each with the id that users bind other keys to."""
+    from textual.binding import Binding  # noqa: PLC0415 - the documents are made without it
+
+    return [
+        Binding(
+            ",".join(key.keys),
+            key.action,
+            key.footer or key.label,
+            show=bool(key.footer),
+            id=key.id,
+            tooltip=key.label,
+            key_display=shown(key.keys[0]),
+        )
+        for key in at(*places)
+    ]
+
+
+_SIGNS: Final = {
+    "question_mark": "?",
+    "colon": ":",
+    "at": "@",
+    "plus": "+",
+    "underscore": "_",
+    "slash": "/",
+    "right_square_bracket": "]",
+    "left_square_bracket": "[",
+    "right_curly_bracket": "}",
+    "left_curly_bracket": "{",
+    "less_than_sign": "<",
+    "greater_than_sign": ">",
+    "escape": "esc",
+    "pagedown": "pgdn",
+    "pageup": "pgup",
+}
+
+
+def shown(key: str) -> str:
+    """Return a key as people write it: ``?``, ``^p``, ``esc``."""
+    return _SIGNS.get(key, key.replace("ctrl+", "^"))
+
+
+def read_keys(text: str) -> tuple[str, ...]:
+    """Return the keys that a user wrote for an id, signs by Textual's names: ``?, ctrl+k``."""
+    names = {sign: name for name, sign in _SIGNS.items()}
+    parts = text.split() if text.strip() == "," else text.replace(",", " ").split()
+    return tuple(names.get(part, part.replace("^", "ctrl+") if len(part) > 1 else part) for part in parts)
+
+
+def rebound(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return id to the keys that users bound it to, as Textual takes them.
+
+    Args:
+        settings: Keys of git's configuration to their values; empty ones count as not set.
+    """
+    found = {key.id: read_keys(settings.get(key.setting, "")) for key in KEYS}
+    return {name: ",".join(keys) for name, keys in found.items() if keys}
+
+
+def in_force(overrides: Mapping[str, str]) -> Iterable[tuple[Key, tuple[str, ...]]]:
+    """Yield every key with the keys that do it under ``overrides``, as people write them."""
+    for key in KEYS:
+        keys = overrides[key.id].split(",") if key.id in overrides else key.keys
+        yield key, tuple(shown(one) for one in keys)

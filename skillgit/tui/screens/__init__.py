@@ -1,0 +1,1 @@
+"""One file per screen; each asks use cases through the app and shows what they return."""

@@ -1,0 +1,263 @@
+"""Two versions: how their texts differ, rule by rule, and item by item."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from textual.containers import Horizontal
+from textual.screen import Screen
+from textual.widgets import Footer
+
+from skillgit.app.diff.items import items
+from skillgit.app.diff.rules import rule_diff
+from skillgit.app.diff.text import diff
+from skillgit.cli.render import words
+from skillgit.cli.render.columns import width
+from skillgit.cli.render.items import headline, name
+from skillgit.cli.render.rule_changes import sums
+from skillgit.cli.screen import Style
+from skillgit.domain.text_diff import CONTEXT
+from skillgit.tui.keymap import bindings
+from skillgit.tui.screens.copy import CopyScreen
+from skillgit.tui.screens.item import ItemScreen
+from skillgit.tui.widgets.diff_view import DiffView
+from skillgit.tui.widgets.find_bar import FindBar
+from skillgit.tui.widgets.items_view import NAMED, ItemsView, summary
+from skillgit.tui.widgets.one_line import OneLine
+from skillgit.tui.widgets.painted_lines import PaintedLines, Part, app_of
+from skillgit.tui.widgets.rendered import disarmed, rendered
+from skillgit.tui.widgets.rules_view import RulesView
+from skillgit.tui.widgets.shown_text import on_one_line
+from skillgit.tui.widgets.tab_bar import TabBar
+
+if TYPE_CHECKING:
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+
+    from skillgit.app.diff.items import ItemDiff
+    from skillgit.app.diff.rules import RulesDiffed
+    from skillgit.app.diff.text import Diffed
+    from skillgit.cli.screen import Screen as Facts
+    from skillgit.errors import SkillgitError
+    from skillgit.index.rows import LogRow
+
+WIDE: Final = 100
+"""Columns from which on rules stand under the text and items are named in the sums."""
+VIEWS: Final = ("text", "rules", "items")
+
+
+class CompareScreen(Screen[None]):
+    """Two versions in three views; where there is room, the text has the rules below it.
+
+    Args:
+        a: A revision.
+        b: Another one.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("compare", "tabs", "find")
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - as Textual declares it
+    DEFAULT_CSS = """
+    CompareScreen {
+        #bar { height: 1; }
+        #bar OneLine { background: $panel; }
+        #views { width: 26; }
+        #text, #rules, #items, #rules-title { display: none; }
+        &.-text #text, &.-rules #rules, &.-items #items { display: block; }
+        &.-wide.-text #rules, &.-wide.-text #rules-title { display: block; }
+        &.-wide.-text #rules { height: auto; max-height: 30%; }
+    }
+    """
+
+    def __init__(self, a: str, b: str) -> None:
+        super().__init__()
+        self.a, self.b = a, b
+        self.view = VIEWS[0]
+        self._around = CONTEXT
+        self._rows: tuple[LogRow | None, LogRow | None] = (None, None)
+        self._items: ItemDiff | None = None
+
+    def compose(self) -> ComposeResult:
+        """Return the parts, from top to bottom."""
+        yield OneLine(id="sides")
+        with Horizontal(id="bar"):
+            yield TabBar([view.capitalize() for view in VIEWS], id="views")
+            yield OneLine(id="how")
+        yield DiffView(id="text")
+        yield OneLine(id="rules-title", fill="─")
+        yield RulesView(id="rules")
+        yield ItemsView(id="items")
+        yield OneLine(id="sums")
+        yield FindBar(id="find")
+        yield Footer(show_command_palette=False, compact=True)
+
+    def on_mount(self) -> None:
+        """Show the first view, and read both versions."""
+        self.query_one("#sides", OneLine).say([Part(f" {self.a} {self._facts.glyphs.arrow} {self.b}", Style.STRONG)])
+        for view in self.query(PaintedLines):
+            view.tell("reading …" if self._facts.unicode else "reading ...")
+        self._turn_to(self.view)
+        self.reload()
+
+    def reload(self) -> None:
+        """Read both versions again."""
+        read = app_of(self).read
+        self._read_text()
+        read(rule_diff, self.a, self.b, then=self._show_rules, failed=self._without_rules, group="compare-rules")
+        read(items, self.a, self.b, then=self._show_items, failed=self._without_items, group="compare-items")
+
+    def _read_text(self) -> None:
+        app_of(self).read(
+            diff,
+            self.a,
+            self.b,
+            then=self._show_text,
+            failed=self._without_text,
+            group="compare-text",
+            lines=self._around,
+            as_data=True,
+        )
+
+    @property
+    def _facts(self) -> Facts:
+        return app_of(self).facts
+
+    def _show_text(self, found: Diffed) -> None:
+        self._rows = (found.a, found.b)
+        self._say_sides()
+        self.query_one(DiffView).show(found.files, context=self._around)
+
+    def _say_sides(self) -> None:
+        """Say which two versions they are, as soon as that is known, and their scores."""
+        a, b = disarmed(self._rows, self._facts)
+        metric = self._items.metric if self._items else ""
+        line = headline(a, b, replace(self._facts, colour=True), metric)
+        run = next((row.run for row in (b, a) if row is not None), "")
+        if run and width(line) >= self.size.width:
+            # the score says more than the run, which stands on the screen before
+            line = line.replace(f"   {run}", "", 1)
+        head = rendered([line])[0]
+        total = words.plural(len(self._items.rows), "item") if self._items else ""
+        self.query_one("#sides", OneLine).say([Part(" "), *head], [Part(f"{total} ", Style.FAINT)])
+
+    def _show_rules(self, found: RulesDiffed) -> None:
+        self.query_one(RulesView).show(found)
+        told = sums(found, self._facts)
+        self.query_one("#rules-title", OneLine).say([Part(f" {told} ", Style.STRONG)])
+
+    def _show_items(self, found: ItemDiff) -> None:
+        self._rows, self._items = (found.a, found.b), found
+        self._say_sides()
+        self.query_one(ItemsView).show(found)
+        named = NAMED if self.size.width >= WIDE else 0
+        self.query_one("#sums", OneLine).say([Part(" "), *summary(found, self._facts, named)])
+
+    def _without_text(self, error: SkillgitError) -> None:
+        self.query_one(DiffView).tell(str(error), error.hint, Style.REJECTED)
+
+    def _without_rules(self, error: SkillgitError) -> None:
+        self.query_one(RulesView).tell(str(error), error.hint, Style.REJECTED)
+        self.query_one("#rules-title", OneLine).say([Part(" rules: not known ", Style.FAINT)])
+
+    def _without_items(self, error: SkillgitError) -> None:
+        self.query_one(ItemsView).tell(str(error), error.hint, Style.REJECTED)
+        self.query_one("#sums", OneLine).say([Part(f" {on_one_line(str(error), self._facts)}", Style.FAINT)])
+
+    def _turn_to(self, view: str) -> None:
+        self.view = view
+        for known in VIEWS:
+            self.set_class(known == view, f"-{known}")
+        self.query_one(f"#{view}", PaintedLines).focus()
+        self._say_bar()
+
+    def _say_bar(self) -> None:
+        self.query_one(TabBar).open(VIEWS.index(self.view))
+        self.query_one("#how", OneLine).say([], [Part(self._said(), Style.FAINT)])
+
+    def _said(self) -> str:
+        """Return what the right end of the bar says of the view: the search, or how the text is shown."""
+        view = self.query_one(f"#{self.view}", PaintedLines)
+        if view.sought:
+            where = f"{view.hit + 1} of {len(view.hits)}" if view.hits else "nothing found for"
+            return f"{where}  {on_one_line(view.sought, self._facts)} "
+        if not isinstance(view, DiffView) or not view.hunks:
+            return ""
+        dot = f" {self._facts.glyphs.dot} "
+        how = ("words" if view.word else "lines", f"{view.context} around", f"hunk {view.hunk + 1} of {view.hunks}")
+        return f"{dot.join(how)} "
+
+    def on_diff_view_context_wanted(self, message: DiffView.ContextWanted) -> None:
+        """Read the text again, with other context."""
+        self._around = message.lines
+        self._read_text()
+
+    def on_diff_view_changed(self) -> None:
+        """Say which hunk it is, and how the text is shown."""
+        self._say_bar()
+
+    def on_painted_lines_sought(self) -> None:
+        """Say which hit it is."""
+        self._say_bar()
+
+    def on_tab_bar_chosen(self, message: TabBar.Chosen) -> None:
+        """Turn to the view whose name was clicked."""
+        self._turn_to(VIEWS[message.place])
+
+    def on_find_bar_closed(self, message: FindBar.Closed) -> None:
+        """Look for what was typed."""
+        view = self.query_one(f"#{self.view}", PaintedLines)
+        view.focus()
+        if message.text is not None:
+            view.seek(message.text)
+
+    def on_items_view_opened(self, message: ItemsView.Opened) -> None:
+        """Open an item."""
+        row = self._rows[1]
+        if row is not None:
+            self.app.push_screen(ItemScreen(message.item, row.run, name(row)))
+
+    def action_find_open(self) -> None:
+        """Let the user type what to look for."""
+        self.query_one(FindBar).open()
+
+    def action_compare_next(self) -> None:
+        """Turn to the next view."""
+        self._turn_to(VIEWS[(VIEWS.index(self.view) + 1) % len(VIEWS)])
+
+    def action_compare_prev(self) -> None:
+        """Turn to the view before."""
+        self._turn_to(VIEWS[VIEWS.index(self.view) - 1])
+
+    def action_tab_next(self) -> None:
+        """Turn to the next view."""
+        self.action_compare_next()
+
+    def action_tab_prev(self) -> None:
+        """Turn to the view before."""
+        self.action_compare_prev()
+
+    def action_compare_open(self) -> None:
+        """Turn to the items, to choose one."""
+        self._turn_to("items")
+
+    def action_compare_swap(self) -> None:
+        """Compare the other way round."""
+        self.a, self.b = self.b, self.a
+        self._items = None
+        self.reload()
+
+    def action_copy_menu(self) -> None:
+        """Offer what can be copied."""
+        command = shlex.join(("skillgit", "diff", self.a, self.b))
+        commits = [(letter, row.commit) for letter, row in zip("ab", self._rows, strict=True) if row is not None]
+        choices = [("c", "command", command), *((letter, "commit", commit) for letter, commit in commits)]
+        self.app.push_screen(CopyScreen(choices), self._copied)
+
+    def _copied(self, text: str | None) -> None:
+        if text is not None:
+            self.app.copy_to_clipboard(text)
+
+    def action_screen_back(self) -> None:
+        """Go back."""
+        self.dismiss()

@@ -1,0 +1,71 @@
+"""What can be copied of an event: a letter copies, escape does not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.screen import ModalScreen
+
+from skillgit.cli.render.columns import fit
+from skillgit.cli.render.inert import one_line
+from skillgit.cli.screen import Style
+from skillgit.tui.keymap import bindings
+from skillgit.tui.widgets.painted_lines import Painted, Part
+from skillgit.tui.widgets.row_list import RowList
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from textual import events
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+
+Choice = tuple[str, str, str]
+"""A letter, what it copies, and the text."""
+
+
+class _Choices(RowList):
+    def __init__(self, choices: Sequence[Choice]) -> None:
+        super().__init__(id="choices")
+        self.choices = choices
+        self.count = len(choices)
+
+    def painted(self, line: int) -> Painted:
+        letter, label, text = self.choices[line]
+        shown = fit(one_line(text), max(8, self.room - 16), self.ink.glyphs.ellipsis)
+        return Part(f" {letter}  ", Style.REF), Part(f"{label:<9}"), Part(shown, Style.FAINT)
+
+
+class CopyScreen(ModalScreen[str | None]):
+    """A menu of texts; the chosen one goes to the clipboard of the terminal."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("dialog")
+
+    def __init__(self, choices: Sequence[Choice]) -> None:
+        super().__init__()
+        self._choices = choices
+
+    def compose(self) -> ComposeResult:
+        """Return the menu."""
+        rows = _Choices(self._choices)
+        rows.border_title = "Copy"
+        yield rows
+
+    def on_mount(self) -> None:
+        """Let keys choose."""
+        self.query_one(_Choices).focus()
+
+    def on_key(self, event: events.Key) -> None:
+        """Copy what the letter stands for."""
+        found = next((text for letter, _, text in self._choices if letter == event.character), None)
+        if found is not None:
+            event.stop()
+            self.dismiss(found)
+
+    def on_row_list_opened(self, message: RowList.Opened) -> None:
+        """Copy the row under the cursor."""
+        self.dismiss(self._choices[message.place][2])
+
+    def action_screen_back(self) -> None:
+        """Copy nothing."""
+        self.dismiss(None)

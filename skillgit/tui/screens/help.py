@@ -1,0 +1,86 @@
+"""The keys that hold here, those of the focused widget first; made from the keymap."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual.screen import ModalScreen, Screen
+
+from skillgit.cli.screen import Style
+from skillgit.tui import keymap
+from skillgit.tui.filter_language import TOKENS
+from skillgit.tui.keymap import bindings
+from skillgit.tui.widgets.paragraphs import Paragraph, Paragraphs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+
+_KEYS = 14
+"""Columns of the keys."""
+_LABELS = 32
+"""Columns of what they do."""
+_WIDE = 84
+"""Columns of a terminal from which on there is room for the ids."""
+
+
+class HelpScreen(ModalScreen[None]):
+    """Help on keys.
+
+    Args:
+        over: The screen that it is asked for on.
+        rebound: The keys that the user's configuration changed.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("dialog"), ("q,question_mark", "screen_back", "Close")]
+
+    def __init__(self, over: Screen[Any], rebound: Mapping[str, str]) -> None:
+        super().__init__()
+        self._over, self._rebound = over, rebound
+
+    def compose(self) -> ComposeResult:
+        """Return the list of keys."""
+        lines = Paragraphs(id="keys")
+        lines.border_title = "Keys"
+        yield lines
+
+    def on_mount(self) -> None:
+        """Show the keys."""
+        lines = self.query_one(Paragraphs)
+        lines.show(list(self._paragraphs()))
+        lines.focus()
+
+    def _paragraphs(self) -> Iterator[Paragraph]:
+        known = {key.id: (key, keys) for key, keys in keymap.in_force(self._rebound)}
+        told: set[str] = set()
+        for title, ids in self._sections():
+            lines = [self._line(*known[name]) for name in known if name in ids and name not in told]
+            told |= ids
+            if lines:
+                yield Paragraph(title, Style.STRONG)
+                yield from lines
+                yield Paragraph("")
+        yield Paragraph("Filter", Style.STRONG)
+        yield Paragraph(TOKENS, "", indent=3)
+        yield Paragraph("Other words are looked up in titles, reasons and texts.", "", indent=3)
+
+    def _sections(self) -> Iterator[tuple[str, set[str]]]:
+        """Yield the ids of the focused widget's keys, then those of what is around it, then the app's."""
+        focused = self._over.focused
+        nodes = list(focused.ancestors_with_self) if focused is not None else [self._over, self._over.app]
+        for node in nodes:
+            ids = {binding.id for found in node._bindings.key_to_bindings.values() for binding in found if binding.id}  # noqa: SLF001 - Textual offers no other list
+            title = "Here" if node is focused else "Everywhere" if node is self._over.app else "On this screen"
+            yield title, ids & set(keymap.BY_ID)
+
+    def _line(self, key: keymap.Key, keys: tuple[str, ...]) -> Paragraph:
+        lead = f"   {' '.join(keys):<{_KEYS - 3}}"
+        if self.app.size.width < _WIDE:
+            return Paragraph(key.label, "", indent=_KEYS, lead=lead)
+        return Paragraph(key.id, Style.FAINT, indent=_KEYS + _LABELS, lead=f"{lead}{key.label}")
+
+    def action_screen_back(self) -> None:
+        """Close help."""
+        self.dismiss(None)

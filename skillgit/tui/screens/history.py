@@ -1,0 +1,321 @@
+"""The first screen: runs, the history of one of them, its scores, and the event under the cursor in full."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from textual import on
+from textual.containers import Horizontal, Vertical
+from textual.screen import Screen
+from textual.widgets import Footer
+
+from skillgit.app import browse
+from skillgit.cli.render.inert import one_line
+from skillgit.cli.screen import Style
+from skillgit.errors import SkillgitError, UsageError
+from skillgit.index.browsing import Narrowing
+from skillgit.tui.filter_language import narrowed
+from skillgit.tui.keymap import bindings
+from skillgit.tui.screens.panes import Panes
+from skillgit.tui.version_actions import VersionActions
+from skillgit.tui.widgets.detail import Detail
+from skillgit.tui.widgets.event_items import EventItems
+from skillgit.tui.widgets.event_list import PAGE, EventList
+from skillgit.tui.widgets.filter_bar import FilterBar
+from skillgit.tui.widgets.find_bar import FindBar
+from skillgit.tui.widgets.painted_lines import app_of
+from skillgit.tui.widgets.row_list import RowList
+from skillgit.tui.widgets.run_list import RunList
+from skillgit.tui.widgets.score_plot import ScorePlot
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+    from textual.timer import Timer
+
+    from skillgit.app.browse import Overview, Page
+    from skillgit.index.browsing import Point
+    from skillgit.index.rows import LogRow, RunRow
+
+SETTLES: Final = 0.05
+"""Seconds that the cursor rests before the event under it is read in full."""
+_POINTS: Final = 1_000
+"""Events that the plot shows at most, the newest ones."""
+
+
+class HistoryScreen(Panes, VersionActions, Screen[None]):
+    """Runs, history, scores and detail.
+
+    Args:
+        run: The run to begin with; empty for the default run.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("history", "tabs")
+    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (60, "-narrow"), (100, "-wide")]  # noqa: RUF012 - as Textual declares it
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (24, "-tall")]  # noqa: RUF012 - likewise
+
+    AUTO_FOCUS = "#events"
+
+    def __init__(self, run: str = "") -> None:
+        super().__init__(classes="-at-events")
+        self._run = run
+        self._marked: LogRow | None = None
+        self._rejected = self._slow = True
+        self._narrowing = Narrowing(run=run)
+        self._waiting: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        """Return the panes and the lines below them."""
+        with Horizontal(id="panes"):
+            with Vertical(id="side"):
+                yield RunList(id="runs")
+                yield EventList(self._want, id="events")
+                yield ScorePlot(id="scores")
+            yield Detail(id="detail")
+        yield FilterBar(id="filter")
+        yield FindBar(id="find")
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Read the runs."""
+        self.name_panes()
+        reading = f"reading {app_of(self).facts.glyphs.ellipsis}"
+        self.runs.tell(reading)
+        self.events.tell(reading)
+        self.reload()
+
+    @property
+    def runs(self) -> RunList:
+        """The list of runs."""
+        return self.query_one(RunList)
+
+    @property
+    def events(self) -> EventList:
+        """The history."""
+        return self.query_one(EventList)
+
+    @property
+    def detail(self) -> Detail:
+        """The event in full."""
+        return self.query_one(Detail)
+
+    @property
+    def current(self) -> LogRow | None:
+        """The event under the cursor."""
+        return self.events.current
+
+    def reload(self) -> None:
+        """Read runs and history again; the cursor stays on its event, or on the newest one."""
+        app_of(self).read(browse.overview, then=self._show_runs, failed=self._without_runs, group="runs")
+
+    def _show_runs(self, found: Overview) -> None:
+        self.events.held = found.held
+        self.name_panes(fresh=found.fresh, broken=len(found.broken))
+        if not found.runs:
+            self._show_nothing(found)
+            return
+        wanted = self._named(found.runs) or found.chosen
+        before, self._run = self._run, wanted
+        self.runs.show(found.runs, found.chosen, wanted)
+        self._say_counts()
+        self._read_list(keep=before == wanted)
+
+    def _named(self, runs: Sequence[RunRow]) -> str:
+        """Return the run that is open, which the user may have given the beginning of."""
+        exact = [run.name for run in runs if run.name == self._run]
+        near = [run.name for run in runs if self._run and run.name.startswith(self._run)]
+        if self._run and not exact and len(near) != 1:
+            self.notify(f"there is no run '{self._run}'", severity="warning", markup=False)
+        return (exact or near or [""])[0] if exact or len(near) == 1 else ""
+
+    def _show_nothing(self, found: Overview) -> None:
+        told = f"{found.broken[0][0]}: {found.broken[0][1]}" if found.broken else "no runs yet"
+        hint = "skillgit fsck" if found.broken else "skillgit train CONFIG"
+        self.runs.tell("")
+        self.events.tell(one_line(told), hint)
+        self.detail.clear()
+
+    def _without_runs(self, error: SkillgitError) -> None:
+        self.runs.tell("")
+        self.events.tell(str(error), error.hint, Style.REJECTED)
+        self.detail.clear()
+
+    def _say_counts(self) -> None:
+        run, glyphs = self.runs.current, app_of(self).facts.glyphs
+        if run is not None:
+            dot = f" {glyphs.dot} "
+            counts = (f"{run.versions} v", f"{run.rejected} {glyphs.rejected}", f"{run.merges} {glyphs.slow}")
+            self.say_history(dot.join(counts))
+
+    def _read_list(self, *, keep: bool = True) -> None:
+        row = self.current if keep and self.events.cursor else None
+        base = Narrowing(run=self._run, rejected=self._rejected, slow=self._slow)
+        bar = self.query_one(FilterBar)
+        try:
+            self._narrowing = narrowed(base, bar.text, app_of(self).now)
+        except UsageError as error:
+            bar.say(str(error), wrong=True)
+            return
+        app = app_of(self)
+        commit = row.commit if row is not None else ""
+        app.read(
+            browse.page, self._narrowing, 0, PAGE, commit, then=self._show_page, failed=self._without, group="page"
+        )
+        app.read(browse.points, self._run, _POINTS, then=self._show_points, failed=lambda _: None, group="points")
+
+    def _show_page(self, page: Page) -> None:
+        events = self.events
+        events.runs = not self._narrowing.run
+        cursor = events.cursor if page.found is None and page.offset else page.found or 0
+        events.begin(page, cursor=cursor)
+        self.query_one(FilterBar).say(f"{page.total:,} of {page.everything:,}")
+        if not page.total:
+            events.tell("no event is like that" if page.everything else "no events yet", "esc drops the filter")
+            self.detail.clear()
+
+    def _without(self, error: SkillgitError) -> None:
+        self.events.tell(str(error), error.hint, Style.REJECTED)
+
+    def _show_points(self, points: tuple[Point, ...]) -> None:
+        self.query_one(ScorePlot).show(points)
+
+    def _want(self, offset: int) -> None:
+        then = partial(self._add_page, self._narrowing)
+        app_of(self).read(browse.page, self._narrowing, offset, PAGE, then=then, failed=self._without)
+
+    def _add_page(self, narrowing: Narrowing, page: Page) -> None:
+        if narrowing == self._narrowing:
+            self.events.add(page)
+
+    @on(RowList.Moved, "#runs")
+    def _run_moved(self) -> None:
+        run = self.runs.current
+        if run is not None and run.name != self._run:
+            self._run = run.name
+            self._say_counts()
+            self._read_list(keep=False)
+
+    @on(RowList.Moved, "#events")
+    def _event_moved(self) -> None:
+        if self._waiting is not None:
+            self._waiting.stop()
+        self._waiting = self.set_timer(SETTLES, self._show_event)
+
+    def _show_event(self) -> None:
+        self._waiting = None
+        row = self.current
+        if row is not None:
+            self.query_one(ScorePlot).point_at(row.commit)
+            self.detail.show(row)
+
+    @on(RowList.Opened, "#runs")
+    def _run_opened(self) -> None:
+        self.events.focus()
+
+    @on(RowList.Opened, "#events")
+    def _event_opened(self) -> None:
+        self.detail.view.focus()
+
+    @on(RowList.Opened, "#items")
+    def _item_opened(self, message: RowList.Opened) -> None:
+        from skillgit.tui.screens.item import ItemScreen  # noqa: PLC0415 - it is opened now and then
+
+        if isinstance(message.rows, EventItems) and self.detail.row is not None:
+            self.app.push_screen(ItemScreen(message.rows.item, self.detail.row.run))
+
+    @on(FilterBar.Changed)
+    def _filtered(self) -> None:
+        self._read_list()
+
+    @on(FilterBar.Closed)
+    def _filter_closed(self) -> None:
+        self.events.focus()
+
+    @on(FindBar.Closed)
+    def _found(self, message: FindBar.Closed) -> None:
+        self.detail.view.focus()
+        if message.text is not None:
+            self.detail.view.seek(message.text)
+
+    def action_find_open(self) -> None:
+        """Filter the history; in the detail, search its text."""
+        if self.detail.has_focus_within:
+            self.query_one(FindBar).open()
+        else:
+            self.query_one(FilterBar).open()
+
+    def action_find_next(self) -> None:
+        """Go to the next hit: in the detail of its text, else in the narrowed history."""
+        (self.detail.view.action_find_next if self.detail.has_focus_within else self.events.action_list_down)()
+
+    def action_find_prev(self) -> None:
+        """Go to the hit before."""
+        (self.detail.view.action_find_prev if self.detail.has_focus_within else self.events.action_list_up)()
+
+    def action_history_mark(self) -> None:
+        """Mark the event for a comparison, or take the mark away."""
+        row = self.current
+        if row is not None:
+            again = self._marked is not None and self._marked.commit == row.commit
+            self._marked = None if again else row
+            self.events.marked = "" if again else row.commit
+            self.events.refresh()
+
+    def action_history_compare(self) -> None:
+        """Compare the marked event with the one under the cursor."""
+        if self._marked is None:
+            self.notify("mark an event first: w", severity="warning")
+        elif self.current is not None:
+            self.compare(self._marked, self.current)
+
+    def action_history_compare_base(self) -> None:
+        """Compare the event with what it rests on."""
+        row = self.current
+        if row is not None and row.base is None:
+            self.notify("it rests on no version", severity="warning")
+        elif row is not None:
+            self.open_comparison(f"{row.run}/v{row.base}", row)
+
+    def action_history_toggle_rejected(self) -> None:
+        """Show rejected candidates, or hide them."""
+        self._rejected = not self._rejected
+        self._read_list()
+
+    def action_history_toggle_slow(self) -> None:
+        """Show slow updates, or hide them."""
+        self._slow = not self._slow
+        self._read_list()
+
+    def action_history_graph(self) -> None:
+        """Draw how events hang together, or do not."""
+        self.events.graph = not self.events.graph
+        self.events.refresh()
+
+    def action_history_use(self) -> None:
+        """Make the run that is open the default run."""
+        if self._run:
+            app_of(self).command(["use", self._run])
+
+    def action_evidence_open(self) -> None:
+        """Show the traces of the event."""
+        self.detail.open("trace")
+
+    def action_tab_next(self) -> None:
+        """Open the next tab of the detail."""
+        self.detail.action_tab_next()
+
+    def action_tab_prev(self) -> None:
+        """Open the tab before."""
+        self.detail.action_tab_prev()
+
+    def action_screen_back(self) -> None:
+        """Go back: to panes side by side, to the history, to all of it."""
+        if self.restore_size():
+            return
+        if not self.events.has_focus:
+            self.events.focus()
+        elif self.query_one(FilterBar).text:
+            self.query_one(FilterBar).clear()

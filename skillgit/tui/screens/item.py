@@ -1,0 +1,269 @@
+"""One item over all versions: who solved it, and what happened under one of them beside what did under its base."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.text import Text
+from textual.containers import Container, Vertical
+from textual.screen import Screen
+from textual.widgets import Footer, Static
+
+from skillgit.app.item import item_story, item_trajectory
+from skillgit.cli.render.item_table import sign
+from skillgit.cli.screen import Style
+from skillgit.tui.keymap import bindings
+from skillgit.tui.screens.copy import CopyScreen
+from skillgit.tui.widgets.find_bar import FindBar
+from skillgit.tui.widgets.one_line import OneLine
+from skillgit.tui.widgets.painted_lines import PaintedLines, Part, app_of
+from skillgit.tui.widgets.rendered import rendered
+from skillgit.tui.widgets.shown_text import on_one_line
+from skillgit.tui.widgets.trajectory import TrajectoryView
+from skillgit.tui.widgets.version_strip import VersionStrip
+
+if TYPE_CHECKING:
+    from textual import events
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+
+    from skillgit.app.item import Attempt, ItemStory, ItemTrajectory
+    from skillgit.app.item_history import Cell
+    from skillgit.cli.screen import Screen as Facts
+    from skillgit.errors import SkillgitError
+
+_QUESTION = 2
+"""Lines of the question above the versions; all of it is the first turn of each trajectory."""
+
+
+class ItemScreen(Screen[None]):
+    """One item, every attempt at it, and the trajectories of one attempt and of the version that it rests on.
+
+    Args:
+        item: The item.
+        run: The run.
+        version: What to begin with, as ``v7`` or ``r18``; the newest version without it.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("item", "find")
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - as Textual declares it
+    DEFAULT_CSS = """
+    ItemScreen {
+        #question { height: auto; max-height: 2; padding: 0 1; background: $background; }
+        #outcome { background: $panel; }
+        #both { layout: horizontal; height: 1fr; background: $background; }
+        &.-narrow #both { layout: vertical; }
+        .trajectory { width: 1fr; height: 1fr; }
+        &.-narrow .trajectory:focus-within { height: 2fr; }
+        &.-wide #base { border-left: solid $panel; }
+        &.-wide.-ascii #base { border-left: ascii $panel; }
+    }
+    """
+
+    def __init__(self, item: str, run: str, version: str = "") -> None:
+        super().__init__()
+        self.item, self.run_name, self.version = item, run, version
+        self._story: ItemStory | None = None
+        self._side = "chosen"
+
+    def compose(self) -> ComposeResult:
+        """Return the parts, from top to bottom."""
+        yield OneLine(id="head")
+        yield Static("", id="question", markup=False)
+        yield VersionStrip(id="strip")
+        yield OneLine(id="outcome")
+        with Container(id="both"):
+            for side in ("chosen", "base"):
+                with Vertical(id=side, classes="trajectory"):
+                    yield OneLine(id=f"{side}-title", fill="─")
+                    yield TrajectoryView(id=f"{side}-turns")
+        yield FindBar(id="find")
+        yield Footer(show_command_palette=False, compact=True)
+
+    def on_mount(self) -> None:
+        """Read the item."""
+        self.set_class(not self._facts.unicode, "-ascii")
+        self._say("head", [Part(f" Item {on_one_line(self.item, self._facts)}", Style.STRONG)])
+        for view in self.query(TrajectoryView):
+            view.tell("reading …" if self._facts.unicode else "reading ...")
+        self._view("chosen").focus()
+        self.reload()
+
+    def reload(self) -> None:
+        """Read the item again."""
+        app_of(self).read(
+            item_story, self.run_name, self.item, limit=None, then=self._show, failed=self._without, group="item"
+        )
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Show as much of the question as there is room for now."""
+        del event
+        self._show_question()
+
+    @property
+    def _facts(self) -> Facts:
+        return app_of(self).facts
+
+    def _say(self, name: str, left: list[Part], right: list[Part] | None = None) -> None:
+        self.query_one(f"#{name}", OneLine).say(left, right or [])
+
+    def _view(self, side: str) -> TrajectoryView:
+        return self.query_one(f"#{side}-turns", TrajectoryView)
+
+    def _without(self, error: SkillgitError) -> None:
+        self._view("chosen").tell(str(error), error.hint, Style.REJECTED)
+        self._view("base").tell("")
+
+    def _show(self, story: ItemStory) -> None:
+        self._story = story
+        names = [attempt.name for attempt in story.attempts]
+        versions = [attempt.name for attempt in story.attempts if attempt.version is not None]
+        if self.version not in names:
+            self.version = (versions or names)[-1]
+        facts, dot = self._facts, f" {self._facts.glyphs.dot} "
+        kind = f"  {on_one_line(story.task_type, facts)}" if story.task_type else ""
+        told = dot.join(
+            [
+                f"first solved by {story.first}" if story.first else "no version solves it",
+                f"{story.solved} of {story.measured} versions solve it",
+                *(f"noisy: {doubt}" for doubt in story.doubts[:1]),
+            ]
+        )
+        self._say(
+            "head",
+            [
+                Part(f" Item {on_one_line(story.item, facts)}", Style.STRONG),
+                Part(f"{kind}  run {story.run}", Style.FAINT),
+            ],
+            [Part(f"{told} ", Style.FAINT)],
+        )
+        self._show_question()
+        self._choose(names.index(self.version))
+
+    def _show_question(self) -> None:
+        if self._story is None:
+            return
+        text = on_one_line(self._story.question, self._facts) or "the question is not known here"
+        room = _QUESTION * max(20, self.size.width - 4)
+        if len(text) > room:
+            # a prompt asks at its end as a rule, behind what it is about
+            head = room // 4
+            text = f"{text[:head].rstrip()} {self._facts.glyphs.ellipsis} {text[head + 3 - room :].lstrip()}"
+        self.query_one("#question", Static).update(Text(text))
+
+    def _choose(self, place: int) -> None:
+        story = self._story
+        if story is None:
+            return
+        chosen = story.attempts[place]
+        base = next((known for known in reversed(story.attempts[:place]) if known.version is not None), None)
+        self.version = chosen.name
+        self.query_one(VersionStrip).show(story.attempts, place)
+        self._say("outcome", _outcome(chosen, self._facts))
+        self._say("chosen-title", _title(chosen, self._facts))
+        self._read(chosen, "chosen")
+        if base is None:
+            self._say("base-title", [Part(" no base ", Style.FAINT)])
+            self._view("base").tell(f"{chosen.name} rests on no other version")
+            return
+        self._say("base-title", _title(base, self._facts, " (base)"))
+        self._read(base, "base")
+
+    def _read(self, attempt: Attempt, side: str) -> None:
+        show, failed = (
+            (self._show_chosen, self._without_chosen) if side == "chosen" else (self._show_base, self._without_base)
+        )
+        app_of(self).read(item_trajectory, self.item, attempt.commit, then=show, failed=failed, group=f"item-{side}")
+
+    def _show_chosen(self, found: ItemTrajectory) -> None:
+        self._view("chosen").show(found)
+
+    def _show_base(self, found: ItemTrajectory) -> None:
+        self._view("base").show(found)
+
+    def _without_chosen(self, error: SkillgitError) -> None:
+        self._view("chosen").tell(str(error), error.hint)
+
+    def _without_base(self, error: SkillgitError) -> None:
+        self._view("base").tell(str(error), error.hint)
+
+    def _move(self, by: int) -> None:
+        strip = self.query_one(VersionStrip)
+        place = strip.chosen + by
+        if 0 <= place < len(strip.attempts):
+            self._choose(place)
+
+    def action_item_earlier(self) -> None:
+        """Choose the attempt before."""
+        self._move(-1)
+
+    def action_item_later(self) -> None:
+        """Choose the next attempt."""
+        self._move(1)
+
+    def action_find_open(self) -> None:
+        """Let the user type what to look for in the trajectory that has the focus."""
+        self._side = "base" if self.focused is self._view("base") else "chosen"
+        self.query_one(FindBar).open()
+
+    def on_find_bar_closed(self, message: FindBar.Closed) -> None:
+        """Look for what was typed."""
+        view = self._view(self._side)
+        view.focus()
+        if message.text is not None:
+            view.seek(message.text)
+
+    def on_painted_lines_sought(self, message: PaintedLines.Sought) -> None:
+        """Say which hit it is."""
+        where = f"{message.hit} of {message.hits}" if message.hits else "nothing found for"
+        self.notify(f"{where}  {on_one_line(message.text, self._facts)}", timeout=2, markup=False)
+
+    def action_copy_menu(self) -> None:
+        """Offer what can be copied."""
+        story = self._story
+        if story is None:
+            return
+        chosen = story.attempts[self.query_one(VersionStrip).chosen]
+        choices = [
+            ("i", "item", story.item),
+            ("q", "question", story.question),
+            ("a", "answer", chosen.answer),
+            ("o", "commit", chosen.commit),
+        ]
+        self.app.push_screen(CopyScreen([choice for choice in choices if choice[2]]), self._copied)
+
+    def _copied(self, text: str | None) -> None:
+        if text is not None:
+            self.app.copy_to_clipboard(text)
+
+    def action_screen_back(self) -> None:
+        """Go back."""
+        self.dismiss()
+
+
+def _title(attempt: Attempt, facts: Facts, what: str = "") -> list[Part]:
+    """Return what stands above a trajectory: whose it is, and where it ends, which is often far below."""
+    answer = on_one_line(attempt.answer, facts)
+    told = [
+        Part(f" {attempt.name}{what} ", Style.STRONG),
+        *rendered([sign(attempt.outcome, replace(facts, colour=True))])[0],
+    ]
+    return [*told, Part(f" {answer} ")]
+
+
+def _outcome(attempt: Attempt, facts: Facts) -> list[Part]:
+    told = [Part(f" {attempt.name}  ", Style.STRONG), Part(_scores(attempt.outcome))]
+    reason = on_one_line(attempt.feedback, facts)
+    return [*told, Part(f"  {reason}", Style.FAINT)] if reason else told
+
+
+def _scores(cell: Cell | None) -> str:
+    if cell is None:
+        return "not measured on it"
+    if cell.hard is None or cell.soft is None:
+        return "failed to evaluate"
+    told = f"hard {cell.hard:g}  soft {cell.soft:.2f}"
+    if cell.noted:
+        return f"{told}  measured after the run"
+    return told if cell.measured else f"({told})  inherited"

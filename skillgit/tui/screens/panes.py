@@ -1,0 +1,110 @@
+"""The panes of the history: their titles and numbers, which one has the keys, and which are in sight."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from skillgit.tui.naming import address
+from skillgit.tui.widgets.detail import Detail
+from skillgit.tui.widgets.event_list import EventList
+from skillgit.tui.widgets.run_list import RunList
+
+if TYPE_CHECKING:
+    from textual.screen import Screen
+    from textual.widget import Widget
+
+    from skillgit.index.rows import LogRow
+
+    _Base = Screen[None]
+else:
+    _Base = object
+
+ORDER: Final = ("runs", "events", "scores", "detail")
+_TITLES: Final = {"runs": "1 Runs", "events": "2 History", "scores": "3 Score", "detail": "0 Detail"}
+
+
+class Panes(_Base):
+    """Walking through the panes; on a narrow terminal only the one with the keys is in sight."""
+
+    def name_panes(self, *, fresh: bool = True, broken: int = 0) -> None:
+        """Put numbers and names on the panes, and what is out of order."""
+        for name in ORDER:
+            self.query_one(f"#{name}").border_title = _TITLES[name]
+        wrong = [f"{broken} cannot be read"] if broken else []
+        self.query_one(RunList).border_subtitle = ", ".join([*wrong, *([] if fresh else ["index in memory"])])
+
+    def say_history(self, told: str) -> None:
+        """Say beside the name of the history what it holds."""
+        self.query_one(EventList).border_title = f"{_TITLES['events']}  {told}"
+
+    def compare(self, a: LogRow, b: LogRow) -> None:
+        """Open a comparison of two events."""
+        if a.commit == b.commit:
+            self.notify("that is the marked one itself", severity="warning")
+        else:
+            self.open_comparison(address(a), b)
+
+    def open_comparison(self, a: str, b: LogRow) -> None:
+        """Open a comparison of a revision with an event."""
+        from skillgit.tui.screens.compare import CompareScreen  # noqa: PLC0415 - it is opened now and then
+
+        self.app.push_screen(CompareScreen(a, address(b)))
+
+    def pane(self, name: str) -> Widget:
+        """Return what takes the keys in a pane."""
+        return self.query_one(Detail).view if name == "detail" else self.query_one(f"#{name}")
+
+    @property
+    def at(self) -> str:
+        """The pane that has the keys."""
+        focused = [node.id for node in self.focused.ancestors_with_self] if self.focused is not None else []
+        return next((name for name in ORDER if name in focused), "events")
+
+    def on_descendant_focus(self) -> None:
+        """Bring the pane with the keys in sight."""
+        for name in ORDER:
+            self.set_class(name == self.at, f"-at-{name}")
+
+    def go(self, name: str) -> None:
+        """Give the keys to a pane."""
+        for known in ORDER:
+            self.set_class(known == name, f"-at-{known}")
+        self.pane(name).focus()
+
+    def action_pane_1(self) -> None:
+        """Go to the runs."""
+        self.go("runs")
+
+    def action_pane_2(self) -> None:
+        """Go to the history."""
+        self.go("events")
+
+    def action_pane_3(self) -> None:
+        """Go to the scores."""
+        self.go("scores")
+
+    def action_pane_main(self) -> None:
+        """Go to the detail."""
+        self.go("detail")
+
+    def action_pane_next(self) -> None:
+        """Go to the next pane."""
+        self.go(ORDER[(ORDER.index(self.at) + 1) % len(ORDER)])
+
+    def action_pane_prev(self) -> None:
+        """Go to the pane before."""
+        self.go(ORDER[ORDER.index(self.at) - 1])
+
+    def action_pane_grow(self) -> None:
+        """Let the pane have the whole screen."""
+        self.add_class("-full")
+
+    def action_pane_shrink(self) -> None:
+        """Put the panes side by side again."""
+        self.restore_size()
+
+    def restore_size(self) -> bool:
+        """Put the panes side by side again, and say whether one had the whole screen."""
+        full = self.has_class("-full")
+        self.remove_class("-full")
+        return full

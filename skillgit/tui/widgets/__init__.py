@@ -1,0 +1,1 @@
+"""The parts of screens; none of them reads history by itself."""

@@ -1,0 +1,134 @@
+"""Two versions item by item: which were fixed, which were broken, and which stayed as they were."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from textual.message import Message
+
+from skillgit.cli.render import words
+from skillgit.cli.render.columns import table
+from skillgit.cli.render.items import flips
+from skillgit.cli.screen import Style
+from skillgit.tui.keymap import bindings
+from skillgit.tui.widgets.painted_lines import AT_ONCE, Painted, Part, RenderedLines
+from skillgit.tui.widgets.rendered import disarmed, rendered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from textual import events
+    from textual.binding import BindingType
+
+    from skillgit.app.diff.items import ItemChange, ItemDiff
+    from skillgit.cli.screen import Screen
+
+_STYLES: Final = {
+    "fixed": Style.ACCEPTED,
+    "broken": Style.REJECTED,
+    "missing": Style.REVERTED,
+    "fail": Style.FAINT,
+    "pass": Style.FAINT,
+}
+"""What became of items, in the order in which they are listed."""
+_WORDS: Final = {"fail": "stable fail", "pass": "stable pass"}
+NAMED = 4
+"""Items that the summary names of each kind."""
+
+
+class ItemsView(RenderedLines):
+    """All items of two versions, those that changed first; the cursor chooses one."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("list", "find")
+    has_cursor: ClassVar[bool] = True
+
+    class Opened(Message):
+        """An item was chosen."""
+
+        def __init__(self, item: str) -> None:
+            super().__init__()
+            self.item = item
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id=id)
+        self._diff: ItemDiff | None = None
+        self._items: Sequence[ItemChange] = ()
+
+    def show(self, diff: ItemDiff) -> None:
+        """Show the items of two versions."""
+        order = list(_STYLES)
+        self._items = sorted(diff.rows, key=lambda row: order.index(row.change))
+        self._diff = diff
+        self.shown()
+        self.lay_out()
+
+    @property
+    def item(self) -> str:
+        """The item under the cursor; empty where there is none."""
+        return self._items[self.cursor].item if self.cursor < len(self._items) else ""
+
+    @property
+    def heavy(self) -> bool:
+        """Whether there are many items."""
+        return len(self._items) > AT_ONCE
+
+    def made(self) -> Sequence[Painted]:
+        """Return the items, then types and sums."""
+        if self._diff is None:
+            return ()
+        ink = self.ink
+        rows = (
+            rendered(table([_cells(disarmed(row, ink), ink) for row in self._items], align="lllrlr"))
+            if self._items
+            else []
+        )
+        rest = rendered(islice(flips(disarmed(replace(self._diff, rows=()), ink), ink), 1, None))
+        return [*((Part(" "), *row) for row in rows), *((Part(" "), *row) for row in rest)]
+
+    def action_list_open(self) -> None:
+        """Open the item under the cursor."""
+        if self.item:
+            self.post_message(self.Opened(self.item))
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose a line; a second click opens it."""
+        self._go(self.scroll_offset.y + event.y)
+        if event.chain > 1:
+            self.action_list_open()
+
+
+def _cells(row: ItemChange, screen: Screen) -> tuple[str, ...]:
+    glyphs = screen.glyphs
+    signs = {
+        "fixed": glyphs.passed,
+        "broken": glyphs.rejected,
+        "missing": "?",
+        "pass": glyphs.passed,
+        "fail": glyphs.rejected,
+    }
+    told = f"{signs[row.change]} {_WORDS.get(row.change, row.change)}"
+    return (
+        screen.paint(_STYLES[row.change], told),
+        row.item,
+        row.task_type,
+        words.score(row.before) or "none",
+        glyphs.arrow,
+        words.score(row.after) or "none",
+    )
+
+
+def summary(diff: ItemDiff, screen: Screen, named: int = NAMED) -> Iterator[Part]:
+    """Yield how many items were fixed and broken, at most ``named`` of each by name, and how many stayed."""
+    dot = f" {screen.glyphs.dot} "
+    known = disarmed(diff, screen)
+    for told, style, found in (("fixed", Style.ACCEPTED, known.fixed), ("broken", Style.REJECTED, known.broken)):
+        yield Part(f"{len(found)} {told}", style if found else "")
+        if found and named:
+            more = f" {screen.glyphs.ellipsis}" if len(found) > named else ""
+            yield Part(f" ({' '.join(found[:named])}{more})", Style.FAINT)
+        yield Part(dot, Style.FAINT)
+    yield Part(f"{len(known.stable_pass)} stable pass{dot}{len(known.stable_fail)} stable fail")
+    if known.missing:
+        yield Part(f"{dot}{len(known.missing)} missing", Style.REVERTED)

@@ -1,0 +1,316 @@
+"""Any number of lines of which only those on the screen are painted, with a search and, in lists, a cursor."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import replace
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
+
+from rich.segment import Segment
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from skillgit.cli.screen import Style
+from skillgit.tui.widgets.shown_text import broken, on_one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from rich.style import Style as Paint
+    from textual import events
+    from textual.dom import DOMNode
+
+    from skillgit.cli.screen import Screen
+    from skillgit.domain.text_diff import Span
+    from skillgit.tui.app import SkillgitApp
+
+AT_ONCE = 300
+"""Lines that are laid out while the screen waits; more of them are laid out beside it."""
+_ABOVE = 3
+"""Lines that stay above a hit that was not on the screen."""
+
+
+class Part(NamedTuple):
+    """A stretch of a line in one style.
+
+    Attributes:
+        text: What it says; shown as it is.
+        style: A meaning, or the component of the widget that says how it looks; empty for plain text.
+    """
+
+    text: str
+    style: Style | str = ""
+
+
+Painted = tuple[Part, ...]
+Mark = tuple["Span", str]
+
+
+def app_of(node: DOMNode) -> SkillgitApp:
+    """Return the app that ``node`` is shown by."""
+    return cast("SkillgitApp", node.app)
+
+
+def emphasised(text: str, start: int, end: int, style: Style | str, marks: Iterable[Mark]) -> Iterator[Part]:
+    """Yield ``text[start:end]`` in ``style``, with ``marks`` in styles of their own; the last of several is seen."""
+    inside = [((max(a, start), min(b, end)), own) for (a, b), own in marks if a < end and b > start]
+    edges = sorted({start, end, *(edge for span, _ in inside for edge in span)})
+    for left, right in pairwise(edges):
+        own = [name for (a, b), name in inside if a <= left and right <= b]
+        yield Part(text[left:right], own[-1] if own else style)
+
+
+class PaintedLines(ScrollView, can_focus=True):
+    """Lines that are painted when they are looked at.
+
+    A subclass lays them out for a width in :meth:`lay_out` and paints one in :meth:`painted`.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"lines--found", "lines--hit", "lines--cursor"}
+    DEFAULT_CSS = """
+    PaintedLines {
+        height: 1fr;
+        overflow-x: hidden;
+        scrollbar-size-vertical: 1;
+        background: $background;
+        & > .lines--found { background: $warning-muted; color: $text; text-style: underline; }
+        & > .lines--hit { background: $warning; color: $background; text-style: bold; }
+        & > .lines--cursor { background: $primary-muted; text-style: bold; }
+    }
+    """
+    has_cursor: ClassVar[bool] = False
+    """Whether keys move a cursor, and the screen after it; otherwise they move the screen."""
+
+    class Sought(Message):
+        """A search has another hit, or none."""
+
+        def __init__(self, text: str, hit: int, hits: int) -> None:
+            super().__init__()
+            self.text, self.hit, self.hits = text, hit, hits
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id, classes=classes)
+        self.cursor = 0
+        self.sought = ""
+        self._pattern = re.compile("")
+        self.hits: Sequence[int] = ()
+        self.hit = 0
+        self.count = 0
+        self._told: Painted = ()
+
+    def tell(self, text: str, hint: str = "", style: Style = Style.FAINT) -> None:
+        """Say ``text`` instead of showing lines: that they are not there yet, that there are none, or why not."""
+        told = [Part(text, style)] if text else []
+        self._told = (*told, Part(f"hint: {hint}", Style.FAINT)) if hint else tuple(told)
+        self.show_count(0)
+
+    def _told_lines(self) -> Iterator[Painted]:
+        """Yield what is said instead of lines, in the width that there is."""
+        for text, style in self._told:
+            line = on_one_line(text, self.ink)
+            yield from ((Part(f" {line[start:end]}", style),) for start, end in broken(line, self.room - 1))
+
+    def shown(self) -> None:
+        """Show lines again."""
+        self._told = ()
+
+    def lay_out(self) -> None:
+        """Lay the lines out, since there are others or another width, and say how many with :meth:`show_count`."""
+        raise NotImplementedError
+
+    def painted(self, line: int) -> Painted:
+        """Return the parts of a line."""
+        raise NotImplementedError
+
+    def show_count(self, count: int) -> None:
+        """Show ``count`` lines."""
+        self.count = count
+        self.cursor = max(0, min(self.cursor, count - 1))
+        self.virtual_size = Size(self.room, count)
+        self.refresh()
+
+    @property
+    def room(self) -> int:
+        """Columns of a line; the scroll bar's are never among them, so that lines stay as they are when it comes."""
+        return max(1, self.size.width - self.styles.scrollbar_size_vertical)
+
+    @property
+    def ink(self) -> Screen:
+        """What the terminal can show, for renderers."""
+        return replace(app_of(self).facts, colour=True, width=self.room)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Lay the lines out for the new width."""
+        del event
+        self.lay_out()
+
+    def render_line(self, y: int) -> Strip:
+        """Return line ``y`` of the screen."""
+        width, line, ground = self.size.width, self.scroll_offset.y + y, self.rich_style
+        if self._told:
+            told = next(islice(self._told_lines(), y, None), None)
+            return Strip.blank(width, ground) if told is None else self._strip(told, ground)
+        if line >= self.count:
+            return Strip.blank(width, ground)
+        if self.has_cursor and self.has_focus and line == self.cursor:
+            return self._strip(self.painted(line), self.get_component_rich_style("lines--cursor"))
+        return self._strip(self.painted(line), ground)
+
+    def _strip(self, parts: Painted, ground: Paint) -> Strip:
+        segments = [Segment(text, self._paint(style, ground)) for text, style in parts]
+        return Strip(segments).adjust_cell_length(self.size.width, ground)
+
+    def _paint(self, style: Style | str, ground: Paint) -> Paint:
+        if not style:
+            return ground
+        if isinstance(style, Style):
+            return ground + app_of(self).paint(style)
+        return self.get_component_rich_style(style)
+
+    def text_of(self, line: int) -> str:
+        """Return what a search looks at of a line."""
+        return "".join(part.text for part in self.painted(line))
+
+    def matches(self, text: str) -> list[Span]:
+        """Return where ``text`` has what is looked for, large and small letters alike."""
+        return [match.span() for match in self._pattern.finditer(text)] if self.sought else []
+
+    def lines_with(self) -> Iterator[int]:
+        """Yield the lines that have what is looked for."""
+        yield from (line for line in range(self.count) if self.matches(self.text_of(line)))
+
+    def marks(self, line: int, text: str) -> list[Mark]:
+        """Return the hits in ``text`` of ``line``, those of the present hit in a style of their own."""
+        present = bool(self.hits) and self.hits[self.hit] == line
+        return [(span, "lines--hit" if present else "lines--found") for span in self.matches(text)]
+
+    def seek(self, text: str) -> None:
+        """Look for ``text`` and go to its first hit from the top of the screen on; an empty one ends the search."""
+        self.sought = text
+        self._pattern = re.compile(re.escape(text), re.IGNORECASE)
+        self._find_again()
+        top = self._at
+        self.hit = next((place for place, line in enumerate(self.hits) if line >= top), 0)
+        self._go_to_hit(0)
+
+    def _find_again(self) -> None:
+        self.hits = tuple(self.lines_with()) if self.sought else ()
+        self.hit = min(self.hit, max(0, len(self.hits) - 1))
+        self.refresh()
+
+    def _go_to_hit(self, by: int) -> None:
+        if self.hits:
+            self.hit = (self.hit + by) % len(self.hits)
+            self.reveal(self.hits[self.hit])
+        self.refresh()
+        self.post_message(self.Sought(self.sought, self.hit + 1 if self.hits else 0, len(self.hits)))
+
+    def reveal(self, line: int) -> None:
+        """Bring ``line`` to the screen, and the cursor to it."""
+        if self.has_cursor:
+            self._go(line)
+        elif not self.scroll_offset.y <= line < self.scroll_offset.y + self.size.height:
+            self._go(line - _ABOVE)
+
+    def action_find_next(self) -> None:
+        """Go to the next hit."""
+        self._go_to_hit(1)
+
+    def action_find_prev(self) -> None:
+        """Go to the hit before."""
+        self._go_to_hit(-1)
+
+    @property
+    def _at(self) -> int:
+        return self.cursor if self.has_cursor else self.scroll_offset.y
+
+    def _go(self, line: int) -> None:
+        line = max(0, min(line, self.count - 1))
+        if not self.has_cursor:
+            self.scroll_to(y=line, animate=False)
+            return
+        top, height = self.scroll_offset.y, self.size.height
+        self.cursor = line
+        self.scroll_to(y=min(max(top, line - height + 1), line), animate=False)
+        self.refresh()
+
+    def action_list_down(self) -> None:
+        """Go one line down."""
+        self._go(self._at + 1)
+
+    def action_list_up(self) -> None:
+        """Go one line up."""
+        self._go(self._at - 1)
+
+    def action_list_top(self) -> None:
+        """Go to the first line."""
+        self._go(0)
+
+    def action_list_bottom(self) -> None:
+        """Go to the last line."""
+        self._go(self.count - 1)
+
+    def action_list_page_down(self) -> None:
+        """Go half a screen down."""
+        self._go(self._at + max(1, self.size.height // 2))
+
+    def action_list_page_up(self) -> None:
+        """Go half a screen up."""
+        self._go(self._at - max(1, self.size.height // 2))
+
+
+class RenderedLines(PaintedLines):
+    """Lines that are all laid out at once; beside the screen if that takes long, and what is shown stays until then."""
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id, classes=classes)
+        self.lines: Sequence[Painted] = ()
+
+    @property
+    def heavy(self) -> bool:
+        """Whether to make the lines takes so long that keys would wait."""
+        return False
+
+    def made(self) -> Sequence[Painted]:
+        """Return all lines for the present width."""
+        raise NotImplementedError
+
+    def lay_out(self) -> None:
+        """Make the lines for the present width."""
+        if not (self.is_mounted and self.size.width):
+            return
+        if self.heavy:
+            self.run_worker(self._make_beside(), group="layout", exclusive=True)
+        else:
+            self._take_lines(self.made())
+
+    async def _make_beside(self) -> None:
+        self._take_lines(await asyncio.to_thread(self.made))
+
+    def _take_lines(self, lines: Sequence[Painted]) -> None:
+        self.lines = lines
+        self.show_count(len(lines))
+        self._find_again()
+
+    def text_of(self, line: int) -> str:
+        """Return what a search looks at of a line."""
+        return "".join(part.text for part in self.lines[line])
+
+    def painted(self, line: int) -> Painted:
+        """Return the parts of a line, hits marked."""
+        marks = self.marks(line, self.text_of(line)) if self.sought else []
+        if not marks:
+            return self.lines[line]
+        return tuple(_marked(self.lines[line], marks))
+
+
+def _marked(parts: Painted, marks: Sequence[Mark]) -> Iterator[Part]:
+    at = 0
+    for text, style in parts:
+        own = [((a - at, b - at), name) for (a, b), name in marks]
+        yield from emphasised(text, 0, len(text), style, own)
+        at += len(text)

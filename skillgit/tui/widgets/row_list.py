@@ -1,0 +1,113 @@
+"""A list in which a row is chosen: it tells where its cursor stands, also to the mouse."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.message import Message
+
+from skillgit.cli.render.columns import wrap
+from skillgit.cli.screen import Style
+from skillgit.tui.keymap import bindings
+from skillgit.tui.widgets.painted_lines import PaintedLines
+
+if TYPE_CHECKING:
+    from textual import events
+    from textual.binding import BindingType
+    from textual.strip import Strip
+
+_DOUBLE = 2
+"""Clicks that open a row."""
+_NARROWEST = 20
+"""Columns of a message, however narrow the list is."""
+
+
+class RowList(PaintedLines):
+    """Rows of which one is chosen. A subclass paints them."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("list")
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--chosen", "rows--chosen-blurred"}
+    DEFAULT_CSS = """
+    RowList {
+        & > .rows--chosen { background: $primary-muted; text-style: bold; }
+        & > .rows--chosen-blurred { background: $panel; }
+    }
+    """
+    has_cursor: ClassVar[bool] = True
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id, classes=classes)
+        self._said: tuple[str, str, Style] = ("", "", Style.FAINT)
+
+    class Moved(Message):
+        """The cursor stands on another row."""
+
+        def __init__(self, rows: RowList, place: int) -> None:
+            super().__init__()
+            self.rows, self.place = rows, place
+
+        @property
+        def control(self) -> RowList:
+            """The list."""
+            return self.rows
+
+    class Opened(Moved):
+        """A row is to be opened."""
+
+    def tell(self, text: str, hint: str = "", style: Style = Style.FAINT) -> None:
+        """Say ``text`` instead of showing rows, broken to the width that there is."""
+        self._said = text, hint, style
+        room = max(_NARROWEST, self.room - 2)
+        super().tell("\n".join(wrap(text, room)), "\n ".join(wrap(hint, room - 6)), style)
+
+    def lay_out(self) -> None:
+        """Rows are painted for the width that there is; only their number is told again."""
+        if self._told and not self.count:
+            self.tell(*self._said)
+            return
+        self.show_count(self.count)
+        if self.count:
+            self._go(self.cursor)
+
+    def choose(self, place: int) -> None:
+        """Put the cursor on a row, and tell even if it stands there already: the row may be another one."""
+        before, self.cursor = self.cursor, max(0, place)
+        if self.count:
+            self._go(place)
+            if self.cursor == before:
+                self.post_message(self.Moved(self, self.cursor))
+
+    def _go(self, line: int) -> None:
+        before = self.cursor
+        super()._go(line)
+        if self.count and self.cursor != before:
+            self.post_message(self.Moved(self, self.cursor))
+
+    def render_line(self, y: int) -> Strip:
+        """Return line ``y`` of the screen; the chosen row keeps its colours."""
+        line = self.scroll_offset.y + y
+        if self._told or line != self.cursor or line >= self.count:
+            return super().render_line(y)
+        over = "rows--chosen" if self.has_focus else "rows--chosen-blurred"
+        return self._strip(self.painted(line), self.get_component_rich_style(over))
+
+    def on_focus(self) -> None:
+        """Show the cursor as the one that keys move."""
+        self.refresh()
+
+    def on_blur(self) -> None:
+        """Show it as one that they do not."""
+        self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose the row that was clicked; a double click opens it."""
+        place = self.scroll_offset.y + event.get_content_offset_capture(self).y
+        if 0 <= place < self.count:
+            self._go(place)
+            if event.chain >= _DOUBLE:
+                self.action_list_open()
+
+    def action_list_open(self) -> None:
+        """Open the chosen row."""
+        if self.count:
+            self.post_message(self.Opened(self, self.cursor))

@@ -1,0 +1,127 @@
+"""The scores of a run over its steps, drawn with the signs of its events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rich.style import Style as Paint
+from rich.text import Text
+from textual.widget import Widget
+
+from skillgit.cli.render import words
+from skillgit.cli.screen import Style
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillgit.cli.screen import Glyphs
+    from skillgit.index.browsing import Point
+
+_AXIS = 7
+"""Columns of the numbers and the line at the left."""
+_LEAST_ROWS = 3
+_CHOSEN = Paint(reverse=True)
+
+
+class Mark(NamedTuple):
+    """One sign of the plot."""
+
+    sign: str
+    style: Style
+    rank: int
+
+
+def mark(point: Point, glyphs: Glyphs) -> Mark:
+    """Return the sign of a point; where several meet, the one of the highest rank is seen."""
+    if point.kind == "rejected":
+        return Mark(glyphs.rejected, Style.REJECTED, 0)
+    if point.kind in {"slow-proposed", "slow-merged"}:
+        return Mark(glyphs.slow, Style.SLOW, 1 + (point.kind == "slow-merged"))
+    if point.decision == "accept_new_best":
+        return Mark(glyphs.best, Style.BEST, 4)
+    if point.kind in {"reverted", "edited"}:
+        sign = glyphs.reverted if point.kind == "reverted" else glyphs.edited
+        return Mark(sign, Style.REVERTED, 3)
+    return Mark(glyphs.accepted, Style.ACCEPTED, 3)
+
+
+class Scale(NamedTuple):
+    """Where scores and steps stand on the plot."""
+
+    steps: tuple[int, int]
+    scores: tuple[float, float]
+    columns: int
+    rows: int
+
+    @classmethod
+    def over(cls, points: Sequence[Point], columns: int, rows: int) -> Scale:
+        """Return a scale that all ``points`` have a place on."""
+        steps, scores = [point.step for point in points], [point.score for point in points]
+        return cls((min(steps), max(steps)), (min(scores), max(scores)), columns, rows)
+
+    def at(self, point: Point) -> tuple[int, int]:
+        """Return the column and the row of a point, from the top left."""
+        (first, last), (low, high) = self.steps, self.scores
+        x = round((point.step - first) / max(1, last - first) * (self.columns - 1))
+        y = round((high - point.score) / (high - low) * (self.rows - 1)) if high > low else self.rows // 2
+        return x, y
+
+    def score(self, row: int) -> float:
+        """Return the score that a row stands for."""
+        low, high = self.scores
+        return high - (high - low) * row / max(1, self.rows - 1)
+
+
+def marks(points: Sequence[Point], scale: Scale, glyphs: Glyphs) -> dict[tuple[int, int], Mark]:
+    """Return column and row to the sign that stands there."""
+    found: dict[tuple[int, int], Mark] = {}
+    for point in points:
+        where, sign = scale.at(point), mark(point, glyphs)
+        if where not in found or sign.rank >= found[where].rank:
+            found[where] = sign
+    return found
+
+
+class ScorePlot(Widget, can_focus=True):
+    """A plot of scores; the step under the cursor of the history stands out."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
+        super().__init__(id=id)
+        self.points: tuple[Point, ...] = ()
+        self.commit = ""
+
+    def show(self, points: Sequence[Point]) -> None:
+        """Show ``points``."""
+        self.points = tuple(points)
+        self.refresh()
+
+    def point_at(self, commit: str) -> None:
+        """Let the event of ``commit`` stand out."""
+        if commit != self.commit:
+            self.commit = commit
+            self.refresh()
+
+    def render(self) -> Text:
+        """Return the plot."""
+        app: Any = self.app
+        columns, rows = self.size.width - _AXIS, self.size.height - 1
+        if not self.points or columns < _AXIS or rows < _LEAST_ROWS:
+            return Text("" if self.points else " no scores yet", style=app.paint(Style.FAINT))
+        scale = Scale.over(self.points, columns, rows)
+        chosen = next((scale.at(point) for point in self.points if point.commit == self.commit), None)
+        return self._drawn(scale, chosen)
+
+    def _drawn(self, scale: Scale, chosen: tuple[int, int] | None) -> Text:
+        app: Any = self.app
+        faint, found = app.paint(Style.FAINT), marks(self.points, scale, app.facts.glyphs)
+        text = Text(no_wrap=True, end="")
+        for y in range(scale.rows):
+            told = words.score(scale.score(y)) if y in {0, scale.rows // 2, scale.rows - 1} else ""
+            text.append(f"{told:>5} {app.facts.glyphs.line}", faint)
+            for x in range(scale.columns):
+                sign = found.get((x, y))
+                style = app.paint(sign.style) if sign else Paint()
+                text.append(sign.sign if sign else " ", style + _CHOSEN if (x, y) == chosen else style)
+            text.append("\n")
+        first, last = scale.steps
+        return text.append(f"{'step':>5}  {first}{str(last).rjust(max(1, scale.columns - len(str(first))))}", faint)

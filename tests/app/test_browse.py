@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from sample_run import RUN, write_run
+
+from skillgit.app import browse
+from skillgit.app.context import Context
+from skillgit.app.event_detail import event_detail
+from skillgit.app.git_settings import git_settings
+from skillgit.app.log import log
+from skillgit.app.watch import standing
+from skillgit.index.browsing import Bound, Narrowing
+
+if TYPE_CHECKING:
+    from skillgit.store.repo import Repo
+
+ALL = Narrowing(run=RUN)
+
+
+@pytest.fixture
+def context(repo: Repo, clock) -> Context:
+    write_run(repo)
+    return Context(directory=repo.workdir, environ={}, clock=clock, entropy=bytes)
+
+
+def test_pages_put_together_are_the_log(context):
+    whole = log(context).rows
+    pages = [browse.page(context, ALL, offset, 4) for offset in range(0, len(whole), 4)]
+    assert tuple(row for page in pages for row in page.rows) == whole
+    assert {(page.total, page.everything) for page in pages} == {(len(whole), len(whole))}
+
+
+def test_an_event_is_found_on_its_page(context):
+    whole = log(context).rows
+    for place, row in enumerate(whole):
+        found = browse.page(context, ALL, 0, 4, row.commit)
+        assert (found.found, found.offset) == (place, place // 4 * 4)
+        assert found.rows[place - found.offset] == row
+        assert browse.page(context, Narrowing(), 0, 4, row.commit).found == place, "all runs, of which there is one"
+
+
+def test_an_event_that_is_filtered_away_is_not_found(context):
+    rejected = next(row for row in log(context).rows if row.kind == "rejected")
+    found = browse.page(context, Narrowing(run=RUN, rejected=False), 0, 50, rejected.commit)
+    assert found.found is None
+    assert rejected not in found.rows
+    assert found.total == found.everything - 2
+
+
+@pytest.mark.parametrize(
+    ("narrowing", "labels"),
+    [
+        (Narrowing(run=RUN, bounds=(Bound(what="score", sign=">", value=0.65),)), [8, 7, 7, 8]),
+        (Narrowing(run=RUN, bounds=(Bound(what="step", sign="=", value=2),)), [5]),
+        (Narrowing(run=RUN, kinds=frozenset({"skipped"})), [None]),
+    ],
+)
+def test_numbers_and_kinds_narrow(context, narrowing, labels):
+    rows = browse.page(context, narrowing, 0, 50).rows
+    scores = [None if row.score is None else round(row.score * 10) for row in rows]
+    assert sorted(scores, key=str) == sorted(labels, key=str)
+
+
+def test_slow_updates_can_be_left_out(context):
+    rows = browse.page(context, Narrowing(run=RUN, slow=False), 0, 50).rows
+    assert rows
+    assert not {row.kind for row in rows} & {"slow-proposed", "slow-merged"}
+
+
+def test_edits_narrow(context):
+    with_edits = browse.page(context, Narrowing(run=RUN, operation="append"), 0, 50).rows
+    for row in with_edits:
+        edits = event_detail(context, row.commit).shown.event.edits
+        assert "append" in {edit.op.value for edit in edits}
+    assert browse.page(context, Narrowing(run=RUN, operation="none"), 0, 50).total == 0
+
+
+def test_points_are_the_scores_in_order(context):
+    points = browse.points(context, RUN, 50)
+    assert [point.step for point in points] == sorted(point.step for point in points)
+    assert (points[0].score, points[0].kind) == (0.4, "run-started")
+    newest = browse.points(context, RUN, 3)
+    assert newest == points[-len(newest) :]
+
+
+def test_the_overview_names_runs_and_the_default_one(context, repo):
+    found = browse.overview(context)
+    assert ([run.name for run in found.runs], found.chosen, found.fresh) == ([RUN], RUN, True)
+    repo.set_config("skillgit.run", "gone")
+    assert browse.overview(context).chosen == RUN, "a deleted default run does not hide the others"
+
+
+def test_no_runs_are_no_error(repo, clock):
+    context = Context(directory=repo.workdir, environ={}, clock=clock, entropy=bytes)
+    assert browse.overview(context).runs == ()
+    assert browse.page(context, Narrowing(), 0, 10).total == 0
+
+
+def test_an_event_in_full_has_difference_edits_and_evidence(context):
+    accepted = next(row for row in log(context).rows if row.version == 1)
+    found = event_detail(context, accepted.commit)
+    assert found.present
+    assert [file.path for file in found.files]
+    assert found.shown.row.commit == accepted.commit
+    started = next(row for row in log(context).rows if row.kind == "run-started")
+    assert event_detail(context, started.commit).edits == ()
+
+
+def test_a_look_changes_when_a_ref_moves(context, repo):
+    before = standing(context)
+    assert standing(context) == before
+    repo.raw.references.create("refs/heads/other", repo.raw.lookup_reference(f"refs/heads/run/{RUN}").target)
+    assert standing(context) != before
+
+
+def test_settings_are_those_that_git_has(context, repo):
+    repo.set_config("skillgit.tui.theme", "light")
+    found = git_settings(context, ["skillgit.tui.theme", "skillgit.tui.keymap.history.mark"])
+    assert found == {"skillgit.tui.theme": "light"}

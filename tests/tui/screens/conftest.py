@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import cli_sample
+import diff_sample
+import pytest
+
+from skillgit.app.context import Context
+from skillgit.app.item import Attempt, ItemStory, ItemTrajectory, Turn
+from skillgit.app.item_history import Cell
+from skillgit.domain.text_diff import detailed
+from skillgit.domain.unified import read
+from skillgit.errors import NotFoundError
+from skillgit.tui import theme
+from skillgit.tui.app import SkillgitApp
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from textual import events
+    from textual.pilot import Pilot
+    from textual.screen import Screen
+
+SOLVED, FAILED = Cell(hard=1.0, soft=1.0, value=1.0), Cell(hard=0.0, soft=0.5, value=0.0)
+QUESTION = "How tall is the [b]tower[/b] in feet?\x1b[2J"
+
+
+class ScreenStage(SkillgitApp):
+    """The app with one screen instead of its history."""
+
+    CSS_PATH = None
+
+    def __init__(self, context: Context, first: Screen[None], *, unicode: bool = True) -> None:
+        super().__init__(context, unicode=unicode, watched=False)
+        self.first = first
+
+    def on_mount(self, event: events.Mount) -> None:
+        event.prevent_default()
+        for known in theme.THEMES.values():
+            self.register_theme(known)
+        self.theme = theme.DARK.name
+        self.push_screen(self.first)
+
+    def text(self) -> str:
+        """Return the whole screen as text."""
+        strips = self.screen._compositor.render_strips()
+        return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips)
+
+
+async def settled(pilot: Pilot[None]) -> None:
+    """Wait until everything was read and shown."""
+    for _ in range(2):
+        await pilot.pause()
+        await pilot.app.workers.wait_for_complete()
+    await pilot.pause()
+
+
+def attempt(name: str, outcome: Cell | None, answer: str = "", feedback: str = "") -> Attempt:
+    version = int(name[1:]) if name.startswith("v") else None
+    return Attempt(
+        name=name,
+        commit=name.ljust(40, "0"),
+        version=version,
+        title="a title",
+        outcome=outcome,
+        answer=answer,
+        feedback=feedback,
+    )
+
+
+ATTEMPTS = (
+    *(attempt(f"v{number}", FAILED, "324 m", "expected 1,063 ft") for number in range(6)),
+    attempt("v6", replace(FAILED, measured=False), "324 m", "expected 1,063 ft"),
+    attempt("r16", None),
+    attempt("v7", SOLVED, "1,063 ft", "correct: [red]1,063 ft[/red]"),
+    attempt("v8", Cell(hard=None, soft=None, value=None, failed="the server was gone"), "", "the server was gone"),
+)
+STORY = ItemStory(
+    run=cli_sample.RUN,
+    metric="hard",
+    item="q17",
+    task_type="units",
+    question=QUESTION,
+    first="v7",
+    flips=("v7",),
+    solved=1,
+    measured=7,
+    doubts=(),
+    attempts=ATTEMPTS,
+    every=len(ATTEMPTS),
+)
+
+
+@pytest.fixture
+def stage(monkeypatch, tmp_path) -> Callable[..., ScreenStage]:
+    """Put a screen on a stage on which the use cases tell the sample's history."""
+    context = Context(directory=tmp_path, environ={}, clock=lambda: cli_sample.NOW, entropy=bytes)
+    whole = read(diff_sample.PATCH)
+
+    def diff(_context, a, b, *, lines, as_data):
+        assert as_data
+        asked.append((a, b, lines))
+        found = replace(diff_sample.AS_DATA, files=detailed(whole, lines))
+        return found if (a, b) == ("v6", "v7") else replace(found, a=found.b, b=found.a)
+
+    def trajectory(_context, item, commit):
+        told = next(known for known in ATTEMPTS if known.commit == commit)
+        if told.outcome is None or told.outcome.hard is None:
+            raise NotFoundError(f"there is no trajectory of {item} under {told.name}", hint="fetch the evidence")
+        turns = (
+            Turn(role="user", content=QUESTION),
+            Turn(role="tool", content=f"read_table(page=2) → 324 m\n{'row ' * 60}"),
+            Turn(role="assistant", content=f"[bold]{told.answer}[/bold]"),
+        )
+        return ItemTrajectory(run=cli_sample.RUN, item=item, attempt=told, turns=turns)
+
+    asked: list[tuple[str, str, int]] = []
+    uses = {
+        "compare.diff": diff,
+        "compare.rule_diff": lambda *_: diff_sample.RULES,
+        "compare.items": lambda *_: diff_sample.ITEMS,
+        "item.item_story": lambda *_, **__: STORY,
+        "item.item_trajectory": trajectory,
+    }
+    for name, use in uses.items():
+        monkeypatch.setattr(f"skillgit.tui.screens.{name}", use)
+
+    def build(screen: Screen[None], *, unicode: bool = True) -> ScreenStage:
+        app = ScreenStage(context, screen, unicode=unicode)
+        app.asked = asked
+        return app
+
+    return build
+
+
+@pytest.fixture
+def play(stage) -> Callable[..., None]:
+    """Play a scenario with a screen."""
+
+    def on_stage(
+        screen: Screen[None],
+        scenario: Callable[[ScreenStage, Callable[..., Awaitable[str]]], Awaitable[None]],
+        *,
+        size: tuple[int, int] = (104, 30),
+        unicode: bool = True,
+    ) -> None:
+        app = stage(screen, unicode=unicode)
+
+        async def run() -> None:
+            async with app.run_test(size=size) as pilot:
+                await settled(pilot)
+
+                async def press(*keys: str) -> str:
+                    """Press keys and return the screen that follows."""
+                    for key in keys:
+                        await pilot.press(key)
+                        await settled(pilot)
+                    return app.text()
+
+                await scenario(app, press)
+
+        asyncio.run(run())
+
+    return on_stage
+
+
+@pytest.fixture
+def shot(stage, snap_compare) -> Callable[..., bool]:
+    """Compare a screen with its picture."""
+
+    def compare(
+        screen: Screen[None], *, size: tuple[int, int], press: tuple[str, ...] = (), unicode: bool = True
+    ) -> bool:
+        async def before(pilot: Pilot[None]) -> None:
+            await settled(pilot)
+            for key in press:
+                await pilot.press(key)
+                await settled(pilot)
+
+        return snap_compare(stage(screen, unicode=unicode), terminal_size=size, run_before=before)
+
+    return compare

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+from sample_run import RUN
+
+from skillgit.tui.screens.compare import CompareScreen
+from skillgit.tui.screens.item import ItemScreen
+from skillgit.tui.widgets.diff_view import DiffView
+from skillgit.tui.widgets.items_view import ItemsView
+from skillgit.tui.widgets.rules_view import RulesView
+
+
+def said(screen) -> str:
+    strips = screen._compositor.render_strips()
+    return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips)
+
+
+def test_two_versions_of_a_run_are_compared_and_an_item_is_opened(visit, press):
+    async def scenario(app, pilot):
+        app.push_screen(CompareScreen("v0", "v3"))
+        await press(pilot, "tab")
+        screen = app.screen
+        assert screen.query_one(DiffView).hunks
+        assert screen.query_one(RulesView).count
+        assert screen.query_one(ItemsView).item
+        await press(pilot, "tab", "enter")
+        assert isinstance(app.screen, ItemScreen)
+        assert app.screen.version == "v3"
+        assert f"run {RUN}" in said(app.screen)
+
+    visit(scenario)
+
+
+def test_history_that_goes_on_is_read_again(visit, press):
+    async def scenario(app, pilot):
+        app.push_screen(CompareScreen("v0", "v3"))
+        await press(pilot, "R")
+        assert "v0 → v3" in said(app.screen)
+
+    visit(scenario)
+
+
+@pytest.mark.parametrize("keys", [("R",), ("left", "right")])
+def test_an_item_survives_being_read_again(visit, press, keys):
+    async def scenario(app, pilot):
+        app.push_screen(CompareScreen("v0", "v3"))
+        await press(pilot, "enter", "enter", *keys)
+        assert isinstance(app.screen, ItemScreen)
+        assert app.screen.version == "v3"
+
+    visit(scenario)

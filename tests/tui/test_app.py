@@ -1,0 +1,227 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from sample_run import RUN, write_run
+
+from skillgit.errors import UsageError
+from skillgit.tui import commands, keymap, theme
+from skillgit.tui.commands import Ran
+from skillgit.tui.palette import KeyCommands, doer
+from skillgit.tui.screens.ask import AskScreen
+from skillgit.tui.screens.command_log import CommandLogScreen
+from skillgit.tui.screens.help import HelpScreen
+from skillgit.tui.screens.history import HistoryScreen
+from skillgit.tui.screens.prompt import PromptScreen
+from skillgit.tui.widgets.paragraphs import Paragraphs
+
+
+@pytest.fixture
+def instead(monkeypatch):
+    """Let commands succeed without a process; the answer collects them."""
+    ran: list[tuple[str, ...]] = []
+
+    async def run(_context, one, told):
+        ran.append(one.argv)
+        one.output.append("done")
+        told()
+        one.code = 0
+
+    monkeypatch.setattr(commands, "run", run)
+    return ran
+
+
+def text(screen) -> str:
+    lines = screen.query_one(Paragraphs)
+    return "\n".join("".join(part.text for part in line) for line in lines.lines)
+
+
+def test_a_command_that_reads_runs_at_once_and_is_shown(visit, press, instead):
+    async def scenario(app, pilot):
+        await press(pilot, "colon", *"skillgit log -n 3", "enter")
+        assert isinstance(app.screen, CommandLogScreen)
+        assert instead == [("log", "-n", "3")]
+        assert "$ skillgit log -n 3" in text(app.screen)
+        assert "done" in text(app.screen)
+        await press(pilot, "q")
+        assert isinstance(app.screen, HistoryScreen)
+
+    visit(scenario)
+
+
+def test_a_command_that_changes_anything_is_asked_about(visit, press, instead):
+    async def scenario(app, pilot):
+        await press(pilot, "colon", *"checkout v1", "enter")
+        assert isinstance(app.screen, AskScreen)
+        await press(pilot, "n")
+        assert instead == []
+        await press(pilot, "space", "y")
+        assert instead == [("checkout", app.screen.current.commit)]
+        await press(pilot, "at")
+        assert "checkout" in text(app.screen)
+
+    visit(scenario)
+
+
+def test_the_prompt_knows_commands_and_refuses_itself(visit, press, instead):
+    async def scenario(app, pilot):
+        await press(pilot, "colon", *"chec")
+        assert "checkout: Put a version" in str(app.screen.query_one("#told").content)
+        await press(pilot, "escape", "colon", *"tui", "enter")
+        assert isinstance(app.screen, PromptScreen)
+        await press(pilot, "escape", "colon", *"log 'x", "enter")
+        assert "quotation" in str(app.screen.query_one("#told").content)
+        assert instead == []
+
+    visit(scenario)
+
+
+@pytest.mark.parametrize(
+    ("argv", "asked"),
+    [
+        (["log"], False),
+        (["checkout", "v1"], True),
+        (["train", "demo"], True),
+        (["train", "demo", "--dry-run"], False),
+        (["fsck"], False),
+        (["fsck", "--repair"], True),
+        (["train", "--help"], False),
+        (["whatever-comes"], True),
+    ],
+)
+def test_only_what_changes_nothing_goes_unasked(argv, asked):
+    assert bool(commands.asks(argv)) is asked
+
+
+def test_a_command_is_run_as_a_process_and_its_output_is_kept(context_of, sample):
+    ran = Ran(argv=("rev-parse", "v0"))
+    told: list[int] = []
+    asyncio.run(commands.run(context_of(sample.workdir), ran, lambda: told.append(len(ran.output))))
+    assert (ran.code, len(ran.output), told) == (0, 1, [1])
+    assert len(ran.last) == 40
+
+
+def test_a_command_that_fails_tells_its_first_line(context_of, sample):
+    ran = Ran(argv=("show", "v99"))
+    asyncio.run(commands.run(context_of(sample.workdir), ran, lambda: None))
+    assert ran.code == 3
+    assert ran.last.startswith("skillgit: ")
+
+
+def test_a_command_ends_with_who_waits_for_it(context_of, sample, monkeypatch):
+    monkeypatch.setattr(commands, "_ARGUMENTS", ("-c", "import time; time.sleep(600)"))
+
+    async def cancelled():
+        ran = Ran(argv=())
+        task = asyncio.create_task(commands.run(context_of(sample.workdir), ran, lambda: None))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert ran.code is not None
+
+    asyncio.run(cancelled())
+
+
+def test_leaving_while_a_command_runs_is_asked_about(visit, press):
+    async def scenario(app, pilot):
+        app.ran.append(Ran(argv=("eval", "v1")))
+        await press(pilot, "q")
+        assert isinstance(app.screen, AskScreen)
+        await press(pilot, "n")
+        app.ran[0].code = 0
+        await pilot.press("q")
+        assert not app.is_running or app._exit
+
+    visit(scenario)
+
+
+def test_help_lists_the_focused_keys_first_and_what_users_bound(visit, press, sample):
+    sample.set_config("skillgit.tui.keymap.history.mark", "ctrl+k")
+
+    async def scenario(app, pilot):
+        await press(pilot, "ctrl+k")
+        assert app.screen.events.marked, "the user's key works"
+        await press(pilot, "question_mark")
+        assert isinstance(app.screen, HelpScreen)
+        told = text(app.screen)
+        assert told.index("list.down") < told.index("history.mark") < told.index("app.quit")
+        assert next(line for line in told.splitlines() if "history.mark" in line).split()[0] == "^k"
+        assert "event:" in told
+        await press(pilot, "escape")
+        assert isinstance(app.screen, HistoryScreen)
+
+    visit(scenario)
+
+
+def test_every_key_of_the_history_is_reached_by_the_palette(visit, press):
+    async def scenario(app, pilot):
+        for key in keymap.at("app", "history", "list", "tabs", "diff"):
+            assert doer(app.screen, key) is not None, key.id
+        provider = KeyCommands(app.screen)
+        found = {command[0].id for command in provider._commands()}
+        assert {key.id for key in keymap.at("app", "history")} - found == {"app.palette"}
+        await press(pilot, "ctrl+p", *"mark for", "enter", "enter")
+        assert app.screen.events.marked
+
+    visit(scenario)
+
+
+def test_the_theme_changes_by_key_and_by_configuration(visit, press, sample):
+    sample.set_config("skillgit.tui.theme", "light")
+
+    async def scenario(app, pilot):
+        assert app.theme == theme.LIGHT.name
+        await press(pilot, "ctrl+t")
+        assert app.theme == theme.DARK.name
+
+    visit(scenario)
+
+
+def test_a_ref_that_moves_is_seen(visit, sample, press):
+    async def scenario(app, pilot):
+        app._look()
+        await press(pilot)
+        before = app.screen.runs.count
+        await asyncio.to_thread(write_run, sample, "second", "skills/second", events=2)
+        app._look()
+        while app.screen.runs.count == before:
+            await pilot.pause(0.01)
+        assert [run.name for run in app.screen.runs.all] == [RUN, "second"] or app.screen.runs.count == 2
+
+    visit(scenario)
+
+
+def test_an_error_is_told_with_its_hint(visit, press):
+    def wrong(_context):
+        raise UsageError("that [b]cannot[/b] be", hint="do this")
+
+    async def scenario(app, pilot):
+        app.read(wrong, then=lambda _: None)
+        await press(pilot)
+        told = [note.message for note in app._notifications]
+        assert told == ["that [b]cannot[/b] be\nhint: do this"]
+
+    visit(scenario)
+
+
+def test_of_reads_of_one_group_only_the_newest_is_shown(visit, press):
+    got: list[int] = []
+
+    async def scenario(app, pilot):
+        for number in range(5):
+            app.read(lambda _context, n: n, number, then=got.append, group="one")
+        await press(pilot)
+        assert got[-1] == 4
+
+    visit(scenario)
+
+
+def test_refreshing_reads_again(visit, press, sample):
+    async def scenario(app, pilot):
+        await asyncio.to_thread(write_run, sample, "second", "skills/second", events=2)
+        await press(pilot, "R")
+        assert app.screen.runs.count == 2
+
+    visit(scenario)

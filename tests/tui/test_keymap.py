@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.keys import _character_to_key
+
+from skillgit.tui import keymap
+from skillgit.tui.filter_language import TOKENS
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "tui.md"
+PLACES = {
+    "app": "Everywhere",
+    "history": "History",
+    "list": "Lists and texts",
+    "find": "Searches",
+    "tabs": "Tabs",
+    "diff": "Differences",
+    "compare": "Compare",
+    "item": "Item",
+    "dialog": "Dialogs",
+}
+HEAD = f"""\
+# Screens
+
+`skillgit tui [RUN]` shows runs, the history of one of them, its scores, and the event under the cursor. The tables of
+keys below are made from the keymap by `tests/tui/test_keymap.py`; `?` shows those that hold where you are.
+
+- **History**: the panes have numbers. Detail has the tabs Diff, Edits, Items, Trace and Message. Below 100 columns one
+  pane is shown at a time; 60 by 16 is the smallest terminal that it is made for.
+- **Compare**: `w` marks an event, `c` compares it with the one under the cursor, `b` compares that with its base.
+- **Item**: `enter` on an item shows it over all versions, with two trajectories side by side.
+- What changes refs or files or may cost money asks first and shows the command, which is then run as a process of its
+  own. `@` shows what was run, with its output; `:` runs any other command.
+- The history is read from the index page by page, and again when a ref moves: a run that is being trained shows as it
+  goes on.
+
+The filter (`/`) understands the tokens `{TOKENS}`, as in `event:rejected score>.6 step:3-9 edit:delete after:2h`. All
+other words are looked up in titles, reasons and texts; `run:all` shows the events of all runs.
+
+## Settings
+
+`git config skillgit.tui.keymap.ID KEYS` binds other keys, separated by spaces or commas; in IDs a hyphen stands for an
+underscore, since git knows no underscores there. `git config skillgit.tui.theme` is `dark` or `light`. `--ascii` draws
+without special signs. Model text is never interpreted: control characters are written out.
+
+```sh
+git config skillgit.tui.keymap.history.compare d
+git config skillgit.tui.keymap.list.page-down "ctrl+f pagedown"
+```
+
+## Keys
+"""
+
+
+def document() -> str:
+    lines = [HEAD]
+    told: set[str] = set()
+    for place, title in PLACES.items():
+        rows = [key for key in keymap.at(place) if key.id not in told]
+        told |= {key.id for key in rows}
+        if rows:
+            lines += [f"### {title}\n", "| key | id | does |", "|---|---|---|"]
+            lines += [f"| {keys(key)} | `{key.id}` | {key.label} |" for key in rows]
+            lines.append("")
+    return "\n".join(lines)
+
+
+def keys(key: keymap.Key) -> str:
+    return " ".join(f"`{keymap.shown(one)}`" for one in key.keys)
+
+
+def test_the_document_lists_every_key():
+    if os.environ.get("UPDATE_DOCS"):
+        DOCUMENT.write_text(document(), encoding="utf-8")
+    text = DOCUMENT.read_text(encoding="utf-8")
+    assert text == document(), "run UPDATE_DOCS=1 pytest tests/tui/test_keymap.py"
+    assert all(f"`{key.id}`" in text for key in keymap.KEYS)
+
+
+def test_ids_are_names_that_git_can_hold():
+    assert len(keymap.BY_ID) == len(keymap.KEYS)
+    for key in keymap.KEYS:
+        assert re.fullmatch(r"skillgit\.tui\.keymap\.[a-z]+\.[a-z0-9-]+", key.setting)
+
+
+@pytest.mark.parametrize("places", [("app", "history", "list", "tabs"), ("app", "compare", "tabs", "diff", "find")])
+def test_no_two_keys_of_a_screen_are_the_same(places):
+    bound: dict[str, str] = {}
+    overlapping = {"list.open", "compare.open"}
+    for key in keymap.at(*places):
+        for one in key.keys:
+            assert bound.get(one) is None or {key.id, bound[one]} == overlapping, (one, key.id, bound.get(one))
+            bound[one] = key.id
+
+
+def test_defaults_work_in_every_terminal():
+    for key in keymap.KEYS:
+        for one in key.keys:
+            assert not one.startswith(("alt+", "ctrl+shift+")), key.id
+    usual = {key.id: [one for one in key.keys if not re.fullmatch(r"f\d+", one)] for key in keymap.KEYS}
+    assert all(usual.values()), "function keys are extras"
+
+
+def test_keys_have_the_names_that_textual_gives_them():
+    for name, sign in keymap._SIGNS.items():
+        if len(sign) == 1:
+            assert _character_to_key(sign) == name
+
+
+def test_a_user_binds_other_keys_by_id():
+    found = keymap.rebound(
+        {"skillgit.tui.keymap.history.compare": "d", "skillgit.tui.keymap.list.page-down": "ctrl+f ^n, ?"}
+    )
+    assert found == {"history.compare": "d", "list.page_down": "ctrl+f,ctrl+n,question_mark"}
+    assert keymap.rebound({"skillgit.tui.keymap.history.mark": "  "}) == {}
+
+
+def test_what_is_in_force_is_what_users_bound():
+    told = {key.id: keys for key, keys in keymap.in_force({"history.compare": "d,ctrl+k"})}
+    assert told["history.compare"] == ("d", "^k")
+    assert told["app.help"] == ("?",)
+
+
+@given(st.lists(st.sampled_from([one for key in keymap.KEYS for one in key.keys]), min_size=1))
+def test_what_help_shows_can_be_written_into_the_configuration(names):
+    assert keymap.read_keys(" ".join(map(keymap.shown, names))) == tuple(names)

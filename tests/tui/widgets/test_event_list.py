@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import cli_sample
+
+from skillgit.app.browse import Page
+from skillgit.cli.screen import UNICODE
+from skillgit.index.browsing import Point
+from skillgit.tui.widgets.event_list import PAGE, EventList
+from skillgit.tui.widgets.score_plot import Scale, marks
+
+EVERY = 100_000
+
+
+def page(offset: int) -> Page:
+    rows = tuple(
+        cli_sample.row("rejected", commit=f"{place:040x}", step=EVERY - place, title="\x1b[31m[b]no[/b]\r", score=0.5)
+        for place in range(offset, min(offset + PAGE, EVERY))
+    )
+    return Page(offset=offset, rows=rows, total=EVERY, everything=EVERY)
+
+
+def test_of_a_hundred_thousand_events_only_pages_in_sight_are_read(play):
+    wanted: list[int] = []
+    events = EventList(wanted.append)
+
+    async def scenario(stage, pilot):
+        events.begin(page(0), cursor=0)
+        await pilot.press("ctrl+d", "G")
+        assert events.cursor == EVERY - 1
+        assert stage.lines()[-1].strip() == "…"
+        assert wanted == [EVERY - PAGE]
+        events.add(page(wanted[0]))
+        await pilot.pause()
+        assert " r1 " in stage.lines()[-1]
+        await pilot.press("g")
+        assert wanted == [EVERY - PAGE]
+
+    play(events, scenario)
+
+
+def test_pages_far_away_are_forgotten(play):
+    wanted: list[int] = []
+    events = EventList(wanted.append)
+
+    async def scenario(_stage, pilot):
+        events.begin(page(0), cursor=0)
+        for number in range(1, 40):
+            events.add(page(number * PAGE))
+        assert len(events._pages) == 25
+        assert events.current is not None, "the page of the cursor stays"
+        await pilot.pause()
+
+    play(events, scenario)
+
+
+def test_titles_of_models_take_no_effect(play):
+    events = EventList(lambda _: None)
+
+    async def scenario(stage, pilot):
+        events.begin(page(0), cursor=0)
+        await pilot.pause()
+        assert "^[[31m[b]no[/b]^M" in stage.lines()[0]
+
+    play(events, scenario)
+
+
+def test_what_matters_most_is_seen_where_scores_meet():
+    def point(step: int, score: float, kind: str, decision: str = "") -> Point:
+        return Point(step=step, score=score, kind=kind, decision=decision, commit=f"{step}{kind}")
+
+    points = [
+        point(0, 0.25, "run-started"),
+        point(5, 0.75, "accepted", "accept_new_best"),
+        point(5, 0.75, "rejected"),
+        point(10, 0.5, "slow-merged"),
+    ]
+    scale = Scale.over(points, 11, 3)
+    found = {where: mark.sign for where, mark in marks(points, scale, UNICODE).items()}
+    assert found == {(0, 2): "○", (5, 0): "●", (10, 1): "◆"}
+    assert [scale.score(row) for row in range(3)] == [0.75, 0.5, 0.25]
+
+
+def test_a_run_with_one_score_has_a_plot():
+    one = [Point(step=0, score=0.5, kind="run-started", decision="", commit="c")]
+    assert set(marks(one, Scale.over(one, 20, 5), UNICODE)) == {(0, 2)}

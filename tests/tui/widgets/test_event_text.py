@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import cli_sample
+
+from skillgit.app.event_detail import EventDetail
+from skillgit.app.step_evidence import AppliedEdit, Attempt, Finding
+from skillgit.cli.screen import Screen
+from skillgit.tui.widgets import event_text
+from skillgit.tui.widgets.event_items import EventItems
+from skillgit.tui.widgets.event_message import EventMessage
+from skillgit.tui.widgets.paragraphs import Paragraphs
+
+HARMFUL = "\x1b[2J[red]x[/red]\x07"
+INK = Screen(terminal=True)
+DETAIL = EventDetail(
+    shown=cli_sample.SHOWN["v7"],
+    files=(),
+    present=True,
+    edits=(
+        AppliedEdit(
+            position=0,
+            op="replace",
+            file="SKILL.md",
+            anchor="old",
+            content=HARMFUL,
+            support=2,
+            source="failure",
+            items=("q1",),
+        ),
+    ),
+    findings=(Finding(pattern="units are missing", count=3, items=("q1", "q2")),),
+    attempts=(Attempt(item="q1", question="How tall?", answer=HARMFUL, feedback="wrong", hard=0.0, soft=0.5),),
+)
+
+
+def text(lines) -> str:
+    return "\n".join("".join(part.text for part in line) for line in lines)
+
+
+def test_the_head_says_what_became_of_the_event_and_where_it_stands():
+    first, second = event_text.head(cli_sample.V7, INK, cli_sample.NOW)
+    assert text([first]).split() == ["v7", "●", "accepted,", "new", "best", ".7250", "+.0250"]
+    assert text([second]) == f" epoch 2 · step 17 · base v6 · 12 min ago · 9f1c2ab · {cli_sample.RUN}"
+
+
+def test_edits_are_told_with_their_text(play):
+    view = Paragraphs()
+
+    async def scenario(_stage, pilot):
+        view.show(list(event_text.edits(DETAIL)))
+        await pilot.pause()
+        told = text(view.lines)
+        assert "replace SKILL.md, support 2 failure" in told
+        assert "-  old" in told
+        assert "^[[2J[red]x[/red]^G" in told
+        assert "from q1" in told
+
+    play(view, scenario)
+
+
+def test_without_evidence_the_recorded_edits_are_told_and_how_to_get_more():
+    told = [part.text for part in event_text.edits(replace(DETAIL, edits=(), present=False))]
+    assert any("insert_after SKILL.md, support 4" in one for one in told)
+    assert any("git fetch" in one for one in told)
+
+
+def test_traces_tell_patterns_and_answers(play):
+    view = Paragraphs()
+
+    async def scenario(_stage, pilot):
+        view.show(list(event_text.trace(DETAIL, INK)))
+        await pilot.pause()
+        told = text(view.lines)
+        assert "  3  units are missing" in told
+        assert "q1  hard .0000  soft .5000" in told
+        assert "said    ^[[2J[red]x[/red]^G" in told
+
+    play(view, scenario)
+
+
+def test_the_message_has_facts_first(play):
+    view = EventMessage()
+    shown = replace(cli_sample.SHOWN["v7"], message=f"skill: {HARMFUL}\n")
+
+    async def scenario(_stage, pilot):
+        view.show(shown)
+        await pilot.pause()
+        told = text(view.lines)
+        assert told.index("hard .7250") < told.index("skill: ^[[2J")
+
+    play(view, scenario, size=(80, 40))
+
+
+def test_items_that_changed_come_first_and_one_is_chosen(play):
+    view = EventItems()
+
+    async def scenario(stage, pilot):
+        view.show(cli_sample.ITEMS)
+        await pilot.press("j")
+        assert [line.split()[1] for line in stage.lines()[:6]] == [
+            *("fixed", "fixed", "broken", "missing", "fail", "pass"),
+        ]
+        assert view.item == "q22"
+        view.show(())
+        await pilot.pause()
+        assert "no outcomes" in stage.lines()[0]
+
+    play(view, scenario)
