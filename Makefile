@@ -7,6 +7,12 @@
 #
 # SKILLGIT_PYTHON=python3.12 make … chooses the interpreter; else the newest one on PATH from 3.11 on is taken.
 
+# Tests start the program hundreds of times, which is quicker once it is compiled, and write thousands of small files that
+# git and SQLite wait for, which is quicker in memory: there if 4 GB are free, else where temporary files are.
+unexport PYTHONDONTWRITEBYTECODE
+export PYTEST_DEBUG_TEMPROOT := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 {print "/dev/shm"}')
+PYTEST = $(BIN)/pytest -q -n auto --dist worksteal -o tmp_path_retention_policy=failed -o tmp_path_retention_count=1
+
 .DEFAULT_GOAL := check
 .PHONY: demo test check soak bench docs lint
 .DELETE_ON_ERROR:
@@ -64,13 +70,13 @@ lint: $(TOOLS)
 	$(BIN)/lint-imports --no-logo
 
 check: lint $(GAMES)
-	$(BIN)/pytest -q -n auto -m "not slow and not soak"
+	$(PYTEST) -m "not slow and not soak"
 
 test: lint $(GAMES)
-	$(BIN)/pytest -q -n auto -m "not soak"
+	$(PYTEST) -m "not soak"
 
 soak: $(GAMES)
-	$(BIN)/pytest -q -n auto -m soak
+	$(PYTEST) -m soak
 
 bench: $(patsubst tests/bench/%.py,bench-%,$(filter-out %/measure.py,$(wildcard tests/bench/*.py)))
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
+
+from prepared import Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 SKILLGIT = (sys.executable, "-m", "skillgit")
 QUICK = (
@@ -17,6 +22,8 @@ QUICK = (
     *("-o", "evaluation.sel_env_num=20", "-o", "evaluation.test_env_num=8"),
 )
 """Overrides that make a run of the demo configuration short."""
+_OF_A_START = {"HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "LC_ALL"}
+"""What a process looks at while it starts, and never again."""
 
 
 def surroundings(**more: str) -> dict[str, str]:
@@ -60,9 +67,16 @@ class Done:
         return f"exit {self.code}\n{self.out}\n{self.err}"
 
 
+def attempt(*arguments: str | Path, cwd: Path, env: Mapping[str, str] | None = None) -> Done:
+    """Run ``skillgit`` and return how it ended."""
+    if _OF_A_START.isdisjoint(env or {}):
+        return Done(_prepared().run([str(word) for word in arguments], cwd, surroundings(**(env or {}))))
+    return run(*SKILLGIT, *arguments, cwd=cwd, env=env)
+
+
 def skillgit(*arguments: str | Path, cwd: Path, env: Mapping[str, str] | None = None, code: int = 0) -> Done:
     """Run ``skillgit`` and check its exit code; whatever happens, there is no traceback."""
-    done = run(*SKILLGIT, *arguments, cwd=cwd, env=env)
+    done = attempt(*arguments, cwd=cwd, env=env)
     assert done.code == code, done
     assert "Traceback" not in done.err, done
     return done
@@ -83,6 +97,17 @@ def refs(repository: Path) -> dict[str, str]:
 
 def new_repository(path: Path) -> Path:
     """Return a repository with the seed skill of searchqa on main."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    skillgit("init", path, "--env", "searchqa", cwd=path.parent)
-    return path
+    return shutil.copytree(Path(_seeded().name) / "repository", path)
+
+
+@cache
+def _seeded() -> TemporaryDirectory[str]:
+    """Return a folder in which ``skillgit init`` was typed; it is gone with the process."""
+    folder = TemporaryDirectory(prefix="skillgit-seeded-")
+    skillgit("init", "repository", "--env", "searchqa", cwd=Path(folder.name))
+    return folder
+
+
+@cache
+def _prepared() -> Prepared:
+    return Prepared(surroundings())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from program import git, new_repository, refs, skillgit
+from trained_runs import trained_run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,9 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    repository = new_repository(tmp_path_factory.mktemp("demo") / "repository")
-    skillgit("train", "demo", "--run", "demo", cwd=repository)
-    return repository
+    return shutil.copytree(trained_run(tmp_path_factory, "demo"), tmp_path_factory.mktemp("demo") / "repository")
 
 
 @pytest.fixture
@@ -156,15 +155,13 @@ def test_a_run_can_start_from_a_version_of_another_run(repository):
     )
 
 
-def test_a_clone_can_continue_an_unfinished_run(tmp_path):
-    whole = new_repository(tmp_path / "whole")
-    skillgit("train", "demo", "--run", "demo", cwd=whole)
+def test_a_clone_can_continue_an_unfinished_run(trained, tmp_path):
     part = new_repository(tmp_path / "part")
     stopped = skillgit("train", "demo", "--run", "demo", "--max-calls", "400", cwd=part, code=7)
     assert "--run demo" in stopped.err
     git("clone", "-q", part, tmp_path / "clone", cwd=tmp_path)
     skillgit("train", "demo", "--run", "demo", cwd=tmp_path / "clone")
-    history = [git("log", "--format=%s", "run/demo", cwd=place).out for place in (whole, tmp_path / "clone")]
+    history = [git("log", "--format=%s", "run/demo", cwd=place).out for place in (trained, tmp_path / "clone")]
     assert history[0] == history[1]
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import sys
 from pathlib import Path
 
 import pytest
+from once import once
 from program import QUICK, git, new_repository, refs, run, skillgit
 from soaking import soak
 
@@ -56,13 +58,22 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[st
 
     The first seed is taken under which the offline analyst has reminders and the gate refuses a reflection.
     """
-    folder = tmp_path_factory.mktemp("everything")
+    found = once(tmp_path_factory, "everything", train_with_everything)
+    (made,) = found.glob("*/repository")
+    log = made.with_name("log")
+    repository = shutil.copytree(made, tmp_path_factory.mktemp("everything") / "repository")
+    return repository, (*EVERYTHING, "-o", f"train.seed={made.parent.name}"), calls(log)
+
+
+def train_with_everything(folder: Path) -> None:
     for seed in range(1, 13):
-        options = (*EVERYTHING, "-o", f"train.seed={seed}")
-        repository, log = new_repository(folder / str(seed)), folder / f"{seed}.log"
-        assert train(repository, log, *options) == 0
+        place = folder / str(seed)
+        place.mkdir()
+        repository = new_repository(place / "repository")
+        assert train(repository, place / "log", *EVERYTHING, "-o", f"train.seed={seed}") == 0
         if trailers(repository, "Appendix") and any(name.endswith("-meta") for name in refs(repository)):
-            return repository, options, calls(log)
+            return
+        shutil.rmtree(place)
     pytest.fail("no seed shows everything")
 
 
@@ -126,7 +137,9 @@ def test_a_killed_run_with_everything_ends_in_the_same_commits(moment, count, ev
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [META, soak(DEEP), soak(AWARE), FORCED], ids=["meta", "deep", "aware", "forced"])
+@pytest.mark.parametrize(
+    "options", [META, soak(DEEP), soak(AWARE), soak(FORCED)], ids=["meta", "deep", "aware", "forced"]
+)
 def test_each_feature_alone_trains_soundly_and_resumes_exactly(options, tmp_path):
     whole, broken, log = tmp_path / "whole", tmp_path / "broken", tmp_path / "log"
     assert train(new_repository(whole), tmp_path / "other", *options) == 0

@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from program import QUICK, git, new_repository, refs, skillgit
 from toy import SEED, History, ToyBackend, ToyEnvironment, run_to_end, trainer
+from trained_runs import trained_run
 
 from skillgit.calls.door import Caps
 from skillgit.calls.ledger import Ledger
@@ -502,9 +503,7 @@ def targets_of_a_whole_run() -> int:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    repository = new_repository(tmp_path_factory.mktemp("defects") / "repository")
-    skillgit("train", "demo", "--run", "demo", "--quiet", *QUICK, cwd=repository)
-    return repository
+    return shutil.copytree(trained_run(tmp_path_factory, "demo", *QUICK), tmp_path_factory.mktemp("defects") / "run")
 
 
 def test_12_3_3_a_finished_run_is_not_trained_on_under_its_old_test_results(trained):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import sys
 from pathlib import Path
 
 import pytest
+from once import once
 from program import QUICK, git, new_repository, refs, run, skillgit
 from soaking import soak
+from trained_runs import trained_run
 
 MORTAL = Path(__file__).with_name("mortal.py")
 NEVER = 10**9
@@ -22,14 +25,23 @@ MODES = {
     "none": ("-o", "optimizer.lr_control_mode=none"),
     "accumulation": ("-o", "train.accumulation=2", "-o", "train.batch_size=8"),
 }
-MOMENTS = [("call", 33), ("recorded", 64), ("refs", 3)]
+SELDOM = ("full", "none", "accumulation")
+"""Modes whose stages tests/engine/test_modes.py goes through; the program adds nothing of its own to them."""
+DEATHS = [
+    ("suggestions", "call", 33),
+    *(soak("suggestions", *moment) for moment in (("recorded", 64), ("refs", 3))),
+    *(
+        soak(mode, *moment)
+        for mode in ("full", "one-call", "autonomous")
+        for moment in (("call", 33), ("recorded", 64), ("refs", 3))
+    ),
+]
 
 
-@pytest.fixture(scope="module", params=MODES)
+@pytest.fixture(scope="module", params=["suggestions", "one-call", "autonomous", *map(soak, SELDOM)])
 def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    repository = new_repository(tmp_path_factory.mktemp(request.param) / "repository")
-    skillgit("train", "demo", "--run", "demo", *MODES[request.param], cwd=repository)
-    return request.param, repository
+    made = trained_run(tmp_path_factory, "demo", *MODES[request.param])
+    return request.param, shutil.copytree(made, tmp_path_factory.mktemp(request.param) / "repository")
 
 
 @pytest.mark.slow
@@ -92,15 +104,15 @@ def train(repository: Path, mode: str, moment: str, count: int, log: Path) -> in
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["suggestions", soak("full"), soak("one-call"), soak("autonomous")])
-def test_a_killed_run_ends_in_the_same_commits_in_every_mode(mode, tmp_path):
-    whole = new_repository(tmp_path / "whole")
-    assert train(whole, mode, "call", NEVER, tmp_path / "whole.log") == 0
-    calls = len((tmp_path / "whole.log").read_text().splitlines())
-    for moment, count in MOMENTS:
-        repository, log = new_repository(tmp_path / f"{moment}{count}"), tmp_path / f"{moment}{count}.log"
-        assert train(repository, mode, moment, count, log) == -signal.SIGKILL
-        assert train(repository, mode, "call", NEVER, log) == 0
-        assert refs(repository) == refs(whole)
-        assert len(log.read_text().splitlines()) == calls
-        skillgit("fsck", "--deep", cwd=repository)
+@pytest.mark.parametrize(("mode", "moment", "count"), DEATHS)
+def test_a_killed_run_ends_in_the_same_commits_in_every_mode(mode, moment, count, tmp_path, tmp_path_factory):
+    def fill(folder: Path) -> None:
+        assert train(new_repository(folder / "repository"), mode, "call", NEVER, folder / "log") == 0
+
+    whole = once(tmp_path_factory, f"whole-{mode}", fill)
+    repository, log = new_repository(tmp_path / "repository"), tmp_path / "log"
+    assert train(repository, mode, moment, count, log) == -signal.SIGKILL
+    assert train(repository, mode, "call", NEVER, log) == 0
+    assert refs(repository) == refs(whole / "repository")
+    assert len(log.read_text().splitlines()) == len((whole / "log").read_text().splitlines())
+    skillgit("fsck", "--deep", cwd=repository)

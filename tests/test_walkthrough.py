@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from program import new_repository, skillgit, surroundings
+from program import surroundings
+from trained_runs import trained_run
 
 ROOT = Path(__file__).parents[1]
 DOCUMENT = ROOT / "docs" / "walkthrough.md"
@@ -19,9 +21,7 @@ OID = re.compile(r"\b[0-9a-f]{7,40}\b")
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    repository = new_repository(tmp_path_factory.mktemp("walkthrough") / "demo")
-    skillgit("train", "demo", "--run", "demo", cwd=repository)
-    return repository
+    return shutil.copytree(trained_run(tmp_path_factory, "demo"), tmp_path_factory.mktemp("walkthrough") / "demo")
 
 
 def executed(commands: list[str], cwd: Path) -> str:

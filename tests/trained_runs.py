@@ -1,4 +1,4 @@
-"""One small run of the demo, trained once for all tests of a process that measure its versions again."""
+"""Runs of the demo, each trained once for all tests that measure or read it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import TYPE_CHECKING
 
+from once import once
 from program import QUICK, new_repository, skillgit
 
 from skillgit.app.context import Context
+from skillgit.domain.ids import short_digest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,16 +19,20 @@ if TYPE_CHECKING:
 
 RUN = "small"
 _USERS = count()
-_TRAINED: list[Path] = []
+
+
+def trained_run(tmp_path_factory: pytest.TempPathFactory, run: str, *options: str) -> Path:
+    """Return a repository with a finished run of the demo; whoever does more than read it with git takes a copy."""
+
+    def fill(folder: Path) -> None:
+        skillgit("train", "demo", "--run", run, "-q", *options, cwd=new_repository(folder / "repository"))
+
+    return once(tmp_path_factory, f"{run}-{short_digest([run, *options])}", fill) / "repository"
 
 
 def small_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a repository with a run on 20 selection and 8 test items; whoever changes it takes a copy."""
-    if not _TRAINED:
-        repository = new_repository(tmp_path_factory.mktemp("small") / "repository")
-        skillgit("train", "demo", "--run", RUN, "-q", *QUICK, cwd=repository)
-        _TRAINED.append(repository)
-    return _TRAINED[0]
+    return trained_run(tmp_path_factory, RUN, *QUICK)
 
 
 def user(directory: Path, moment: datetime | None = None) -> Context:

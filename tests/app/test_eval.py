@@ -11,7 +11,8 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
-from program import QUICK, git, new_repository, refs, skillgit
+from program import git, refs, skillgit
+from trained_runs import small_run
 
 from skillgit.app.context import Context
 from skillgit.app.eval import EvalProgress, EvalRequest, evaluate
@@ -49,16 +50,9 @@ class Eyes:
         self.results.append((name, split))
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    repository = new_repository(tmp_path_factory.mktemp("eval") / "repository")
-    skillgit("train", "demo", "--run", "small", "-q", *QUICK, cwd=repository)
-    return repository
-
-
 @pytest.fixture
-def repository(trained: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(trained, tmp_path / "repository")
+def repository(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Path:
+    return shutil.copytree(small_run(tmp_path_factory), tmp_path / "repository")
 
 
 USERS = count()

@@ -59,7 +59,7 @@ def raced(rule: GateRule, base: Evaluation, candidate: Evaluation, best: float, 
     )
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(RULES, tables(), SHARES, st.integers(1, 5))
 def test_stopping_changes_no_decision(rule, table, best, wave) -> None:
     """Items that were not needed may have failed to evaluate: then a full evaluation might have been indecisive."""
@@ -86,7 +86,7 @@ def test_stopping_changes_no_decision_of_the_sampled_test(rule, table, wave) -> 
     assert decide(rule, stopped, base, 0.5).decision is decide(rule, candidate, base, 0.5).decision
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(RULES, tables(), st.integers(1, 5))
 def test_what_is_recorded_does_not_depend_on_the_size_of_waves(rule, table, wave) -> None:
     base, candidate = table
@@ -94,7 +94,7 @@ def test_what_is_recorded_does_not_depend_on_the_size_of_waves(rule, table, wave
     assert raced(rule, base, candidate, 0.5, wave) == raced(rule, base, candidate, 0.5, 1)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(RULES, tables(failures=False), SHARES)
 def test_nothing_is_evaluated_that_a_wave_of_one_would_not_have_needed(rule, table, best) -> None:
     base, candidate = table

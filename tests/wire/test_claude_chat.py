@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 from decisions import decisions, skills
 from program import QUICK, new_repository, skillgit
+from trained_runs import trained_run
 
 from wire import Faults, wire_server
 
@@ -29,11 +31,11 @@ def train(repository: Path, *options: str, url: str = "", code: int = 0):
 
 
 @pytest.mark.slow
-def test_the_demo_learns_the_same_from_claude(tmp_path):
-    offline, claude = (new_repository(tmp_path / name) for name in ("offline", "claude"))
-    train(offline)
+def test_the_demo_learns_the_same_from_claude(tmp_path, tmp_path_factory):
+    offline = shutil.copytree(trained_run(tmp_path_factory, "demo", *QUICK), tmp_path / "offline")
+    claude = new_repository(tmp_path / "claude")
     with wire_server() as wire:
-        train(claude, url=wire.url)
+        train(claude, *QUICK, url=wire.url)
         paid = Counter(entry.digest for entry in wire.log())
         assert {entry.dialect for entry in wire.log()} == {"messages"}
         assert {entry.role for entry in wire.log()} == {"target", "optimizer"}

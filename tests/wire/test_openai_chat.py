@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import pytest
 from decisions import decisions, skills
 from program import QUICK, new_repository, skillgit
 from soaking import soak
+from trained_runs import trained_run
 
 from wire import Faults, wire_server
 
@@ -38,9 +40,7 @@ def openai(wire: Wire, *settings: str) -> tuple[str, ...]:
 
 @pytest.fixture(scope="module")
 def offline(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    repository = new_repository(tmp_path_factory.mktemp("offline") / "repository")
-    train(repository)
-    return repository
+    return shutil.copytree(trained_run(tmp_path_factory, "demo", *QUICK), tmp_path_factory.mktemp("offline") / "run")
 
 
 @pytest.fixture

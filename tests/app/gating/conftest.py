@@ -10,6 +10,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
+from once import once
 from program import QUICK, git, new_repository, skillgit
 
 from skillgit.app.context import Context
@@ -50,10 +51,13 @@ def eyes() -> Eyes:
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository with the runs ``one`` and ``two``, each of six steps on 20 selection items."""
-    repository = new_repository(tmp_path_factory.mktemp("gating") / "repository")
-    for run, seed in (("one", 42), ("two", 7)):
-        skillgit("train", "demo", "--run", run, "-q", *QUICK, "-o", f"train.seed={seed}", cwd=repository)
-    return repository
+
+    def fill(folder: Path) -> None:
+        repository = new_repository(folder / "repository")
+        for run, seed in (("one", 42), ("two", 7)):
+            skillgit("train", "demo", "--run", run, "-q", *QUICK, "-o", f"train.seed={seed}", cwd=repository)
+
+    return once(tmp_path_factory, "gating", fill) / "repository"
 
 
 @pytest.fixture

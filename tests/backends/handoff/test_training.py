@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from decisions import decisions, skills
-from program import SKILLGIT, new_repository, run
+from program import attempt, git, new_repository
 
 from skillgit.errors import ExitCode
 from skillgit.plugin.backend import Message, Text
@@ -30,7 +30,7 @@ MODELS = {"reader": reader.complete, "analyst": analyst.complete}
 
 
 def train(repository: Path, *options: str):
-    return run(*SKILLGIT, "train", "demo", "--run", "demo", "--quiet", *SHORT, *options, cwd=repository)
+    return attempt("train", "demo", "--run", "demo", "--quiet", *SHORT, *options, cwd=repository)
 
 
 def answer_all(folder: Path) -> int:
@@ -64,4 +64,4 @@ def test_a_run_goes_from_wave_to_wave_and_decides_the_same(tmp_path):
     assert decisions(handed, "demo") == decisions(offline, "demo")
     assert skills(handed, "demo") == skills(offline, "demo") != {}
     assert "Nothing waits" in (handed / "handoff/PROMPTS.md").read_text()
-    assert run("git", "status", "--porcelain", cwd=handed).out == ""
+    assert git("status", "--porcelain", cwd=handed).out == ""
