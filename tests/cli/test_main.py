@@ -20,7 +20,7 @@ COMMANDS = list(ENTRIES)
 
 
 def options_of(command: click.Command) -> list[click.Option]:
-    context = click.Context(command, info_name="skillgit")
+    context = click.Context(command, info_name="skillgit", **cli.context_settings)
     return [parameter for parameter in command.get_params(context) if isinstance(parameter, click.Option)]
 
 

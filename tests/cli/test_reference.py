@@ -60,7 +60,7 @@ def told(command: click.Command, path: str) -> Iterator[str]:
 
 
 def described(command: click.Command, path: str) -> Iterator[str]:
-    context = click.Context(command, info_name=path)
+    context = click.Context(command, info_name=path, **cli.context_settings)
     yield f"`{path} {' '.join(command.collect_usage_pieces(context))}`\n"
     for paragraph in (command.help or "").replace("\b\n", "\b").split("\n\n"):
         if paragraph.startswith("\b"):
@@ -70,7 +70,7 @@ def described(command: click.Command, path: str) -> Iterator[str]:
 
 
 def options(command: click.Command, path: str) -> Iterator[str]:
-    context = click.Context(command, info_name=path)
+    context = click.Context(command, info_name=path, **cli.context_settings)
     lines = []
     for option in command.get_params(context):
         if isinstance(option, click.Option) and "--help" not in option.opts:
