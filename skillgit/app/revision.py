@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -243,6 +242,8 @@ def _rejections(workspace: Workspace, run: str) -> str:
 
 
 def _near(name: str, known: Sequence[str]) -> str:
+    import difflib  # noqa: PLC0415 - only a wrong name needs it
+
     near = difflib.get_close_matches(name, known, n=1)
     if near:
         return f"did you mean '{near[0]}'?"
