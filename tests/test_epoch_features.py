@@ -29,8 +29,7 @@ FORCED = (
 EVERYTHING = (*META, *DEEP, *AWARE, *FORCED, "-o", "train.num_epochs=3")
 MOMENTS = [
     ("call", 40),
-    ("refs", 5),
-    *(soak(*moment) for moment in (("recorded", 160), ("call", 120), ("objects", 6), ("refs", 9))),
+    *(soak(*moment) for moment in (("refs", 5), ("recorded", 160), ("call", 120), ("objects", 6), ("refs", 9))),
 ]
 
 

@@ -10,6 +10,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
+from soaking import soak
 
 from skillgit.calls.door import Calls, Caps, Route
 from skillgit.calls.ledger import Ledger
@@ -103,7 +104,7 @@ async def train(seed: int) -> History:
     return history
 
 
-@pytest.mark.parametrize("seed", [1, 42])
+@pytest.mark.parametrize("seed", [1, soak(42)])
 def test_a_training_has_steps_that_pass_the_gate_and_steps_that_do_not(seed: int):
     history = asyncio.run(train(seed))
     kinds = [type(transition.event) for transition in history]

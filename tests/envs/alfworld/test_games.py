@@ -32,6 +32,7 @@ def test_no_two_shipped_games_are_the_same(expert):
     assert len({game["pddl_problem"] for game in games}) == len(games)
 
 
+@pytest.mark.soak
 def test_the_replaced_engine_plays_the_same_game_byte_by_byte(expert):
     openings = [{"recipe": shipped()[place]["recipe"]} for place in (1, 5)]
     assert expert("plain", openings, 12) == expert("quick", openings, 12)

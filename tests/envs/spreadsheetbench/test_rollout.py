@@ -134,7 +134,7 @@ def office() -> None:
         pytest.skip(error.message)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.usefixtures("office")
 def test_a_run_over_the_wire_scores_what_programs_made(tmp_path: Path):
     said = (("Column A holds names such as", reply("split-names")),)

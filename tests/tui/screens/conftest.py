@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 SOLVED, FAILED = Cell(hard=1.0, soft=1.0, value=1.0), Cell(hard=0.0, soft=0.5, value=0.0)
 QUESTION = "How tall is the [b]tower[/b] in feet?\x1b[2J"
 
+CALM = 3
+"""Looks in a row that find nothing being read: what was read last may have asked for more."""
+
 
 class ScreenStage(SkillgitApp):
     """The app with one screen instead of its history."""
@@ -52,10 +55,13 @@ class ScreenStage(SkillgitApp):
 
 async def settled(pilot: Pilot[None]) -> None:
     """Wait until everything was read and shown."""
-    for _ in range(2):
+    calm = 0
+    while calm < CALM:
         await pilot.pause()
-        await pilot.app.workers.wait_for_complete()
-    await pilot.pause()
+        busy = any(not worker.is_finished for worker in pilot.app.workers)
+        if busy:
+            await pilot.app.workers.wait_for_complete()
+        calm = 0 if busy else calm + 1
 
 
 def attempt(name: str, outcome: Cell | None, answer: str = "", feedback: str = "") -> Attempt:

@@ -11,7 +11,11 @@ from skillgit.tui.widgets.diff_view import DiffView
 from skillgit.tui.widgets.find_bar import FindBar
 from skillgit.tui.widgets.items_view import ItemsView
 
-SIZES = [pytest.param(size, id=f"{size[0]}x{size[1]}") for size in ((104, 30), (80, 24), (60, 16))]
+SIZES = [
+    pytest.param((104, 30), id="104x30"),
+    pytest.param((80, 24), id="80x24", marks=pytest.mark.soak),
+    pytest.param((60, 16), id="60x16", marks=pytest.mark.soak),
+]
 
 
 def screen() -> CompareScreen:

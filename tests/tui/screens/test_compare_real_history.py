@@ -10,6 +10,12 @@ from skillgit.tui.widgets.items_view import ItemsView
 from skillgit.tui.widgets.rules_view import RulesView
 
 
+async def until(pilot, holds) -> None:
+    """Wait for what a thread lays out; that it never comes is told by the time limit of a test."""
+    while not holds():
+        await pilot.pause(0.01)
+
+
 def said(screen) -> str:
     strips = screen._compositor.render_strips()
     return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips)
@@ -18,11 +24,11 @@ def said(screen) -> str:
 def test_two_versions_of_a_run_are_compared_and_an_item_is_opened(visit, press):
     async def scenario(app, pilot):
         app.push_screen(CompareScreen("v0", "v3"))
-        await press(pilot, "tab")
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen) and app.screen.query_one(DiffView).hunks)
         screen = app.screen
-        assert screen.query_one(DiffView).hunks
-        assert screen.query_one(RulesView).count
-        assert screen.query_one(ItemsView).item
+        await press(pilot, "tab")  # what is hidden is not laid out
+        await until(pilot, lambda: screen.query_one(RulesView).count)
+        await until(pilot, lambda: screen.query_one(ItemsView).item)
         await press(pilot, "tab", "enter")
         assert isinstance(app.screen, ItemScreen)
         assert app.screen.version == "v3"

@@ -7,7 +7,11 @@ from skillgit.tui.screens.item import ItemScreen
 from skillgit.tui.widgets.trajectory import TrajectoryView
 from skillgit.tui.widgets.version_strip import VersionStrip, _window
 
-SIZES = [pytest.param(size, id=f"{size[0]}x{size[1]}") for size in ((104, 30), (80, 24), (60, 16))]
+SIZES = [
+    pytest.param((104, 30), id="104x30"),
+    pytest.param((80, 24), id="80x24", marks=pytest.mark.soak),
+    pytest.param((60, 16), id="60x16", marks=pytest.mark.soak),
+]
 
 
 def screen(version: str = "v7") -> ItemScreen:
