@@ -23,8 +23,8 @@ def said(screen) -> str:
 
 def test_two_versions_of_a_run_are_compared_and_an_item_is_opened(visit, press):
     async def scenario(app, pilot):
-        app.push_screen(CompareScreen("v0", "v3"))
-        await until(pilot, lambda: isinstance(app.screen, CompareScreen) and app.screen.query_one(DiffView).hunks)
+        await app.push_screen(CompareScreen("v0", "v3"))
+        await until(pilot, lambda: app.screen.query_one(DiffView).hunks)
         screen = app.screen
         await press(pilot, "tab")  # what is hidden is not laid out
         await until(pilot, lambda: screen.query_one(RulesView).count)
@@ -39,7 +39,7 @@ def test_two_versions_of_a_run_are_compared_and_an_item_is_opened(visit, press):
 
 def test_history_that_goes_on_is_read_again(visit, press):
     async def scenario(app, pilot):
-        app.push_screen(CompareScreen("v0", "v3"))
+        await app.push_screen(CompareScreen("v0", "v3"))
         await press(pilot, "R")
         assert "v0 → v3" in said(app.screen)
 
@@ -49,7 +49,7 @@ def test_history_that_goes_on_is_read_again(visit, press):
 @pytest.mark.parametrize("keys", [("R",), ("left", "right")])
 def test_an_item_survives_being_read_again(visit, press, keys):
     async def scenario(app, pilot):
-        app.push_screen(CompareScreen("v0", "v3"))
+        await app.push_screen(CompareScreen("v0", "v3"))
         await press(pilot, "enter", "enter", *keys)
         assert isinstance(app.screen, ItemScreen)
         assert app.screen.version == "v3"
