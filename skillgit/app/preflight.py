@@ -1,6 +1,7 @@
-"""What has to hold before a run spends anything: keys, programs, contexts, and that every model answers.
+"""What has to hold before a run begins: keys, programs, contexts, and that every model answers.
 
-The tiny calls go through the door under a draw of their own: they are in the ledger and part of what the run's first
+Models are asked what they take and whether they answer at the same time, since a new run waits for both. The tiny calls
+go through the door under a draw of their own: they are in the ledger and part of what the run's first
 event costs, and a run that goes on does not repeat them. Nothing that a run decides depends on them.
 """
 
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.reach import context_of, look, room
 from skillgit.calls.canary import QUESTION
-from skillgit.engine.concurrency import ordered
+from skillgit.engine.concurrency import ordered, side_by_side
 from skillgit.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -38,27 +39,34 @@ def asked_roles(setup: Setup) -> tuple[str, ...]:
     return tuple(role for role, route in setup.routes.items() if route.backend.info.needs_network)
 
 
-async def reach(setup: Setup) -> Reached:
-    """Look for the model of every role that is not on this machine, the cheap things first; nothing is spent.
+async def reach(setup: Setup, calls: Calls) -> Reached:
+    """Look for the model of every role that is not on this machine, and let it answer once.
+
+    Nothing is spent before all keys, logins and programs are known to be there.
 
     Raises:
-        BackendError: A key, a login or a program is missing.
+        BackendError: One is missing, or a model does not answer.
     """
     roles = asked_roles(setup)
     await ordered(lambda role: look(setup.routes[role]), roles, limit=len(setup.routes))
     contexts = setup.config.values.model.contexts
-    found = await ordered(lambda role: context_of(setup.routes[role], contexts), roles, limit=len(setup.routes))
+    found, _ = await side_by_side(
+        ordered(lambda role: context_of(setup.routes[role], contexts), roles, limit=len(setup.routes)),
+        ask_each(setup, calls, roles),
+    )
     return dict(zip(roles, found, strict=True))
 
 
-async def preflight(setup: Setup, calls: Calls, skill: Skill, reached: Reached, remark: Callable[[str], None]) -> None:
-    """Check that the longest prompts fit, and let every model that was reached answer once.
+async def preflight(
+    setup: Setup, calls: Calls, skill: Skill, reaching: Reaching, remark: Callable[[str], None]
+) -> None:
+    """Check that every model was reached and that the longest prompts fit.
 
     Args:
         setup: The configuration and the ways to its models.
         calls: The door.
         skill: The skill that the run starts with.
-        reached: What :func:`reach` found.
+        reaching: A :func:`reach` that has begun.
         remark: Is told what may become a problem.
 
     Raises:
@@ -67,7 +75,8 @@ async def preflight(setup: Setup, calls: Calls, skill: Skill, reached: Reached, 
     """
     from skillgit.app.estimate import largest_prompts  # noqa: PLC0415 - loaded while servers are reached
 
-    prompts = largest_prompts(setup.config.values.method, setup.task, skill) if reached else {}
+    prompts = largest_prompts(setup.config.values.method, setup.task, skill) if asked_roles(setup) else {}
+    reached = await reaching
     for role, context in reached.items():
         route = setup.routes[role]
         found = room(route, prompts[role], context)
@@ -75,7 +84,7 @@ async def preflight(setup: Setup, calls: Calls, skill: Skill, reached: Reached, 
             raise _too_long(role, route, found)
         if found.fit == "near":
             remark(_near(role, route, found))
-    await ask_each(setup, calls, reached)
+    await ask_each(setup, calls, reached)  # from the ledger now, so that the first event is charged with it
 
 
 async def ask_each(setup: Setup, calls: Calls, roles: Iterable[str]) -> None:

@@ -1,7 +1,7 @@
 """``skillgit train``: from what the user asks for to a run that is finished, or stopped with nothing lost.
 
-Loading everything that training needs takes longer than many a server takes to answer. So the servers of a new run are
-asked first what their models take, and the rest is loaded while they answer.
+Loading everything that training needs takes longer than many a server takes to answer. So the models of a new run are
+reached first, and the rest is loaded while they answer.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from skillgit.app.calling import open_door, stop_on_interrupt
 from skillgit.app.config import load_config
 from skillgit.app.preflight import asked_roles, reach
 from skillgit.app.setup import set_up
 from skillgit.app.workspace import open_workspace
 from skillgit.calls.budget import Caps
+from skillgit.calls.ledger import Ledger
 from skillgit.domain.ids import check_run_name, new_run_name
+from skillgit.engine.scope import start_scope
 from skillgit.errors import ConfigError
 from skillgit.store.history import run_names
 from skillgit.store.lock import RunLock
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from skillgit.app.outcome import Trained
     from skillgit.app.preflight import Reaching
     from skillgit.app.setup import Setup
+    from skillgit.calls.door import Calls
     from skillgit.engine.progress import Watcher
 
 _LOADED_MEANWHILE = ("skillgit.domain.event", "skillgit.store.writer", "skillgit.engine.loop", "skillgit.app.training")
@@ -80,30 +84,23 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
         new = name not in run_names(workspace.repo.tips())
         if new:
             _check_budget(setup, caps)
-        reaching = runner.run(_begin_to_reach(setup)) if new else None
-        from skillgit.app.calling import stop_on_interrupt  # noqa: PLC0415
-        from skillgit.app.training import Training, left_unfinished  # noqa: PLC0415 - loaded meanwhile
-        from skillgit.calls.ledger import Ledger  # noqa: PLC0415
-
         with Ledger.open(workspace.repo.private_dir / "ledger.db") as ledger:
-            training = Training(
-                context,
-                workspace,
-                setup,
-                request,
-                name=name,
-                caps=caps,
-                ledger=ledger,
-                watcher=watcher,
-                reaching=reaching,
-            )
-            with stop_on_interrupt(training.session.calls), left_unfinished(training, request):
-                return runner.run(training.to_the_end())
+            calls = open_door(context, setup, caps, ledger)
+            with stop_on_interrupt(calls):
+                reaching = runner.run(_begin_to_reach(setup, calls, name)) if new else None
+                from skillgit.app.training import Training, left_unfinished  # noqa: PLC0415 - loaded meanwhile
+
+                training = Training(
+                    context, workspace, setup, request, name=name, calls=calls, watcher=watcher, reaching=reaching
+                )
+                with left_unfinished(training, request):
+                    return runner.run(training.to_the_end())
 
 
-async def _begin_to_reach(setup: Setup) -> Reaching:
-    """Look for the models of a new run, and load meanwhile what comes after."""
-    reaching = asyncio.ensure_future(reach(setup))
+async def _begin_to_reach(setup: Setup, calls: Calls, run: str) -> Reaching:
+    """Reach for the models of a new run, and load meanwhile what comes after."""
+    with calls.charged_to(start_scope(run)):
+        reaching = asyncio.ensure_future(reach(setup, calls))
     # Whoever waits for it hears of its failure; if nobody comes to wait, something else has failed before.
     reaching.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     for name in _LOADED_MEANWHILE if asked_roles(setup) else ():

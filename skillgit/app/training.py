@@ -12,7 +12,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from skillgit.app.beginning import find_beginning
-from skillgit.app.calling import open_door
 from skillgit.app.diagnosis import remark
 from skillgit.app.outcome import Trained, finished, unfinished
 from skillgit.app.power import after_baseline, before_baseline
@@ -36,8 +35,7 @@ if TYPE_CHECKING:
     from skillgit.app.setup import Setup
     from skillgit.app.train import TrainRequest
     from skillgit.app.workspace import Workspace
-    from skillgit.calls.door import Caps
-    from skillgit.calls.ledger import Ledger
+    from skillgit.calls.door import Calls
     from skillgit.domain.event import Event
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
@@ -57,8 +55,7 @@ class Training:
         request: TrainRequest,
         *,
         name: str,
-        caps: Caps,
-        ledger: Ledger,
+        calls: Calls,
         watcher: Watcher,
         reaching: Reaching | None,
     ) -> None:
@@ -75,7 +72,6 @@ class Training:
         self._skills: dict[int, Skill] = {}
         for record in self._recorded:
             self._note_version(record)
-        calls = open_door(context, setup, caps, ledger)
         self.session = Session(
             run=name,
             skill_path=path,
@@ -138,8 +134,7 @@ class Training:
 
     async def _prepare(self) -> None:
         if self._reaching is not None:
-            calls, reached = self.session.calls, await self._reaching
-            await preflight(self._setup, calls, self._start.skill, reached, self._watcher.remark)
+            await preflight(self._setup, self.session.calls, self._start.skill, self._reaching, self._watcher.remark)
 
     async def _write(self, transition: Transition, before: RunState | None, after: RunState) -> None:
         """Write a transition and tell of it; its evidence, the bulk of it, in a thread, while the next one is made."""

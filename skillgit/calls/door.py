@@ -30,7 +30,7 @@ from skillgit.domain.cost import Cost
 from skillgit.domain.ids import digest
 from skillgit.errors import BackendError, ConfigError, ProviderFailureError
 from skillgit.plugin.exchange import request_digest
-from skillgit.plugin.redaction import redact_json, redact_reply
+from skillgit.plugin.redaction import redact, redact_reply, storable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -279,7 +279,7 @@ class Calls:
         tab = Tab(_SCOPE.get() or self._scope)
         _TAB.set(tab)  # this coroutine is a task of its own, so that no other sees it
         value, keep = await produce()
-        known = KnownRollout(value=encode_json(redact_json(value)), scope=tab.scope, charges=tab.charges())
+        known = KnownRollout(value=redact(storable(encode_json(value))), scope=tab.scope, charges=tab.charges())
         return self.ledger.record_rollout(key, known) if keep else known
 
     def _charge(self, scope: str, charges: Sequence[Charge]) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.engine.concurrency import ended
 from skillgit.engine.rollout import roll_out
+from skillgit.engine.scope import step_scope
 from skillgit.engine.session import Monitor
 from skillgit.engine.step import step_batches
 
@@ -19,11 +20,6 @@ if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item
     from skillgit.engine.session import Session
-
-
-def step_scope(session: Session, step: int) -> str:
-    """Return the name of the event in the making to which the calls of a step are charged."""
-    return f"{session.run}/step-{step}"
 
 
 @dataclass(slots=True)
@@ -66,7 +62,7 @@ class Ahead:
                 if not self._over:
                     await roll_out(unseen, skill, [item], "rollout")
 
-        with session.calls.charged_to(step_scope(session, step)):
+        with session.calls.charged_to(step_scope(session.run, step)):
             tasks = [asyncio.create_task(one(item)) for batch in step_batches(session, step) for item in batch]
         try:
             await asyncio.gather(*tasks, return_exceptions=True)

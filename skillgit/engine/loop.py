@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from skillgit.domain.evaluation import FailedToEvaluate, Scored, Split
 from skillgit.domain.event import Cost, RunFinished, RunStarted
 from skillgit.engine import artifacts
-from skillgit.engine.ahead import Ahead, step_scope
+from skillgit.engine.ahead import Ahead
 from skillgit.engine.batches import epoch_of
 from skillgit.engine.concurrency import ordered, side_by_side
 from skillgit.engine.evaluate import evaluate, evaluate_selection
@@ -24,6 +24,7 @@ from skillgit.engine.overlap import Overlap
 from skillgit.engine.placebo import measure_placebo
 from skillgit.engine.progress import Stage
 from skillgit.engine.rebaseline import lacks_score, measure_version
+from skillgit.engine.scope import finish_scope, measure_scope, meta_scope, slow_scope, start_scope, step_scope
 from skillgit.engine.slow import merge_slow_update, propose_slow_update
 from skillgit.engine.step import models, run_step
 from skillgit.engine.transition import Transition
@@ -119,12 +120,12 @@ class Trainer:
     async def _next(self, state: RunState | None) -> Transition | None:
         session = self.session
         if state is None:
-            session.calls.enter(f"{session.run}/start", Cost())
+            session.calls.enter(start_scope(session.run), Cost())
             if self.prepare is not None:
                 await self.prepare()
             return await self._begin()
         if lacks_score(state):
-            session.calls.enter(f"{session.run}/measure-{state.version}", state.cost)
+            session.calls.enter(measure_scope(session.run, state.version), state.cost)
             return await measure_version(session, state, self.history)
         return await self._go_on(state) if state.outcome is None else None
 
@@ -136,10 +137,10 @@ class Trainer:
         if stop_at_once(session, state):
             return await self._finish(state)
         if is_due(session, state):
-            session.calls.enter(f"{session.run}/meta-{state.epoch}", state.cost)
+            session.calls.enter(meta_scope(session.run, state.epoch), state.cost)
             return await reflect_on_epoch(session, state, self.history.skill(state.version))
         if self._slow_update_is_due(state):
-            session.calls.enter(f"{session.run}/slow-{state.epoch}", state.cost)
+            session.calls.enter(slow_scope(session.run, state.epoch), state.cost)
             return await propose_slow_update(session, state, self.history)
         if state.step < session.steps and not stop_before_step(session, state):
             return await self._step(state)
@@ -148,7 +149,7 @@ class Trainer:
     async def _step(self, state: RunState) -> Transition:
         session, step, skill = self.session, state.step + 1, self.history.skill(state.version)
         self.ahead.give_way()
-        session.calls.enter(step_scope(session, step), state.cost)
+        session.calls.enter(step_scope(session.run, step), state.cost)
 
         def refused(slots: asyncio.Semaphore) -> None:
             self.ahead.start(session, skill, step + 1, slots)
@@ -222,7 +223,7 @@ class Trainer:
 
     async def _finish(self, state: RunState) -> Transition:
         session = self.session
-        session.calls.enter(f"{session.run}/finish", state.cost)
+        session.calls.enter(finish_scope(session.run), state.cost)
         began = session.clock()
         overlap = Overlap(session.monitor)
         testing, trying = (replace(session, monitor=overlap.branch()) for _ in range(2))

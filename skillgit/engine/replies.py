@@ -40,7 +40,7 @@ Count = Annotated[int, BeforeValidator(_count)]
 class Reply(BaseModel):
     """What a prompt asks for; keys that it does not ask for are ignored."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
 
 def _listed(value: object) -> tuple[object, ...]:

@@ -53,8 +53,10 @@ _LABELS = (
     *("api_key", "api-key", "apikey", "access_key", "access-key", "accesskey", "secret_key", "secret-key", "secretkey"),
     *("client_secret", "clientsecret", "access_token", "accesstoken", "auth_token", "authtoken", "password"),
 )
+# In a JSON string a quote or a line break has a backslash before it, and in JSON within JSON three.
+_QUOTE, _SPACE = r"(?:\\{0,3}[\"'])?", r"(?:\s|\\{1,3}[nrt]){0,3}"
 _LABELLED = re.compile(
-    rf"(?i)((?:{'|'.join(_LABELS)})\\?[\"']?\s{{0,3}}[:=]\s{{0,3}}\\?[\"']?)"
+    rf"(?i)((?:{'|'.join(_LABELS)}){_QUOTE}{_SPACE}[:=]{_SPACE}{_QUOTE})"
     r"(?=[A-Z+/_-]*[0-9])(?=[0-9+/_-]*[A-Z])[A-Z0-9+/_-]{20,}=*"
 )
 _PASSWORD_IN_URL = re.compile(r"\b([a-z][a-z0-9+.-]{1,15}://[^\s/:@\"']{1,64}:)[^\s/@\"'\[\\]{1,200}(?=@)")
@@ -99,7 +101,8 @@ def _values() -> list[str]:
 def _forms(value: str) -> tuple[str, ...]:
     if len(value) < _SHORTEST_VALUE or not _NO_WORD.fullmatch(value):
         return ()
-    return (value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1])
+    plain, ascii_only = (json.dumps(value, ensure_ascii=escape)[1:-1] for escape in (False, True))
+    return (value, plain, ascii_only, json.dumps(plain, ensure_ascii=False)[1:-1], json.dumps(ascii_only)[1:-1])
 
 
 @cache

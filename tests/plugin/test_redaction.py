@@ -140,3 +140,22 @@ def test_the_value_of_a_variable_that_is_named_like_a_credential_is_masked_where
 def test_values_that_may_be_words_and_variables_that_are_none_are_left_alone(name, value, monkeypatch):
     monkeypatch.setenv(name, value)
     assert redact(f"say {value} here") == f"say {value} here"
+
+
+@pytest.mark.parametrize(
+    "frame", ['password: "{}"', "api_key={}", "api_key=\n{}", "password:\t'{}'", 'a\\password = "{}"']
+)
+def test_labelled_secrets_are_masked_in_text_in_json_and_in_json_within_json(frame):
+    text, masked = frame.format(MIXED), frame.format("[redacted]")
+    assert redact(text) == masked
+    once = json.dumps(text)
+    assert json.loads(redact(once)) == masked
+    assert json.loads(json.loads(redact(json.dumps(once)))) == masked
+
+
+def test_a_key_with_quotes_is_masked_by_value_in_json_within_json(monkeypatch):
+    monkeypatch.setenv("PLANTED_API_KEY", 'one"quote\\and-a-9')
+    text = 'it is one"quote\\and-a-9 here'
+    for _ in range(3):
+        assert "quote" not in redact(text)
+        text = json.dumps(text)

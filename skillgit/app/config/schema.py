@@ -29,7 +29,8 @@ Setting = str | int | float | bool | None | list[object] | dict[str, object]
 class Section(BaseModel):
     """A section of a configuration: no unknown keys, no silent conversion."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    # A section is built once, with the whole that it is part of.
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 class ModelSettings(Section):

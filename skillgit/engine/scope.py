@@ -1,0 +1,36 @@
+"""The events in the making, by the names under which the ledger charges calls to them.
+
+A name is the same every time that its event is tried, so that a run that was killed and goes on costs what it would have.
+"""
+
+from __future__ import annotations
+
+
+def start_scope(run: str) -> str:
+    """Return the name of a run's first event."""
+    return f"{run}/start"
+
+
+def step_scope(run: str, step: int) -> str:
+    """Return the name of the event that ends a step."""
+    return f"{run}/step-{step}"
+
+
+def slow_scope(run: str, epoch: int) -> str:
+    """Return the name of the slow update at the end of an epoch."""
+    return f"{run}/slow-{epoch}"
+
+
+def meta_scope(run: str, epoch: int) -> str:
+    """Return the name of the reflection on an epoch."""
+    return f"{run}/meta-{epoch}"
+
+
+def measure_scope(run: str, version: int) -> str:
+    """Return the name of the measurement of a version that has no score yet."""
+    return f"{run}/measure-{version}"
+
+
+def finish_scope(run: str) -> str:
+    """Return the name of a run's last event."""
+    return f"{run}/finish"
