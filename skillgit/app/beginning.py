@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillgit.app.revision import resolve_in
 from skillgit.app.seed import normalise, read_seed
 from skillgit.app.workspace import open_workspace
 from skillgit.errors import RepositoryNotFoundError, RevisionNotFoundError, SkillError
@@ -82,6 +81,8 @@ def first_skill(context: Context, config: ResolvedConfig, environment: Environme
 
 
 def _from_revision(workspace: Workspace, environment: Environment, start: str) -> Beginning:
+    from skillgit.app.revision import resolve_in  # noqa: PLC0415 - most runs start from main, and a server waits
+
     found = resolve_in(workspace, start)
     row = found.row
     if row is not None and row.version is not None:

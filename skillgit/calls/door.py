@@ -30,7 +30,7 @@ from skillgit.domain.cost import Cost
 from skillgit.domain.ids import digest
 from skillgit.errors import BackendError, ConfigError, ProviderFailureError
 from skillgit.plugin.exchange import request_digest
-from skillgit.plugin.redaction import redact, redact_reply, storable
+from skillgit.plugin.redaction import Redactor, storable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["JSON", "Calls", "Caps", "Policy", "Route"]
 
+_UNCOUNTED = Cost(calls=1)
 _TAB: ContextVar[Tab | None] = ContextVar("skillgit_tab", default=None)
 _SCOPE: ContextVar[str | None] = ContextVar("skillgit_scope", default=None)
 
@@ -97,7 +98,7 @@ class Calls:
             policy=self._policy,
             lanes=lanes(self._routes.values(), policy=self._policy, stop=self._stop, random=random),
             budget=Budget(caps, self.spent, self._stop),
-            estimate=lambda route, request: estimate(route, request, self.spent()),
+            estimate=self._estimate,
             stop=self._stop,
             sleep=sleep,
             random=random,
@@ -107,6 +108,8 @@ class Calls:
         self._rollouts: Flights[KnownRollout] = Flights()
         self._scope = ""
         self._capped = caps != Caps()
+        self._counted = self._capped or bool(self._policy.requests_per_minute or self._policy.tokens_per_minute)
+        self._redactor = Redactor.now()
         self._clock = clock
         self._before = Cost()
         self.ledger = ledger
@@ -131,6 +134,7 @@ class Calls:
         """
         self._scope = scope
         self._before = spent
+        self._redactor = Redactor.now()
         self.meter = Meter()
 
     @property
@@ -256,6 +260,10 @@ class Calls:
         for backend in {id(route.backend): route.backend for route in self._routes.values()}.values():
             await backend.aclose()
 
+    def _estimate(self, route: Route, request: Request) -> Cost:
+        """Return what a call will cost, roughly; where nothing is counted in advance, nobody needs to know."""
+        return estimate(route, request, self.spent()) if self._counted else _UNCOUNTED
+
     async def _buy(self, order: _Order) -> PaidReply:
         def keep(reply: Reply, seconds: float, copies: int) -> PaidReply:
             if copies > 1:
@@ -269,7 +277,7 @@ class Calls:
         cost = call_cost(reply.usage, order.route.price, seconds)
         charge = Charge(key=order.key, role=order.role, stage=order.stage, cost=cost)
         paid = self.ledger.record_reply(
-            PaidReply(reply=redact_reply(reply), scope=order.scope, charge=charge, request=order.asked)
+            PaidReply(reply=self._redactor.reply(reply), scope=order.scope, charge=charge, request=order.asked)
         )
         if paid.scope == self._scope:
             self.meter.add(paid.charge)  # now, not when a waiter wakes: the next call is checked against it
@@ -279,7 +287,9 @@ class Calls:
         tab = Tab(_SCOPE.get() or self._scope)
         _TAB.set(tab)  # this coroutine is a task of its own, so that no other sees it
         value, keep = await produce()
-        known = KnownRollout(value=redact(storable(encode_json(value))), scope=tab.scope, charges=tab.charges())
+        known = KnownRollout(
+            value=self._redactor.text(storable(encode_json(value))), scope=tab.scope, charges=tab.charges()
+        )
         return self.ledger.record_rollout(key, known) if keep else known
 
     def _charge(self, scope: str, charges: Sequence[Charge]) -> None:

@@ -77,9 +77,10 @@ async def roll_out(
         BudgetError: A cap was reached.
         ProviderFailureError: The provider failed systematically.
     """
+    shared = _shared_key(session, skill)
 
     async def one(item: Item) -> Rollout:
-        return await _one(session, skill, item, stage, sample)
+        return await _one(session, skill, item, stage, sample=sample, key=_key(session, item, sample, shared))
 
     def told(rollout: Rollout) -> None:
         session.monitor.tick()
@@ -88,7 +89,20 @@ async def roll_out(
     return await ordered(one, items, limit=session.workers if slots is None else slots, each=told)
 
 
-async def _one(session: Session, skill: Skill, item: Item, stage: str, sample: int) -> Rollout:
+def _shared_key(session: Session, skill: Skill) -> tuple[str, ...]:
+    """Return what the keys of all items have in common."""
+    environment, calls = session.task.environment, session.calls
+    judge = (calls.fingerprint("judge"),) if asks_judge(environment) else ()
+    return (skill.digest, environment.digest, calls.fingerprint("target"), *judge)
+
+
+def _key(session: Session, item: Item, sample: int, shared: tuple[str, ...]) -> str:
+    """Return what decides the outcome of an item."""
+    version, tasks, *answerers = shared
+    return digest(["rollout", version, tasks, item.id, item.digest, *answerers, session.seed, *_resampled(sample)])
+
+
+async def _one(session: Session, skill: Skill, item: Item, stage: str, *, sample: int, key: str) -> Rollout:
     environment = session.task.environment
 
     async def produce() -> tuple[object, bool]:
@@ -103,19 +117,6 @@ async def _one(session: Session, skill: Skill, item: Item, stage: str, sample: i
             return {"failed": error.message}, False
         return _trajectory_row(trajectory, feedback) | {"hard": scored.hard, "soft": scored.soft}, True
 
-    key = digest(
-        [
-            "rollout",
-            skill.digest,
-            environment.digest,
-            item.id,
-            item.digest,
-            session.calls.fingerprint("target"),
-            *((session.calls.fingerprint("judge"),) if asks_judge(environment) else ()),
-            session.seed,
-            *_resampled(sample),
-        ]
-    )
     row = cast("Mapping[str, object]", await session.calls.rollout(key, produce))
     return _rollout(item, row)
 

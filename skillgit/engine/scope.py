@@ -1,6 +1,7 @@
 """The events in the making, by the names under which the ledger charges calls to them.
 
-A name is the same every time that its event is tried, so that a run that was killed and goes on costs what it would have.
+A name is the same every time that its event is tried, so that a run that was killed and goes on costs what
+it would have.
 """
 
 from __future__ import annotations

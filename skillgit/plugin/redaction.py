@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
@@ -65,13 +65,53 @@ _SHORTEST_VALUE = 12
 _NO_WORD = re.compile(r"(?=\S*[0-9])(?=\S*[A-Za-z])\S+")
 
 
-def redact(text: str) -> str:
-    """Return ``text`` with every credential replaced by a mask, by value or by shape.
+@dataclass(frozen=True, slots=True)
+class Redactor:
+    """Takes out the credentials of one moment; looking for them in the environment takes longer than a short text.
 
-    Args:
-        text: Any text; JSON stays JSON.
+    Attributes:
+        values: What variables named like credentials hold, as it stands in texts; longest first.
     """
-    return _redacted(text, _values())
+
+    values: tuple[str, ...]
+
+    @classmethod
+    def now(cls) -> Redactor:
+        """Return one that knows the environment as it is."""
+        return cls(_values())
+
+    def text(self, text: str) -> str:
+        """Return ``text`` with every credential replaced by a mask, by value or by shape.
+
+        Args:
+            text: Any text; JSON stays JSON.
+        """
+        return _redacted(text, self.values)
+
+    def json(self, value: object) -> object:
+        """Return a copy of a JSON value with its strings redacted; keys stay."""
+        if isinstance(value, str):
+            return self.text(storable(value))
+        if isinstance(value, dict):
+            return {key: self.json(part) for key, part in cast("dict[str, object]", value).items()}
+        if isinstance(value, list | tuple):
+            return [self.json(part) for part in cast("list[object]", value)]
+        return value
+
+    def reply(self, reply: Reply) -> Reply:
+        """Return ``reply`` as it may be recorded."""
+        calls = tuple(replace(call, arguments=self.text(storable(call.arguments))) for call in reply.tool_calls)
+        return replace(reply, text=self.text(storable(reply.text)), tool_calls=calls)
+
+
+def redact(text: str) -> str:
+    """Return ``text`` with every credential replaced by a mask, by value or by shape."""
+    return Redactor.now().text(text)
+
+
+def redact_json(value: object) -> object:
+    """Return a copy of a JSON value with its strings redacted; keys stay."""
+    return Redactor.now().json(value)
 
 
 def _redacted(text: str, values: Sequence[str]) -> str:
@@ -87,14 +127,15 @@ def _redacted(text: str, values: Sequence[str]) -> str:
     return _PASSWORD_IN_URL.sub(rf"\1{MASK}", text) if "://" in text else text
 
 
-def _values() -> list[str]:
+def _values() -> tuple[str, ...]:
     """Return the values of variables that are named like credentials, as they are and as JSON writes them.
 
     A short value, a word or a number is none: local servers take any key, and ``none`` or ``local-model`` must not be
     taken out of answers.
     """
     values = {os.environ[name] for name in os.environ if _is_credential(name)}
-    return sorted({form for value in values for form in _forms(value)}, key=lambda form: (-len(form), form))
+    found = {form for value in values for form in _forms(value)}
+    return tuple(sorted(found, key=lambda form: (-len(form), form)))
 
 
 @cache
@@ -108,27 +149,6 @@ def _forms(value: str) -> tuple[str, ...]:
 @cache
 def _is_credential(name: str) -> bool:
     return _VARIABLE.search(name) is not None
-
-
-def redact_json(value: object) -> object:
-    """Return a copy of a JSON value with its strings redacted; keys stay."""
-    return _redacted_json(value, _values())
-
-
-def _redacted_json(value: object, values: Sequence[str]) -> object:
-    if isinstance(value, str):
-        return _redacted(storable(value), values)
-    if isinstance(value, dict):
-        return {key: _redacted_json(part, values) for key, part in cast("dict[str, object]", value).items()}
-    if isinstance(value, list | tuple):
-        return [_redacted_json(part, values) for part in cast("list[object]", value)]
-    return value
-
-
-def redact_reply(reply: Reply) -> Reply:
-    """Return ``reply`` as it may be recorded."""
-    calls = tuple(replace(call, arguments=redact(storable(call.arguments))) for call in reply.tool_calls)
-    return replace(reply, text=redact(storable(reply.text)), tool_calls=calls)
 
 
 def storable(text: str) -> str:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.plugin.backend import Reply, ToolCall, Usage
-from skillgit.plugin.redaction import redact, redact_json, redact_reply, storable
+from skillgit.plugin.redaction import Redactor, redact, redact_json, storable
 
 MIXED = "a1B2c3D4" * 6
 SECRETS = [
@@ -89,7 +89,7 @@ def test_a_reply_is_redacted_with_its_tool_calls():
         usage=Usage(tokens_in=1, tokens_out=1),
         tool_calls=(ToolCall(id="1", name="f", arguments=arguments),),
     )
-    redacted = redact_reply(reply)
+    redacted = Redactor.now().reply(reply)
     assert redacted.text == "see [redacted]"
     assert json.loads(redacted.tool_calls[0].arguments) == {"key": "[redacted]"}
     assert redacted.usage == reply.usage
