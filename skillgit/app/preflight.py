@@ -7,7 +7,9 @@ event costs, and a run that goes on does not repeat them. Nothing that a run dec
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
 from skillgit.app.reach import context_of, look, room
 from skillgit.calls.canary import QUESTION
@@ -15,8 +17,7 @@ from skillgit.engine.concurrency import ordered, side_by_side
 from skillgit.errors import ConfigError
 
 if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
     from typing import TypeAlias
 
     from skillgit.app.reach import Context, Room
@@ -24,12 +25,14 @@ if TYPE_CHECKING:
     from skillgit.calls.door import Calls
     from skillgit.calls.route import Route
     from skillgit.domain.skill import Skill
+    from skillgit.plugin.backend import Probe
 
     Reached: TypeAlias = Mapping[str, Context]
     """Role to what its model takes."""
     Reaching: TypeAlias = asyncio.Future[Reached]
 
 STAGE = "preflight"
+Out = TypeVar("Out")
 
 
 def asked_roles(setup: Setup) -> tuple[str, ...]:
@@ -39,22 +42,51 @@ def asked_roles(setup: Setup) -> tuple[str, ...]:
     return tuple(role for role, route in setup.routes.items() if route.backend.info.needs_network)
 
 
-async def reach(setup: Setup, calls: Calls) -> Reached:
-    """Look for the model of every role that is not on this machine, and let it answer once.
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is being found out about the models of a run without a call.
 
-    Nothing is spent before all keys, logins and programs are known to be there.
+    Attributes:
+        looking: Ends once all keys, logins and programs are known to be there.
+        contexts: Role to what its model takes.
+    """
+
+    looking: asyncio.Future[list[Probe | None]]
+    contexts: asyncio.Future[Reached]
+
+
+def find(setup: Setup) -> Found:
+    """Begin to look for the model of every role that is not on this machine; nothing is spent."""
+    roles = asked_roles(setup)
+    looking = in_background(ordered(lambda role: look(setup.routes[role]), roles, limit=len(setup.routes)))
+    return Found(looking, in_background(_contexts(setup, roles, looking)))
+
+
+def in_background(work: Coroutine[object, object, Out]) -> asyncio.Future[Out]:
+    """Begin ``work``. Whoever waits for it hears of its failure; if nobody comes, something else has failed before."""
+    future = asyncio.ensure_future(work)
+    future.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+    return future
+
+
+async def _contexts(setup: Setup, roles: Sequence[str], looking: asyncio.Future[list[Probe | None]]) -> Reached:
+    await looking
+    known = setup.config.values.model.contexts
+    found = await ordered(lambda role: context_of(setup.routes[role], known), roles, limit=len(setup.routes))
+    return dict(zip(roles, found, strict=True))
+
+
+async def reach(setup: Setup, calls: Calls, found: Found) -> Reached:
+    """Let the model of every role that is not on this machine answer once, if what it needs is there.
 
     Raises:
-        BackendError: One is missing, or a model does not answer.
+        BackendError: A key, a login or a program is missing, or a model does not answer.
     """
-    roles = asked_roles(setup)
-    await ordered(lambda role: look(setup.routes[role]), roles, limit=len(setup.routes))
-    contexts = setup.config.values.model.contexts
-    found, _ = await side_by_side(
-        ordered(lambda role: context_of(setup.routes[role], contexts), roles, limit=len(setup.routes)),
-        ask_each(setup, calls, roles),
-    )
-    return dict(zip(roles, found, strict=True))
+    await asyncio.wait({found.looking})
+    if found.looking.exception() is not None:
+        return await found.contexts
+    contexts, _ = await side_by_side(found.contexts, ask_each(setup, calls, asked_roles(setup)))
+    return contexts
 
 
 async def preflight(

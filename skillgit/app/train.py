@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from skillgit.app.calling import open_door, stop_on_interrupt
 from skillgit.app.config import load_config
-from skillgit.app.preflight import asked_roles, reach
+from skillgit.app.preflight import asked_roles, find, in_background, reach
 from skillgit.app.setup import set_up
 from skillgit.app.workspace import open_workspace
 from skillgit.calls.budget import Caps
-from skillgit.calls.ledger import Ledger
 from skillgit.domain.ids import check_run_name, new_run_name
 from skillgit.engine.scope import start_scope
 from skillgit.errors import ConfigError
@@ -27,7 +25,7 @@ from skillgit.store.lock import RunLock
 if TYPE_CHECKING:
     from skillgit.app.context import Context
     from skillgit.app.outcome import Trained
-    from skillgit.app.preflight import Reaching
+    from skillgit.app.preflight import Found, Reaching
     from skillgit.app.setup import Setup
     from skillgit.calls.door import Calls
     from skillgit.engine.progress import Watcher
@@ -84,11 +82,15 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
         new = name not in run_names(workspace.repo.tips())
         if new:
             _check_budget(setup, caps)
+        found = runner.run(_begin_to_find(setup)) if new else None
+        from skillgit.app.calling import open_door, stop_on_interrupt  # noqa: PLC0415
+        from skillgit.calls.ledger import Ledger  # noqa: PLC0415 - loaded while servers answer, as is what follows
+
         with Ledger.open(workspace.repo.private_dir / "ledger.db") as ledger:
             calls = open_door(context, setup, caps, ledger)
             with stop_on_interrupt(calls):
-                reaching = runner.run(_begin_to_reach(setup, calls, name)) if new else None
-                from skillgit.app.training import Training, left_unfinished  # noqa: PLC0415 - loaded meanwhile
+                reaching = runner.run(_begin_to_reach(setup, calls, name, found)) if found is not None else None
+                from skillgit.app.training import Training, left_unfinished  # noqa: PLC0415
 
                 training = Training(
                     context, workspace, setup, request, name=name, calls=calls, watcher=watcher, reaching=reaching
@@ -97,12 +99,17 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
                     return runner.run(training.to_the_end())
 
 
-async def _begin_to_reach(setup: Setup, calls: Calls, run: str) -> Reaching:
-    """Reach for the models of a new run, and load meanwhile what comes after."""
+async def _begin_to_find(setup: Setup) -> Found:
+    """Look for the models of a new run and ask their servers what they take."""
+    found = find(setup)
+    await asyncio.sleep(_BREATH_S if asked_roles(setup) else 0)
+    return found
+
+
+async def _begin_to_reach(setup: Setup, calls: Calls, run: str, found: Found) -> Reaching:
+    """Let the models answer, and load meanwhile what comes after."""
     with calls.charged_to(start_scope(run)):
-        reaching = asyncio.ensure_future(reach(setup, calls))
-    # Whoever waits for it hears of its failure; if nobody comes to wait, something else has failed before.
-    reaching.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+        reaching = in_background(reach(setup, calls, found))
     for name in _LOADED_MEANWHILE if asked_roles(setup) else ():
         await asyncio.sleep(_BREATH_S)
         import_module(name)
