@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skillgit.app.context import Context
-    from skillgit.app.eval import EvalWatcher
     from skillgit.app.item import Attempt
     from skillgit.app.item_history import Cell
+    from skillgit.app.measuring import EvalWatcher
     from skillgit.app.workspace import Workspace
     from skillgit.domain.cost import Cost
     from skillgit.domain.event import EditRecord

@@ -20,9 +20,8 @@ from skillgit.store.reader import skill_at
 if TYPE_CHECKING:
     from skillgit.app.bisect import BisectRequest, Line
     from skillgit.app.context import Context
-    from skillgit.app.eval import EvalWatcher
     from skillgit.app.evaluations import Note
-    from skillgit.app.measuring import Measuring
+    from skillgit.app.measuring import EvalWatcher, Measuring
     from skillgit.app.setup import Setup
     from skillgit.app.workspace import Workspace
     from skillgit.domain.cost import Cost

@@ -74,13 +74,13 @@ def stop_on_interrupt(calls: Calls) -> Iterator[None]:
 
 
 @contextmanager
-def nothing_is_lost() -> Iterator[None]:
-    """Say that nothing is lost where an evaluation ends early."""
+def nothing_is_lost(stopped: str = "the evaluation is stopped") -> Iterator[None]:
+    """Say that nothing is lost where the work ends early; ``stopped`` says so where the user stopped it."""
     kept = "type the same command again: what was measured is kept and costs nothing"
     try:
         yield
     except (StoppedError, KeyboardInterrupt) as error:
-        raise StoppedError("the evaluation is stopped; nothing is lost", hint=kept) from error
+        raise StoppedError(f"{stopped}; nothing is lost", hint=kept) from error
     except BudgetError as error:
         error.hint = f"{kept}, so a larger cap goes on where it stands"
         raise

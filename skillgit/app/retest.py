@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.arms import read_arms, resolve_all
 from skillgit.app.estimate import rollouts_row
-from skillgit.app.evaluations import as_note, known_evaluations, reads_of_test, record
+from skillgit.app.evaluations import known_evaluations, reads_of_test, record
 from skillgit.app.item_history import started
-from skillgit.app.measuring import Sample, measuring
+from skillgit.app.measuring import Sample, evaluation_note, measuring, too_few
 from skillgit.app.noted_outcomes import with_outcomes
 from skillgit.app.recipe import differences, find_config, or_name_one
 from skillgit.app.recorded_outcomes import recorded_outcomes
-from skillgit.app.scores import by_type, compare, scores
+from skillgit.app.scores import compare, scores
 from skillgit.app.setup import set_up
 from skillgit.app.workspace import open_workspace
 from skillgit.calls.door import Caps
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from skillgit.app.arms import Arm, Arms
     from skillgit.app.context import Context
     from skillgit.app.estimate import PlanRow
-    from skillgit.app.eval import EvalWatcher
     from skillgit.app.evaluations import KnownEvaluation, Note
-    from skillgit.app.measuring import Measuring
+    from skillgit.app.measuring import EvalWatcher, Measuring
     from skillgit.app.scores import Comparison, Scores
     from skillgit.app.setup import Setup
     from skillgit.app.workspace import Workspace
@@ -246,24 +245,14 @@ class _Retesting:
         for arm in self._arms:
             evaluation = self._measured.get(arm.name)
             if evaluation is not None and evaluation.scored:
-                line = as_note(
-                    evaluation.summary(),
-                    by_type(self._items, evaluation),
-                    target=self._target,
-                    environment=self._setup.task.environment.digest,
-                    time=context.clock(),
-                )
+                line = evaluation_note(self._setup, self._items, evaluation, context.clock())
                 notes.setdefault(arm.commit, []).append(with_outcomes(line, evaluation, sample=self._draws[arm.name]))
         self._noted = record(self._workspace, notes, context.clock())
 
     def result(self, *, cost: Cost | None) -> Retested:
         """Return everything that was measured."""
         rule = self._setup.config.values.method.rule(self._setup.pinned)
-        thin = [
-            f"{name} has a score on {len(found.scored)} of {len(found.outcomes)} {self._split.value} items only"
-            for name, found in self._measured.items()
-            if len(found.scored) < rule.min_coverage * len(found.outcomes)
-        ]
+        thin = too_few(rule, self._measured.items())
         return Retested(
             plan=self.plan,
             own_target=self._own,

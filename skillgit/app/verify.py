@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.claim import Claim, Verdict, claim_of, judge
 from skillgit.app.estimate import rollouts_row
-from skillgit.app.evaluations import as_note, known_evaluations, reads_of_test, record
+from skillgit.app.evaluations import known_evaluations, reads_of_test, record
 from skillgit.app.item_history import name, started
-from skillgit.app.measuring import Sample, measuring
+from skillgit.app.measuring import Sample, evaluation_note, measuring
 from skillgit.app.noted_outcomes import with_outcomes
 from skillgit.app.recipe import find_config, or_name_one
 from skillgit.app.recorded_outcomes import recorded_items
 from skillgit.app.revision import event_in
-from skillgit.app.scores import by_type
 from skillgit.app.setup import set_up
 from skillgit.app.workspace import open_workspace
 from skillgit.calls.door import Caps
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
 
     from skillgit.app.context import Context
     from skillgit.app.estimate import PlanRow
-    from skillgit.app.eval import EvalWatcher
-    from skillgit.app.measuring import Measuring
+    from skillgit.app.measuring import EvalWatcher, Measuring
     from skillgit.app.setup import Setup
     from skillgit.app.workspace import Workspace
     from skillgit.domain.cost import Cost
@@ -200,13 +198,7 @@ class _Verifying:
         """Leave a note on the commit."""
         if not self._request.note or not evaluation.scored:
             return
-        line = as_note(
-            evaluation.summary(),
-            by_type(self._drawn, evaluation),
-            target=self.plan.target,
-            environment=self._setup.task.environment.digest,
-            time=context.clock(),
-        )
+        line = evaluation_note(self._setup, self._drawn, evaluation, context.clock())
         line = with_outcomes(line, evaluation, sample=self._draw) | {"sampled_of": self.plan.of}
         self._noted = bool(record(self._workspace, {self._row.commit: [line]}, context.clock()))
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from skillgit.app.eval import EvalProgress
+    from skillgit.app.measuring import EvalProgress
     from skillgit.app.scores import Scores
     from skillgit.cli.diagnostics import Diagnostics
     from skillgit.cli.session import Session

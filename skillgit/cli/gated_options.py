@@ -6,10 +6,14 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, TypeVar
 
-import click
-
 from skillgit.cli.eval_watchers import LiveWatcher, SilentWatcher, watching
-from skillgit.cli.options import complete_configs
+from skillgit.cli.measuring_options import (
+    config_option,
+    max_calls_option,
+    max_tokens_option,
+    max_usd_option,
+    quiet_option,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,20 +26,7 @@ if TYPE_CHECKING:
 
 _R = TypeVar("_R")
 
-_OPTIONS = (
-    click.option(
-        "--config", metavar="CONFIG", shell_complete=complete_configs, help="Measure as CONFIG says, not as the run did"
-    ),
-    click.option("--max-calls", type=click.IntRange(min=1), metavar="N", help="Stop before it makes more model calls"),
-    click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Stop before it uses more tokens"),
-    click.option(
-        "--max-usd",
-        type=click.FloatRange(min=0, min_open=True),
-        metavar="USD",
-        help="Stop before it spends more US dollars",
-    ),
-    click.option("-q", "--quiet", is_flag=True, help="Show no progress"),
-)
+_OPTIONS = (config_option, max_calls_option, max_tokens_option, max_usd_option, quiet_option)
 
 
 def terms_options(command: Callable[..., _R]) -> Callable[..., _R]:

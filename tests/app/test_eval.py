@@ -15,7 +15,7 @@ from program import git, refs, skillgit
 from trained_runs import small_run
 
 from skillgit.app.context import Context
-from skillgit.app.eval import EvalProgress, EvalRequest, evaluate
+from skillgit.app.eval import EvalRequest, evaluate
 from skillgit.app.show import show
 from skillgit.calls.door import Calls
 from skillgit.domain.ids import text_digest
@@ -31,6 +31,8 @@ from skillgit.plugin.registry import load_environment
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from skillgit.app.measuring import EvalProgress
 
 TYPES = {"work", "person", "place", "thing", "date", "number"}
 

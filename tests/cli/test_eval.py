@@ -9,8 +9,9 @@ import cli_sample as sample
 import pytest
 from rich.console import Console
 
-from skillgit.app.eval import SPLITS, ArmScores, EvalProgress, EvalRequest, Evaluated, SplitScores
+from skillgit.app.eval import SPLITS, ArmScores, EvalRequest, Evaluated, SplitScores
 from skillgit.app.evaluations import KnownEvaluation
+from skillgit.app.measuring import EvalProgress
 from skillgit.app.scores import Comparison, Scores
 from skillgit.cli.commands.eval import SPLITS as OFFERED
 from skillgit.cli.diagnostics import Diagnostics

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from skillgit.app.calling import open_door, stop_on_interrupt
-from skillgit.app.eval import EvalProgress, EvalWatcher
-from skillgit.app.preflight import ask_each
+from skillgit.app.measuring import EvalWatcher, carry_out, open_session, telling
 from skillgit.app.recipe import find_config
 from skillgit.app.scores import scores
 from skillgit.app.setup import set_up
 from skillgit.calls.door import Caps
-from skillgit.calls.ledger import Ledger
 from skillgit.domain.evaluation import Evaluation, Split
-from skillgit.domain.event import Cost
 from skillgit.engine.evaluate import evaluate
 from skillgit.engine.progress import Stage
-from skillgit.engine.session import Monitor, Session
-from skillgit.errors import BudgetError, ServiceError, StoppedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
@@ -29,8 +22,9 @@ if TYPE_CHECKING:
     from skillgit.app.context import Context
     from skillgit.app.setup import Setup
     from skillgit.app.workspace import Workspace
+    from skillgit.domain.event import Cost
     from skillgit.domain.skill import Skill
-    from skillgit.engine.progress import Progress
+    from skillgit.engine.session import Session
 
 _T = TypeVar("_T")
 
@@ -114,22 +108,9 @@ class Measuring:
     def shown(self, name: str, split: Split = Split.SELECTION) -> Iterator[None]:
         """Tell the watcher of every item that is done meanwhile."""
         total = len(self.setup.task.items[split])
-
-        def told(progress: Progress) -> None:
-            done = min(progress.done, total)
-            every = max(self.every, self.before + total)
-            look = EvalProgress(
-                name=name,
-                split=split.value,
-                done=done,
-                total=total,
-                before=self.before,
-                every=every,
-                spent=progress.spent,
-            )
-            self.watcher.progress(look)
-
-        self.session.monitor.report = told
+        self.session.monitor.report = telling(
+            self.watcher, name, split, total, before=self.before, every=lambda: self.every
+        )
         try:
             yield
         finally:
@@ -164,21 +145,9 @@ class Measuring:
             ProviderFailureError: A provider failed systematically.
             StoppedError: The user stopped it.
         """
-        calls = self.session.calls
         self._scope = scope
-        calls.enter(scope, Cost())
-        roles = ("target", *(("judge",) if self.session.judged else ()), *(("optimizer",) if optimizer else ()))
-
-        async def whole() -> _T:
-            try:
-                await ask_each(self.setup, calls, roles)
-                return await work
-            finally:
-                work.close()
-                await calls.aclose()
-
-        with stop_on_interrupt(calls), _explained():
-            return asyncio.run(whole())
+        stopped = "stopped before the work was done"
+        return carry_out(self.setup, self.session, scope, work, optimizer=optimizer, stopped=stopped)
 
 
 @contextmanager
@@ -209,20 +178,8 @@ def open_measuring(
     config = find_config(context, workspace, (run,), config=terms.config, overrides=overrides)
     setup = set_up(config)
     allowed(setup)
-    with Ledger.open(workspace.repo.private_dir / "ledger.db") as ledger:
-        caps = Caps(max_calls=terms.max_calls, max_tokens=terms.max_tokens, max_usd=terms.max_usd)
-        calls = open_door(context, setup, caps, ledger)
-        session = Session(
-            run=run,
-            skill_path=workspace.index.skill_path(run),
-            task=setup.task,
-            settings=setup.config.values.method,
-            calls=calls,
-            workers=setup.config.values.calls.concurrency,
-            clock=context.clock,
-            monitor=Monitor(spent=calls.spent),
-            pinned=setup.pinned,
-        )
+    caps = Caps(max_calls=terms.max_calls, max_tokens=terms.max_tokens, max_usd=terms.max_usd)
+    with open_session(context, workspace, setup, caps, run=run) as session:
         yield Measuring(
             context=context,
             workspace=workspace,
@@ -232,19 +189,3 @@ def open_measuring(
             watcher=watcher,
             began=context.clock(),
         )
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    """Say that nothing is lost where the work ends early."""
-    kept = "type the same command again: what was measured is kept and costs nothing"
-    try:
-        yield
-    except (StoppedError, KeyboardInterrupt) as error:
-        raise StoppedError("stopped before the work was done; nothing is lost", hint=kept) from error
-    except BudgetError as error:
-        error.hint = f"{kept}, so a larger cap goes on where it stands"
-        raise
-    except ServiceError as error:
-        error.hint = error.hint or kept
-        raise

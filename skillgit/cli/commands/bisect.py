@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from skillgit.cli.measuring_options import max_calls_option, max_usd_option, quiet_option
 from skillgit.cli.options import (
     as_of_option,
     complete_configs,
@@ -33,14 +34,9 @@ if TYPE_CHECKING:
 @click.option("--run", "measure", is_flag=True, help="Roll the item out where an outcome is missing, and note it")
 @click.option("--config", metavar="CONFIG", shell_complete=complete_configs, help="With --run: measure as CONFIG says")
 @override_option
-@click.option("--max-calls", type=click.IntRange(min=1), metavar="N", help="Stop before it makes more model calls")
-@click.option(
-    "--max-usd",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="USD",
-    help="Stop before it spends more US dollars",
-)
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress")
+@max_calls_option
+@max_usd_option
+@quiet_option
 @as_of_option
 @document_form
 @click.pass_obj

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 import click
 
 from skillgit.cli.eval_watchers import watching
-from skillgit.cli.options import complete_configs, complete_revisions, document_form, override_option
+from skillgit.cli.measuring_options import (
+    config_option,
+    max_calls_option,
+    max_tokens_option,
+    max_usd_option,
+    note_option,
+    quiet_option,
+    split_option,
+)
+from skillgit.cli.options import complete_revisions, document_form, override_option
 from skillgit.cli.output import Form
 from skillgit.cli.render.eval import lines
 from skillgit.cli.verb import verb
@@ -20,13 +29,9 @@ SPLITS = ("train", "selection", "test", "all")
 
 @verb("eval")
 @click.argument("revisions", metavar="REV...", nargs=-1, required=True, shell_complete=complete_revisions)
-@click.option(
-    "--config", metavar="CONFIG", shell_complete=complete_configs, help="Measure as CONFIG says, not as the run did"
-)
+@config_option
 @override_option
-@click.option(
-    "--split", type=click.Choice(SPLITS), default="selection", show_default=True, help="Which items to measure on"
-)
+@split_option(SPLITS)
 @click.option(
     "--against",
     multiple=True,
@@ -34,16 +39,11 @@ SPLITS = ("train", "selection", "test", "all")
     shell_complete=complete_revisions,
     help="Compare with these versions, item by item; none is no skill",
 )
-@click.option("--no-note", "note", flag_value=False, default=True, help="Leave no note on the commits")
-@click.option("--max-calls", type=click.IntRange(min=1), metavar="N", help="Stop before it makes more model calls")
-@click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Stop before it uses more tokens")
-@click.option(
-    "--max-usd",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="USD",
-    help="Stop before it spends more US dollars",
-)
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress")
+@note_option()
+@max_calls_option
+@max_tokens_option
+@max_usd_option
+@quiet_option
 @document_form
 @click.pass_obj
 def command(

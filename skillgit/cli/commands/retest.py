@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.options import complete_configs, complete_revisions, document_form, override_option
+from skillgit.cli.measuring_options import (
+    config_option,
+    dry_run_option,
+    max_calls_option,
+    max_tokens_option,
+    max_usd_option,
+    note_option,
+    quiet_option,
+    split_option,
+)
+from skillgit.cli.options import complete_revisions, document_form, override_option
 from skillgit.cli.output import Form
 from skillgit.cli.render.retest import lines, planned
 from skillgit.cli.verb import verb
@@ -19,28 +29,15 @@ if TYPE_CHECKING:
 @verb("retest")
 @click.argument("revisions", metavar="REV...", nargs=-1, required=True, shell_complete=complete_revisions)
 @click.option("--model", metavar="M", help="The target, as BACKEND/MODEL or as a model of the run's backend")
-@click.option(
-    "--split",
-    type=click.Choice(("train", "selection", "test")),
-    default="selection",
-    show_default=True,
-    help="Which items to measure on",
-)
-@click.option(
-    "--config", metavar="CONFIG", shell_complete=complete_configs, help="Measure as CONFIG says, not as the run did"
-)
+@split_option(("train", "selection", "test"))
+@config_option
 @override_option
-@click.option("--no-note", "note", flag_value=False, default=True, help="Leave no note on the commits")
-@click.option("--dry-run", is_flag=True, help="Tell what it would cost, and measure nothing")
-@click.option("--max-calls", type=click.IntRange(min=1), metavar="N", help="Stop before it makes more model calls")
-@click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Stop before it uses more tokens")
-@click.option(
-    "--max-usd",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="USD",
-    help="Stop before it spends more US dollars",
-)
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress")
+@note_option()
+@dry_run_option
+@max_calls_option
+@max_tokens_option
+@max_usd_option
+@quiet_option
 @document_form
 @click.pass_obj
 def command(

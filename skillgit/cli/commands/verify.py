@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.options import complete_configs, complete_revisions, document_form, override_option
+from skillgit.cli.measuring_options import (
+    config_option,
+    max_calls_option,
+    max_usd_option,
+    note_option,
+    quiet_option,
+    split_option,
+)
+from skillgit.cli.options import complete_revisions, document_form, override_option
 from skillgit.cli.output import Form
 from skillgit.cli.render.verify import lines, planned
 from skillgit.cli.verb import verb
@@ -31,26 +39,13 @@ if TYPE_CHECKING:
     metavar="S",
     help="Decides which items are drawn",
 )
-@click.option(
-    "--split",
-    type=click.Choice(("selection", "test")),
-    default="selection",
-    show_default=True,
-    help="Which items to draw from",
-)
-@click.option(
-    "--config", metavar="CONFIG", shell_complete=complete_configs, help="Measure as CONFIG says, not as the run did"
-)
+@split_option(("selection", "test"), "Which items to draw from")
+@config_option
 @override_option
-@click.option("--no-note", "note", flag_value=False, default=True, help="Leave no note on the commit")
-@click.option("--max-calls", type=click.IntRange(min=1), metavar="N", help="Stop before it makes more model calls")
-@click.option(
-    "--max-usd",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="USD",
-    help="Stop before it spends more US dollars",
-)
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress")
+@note_option("the commit")
+@max_calls_option
+@max_usd_option
+@quiet_option
 @document_form
 @click.pass_obj
 def command(
