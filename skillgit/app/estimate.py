@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from skillgit.calls.pricing import dollars
 from skillgit.domain.evaluation import Split
 from skillgit.domain.rewrite import UpdateMode
+from skillgit.domain.skill import DOCUMENT
 from skillgit.engine.batches import steps_per_epoch
+from skillgit.engine.companions import delivered
 from skillgit.engine.dialect import DIALECTS
-from skillgit.engine.prompts import prompt
+from skillgit.engine.prompts import FILES, prompt
 from skillgit.engine.rendering import CHARACTERS_PER_TOKEN
 from skillgit.engine.settings import ControlMode, PairPolicy
 from skillgit.plugin.backend import Usage
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item
     from skillgit.engine.session import Task
-    from skillgit.engine.settings import MethodSettings
+    from skillgit.engine.settings import MethodSettings, OptimizerSettings
     from skillgit.plugin.backend import Price
 
 ANSWER_TOKENS = 100
@@ -149,7 +151,7 @@ def _target_rows(
 ) -> Iterator[tuple[str, str, int, tuple[int, int]]]:
     train, selection, test = (len(task.items[split]) for split in (Split.TRAIN, Split.SELECTION, Split.TEST))
     slow = _slow_updates(settings)
-    used = (item + _tokens(skill.document), ANSWER_TOKENS)
+    used = (item + _tokens(delivered(skill, settings.target).document), ANSWER_TOKENS)
     yield "target", "baseline", selection, used
     yield "target", "rollout", train * settings.train.num_epochs, used
     yield "target", "selection", selection * steps, used
@@ -164,6 +166,17 @@ def _target_rows(
     yield "target", "test", test * 3 if settings.evaluation.eval_test else 0, used
 
 
+def _other_files(settings: OptimizerSettings, skill: Skill) -> int:
+    """Return the tokens of what the optimizer reads of other files than ``SKILL.md``, and of how to edit them."""
+    files = settings.trainable
+    lengths = (
+        min(_tokens(text), settings.max_file_tokens)
+        for path, text in skill.text_files()
+        if path != DOCUMENT and (path.endswith(".md") or files.covers(path))
+    )
+    return sum(lengths) + (_tokens(prompt(FILES)) if files.beyond_document else 0)
+
+
 def _optimizer_rows(
     settings: MethodSettings, task: Task, skill: Skill, steps: int, *, item: int
 ) -> Iterator[tuple[str, str, int, tuple[int, int]]]:
@@ -174,7 +187,7 @@ def _optimizer_rows(
     # Failures and successes of a batch have minibatches of their own, so that two may be short.
     analysts = ceil(items / gradient.minibatch_size) + ceil(items / settings.train.batch_size)
     shown = min(item + ANSWER_TOKENS, gradient.max_trajectory_tokens)
-    document = _tokens(skill.document)
+    document = _tokens(skill.document) + _other_files(optimizer, skill)
     reply = REPLY_TOKENS + (document if whole else 0)
     analyst = (_tokens(prompt(words.failures)) + document + gradient.minibatch_size * shown, reply)
     yield "optimizer", "analyst", steps * analysts, analyst

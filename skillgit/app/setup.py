@@ -11,7 +11,7 @@ from skillgit.domain.evaluation import Split
 from skillgit.domain.gate import NoRegression
 from skillgit.domain.ids import short_digest
 from skillgit.engine.artifacts import json_file
-from skillgit.engine.prompts import prompts_digest
+from skillgit.engine.prompts import FILES, prompts_digest
 from skillgit.engine.session import Task
 from skillgit.errors import ConfigError
 from skillgit.plugin.environment import asks_judge
@@ -48,7 +48,9 @@ class Setup:
     def config_digest(self) -> str:
         """Identify what the run does: the configuration, the optimizer's prompts and the pinned items."""
         pinned = [sorted(self.pinned)] if self.pinned else []
-        return short_digest([self.config.digest, prompts_digest(), *pinned])
+        files = self.config.values.optimizer.trainable
+        prompts = prompts_digest(FILES) if files.beyond_document else prompts_digest()
+        return short_digest([self.config.digest, prompts, *pinned])
 
     @property
     def splits_digest(self) -> str:

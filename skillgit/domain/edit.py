@@ -2,6 +2,9 @@
 
 An edit changes one text file at one place. The place is an anchor: a stretch of the file's text that must occur exactly
 once where steps may write. An anchor that is missing or ambiguous is never guessed: the edit is reported and left out.
+
+``append`` to a file that does not exist makes it, one folder deep. No edit deletes a file. In code and data, lines are
+added without blank lines around them, and a line may occur twice.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from skillgit.domain.skill import DOCUMENT, KEEP_END, Owner, Skill, blocks, has_marker
+from skillgit.domain.trainable import is_prose, new_file_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,7 +27,7 @@ class Op(StrEnum):
     """What an edit does at its anchor."""
 
     APPEND = "append"
-    """Add a paragraph at the end of the body; has no anchor."""
+    """Add a paragraph at the end of the body, or make the file that it is the first text of; has no anchor."""
     INSERT_AFTER = "insert_after"
     """Add lines after the line that holds the end of the anchor."""
     REPLACE = "replace"
@@ -138,21 +142,39 @@ def apply(skill: Skill, edits: Iterable[Edit]) -> Application:
 def _apply_one(skill: Skill, edit: Edit) -> Skill:
     text = dict(skill.text_files()).get(edit.file)
     if text is None:
-        raise _RefusedError(EditStatus.INVALID, f"the skill has no text file '{edit.file}'")
+        return _with_new_file(skill, edit)
     _check_shape(edit)
-    parts = blocks(text, is_document=edit.file == DOCUMENT)
+    edited = _edited(text, edit)
+    if edit.file != DOCUMENT and not edited.strip():
+        raise _RefusedError(EditStatus.INVALID, "the edit would leave nothing of the file, and none deletes a file")
+    return skill.with_text(edit.file, edited)
+
+
+def _with_new_file(skill: Skill, edit: Edit) -> Skill:
+    if edit.op is not Op.APPEND or edit.file in skill.files:
+        raise _RefusedError(EditStatus.INVALID, f"the skill has no text file '{edit.file}'")
+    if problem := new_file_problem(skill, edit.file):
+        raise _RefusedError(EditStatus.INVALID, f"the skill has no text file '{edit.file}', and {problem}")
+    _check_shape(edit)
     content = edit.content.strip("\n").rstrip()
-    if edit.op is not Op.DELETE and _contains_paragraph(text, content):
+    return skill.with_text(edit.file, f"{content}\n")
+
+
+def _edited(text: str, edit: Edit) -> str:
+    parts = blocks(text, is_document=edit.file == DOCUMENT)
+    prose = is_prose(edit.file)
+    content = edit.content.strip("\n").rstrip()
+    if prose and edit.op is not Op.DELETE and _contains_paragraph(text, content):
         raise _RefusedError(EditStatus.DUPLICATE, "the text already stands in the file")
     if edit.op is Op.APPEND:
-        return skill.with_text(edit.file, _append(text, parts, content))
+        return _append(text, parts, content, prose=prose)
     start = _locate(text, parts, edit.anchor)
     end = start + len(edit.anchor)
     if edit.op is Op.INSERT_AFTER:
-        return skill.with_text(edit.file, _insert_after(text, parts, end, content))
+        return _insert_after(text, parts, end, content, prose=prose)
     if edit.op is Op.REPLACE:
-        return skill.with_text(edit.file, text[:start] + content + text[end:])
-    return skill.with_text(edit.file, _delete(text, start, end))
+        return text[:start] + content + text[end:]
+    return _delete(text, start, end)
 
 
 def _check_shape(edit: Edit) -> None:
@@ -187,31 +209,35 @@ def _locate(text: str, parts: Sequence[Block], anchor: str) -> int:
     raise _RefusedError(EditStatus.ANCHOR_MISSING, "the anchor does not occur in the file")
 
 
-def _append(text: str, parts: Sequence[Block], content: str) -> str:
+def _append(text: str, parts: Sequence[Block], content: str, *, prose: bool) -> str:
     """Add ``content`` as the last paragraph of the body: before slow region and appendix if there are any."""
     stop = next((part.start for part in parts if part.owner in {Owner.SLOW, Owner.APPENDIX}), len(text))
     before = next((part for part in reversed(parts) if part.end <= stop), None)
     if before is not None and before.owner is Owner.KEEP and not text[: before.end].endswith(KEEP_END):
         raise _RefusedError(EditStatus.PROTECTED, "a keep region is never closed")
     head, tail = text[:stop].rstrip("\n"), text[stop:]
-    separator = "\n" if _is_list_item(_last_line(head)) and _is_list_item(content) else "\n\n"
+    separator = _separator(_last_line(head), content, prose=prose)
     joined = f"{head}{separator}{content}\n" if head else f"{content}\n"
     return f"{joined}\n{tail}" if tail else joined
 
 
-def _insert_after(text: str, parts: Sequence[Block], end: int, content: str) -> str:
+def _insert_after(text: str, parts: Sequence[Block], end: int, content: str, *, prose: bool) -> str:
     """Add ``content`` after the line that holds offset ``end``; inside a list without a blank line."""
     body_end = next(part.end for part in parts if part.owner is Owner.BODY and part.start < end <= part.end)
     newline = text.find("\n", end if text[end - 1] != "\n" else end - 1)
     line_end = len(text) if newline < 0 else newline
     if line_end > body_end:
         raise _RefusedError(EditStatus.PROTECTED, "a protected region stands on the anchor's line")
-    line = _last_line(text[:line_end])
-    separator = "\n" if _is_list_item(line) and _is_list_item(content) else "\n\n"
+    separator = _separator(_last_line(text[:line_end]), content, prose=prose)
     head, tail = text[:line_end], text[line_end:]
     if separator == "\n\n" and not tail.startswith("\n\n") and tail.strip("\n"):
         tail = f"\n{tail}"
     return f"{head}{separator}{content}{tail or chr(10)}"
+
+
+def _separator(line: str, content: str, *, prose: bool) -> str:
+    """Return what stands between ``line`` and ``content``: a blank line in prose, but none inside a list."""
+    return "\n\n" if prose and not (_is_list_item(line) and _is_list_item(content)) else "\n"
 
 
 def _delete(text: str, start: int, end: int) -> str:

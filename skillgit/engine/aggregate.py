@@ -12,6 +12,7 @@ from skillgit.engine.concurrency import both, ordered
 from skillgit.engine.dialect import dialect
 from skillgit.engine.drafts import Draft, best_supported, concatenated
 from skillgit.engine.duplicates import without_duplicates
+from skillgit.engine.files import told_of_files
 from skillgit.engine.history import history_section
 from skillgit.engine.progress import Stage
 from skillgit.engine.rendering import (
@@ -109,11 +110,11 @@ async def _merge(
     words = dialect(session)
     whole = session.settings.optimizer.skill_update_mode is UpdateMode.FULL
     sections = (
-        template_section(skill) if whole else skill_section(skill),
+        template_section(skill) if whole else skill_section(skill, session.settings.optimizer),
         memory_section(state.optimizer_memory),
         *_sections(groups, level),
     )
-    messages = conversation(words.merge, "", sections)
+    messages = told_of_files(session, conversation(words.merge, "", sections))
     reply = await ask(session, "merge", messages, words.merged, draw=draw, check=keeps_protected(skill))
     drafts = [draft for _, group in groups for draft in group]
     return concatenated(drafts, "merge") if reply is None else _unusable_of(drafts, reply.merged(_inputs(drafts)))
@@ -137,13 +138,13 @@ async def merge_and_rank(
     groups = [group for group in ((Source.FAILURE, failures), (Source.SUCCESS, successes)) if group[1]]
     words = dialect(session)
     sections = (
-        skill_section(skill),
+        skill_section(skill, session.settings.optimizer),
         memory_section(state.optimizer_memory),
         history_section(state.memory, session.settings.gradient.max_history_tokens),
         budget_section(budget),
         *_sections(groups, 1),
     )
-    messages = conversation(words.merge_and_rank, "", sections)
+    messages = told_of_files(session, conversation(words.merge_and_rank, "", sections))
     reply = await ask(session, "merge", messages, words.merged, draw=(step, "merge and rank"))
     if reply is None:
         return best_supported(everything, budget, "merge and rank")

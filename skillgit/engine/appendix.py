@@ -103,7 +103,7 @@ async def remember(session: Session, candidate: Skill, notes: Sequence[str], *, 
 async def _consolidated(session: Session, skill: Skill, notes: Sequence[str], *, step: int) -> tuple[str, ...]:
     """Return a shorter list of reminders; nothing if the optimizer has none that is shorter and can be used."""
     listed = tagged("notes", "\n".join(f"- {note}" for note in notes), count=len(notes))
-    messages = conversation("consolidate_notes", "", (skill_section(skill), listed))
+    messages = conversation("consolidate_notes", "", (skill_section(skill, session.settings.optimizer), listed))
     reply = await ask(session, "appendix", messages, NotesReply, draw=(step,))
     if reply is None:
         return ()

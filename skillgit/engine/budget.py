@@ -92,7 +92,7 @@ async def step_budget(
         "budget",
         "",
         (
-            skill_section(skill),
+            skill_section(skill, session.settings.optimizer),
             memory_section(state.optimizer_memory),
             history_section(state.memory, session.settings.gradient.max_history_tokens),
             _scores(rollouts),

@@ -20,6 +20,7 @@ from skillgit.engine.appendix import aware, extended, listens
 from skillgit.engine.batches import shuffle, stream
 from skillgit.engine.dialect import dialect
 from skillgit.engine.elision import elide
+from skillgit.engine.files import told_of_files
 from skillgit.engine.history import history_section
 from skillgit.engine.progress import Stage
 from skillgit.engine.rendering import (
@@ -153,7 +154,7 @@ async def _written(
 ) -> ProbeReply | None:
     room = session.settings.gradient.max_trajectory_tokens
     sections = (
-        skill_section(skill),
+        skill_section(skill, session.settings.optimizer),
         trajectories_section(failed, "failure", room),
         trajectories_section(solved, "success", room) if solved else "",
     )
@@ -167,7 +168,7 @@ async def _analysed(
     words, settings = dialect(session), session.settings
     whole = settings.optimizer.skill_update_mode is UpdateMode.FULL
     sections = (
-        template_section(skill) if whole else skill_section(skill),
+        template_section(skill) if whole else skill_section(skill, settings.optimizer),
         memory_section(state.optimizer_memory),
         history_section(state.memory, settings.gradient.max_history_tokens),
         "" if whole else budget_section(budget),
@@ -176,7 +177,7 @@ async def _analysed(
         trajectories_section(made.after, "probed", settings.gradient.max_trajectory_tokens),
     )
     messages = conversation(words.failures, session.task.environment.taxonomy(), sections)
-    asked = aware(session, Source.FAILURE, extended(messages, "probed"))
+    asked = aware(session, Source.FAILURE, told_of_files(session, extended(messages, "probed")))
     reply = await ask(session, "analyst", asked, words.analysis, draw=(step, "probe"), check=keeps_protected(skill))
     return reply if reply is None or listens(session, Source.FAILURE) else reply.model_copy(update={"notes": ()})
 

@@ -14,6 +14,7 @@ from skillgit.domain.edit import Source
 from skillgit.domain.event import Accepted, BudgetSource, EditRecord, Origin, PatchCounts, Rejected, Skipped
 from skillgit.engine import artifacts
 from skillgit.engine.drafts import Draft
+from skillgit.engine.files import file_lint, told_of_files
 from skillgit.engine.guards import refusal
 from skillgit.engine.history import history_section, record_section
 from skillgit.engine.judge import judge
@@ -24,6 +25,7 @@ from skillgit.engine.replies import PatchReply, ask
 from skillgit.engine.step import models
 from skillgit.engine.transition import Transition
 from skillgit.engine.update import update
+from skillgit.engine.validity import invalid
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ async def reflect_on_epoch(session: Session, state: RunState, skill: Skill) -> T
     revision = await _propose(session, state, skill)
     candidate, refused = revision.application.skill, None
     if candidate.digest != skill.digest:
-        refused = refusal(session, state, skill, candidate)
+        refused = refusal(session, state, skill, candidate) or await invalid(session, skill, candidate)
         if refused is None:
             judged = await judge(session, state, skill, candidate, gated=True)
             event = _judged(session, state, skill, revision=revision, judged=judged, began=began)
@@ -79,16 +81,16 @@ async def _propose(session: Session, state: RunState, skill: Skill) -> Revision:
     budget, room = session.settings.optimizer.meta_learning_rate, session.settings.gradient.max_history_tokens
     epoch = [step for step in state.memory if step.epoch == state.epoch]
     sections = (
-        skill_section(skill),
+        skill_section(skill, session.settings.optimizer),
         memory_section(state.optimizer_memory),
         history_section([step for step in state.memory if step.epoch < state.epoch], room),
         record_section(epoch, room),
         budget_section(budget),
     )
-    messages = conversation("meta_reflect", session.task.environment.taxonomy(), sections)
+    messages = told_of_files(session, conversation("meta_reflect", session.task.environment.taxonomy(), sections))
     reply = await ask(session, "meta_reflect", messages, PatchReply, draw=(state.epoch,))
     draft = reply.draft(Source.META, [f"step-{step.step}" for step in epoch]) if reply is not None else None
-    application = update(skill, draft or Draft(), budget, edit_lint(session, skill))
+    application = update(skill, draft or Draft(), budget, edit_lint(session, skill), file_lint(session))
     proposed, applied = len(draft.proposals) if draft is not None else 0, len(application.applied)
     counts = PatchCounts(
         merged=proposed,

@@ -10,6 +10,7 @@ from skillgit.domain.rewrite import Rewrite, Suggestion, Template
 from skillgit.domain.skill import DOCUMENT
 from skillgit.engine.elision import elide, elided_turns
 from skillgit.engine.prompts import prompt
+from skillgit.engine.settings import OptimizerSettings
 from skillgit.plugin.backend import system, user
 
 if TYPE_CHECKING:
@@ -36,11 +37,21 @@ def tagged(tag: str, text: str, **attributes: str | float) -> str:
     return f"<{tag}{listed}>\n{text.strip(chr(10))}\n</{tag}>"
 
 
-def skill_section(skill: Skill, **attributes: str) -> str:
-    """Return the skill's Markdown files in full and the names of its other files."""
-    shown = [tagged("file", text, path=path) for path, text in skill.text_files() if path.endswith(".md")]
-    names = {path for path, _ in skill.text_files() if path.endswith(".md")}
-    others = [path for path in skill.files if path not in names]
+def skill_section(skill: Skill, settings: OptimizerSettings | None = None, **attributes: str) -> str:
+    """Return the skill's Markdown files, the other files that may be edited, and the names of the rest.
+
+    ``SKILL.md`` is shown in full, others within ``optimizer.max_file_tokens``. Where there is more to edit than
+    ``SKILL.md``, or more to read, each says whether it may be edited.
+    """
+    optimizer = settings or OptimizerSettings()
+    files, room = optimizer.trainable, optimizer.max_file_tokens * CHARACTERS_PER_TOKEN
+    texts = {path: text for path, text in skill.text_files() if path.endswith(".md") or files.covers(path)}
+    marked = files.beyond_document or len(texts) > 1
+    shown = []
+    for path, text in texts.items():
+        mark = {"editable": "yes" if files.covers(path) else "no"} if marked else {}
+        shown.append(tagged("file", text if path == DOCUMENT else elide(text, room), path=path, **mark))
+    others = [path for path in skill.files if path not in texts]
     if others:
         shown.append(tagged("other_files", "\n".join(others)))
     return tagged("skill", "\n".join(shown), name=skill.name, **attributes)

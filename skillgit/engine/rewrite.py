@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from skillgit.domain.edit import Application, EditReport, EditStatus, Source
 from skillgit.domain.rewrite import RewriteError, UpdateMode, changed_hunks, rewritten
 from skillgit.engine.drafts import common_source, joint_total
+from skillgit.engine.files import file_lint
 from skillgit.engine.history import history_section
 from skillgit.engine.leaks import edit_lint
 from skillgit.engine.progress import Stage
@@ -55,7 +56,7 @@ async def carry_out(
     session.monitor.stage(Stage.UPDATE)
     match session.settings.optimizer.skill_update_mode:
         case UpdateMode.PATCH:
-            return Candidate(application=update(skill, chosen, budget, edit_lint(session, skill)))
+            return Candidate(application=update(skill, chosen, budget, edit_lint(session, skill), file_lint(session)))
         case UpdateMode.SUGGESTIONS:
             return await _from_suggestions(session, state, skill, chosen, step=step)
         case UpdateMode.FULL:

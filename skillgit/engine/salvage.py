@@ -16,6 +16,7 @@ from skillgit.engine.concurrency import ordered
 from skillgit.engine.guards import refusal
 from skillgit.engine.rendering import edit_fields
 from skillgit.engine.rollout import roll_out
+from skillgit.engine.validity import invalid
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -86,7 +87,8 @@ async def salvage(
     """
     tried: list[dict[str, object]] = []
     for part in (await _parts(session, skill, whole, edits))[:MOST_PARTS]:
-        if refusal(session, state, skill, part.application.skill) is not None:
+        made = part.application.skill
+        if refusal(session, state, skill, made) or await invalid(session, skill, made):
             continue
         judged = await judge(part.application)
         tried.append(_row(part, judged.event))

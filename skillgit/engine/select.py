@@ -42,7 +42,7 @@ async def select(
         dialect(session).rank,
         "",
         (
-            skill_section(skill),
+            skill_section(skill, session.settings.optimizer),
             memory_section(state.optimizer_memory),
             history_section(state.memory, session.settings.gradient.max_history_tokens),
             budget_section(budget),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -10,6 +11,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.gate import GateRule, NoRegression, Policy
 from skillgit.domain.rewrite import UpdateMode
+from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.trainable import TrainableFiles, pattern_problem
 
 Positive = Annotated[int, Field(gt=0)]
 Natural = Annotated[int, Field(ge=0)]
@@ -54,6 +57,20 @@ class PairPolicy(StrEnum):
     """Those whose outcome changed, topped up from other train items."""
     UNCHANGED = "unchanged"
     """Those whose outcome stayed."""
+
+
+class Companions(StrEnum):
+    """What a target is told of a skill's other files."""
+
+    INLINE = "inline"
+    """The texts that ``SKILL.md`` names."""
+    NONE = "none"
+    """Nothing."""
+
+
+def _patterns(value: object) -> object:
+    """Read a list of patterns, or a single one."""
+    return (value,) if isinstance(value, str) else value
 
 
 def _control_mode(value: object) -> object:
@@ -148,6 +165,18 @@ class OptimizerSettings(_Section):
         0, description="Reminders above which the optimizer puts them together; 0 is never."
     )
     max_skill_tokens: Positive = Field(5000, description="Tokens of the skill at most; longer candidates are skipped.")
+    files: Annotated[tuple[str, ...], BeforeValidator(_patterns)] = Field(
+        (DOCUMENT,),
+        strict=False,
+        description="Patterns of the files that steps may edit or make, like references/*.md; skill folder, text only.",
+    )
+    max_file_tokens: Positive = Field(
+        3000,
+        description="Tokens of another file at most; longer candidates are skipped, longer files shown without middle.",
+    )
+    check: str = Field(
+        "", description="Command that a candidate's folder has to pass in the sandbox, like python scripts/selftest.py."
+    )
     salvage: bool = Field(default=False, description="Measure parts of a rejected patch of several edits.")
 
     @property
@@ -160,6 +189,16 @@ class OptimizerSettings(_Section):
         return self.lr_control_mode
 
     @property
+    def trainable(self) -> TrainableFiles:
+        """The files that steps may edit."""
+        return TrainableFiles(self.files)
+
+    @property
+    def check_command(self) -> tuple[str, ...]:
+        """The program of the self-check with its arguments; empty if there is none."""
+        return tuple(shlex.split(self.check))
+
+    @property
     def merges_in_one_call(self) -> bool:
         """Whether a single call merges and ranks; of whole documents there is nothing to rank."""
         return self.aggregate == "one_call" and self.skill_update_mode is not UpdateMode.FULL
@@ -169,6 +208,40 @@ class OptimizerSettings(_Section):
         if self.min_learning_rate > self.learning_rate:
             raise ValueError("min_learning_rate is greater than learning_rate")
         return self
+
+    @model_validator(mode="after")
+    def _files_can_be_trained(self) -> OptimizerSettings:
+        if not self.files:
+            raise ValueError(f"files is empty; it names the files that steps may edit, {DOCUMENT} if nothing else")
+        for pattern in self.files:
+            if problem := pattern_problem(pattern):
+                raise ValueError(f"files has '{pattern}', which {problem}")
+        if self.trainable.beyond_document and self.skill_update_mode is not UpdateMode.PATCH:
+            raise ValueError(
+                f"files names others than {DOCUMENT}, and a rewrite changes no other; set skill_update_mode to patch"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_is_a_command(self) -> OptimizerSettings:
+        try:
+            shlex.split(self.check)
+        except ValueError as error:
+            raise ValueError(f"check is '{self.check}', which is no command: {error}") from error
+        return self
+
+
+class TargetSettings(_Section):
+    """What the target is given of a skill."""
+
+    companions: Companions = Field(
+        Companions.INLINE,
+        strict=False,
+        description="Other files: inline puts the texts that SKILL.md names behind it; none leaves them out.",
+    )
+    max_companion_tokens: Positive = Field(
+        8000, description="Tokens of these texts together; what is longer is cut, and says so."
+    )
 
 
 class EvaluationSettings(_Section):
@@ -217,6 +290,7 @@ class MethodSettings(_Section):
     train: TrainSettings = TrainSettings()
     gradient: GradientSettings = GradientSettings()
     optimizer: OptimizerSettings = OptimizerSettings()
+    target: TargetSettings = TargetSettings()
     evaluation: EvaluationSettings = EvaluationSettings()
     gate: GateSettings = GateSettings()
 

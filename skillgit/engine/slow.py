@@ -105,7 +105,7 @@ async def _asked(
         return None
     standing = slow_guidance(current.document)
     sections = (
-        *_both_skills(previous, current),
+        *_both_skills(session, previous, current),
         tagged("guidance", standing) if standing else "",
         memory_section(state.optimizer_memory),
         _comparison_section(session, pairs),
@@ -121,7 +121,7 @@ async def _memory(
     if last_epoch or not session.settings.optimizer.use_meta_skill:
         return None
     sections = (
-        *_both_skills(previous, current),
+        *_both_skills(session, previous, current),
         memory_section(state.optimizer_memory),
         history_section(
             [step for step in state.memory if step.epoch == state.epoch], session.settings.gradient.max_history_tokens
@@ -132,8 +132,9 @@ async def _memory(
     return await ask(session, "meta_skill", messages, MemoryReply, draw=(state.epoch,))
 
 
-def _both_skills(previous: Skill, current: Skill) -> tuple[str, str]:
-    return skill_section(previous, version="previous"), skill_section(current, version="current")
+def _both_skills(session: Session, previous: Skill, current: Skill) -> tuple[str, str]:
+    settings = session.settings.optimizer
+    return skill_section(previous, settings, version="previous"), skill_section(current, settings, version="current")
 
 
 def _comparison_section(session: Session, pairs: Sequence[Pair]) -> str:

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 
 def update(
-    skill: Skill, patch: Patch | Draft, budget: int | None, lint: Callable[[Edit], str] = lambda _: ""
+    skill: Skill,
+    patch: Patch | Draft,
+    budget: int | None,
+    lint: Callable[[Edit], str] = lambda _: "",
+    files: Callable[[Skill, Edit], str] = lambda *_: "",
 ) -> Application:
     """Apply at most ``budget`` edits of ``patch``; one that carries something shaped like a secret is refused.
 
@@ -26,6 +30,7 @@ def update(
         patch: The edits.
         budget: How many of them at most; None is no limit.
         lint: Says of an edit why it is quarantined; the edits after it are applied all the same.
+        files: Says of an edit why its file may not be edited, likewise.
     """
     reports: list[EditReport] = []
     for edit in patch.edits[:budget]:
@@ -35,8 +40,8 @@ def update(
                 EditReport(edit=refused, status=EditStatus.INVALID, detail="the edit carries something like a secret")
             )
             continue
-        if quarantined := lint(edit):
-            reports.append(EditReport(edit=edit, status=EditStatus.INVALID, detail=quarantined))
+        if refused_for := lint(edit) or files(skill, edit):
+            reports.append(EditReport(edit=edit, status=EditStatus.INVALID, detail=refused_for))
             continue
         applied = apply(skill, [edit])
         skill = applied.skill

@@ -1,7 +1,8 @@
 """Owns how a request becomes what an agent is given: skills, pictures, instructions and a task.
 
 A skill that a system message carries between ``<skill name="…">`` and ``</skill>``, each on a line of its own, is taken
-out: it is delivered as a file where the agent looks for skills. A sentence stands in its place.
+out: it is delivered as a file where the agent looks for skills. A sentence stands in its place. Its other files stand
+at its end between ``<companion path="…">`` and ``</companion>``; they are delivered as files of its folder.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import base64
 import binascii
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from skillgit.domain.skill import frontmatter
@@ -18,12 +20,14 @@ from skillgit.errors import FatalBackendError
 from skillgit.plugin.backend import Image, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from skillgit.plugin.backend import Message, Request
 
 _OPENED = re.compile(r'^<skill name="(?P<name>[^"\n]*)">[ \t]*\n', re.MULTILINE)
 _CLOSED = re.compile(r"^</skill>[ \t]*(?:\n|\Z)", re.MULTILINE)
+_COMPANION = re.compile(r'^<companion path="(?P<path>[^"\n]+)">[ \t]*\n', re.MULTILINE)
+_COMPANION_END = re.compile(r"^</companion>[ \t]*(?:\n|\Z)", re.MULTILINE)
 _NO_NAME = re.compile(r"[^a-z0-9]+")
 _LONGEST_NAME = 64
 _DESCRIPTION = "How to do the task of this workspace. Use it for every task here."
@@ -32,10 +36,11 @@ _ENDINGS = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillText:
-    """A skill to deliver: its name as agents allow it, and its ``SKILL.md``."""
+    """A skill to deliver: its name as agents allow it, its ``SKILL.md``, and path to text of its other files."""
 
     name: str
     document: str
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,10 +115,41 @@ def _skill(given: str, body: str, taken: set[str]) -> SkillText:
     while name in taken:
         number += 1
         name = f"{plain[: _LONGEST_NAME - 4].rstrip('-')}-{number}"
+    body, files = _unfolded(body)
     head = frontmatter(body)
     # A JSON string is a YAML string too, whatever is in it.
     told = (f"{key}: {json.dumps(value)}" for key, value in (("name", name), ("description", _described(head))))
-    return SkillText(name=name, document="\n".join(["---", *told, "---", "", body[len(head) :].strip(), ""]))
+    document = "\n".join(["---", *told, "---", "", body[len(head) :].strip(), ""])
+    return SkillText(name=name, document=document, files=files)
+
+
+def _unfolded(body: str) -> tuple[str, dict[str, str]]:
+    """Return the text of a skill without its companions, and path to text of these.
+
+    A companion ends at the last closing line before the next one opens. One whose path leaves the skill's folder or
+    names a file that is there already stays in the text: a model may have written it.
+    """
+    kept: list[str] = []
+    files: dict[str, str] = {}
+    position = 0
+    openings = list(_COMPANION.finditer(body))
+    for number, opened in enumerate(openings):
+        limit = openings[number + 1].start() if number + 1 < len(openings) else len(body)
+        closings = list(_COMPANION_END.finditer(body, opened.end(), limit))
+        if not closings or not _fits(opened["path"], files):
+            continue
+        files[opened["path"]] = body[opened.end() : closings[-1].start()]
+        kept.append(body[position : opened.start()])
+        position = closings[-1].end()
+    return "".join([*kept, body[position:]]), files
+
+
+def _fits(path: str, taken: Mapping[str, str]) -> bool:
+    wanted = PurePosixPath(path)
+    inside = not wanted.is_absolute() and ".." not in wanted.parts and str(wanted) == path and "\\" not in path
+    others = [PurePosixPath(known) for known in ("SKILL.md", *taken)]
+    free = all(wanted != known and wanted not in known.parents and known not in wanted.parents for known in others)
+    return inside and path.isprintable() and free and not any(part.startswith(".") for part in wanted.parts)
 
 
 def _described(head: str) -> str:

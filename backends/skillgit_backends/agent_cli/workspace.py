@@ -53,11 +53,12 @@ class Workspace:
         return self.root / "call"
 
     def place_skills(self, folder: str, skills: Sequence[SkillText]) -> None:
-        """Write each skill as ``<folder>/<name>/SKILL.md`` into the workspace."""
+        """Write each skill as ``<folder>/<name>/SKILL.md``, with its other files, into the workspace."""
         for skill in skills:
-            path = self.work / folder / skill.name / "SKILL.md"
-            path.parent.mkdir(parents=True)
-            path.write_text(skill.document, encoding="utf-8", errors="replace")
+            for name, text in {"SKILL.md": skill.document, **skill.files}.items():
+                path = self.work / folder / skill.name / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8", errors="replace")
 
     def place_pictures(self, pictures: Sequence[Picture]) -> list[Path]:
         """Write the pictures into the workspace and return where they are."""

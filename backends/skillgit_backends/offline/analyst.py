@@ -28,7 +28,7 @@ from skillgit_backends.offline.habits import HARMFUL, Habit
 from skillgit_backends.offline.household import analyst as household
 from skillgit_backends.offline.household.diagnosis import concerns
 from skillgit_backends.offline.instructions import habits_in
-from skillgit_backends.offline.placing import added_rule, edit, line_asking
+from skillgit_backends.offline.placing import added_rule, edit, in_file, line_asking
 from skillgit_backends.offline.proposals import (
     HABITS_OF_SUCCESS,
     IDLE_ADVICE,
@@ -66,7 +66,8 @@ def complete(messages: Sequence[Message]) -> str:
         )
     if remembering.is_asked(system):
         task = remembering.with_notes(task)
-    return json.dumps(task(Briefing(user)), ensure_ascii=False, indent=1)
+    briefing = Briefing(user)
+    return json.dumps(in_file(task(briefing), briefing.rules_file), ensure_ascii=False, indent=1)
 
 
 def analyse_failures(briefing: Briefing) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from skillgit.domain.edit import normalised
 
+_DOCUMENT = "SKILL.md"
 _NO_LIMIT = 1_000
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 _STEP = re.compile(
@@ -63,11 +64,21 @@ class Briefing:
 
     @property
     def document(self) -> str:
-        """The ``SKILL.md`` of the skill, of the current one where there are two."""
+        """The file that rules go into, of the current skill where there are two."""
         skills = sections(self.text, "skill")
-        files = sections(skills[-1][1], "file") if skills else []
-        whole = next((body for attributes, body in files if attributes.get("path") == "SKILL.md"), "")
+        whole = next((body for attributes, body in self._files if attributes.get("path") == self.rules_file), "")
         return whole or (_put_together(skills[-1][1]) if skills else "")
+
+    @property
+    def rules_file(self) -> str:
+        """The path of that file: another Markdown file than ``SKILL.md`` if one is there to be edited."""
+        paths = (found["path"] for found, _ in self._files if found.get("editable") == "yes" and "path" in found)
+        return next((path for path in paths if path != _DOCUMENT and path.endswith(".md")), _DOCUMENT)
+
+    @property
+    def _files(self) -> list[tuple[dict[str, str], str]]:
+        skills = sections(self.text, "skill")
+        return sections(skills[-1][1], "file") if skills else []
 
     @property
     def budget(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.skill import DOCUMENT, Owner, blocks
 from skillgit_backends.offline.instructions import habits_in
@@ -18,6 +18,13 @@ _MANY = 3
 def edit(op: str, *, content: str = "", anchor: str = "", support: int = 1) -> dict[str, object]:
     """Return an edit of the ``SKILL.md`` as the reply's JSON has it."""
     return {"op": op, "file": DOCUMENT, "anchor": anchor, "content": content, "support": support}
+
+
+def in_file(answer: dict[str, Any], path: str) -> dict[str, Any]:
+    """Return ``answer`` with its edits, which are placed in the file that rules go into, bearing the path of that."""
+    if path == DOCUMENT or "edits" not in answer:
+        return answer
+    return answer | {"edits": [change | {"file": path} for change in answer["edits"]]}
 
 
 def body_lines(document: str) -> list[str]:

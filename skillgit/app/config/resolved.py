@@ -16,6 +16,9 @@ run may be continued with others:
 - ``env.out_root``, ``env.split_output_dir``: they have no effect.
 
 ``calls.max_output_tokens`` and ``calls.temperature`` are part of it.
+
+Keys that came after runs had been recorded (``LATER``) are left out of the digest and of what is recorded while they
+have their defaults, so that a run that was begun without them goes on, and an equal run has equal commits.
 """
 
 from __future__ import annotations
@@ -66,6 +69,17 @@ NEUTRAL = frozenset(
 )
 """Keys that are not part of the digest."""
 
+LATER = frozenset(
+    {
+        "optimizer.check",
+        "optimizer.files",
+        "optimizer.max_file_tokens",
+        "target.companions",
+        "target.max_companion_tokens",
+    }
+)
+"""Keys that identify a run only with another value than their default."""
+
 _WHERE = re.compile(
     r"\w+_(?:base_url|path|dir|api_key_env|timeout_s|settle_s|pass_env|request_retries|azure_endpoint|azure_client_id)"
 )
@@ -108,13 +122,25 @@ class ResolvedConfig:
     @property
     def document(self) -> dict[str, dict[str, object]]:
         """The configuration as nested JSON values, with paths as they were written: evidence of a run."""
-        return _nested(self.entries)
+        return _nested(tuple(entry for entry in self.entries if not self._is_usual(entry)))
 
     @property
     def digest(self) -> str:
         """Identify what a run is asked to do; see the module for the keys that are left out."""
-        identifying = (entry for entry in self.entries if not _neutral(entry.key) and entry.key not in self.places)
+        identifying = (
+            entry
+            for entry in self.entries
+            if not _neutral(entry.key) and entry.key not in self.places and not self._is_usual(entry)
+        )
         return short_digest(_nested(tuple(identifying)))
+
+    def _is_usual(self, entry: Entry) -> bool:
+        """Say whether ``entry`` is a later key with its default."""
+        if entry.key not in LATER:
+            return False
+        section, _, name = entry.key.partition(".")
+        settings = getattr(self.values, section)
+        return bool(getattr(settings, name) == type(settings).model_fields[name].default)
 
     def origin(self, key: str) -> Origin:
         """Return where ``key`` comes from."""

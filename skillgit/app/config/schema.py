@@ -12,6 +12,7 @@ from skillgit.engine.settings import (
     GradientSettings,
     MethodSettings,
     OptimizerSettings,
+    TargetSettings,
     TrainSettings,
 )
 
@@ -132,6 +133,7 @@ class Config(Section):
     train: TrainSettings
     gradient: GradientSettings
     optimizer: OptimizerSettings
+    target: TargetSettings
     evaluation: EvaluationSettings
     gate: GateSettings
     env: SerializeAsAny[EnvSettings]
@@ -145,6 +147,7 @@ class Config(Section):
             train=self.train,
             gradient=self.gradient,
             optimizer=self.optimizer,
+            target=self.target,
             evaluation=self.evaluation,
             gate=self.gate,
         )
@@ -155,6 +158,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "train": TrainSettings,
     "gradient": GradientSettings,
     "optimizer": OptimizerSettings,
+    "target": TargetSettings,
     "evaluation": EvaluationSettings,
     "gate": GateSettings,
     "env": EnvSettings,

@@ -21,7 +21,8 @@ from skillgit.engine.guards import skill_tokens
 from skillgit.engine.rebaseline import lacks_score, measure_version
 from skillgit.engine.salvage import attributed
 from skillgit.engine.step import models
-from skillgit.errors import ConfigError
+from skillgit.engine.validity import invalid
+from skillgit.errors import ConfigError, SkillError
 from skillgit.index import queries
 from skillgit.plugin.redaction import redact
 from skillgit.store import refs
@@ -142,9 +143,14 @@ async def judge(gating: Gating, candidate: Candidate, name: str = "candidate") -
         gating: The run.
         candidate: The candidate.
         name: What the watcher is told that it is called.
+
+    Raises:
+        SkillError: A script or data file that the candidate changes does not parse, or it fails its self-check.
     """
     await ready(gating)
     measuring, state = gating.measuring, gating.state
+    if (broken := await invalid(measuring.session, gating.head, candidate.skill)) is not None:
+        raise SkillError(f"nothing is measured, for {name} is {broken.title}", hint=" ".join(broken.why.split()))
     base = f"v{state.version}"
     measuring.expect(2)
     await measuring.measure(base, gating.head)

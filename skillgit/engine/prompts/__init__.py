@@ -32,6 +32,8 @@ NAMES = (
     "budget",
     "rewrite",
 )
+FILES = "trainable_files"
+"""What prompts that ask for edits go on with where other files than ``SKILL.md`` are trained."""
 
 
 @cache
@@ -40,6 +42,6 @@ def prompt(name: str) -> str:
     return (files(__name__) / f"{name}.md").read_text(encoding="utf-8")
 
 
-def prompts_digest() -> str:
-    """Return the digest of all prompts."""
-    return short_digest({name: prompt(name) for name in NAMES})
+def prompts_digest(*more: str) -> str:
+    """Return the digest of the prompts of every run, and of those called ``more`` that a run has besides."""
+    return short_digest({name: prompt(name) for name in (*NAMES, *more)})
