@@ -6,48 +6,90 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
+from skillgit.app.agent_skills.rules import DESCRIPTION_LENGTH, NAME_LENGTH, Severity
 from skillgit.domain.skill import DOCUMENT, frontmatter
 from skillgit.errors import SkillError
 
 if TYPE_CHECKING:
-    from yaml.nodes import MappingNode, Node
+    from collections.abc import Iterable, Iterator
 
-KEYS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
-NAME_LENGTH, DESCRIPTION_LENGTH, COMPATIBILITY_LENGTH = 64, 1024, 500
+    from yaml.nodes import MappingNode, ScalarNode
 
-_KEYS_HINT = f"frontmatter may hold {', '.join(KEYS)} and nothing else; put the rest under metadata"
+    from skillgit.app.agent_skills.fields import Fields
+    from skillgit.app.agent_skills.rules import Fault
+
+VERSION = "version"
+"""The key under ``metadata`` that holds the version of a release."""
 
 
-def read(text: str) -> dict[str, str | dict[str, str]] | None:
+def read(text: str) -> Fields | None:
     """Return the checked frontmatter of a ``SKILL.md``, or None if it has none.
 
     Raises:
         SkillError: It breaks a rule of Agent Skills.
     """
-    block = frontmatter(text)
-    if not block:
-        if text.startswith("---") and text.partition("\n")[0].strip() == "---":
-            raise SkillError(f"the frontmatter of {DOCUMENT} is never closed", hint="end it with a line '---'")
+    from skillgit.app.agent_skills.fields import read_head  # noqa: PLC0415 - yaml is needed where a skill is brought in
+
+    head = read_head(text)
+    if any(fault.rule == "frontmatter-missing" for fault in head.faults):
         return None
-    inside = block.partition("\n")[2].rstrip().removesuffix("---")
-    if "---" in inside:
-        raise SkillError(
-            f"the frontmatter of {DOCUMENT} contains '---'", hint="validators split there; write it another way"
-        )
-    values = _values(inside)
-    _check(values)
-    return values
+    _check(head.faults)
+    return head.fields
 
 
 def compose(name: str, description: str) -> str:
-    """Return a frontmatter block with its fences."""
-    import yaml  # noqa: PLC0415 - only needed where a skill is brought in
+    """Return a frontmatter block with its fences.
+
+    Raises:
+        SkillError: The name cannot name a skill, or the description is empty.
+    """
+    import yaml  # noqa: PLC0415 - as above
 
     line = " ".join(re.sub(r"-{3,}", "-", description).split())[:DESCRIPTION_LENGTH].rstrip()
-    fields = {"name": name, "description": line}
-    _check(dict(fields))
-    body = yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=10 * DESCRIPTION_LENGTH)
-    return f"---\n{body}---\n"
+    body = yaml.safe_dump(
+        {"name": name, "description": line}, sort_keys=False, allow_unicode=True, width=10 * DESCRIPTION_LENGTH
+    )
+    block = f"---\n{body}---\n"
+    read(block)
+    return block
+
+
+def with_version(text: str, version: str) -> str:
+    """Return the document ``text`` with ``metadata.version`` set to ``version``, quoted; every other byte stays.
+
+    Raises:
+        SkillError: Its frontmatter is missing or breaks a rule of Agent Skills.
+    """
+    import yaml  # noqa: PLC0415 - as above
+
+    from skillgit.app.agent_skills.fields import inner  # noqa: PLC0415 - as above
+
+    before = read(text)
+    if before is None:
+        raise SkillError(f"{DOCUMENT} has no frontmatter to write a version into", hint="skillgit lint")
+    block = frontmatter(text)
+    inside = inner(block)
+    node = yaml.compose(inside, Loader=yaml.SafeLoader)
+    if not isinstance(node, yaml.MappingNode):
+        raise TypeError("a checked frontmatter is a mapping")
+    place, length, written = _insertion(inside, node, version)
+    place += block.index("\n") + 1
+    released = text[:place] + written + text[place + length :]
+    wanted = {**before, "metadata": {**_metadata(before), VERSION: version}}
+    if read(released) != wanted:
+        raise SkillError(
+            f"the version cannot be written into the frontmatter of {DOCUMENT} without changing more of it",
+            hint=f"write 'metadata:' and below it '  {VERSION}: \"{version}\"' yourself",
+        )
+    return released
+
+
+def version_of(text: str) -> str:
+    """Return ``metadata.version`` of a document; empty if it has none or its frontmatter breaks a rule."""
+    try:
+        return _metadata(read(text) or {}).get(VERSION, "")
+    except SkillError:
+        return ""
 
 
 def skill_name(text: str) -> str:
@@ -56,73 +98,51 @@ def skill_name(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:NAME_LENGTH].strip("-") or "skill"
 
 
-def _values(inside: str) -> dict[str, str | dict[str, str]]:
-    import yaml  # noqa: PLC0415 - only needed where a skill is brought in
-
-    try:
-        node = yaml.compose(inside, Loader=yaml.SafeLoader)
-    except yaml.YAMLError as error:
-        problem = " ".join(str(error).split())
-        raise SkillError(
-            f"the frontmatter of {DOCUMENT} is not YAML: {problem}", hint="quote values that contain a colon"
-        ) from error
-    if not isinstance(node, yaml.MappingNode):
-        raise SkillError(f"the frontmatter of {DOCUMENT} has no keys", hint="it needs name and description")
-    return {key: _value(key, value) for key, value in _pairs(node)}
+def _check(faults: Iterable[Fault]) -> None:
+    for fault in faults:
+        if fault.severity is Severity.ERROR:
+            raise SkillError(fault.sentence, hint=fault.mend)
 
 
-def _pairs(node: MappingNode) -> list[tuple[str, Node]]:
-    """Return keys and values as they are written: validators read every scalar as text."""
-    if node.flow_style:
-        raise SkillError(f"the frontmatter of {DOCUMENT} uses braces", hint="write one 'key: value' per line")
-    pairs = [(str(key.value), value) for key, value in node.value]
-    keys = [key for key, _ in pairs]
-    twice = next((key for key in keys if keys.count(key) > 1), None)
-    if twice is not None:
-        raise SkillError(f"the frontmatter of {DOCUMENT} has '{twice}' twice", hint="keep one of them")
-    return pairs
+def _metadata(fields: Fields) -> dict[str, str]:
+    found = fields.get("metadata")
+    return dict(found) if isinstance(found, dict) else {}
 
 
-def _value(key: str, node: Node) -> str | dict[str, str]:
-    import yaml  # noqa: PLC0415 - only needed where a skill is brought in
+def _insertion(inside: str, node: MappingNode, version: str) -> tuple[int, int, str]:
+    """Return where the version goes, how many characters it takes the place of, and what is written there."""
+    import yaml  # noqa: PLC0415 - as above
 
-    if isinstance(node, yaml.ScalarNode):
-        return str(node.value)
-    if key == "metadata" and isinstance(node, yaml.MappingNode):
-        pairs = _pairs(node)
-        if all(isinstance(value, yaml.ScalarNode) for _, value in pairs):
-            return {name: str(value.value) for name, value in pairs}
-    raise SkillError(f"'{key}' in the frontmatter of {DOCUMENT} is not text", hint="only metadata may hold keys itself")
-
-
-def _check(values: dict[str, str | dict[str, str]]) -> None:
-    for key in values:
-        if key not in KEYS:
-            raise SkillError(f"'{key}' is not allowed in the frontmatter of {DOCUMENT}", hint=_KEYS_HINT)
-    _check_name(values.get("name"))
-    _check_length("description", values.get("description", ""), DESCRIPTION_LENGTH)
-    if "compatibility" in values:
-        _check_length("compatibility", values["compatibility"], COMPATIBILITY_LENGTH)
-    if isinstance(values.get("metadata", {}), str) and values["metadata"]:
-        raise SkillError(f"'metadata' in the frontmatter of {DOCUMENT} is text", hint="write keys and values under it")
+    line = f'{VERSION}: "{version}"\n'
+    indent = " " * node.start_mark.column
+    metadata = next(((key, value) for key, value in node.value if key.value == "metadata"), None)
+    if metadata is None:
+        return len(inside), 0, f"{indent}metadata:\n{indent}  {line}"
+    key, value = metadata
+    if not isinstance(value, yaml.MappingNode):
+        # a metadata without anything under it
+        return _line_end(inside, key.end_mark.index), 0, f"{indent}  {line}"
+    held = next((found for name, found in _texts(value) if name == VERSION), None)
+    if held is not None:
+        return _replaced(inside, held, version)
+    return value.start_mark.index - value.start_mark.column, 0, f"{' ' * value.start_mark.column}{line}"
 
 
-def _check_name(name: object) -> None:
-    if not isinstance(name, str) or not name:
-        raise SkillError(f"the frontmatter of {DOCUMENT} has no name", hint="add 'name: <folder name>'")
-    # skills-ref accepts letters of any script; a folder and a branch have to carry the name too, so ASCII it is
-    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name) or len(name) > NAME_LENGTH:
-        raise SkillError(
-            f"'{name}' cannot name a skill",
-            hint=f"use lower-case letters, digits and single hyphens, {NAME_LENGTH} characters at most",
-        )
+def _texts(node: MappingNode) -> Iterator[tuple[str, ScalarNode]]:
+    import yaml  # noqa: PLC0415 - as above
+
+    for key, value in node.value:
+        if isinstance(value, yaml.ScalarNode):
+            yield str(key.value), value
 
 
-def _check_length(key: str, value: object, limit: int) -> None:
-    if not isinstance(value, str) or not value.strip():
-        raise SkillError(f"the frontmatter of {DOCUMENT} has no {key}", hint=f"add '{key}: …'")
-    if len(value) > limit:
-        raise SkillError(
-            f"the {key} in the frontmatter of {DOCUMENT} has {len(value)} characters",
-            hint=f"{limit} are allowed",
-        )
+def _replaced(inside: str, held: ScalarNode, version: str) -> tuple[int, int, str]:
+    """Return the stretch of the value that stands there now, and the new one in its place."""
+    start, end = held.start_mark.index, held.end_mark.index
+    block = held.style in {"|", ">"}
+    gap = " " if start == end and inside[start - 1 : start] == ":" else ""
+    return start, end - start, f'{gap}"{version}"{chr(10) * block}'
+
+
+def _line_end(inside: str, place: int) -> int:
+    return inside.index("\n", place) + 1

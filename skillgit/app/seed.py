@@ -59,7 +59,7 @@ def normalise(skill: Skill) -> Skill:
     fields = frontmatter.read(text)
     if fields is None:
         name = frontmatter.skill_name(skill.name)
-        text = f"{frontmatter.compose(name, _describe(text, name))}\n{text}"
+        text = f"{frontmatter.compose(name, described(text, name))}\n{text}"
     else:
         name = str(fields["name"])
     return Skill(name, {**files, DOCUMENT: text.encode()}, skill.executable)
@@ -110,13 +110,16 @@ def _our_markers(text: str) -> str:
     return text if without == text else f"{without.rstrip()}\n"
 
 
-def _describe(text: str, name: str) -> str:
-    """Return a description from the first heading and the first sentence of prose."""
+def described(text: str, name: str) -> str:
+    """Return a description from the first heading and the first sentence of prose; without one, from the headings."""
     lines = [line.strip() for line in text.splitlines()]
-    heading = next((line.lstrip("#").strip() for line in lines if line.startswith("#")), name.replace("-", " "))
+    headings = [line.lstrip("#").strip() for line in lines if line.startswith("#")]
+    heading = headings[0] if headings else name.replace("-", " ")
     prose = next((paragraph for paragraph in _paragraphs(text) if paragraph != _PLACEHOLDER), "")
-    sentence = re.split(r"(?<=[.!?])\s", prose, maxsplit=1)[0]
-    return clean_line(f"{heading}. {sentence}" if sentence else f"{heading}.")
+    told = re.split(r"(?<=[.!?])\s", prose, maxsplit=1)[0]
+    if not told and headings[1:]:
+        told = f"Covers: {', '.join(headings[1:])}."
+    return clean_line(f"{heading}. {told}" if told else f"{heading}.")
 
 
 def _paragraphs(text: str) -> Iterator[str]:

@@ -13,7 +13,7 @@ from skillgit.domain.changed_lines import changed_lines
 from skillgit.domain.edit import normalised
 from skillgit.domain.event import Origin
 from skillgit.domain.gate import Decision
-from skillgit.domain.skill import frontmatter
+from skillgit.domain.skill import DOCUMENT, frontmatter
 from skillgit.engine.leaks import leak_between
 from skillgit.engine.rendering import CHARACTERS_PER_TOKEN
 
@@ -42,8 +42,10 @@ class Refusal:
 def refusal(session: Session, state: RunState, skill: Skill, candidate: Skill) -> Refusal | None:
     """Return why ``candidate``, made of ``skill``, is not worth measuring; None if it is."""
     return (
-        _quoting(session, skill, candidate)
+        _no_agent_skill(skill, candidate)
+        or _quoting(session, skill, candidate)
         or _too_long(session, skill, candidate)
+        or _long_file(session, skill, candidate)
         or _repeated(state, changed_lines(skill, candidate))
     )
 
@@ -51,6 +53,20 @@ def refusal(session: Session, state: RunState, skill: Skill, candidate: Skill) -
 def skill_tokens(skill: Skill) -> int:
     """Return about how many tokens the text of ``SKILL.md`` has, regions included and frontmatter left out."""
     return ceil(len(skill.document.removeprefix(frontmatter(skill.document))) / CHARACTERS_PER_TOKEN)
+
+
+def _no_agent_skill(skill: Skill, candidate: Skill) -> Refusal | None:
+    """Return the refusal of a candidate whose frontmatter is not, byte for byte, the one that its base has.
+
+    The base's keeps the rules of Agent Skills, for a seed is checked before a run starts; so the candidate's does too.
+    """
+    before, after = frontmatter(skill.document), frontmatter(candidate.document)
+    if before == after and skill.name == candidate.name:
+        return None
+    return Refusal(
+        title="invalid: the frontmatter is not that of the base",
+        why="The candidate changes the frontmatter of SKILL.md, which belongs to people.",
+    )
 
 
 def _quoting(session: Session, skill: Skill, candidate: Skill) -> Refusal | None:
@@ -66,6 +82,20 @@ def _too_long(session: Session, skill: Skill, candidate: Skill) -> Refusal | Non
         title=f"too long: {length} tokens, {limit} are allowed",
         why=f"The candidate has about {length} tokens where optimizer.max_skill_tokens allows {limit}.",
     )
+
+
+def _long_file(session: Session, skill: Skill, candidate: Skill) -> Refusal | None:
+    limit, before = session.settings.optimizer.max_file_tokens, dict(skill.text_files())
+    for path, text in candidate.text_files():
+        if path == DOCUMENT or text == before.get(path):
+            continue
+        length, known = (ceil(len(found) / CHARACTERS_PER_TOKEN) for found in (text, before.get(path, "")))
+        if length > max(limit, known):
+            return Refusal(
+                title=f"too long: {path} has {length} tokens, {limit} are allowed",
+                why=f"{path} would have about {length} tokens where optimizer.max_file_tokens allows {limit}.",
+            )
+    return None
 
 
 def _repeated(state: RunState, changes: Iterable[Change]) -> Refusal | None:

@@ -114,6 +114,19 @@ def redact_json(value: object) -> object:
     return Redactor.now().json(value)
 
 
+def credentials(text: str) -> tuple[str, ...]:
+    """Return every credential that :func:`redact` would take out of ``text``, each once."""
+    lower = text.lower()
+    shapes = [_SECRET] if any(mark in text for mark in _MARKS) else []
+    labelled = [_BEARER] if "bearer" in lower else []
+    labelled += [_LABELLED] if any(label in lower for label in _LABELS) else []
+    labelled += [_PASSWORD_IN_URL] if "://" in text else []
+    found = [value for value in _values() if value in text]
+    found += [match[0] for shape in shapes for match in shape.finditer(text)]
+    found += [match[0].removeprefix(match[1]) for shape in labelled for match in shape.finditer(text)]
+    return tuple(dict.fromkeys(found))
+
+
 def _redacted(text: str, values: Sequence[str]) -> str:
     for value in values:
         text = text.replace(value, MASK)

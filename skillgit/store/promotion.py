@@ -8,17 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pygit2
-from pygit2.enums import FileMode
+from pygit2.enums import FileMode, ObjectType
 
+from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import ConflictError, RevisionNotFoundError
 from skillgit.store import refs
 from skillgit.store.binary import git
 from skillgit.store.line import changes_skill, first_parents
+from skillgit.store.published import file_at
 from skillgit.store.repo import Repo
 from skillgit.store.transaction import RefUpdate, update_refs
 from skillgit.store.tree import with_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from skillgit.store.binary import Answer
@@ -78,10 +81,37 @@ def last_change(repo: Repo, path: str, within: int = _LOOKED_BACK) -> LastChange
     return None
 
 
-def holds(repo: Repo, path: str, version: str) -> bool:
-    """Say whether ``main`` has the folder ``path`` of the commit ``version``."""
+def holds(repo: Repo, path: str, version: str, document: bytes | None = None) -> bool:
+    """Say whether ``main`` has the folder ``path`` of the commit ``version``, with ``document`` as its SKILL.md."""
     tip = repo.tip(refs.MAIN)
-    return tip is not None and _folder(repo.commit(tip), path) == _folder(repo.commit(version), path)
+    if tip is None:
+        return False
+    wanted = _folder(repo.commit(version), path)
+    if wanted is not None and document is not None:
+        wanted = _with_document(repo, wanted, document)
+    return _folder(repo.commit(tip), path) == wanted
+
+
+def document_of(repo: Repo, commit: str, path: str) -> bytes:
+    """Return the SKILL.md of the folder ``path`` of a commit.
+
+    Raises:
+        RevisionNotFoundError: It has none.
+    """
+    found = file_at(repo, commit, f"{path}/{DOCUMENT}")
+    if found is None:
+        raise RevisionNotFoundError(f"{commit[:12]} has no '{path}/{DOCUMENT}'", hint=f"git ls-tree -r {commit[:12]}")
+    return found
+
+
+def _with_document(repo: Repo, folder: pygit2.Oid, document: bytes) -> pygit2.Oid:
+    """Return the tree ``folder`` with the content of its SKILL.md replaced, and nothing else of it."""
+    found = repo.raw[folder]
+    if not isinstance(found, pygit2.Tree):
+        raise TypeError(f"{folder} is not a tree")
+    builder = repo.raw.TreeBuilder(found)
+    builder.insert(DOCUMENT, repo.raw.create_blob(document), found[DOCUMENT].filemode)
+    return builder.write()
 
 
 def _folder(commit: pygit2.Commit, path: str) -> pygit2.Oid | None:
@@ -91,7 +121,24 @@ def _folder(commit: pygit2.Commit, path: str) -> pygit2.Oid | None:
         return None
 
 
-def promote(repo: Repo, path: str, version: str, message: str, *, time: datetime, reason: str) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """What makes a promotion a release.
+
+    Attributes:
+        tag: The full name of the tag.
+        message: What the tag says.
+        document: The SKILL.md with its version.
+    """
+
+    tag: str
+    message: str
+    document: bytes
+
+
+def promote(
+    repo: Repo, path: str, version: str, message: str, *, time: datetime, reason: str, release: Release | None = None
+) -> str:
     """Merge the folder ``path`` of the commit ``version`` into ``main``; return the merge commit.
 
     The tree is that of ``main`` with this one folder replaced. Work trees that have ``main`` checked out take it in as
@@ -104,45 +151,90 @@ def promote(repo: Repo, path: str, version: str, message: str, *, time: datetime
         message: The commit message.
         time: When.
         reason: What is said in the reflog.
+        release: What makes it a release: the tag appears together with the commit, or neither does.
+
+    Raises:
+        ConcurrentWriteError: ``main`` moved meanwhile, or somebody made the tag.
+        ConflictError: A work tree has changes that would be lost, or a file is in the way; nothing was written.
+    """
+    tip = main_tip(repo)
+    new = _merged(repo, tip, path, version, release)
+    identity = repo.identity()
+    signature = pygit2.Signature(identity.name, identity.email, int(time.timestamp()), 0)
+    commit = str(repo.raw.create_commit(None, signature, signature, message, new.id, [tip, version]))
+    tags = [RefUpdate(name=release.tag, new=_tag(repo, release, commit, signature))] if release is not None else []
+    move_main(repo, tip, commit, reason=reason, beside=tags)
+    return commit
+
+
+def move_main(repo: Repo, old: str, new: str, *, reason: str, beside: Sequence[RefUpdate] = ()) -> None:
+    """Let ``main`` and the work trees that have it checked out go from the commit ``old`` to ``new``.
+
+    Args:
+        repo: The repository.
+        old: What ``main`` points to.
+        new: What it shall point to.
+        reason: What is said in the reflog.
+        beside: Further refs, which move together with ``main`` or not at all.
 
     Raises:
         ConcurrentWriteError: ``main`` moved meanwhile.
         ConflictError: A work tree has changes that would be lost, or a file is in the way; nothing was written.
     """
-    tip = main_tip(repo)
-    new = _merged(repo, tip, path, version)
-    identity = repo.identity()
-    signature = pygit2.Signature(identity.name, identity.email, int(time.timestamp()), 0)
-    commit = str(repo.raw.create_commit(None, signature, signature, message, new.id, [tip, version]))
     trees = _work_trees(repo)
     for tree in trees:
-        _check(tree, _follow(tree, tip, commit, "--dry-run"))
-    update_refs(repo, [RefUpdate(name=refs.MAIN, new=commit, expected=tip)], identity=identity, reason=reason)
+        _check(tree, _follow(tree, old, new, "--dry-run"))
+    updates = [RefUpdate(name=refs.MAIN, new=new, expected=old), *beside]
+    update_refs(repo, updates, identity=repo.identity(), reason=reason)
     for tree in trees:
-        _check(tree, _follow(tree, tip, commit), moved=True)
-    return commit
+        _check(tree, _follow(tree, old, new), moved=True)
 
 
-def check_work_trees(repo: Repo, path: str, version: str) -> None:
+def _tag(repo: Repo, release: Release, commit: str, signature: pygit2.Signature) -> str:
+    """Write the annotated tag of a release and return its id; libgit2 writes tags together with their refs only."""
+    signed = f"{signature.name} <{signature.email}> {signature.time} +0000"
+    name = release.tag.removeprefix("refs/tags/")
+    text = f"object {commit}\ntype commit\ntag {name}\ntagger {signed}\n\n{release.message}"
+    return str(repo.raw.odb.write(ObjectType.TAG, text.encode()))
+
+
+def tag_release(repo: Repo, release: Release, *, time: datetime, reason: str) -> None:
+    """Tag ``main`` as it is.
+
+    Raises:
+        ConcurrentWriteError: ``main`` moved meanwhile, or somebody made the tag.
+    """
+    tip, identity = main_tip(repo), repo.identity()
+    signature = pygit2.Signature(identity.name, identity.email, int(time.timestamp()), 0)
+    updates = [
+        RefUpdate(name=refs.MAIN, new=tip, expected=tip),
+        RefUpdate(name=release.tag, new=_tag(repo, release, tip, signature)),
+    ]
+    update_refs(repo, updates, identity=identity, reason=reason)
+
+
+def check_work_trees(repo: Repo, path: str, version: str, release: Release | None = None) -> None:
     """Refuse a promotion that a work tree could not follow.
 
     Raises:
         ConflictError: One has changes that would be lost.
     """
     tip = main_tip(repo)
-    new = _merged(repo, tip, path, version)
+    new = _merged(repo, tip, path, version, release)
     for tree in _work_trees(repo):
         _check(tree, _follow(tree, tip, str(new.id), "--dry-run"))
 
 
-def _merged(repo: Repo, tip: str, path: str, version: str) -> pygit2.Tree:
-    """Return the tree of ``tip`` with the folder ``path`` of ``version``."""
+def _merged(repo: Repo, tip: str, path: str, version: str, release: Release | None) -> pygit2.Tree:
+    """Return the tree of ``tip`` with the folder ``path`` of ``version``, as it is released."""
     old, top = repo.commit(tip).tree, path.partition("/")[0]
     if top in old and old[top].filemode != FileMode.TREE:
         raise ConflictError(f"'{top}' on main is a file, not a folder", hint="rename it")
     folder = _folder(repo.commit(version), path)
     if folder is None:
         raise RevisionNotFoundError(f"{version[:12]} has no '{path}'", hint=f"git ls-tree -r {version[:12]}")
+    if release is not None:
+        folder = _with_document(repo, folder, release.document)
     return with_folder(repo, old, path, folder)
 
 

@@ -68,8 +68,9 @@ def promoted(result: Promoted, screen: Screen) -> Iterator[str]:
     """Yield what ``main`` holds."""
     dot = f" {screen.glyphs.dot} "
     name = f"{result.run}/v{result.version}"
+    released = f"released as {result.tag}" if result.tag else ""
     if result.held:
-        yield f"main holds {name} already"
+        yield f"main holds {name} already{dot + released if released else ''}"
         return
     scores = [
         f"{split} {words.score(score)}"
@@ -77,7 +78,7 @@ def promoted(result: Promoted, screen: Screen) -> Iterator[str]:
         if score is not None
     ]
     before = f"in place of {result.before}" if result.before and result.before != name else ""
-    told = dot.join(part for part in (name, before, *(scores or ["not measured yet"])) if part)
+    told = dot.join(part for part in (name, released, before, *(scores or ["not measured yet"])) if part)
     if not result.commit:
         yield f"would bring to main: {told}"
         return

@@ -1,0 +1,184 @@
+"""The frontmatter of a ``SKILL.md``: its fields as they are written, and what is wrong with it, with line numbers.
+
+Validators split a document at its first two ``---``, wherever they stand, and read what lies between them with a strict
+YAML: every scalar is text, and neither flow style nor anchors nor repeated keys are allowed. The nodes of pyyaml tell
+all of that with the place where it stands.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import yaml
+
+from skillgit.app.agent_skills.rules import (
+    COMPATIBILITY_LENGTH,
+    DESCRIPTION_LENGTH,
+    KEYS,
+    NAME_LENGTH,
+    broken,
+)
+from skillgit.domain.skill import DOCUMENT, frontmatter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillgit.app.agent_skills.rules import Fault
+
+Fields = dict[str, str | dict[str, str]]
+
+_FENCE = "---"
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_TEXT_TAG = "tag:yaml.org,2002:str"
+_STRANGE = {yaml.AnchorToken: "an anchor", yaml.AliasToken: "an alias", yaml.TagToken: "a tag"}
+_WHERE = f"in the frontmatter of {DOCUMENT}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """What the frontmatter of a document says.
+
+    Attributes:
+        fields: Key to its text as it is written, metadata as keys and texts; what cannot be read is left out.
+        faults: What is wrong with it.
+        lines: Key to its line.
+        present: Whether there is a frontmatter that can be read at all.
+    """
+
+    fields: Fields
+    faults: tuple[Fault, ...]
+    lines: dict[str, int]
+    present: bool = True
+
+
+def read_head(text: str) -> Head:
+    """Return the frontmatter of the document ``text``."""
+    block = frontmatter(text)
+    if not block:
+        return Head(fields={}, faults=(_absent(text),), lines={}, present=False)
+    inside = inner(block)
+    place = inside.find(_FENCE)
+    if place >= 0:
+        line = inside.count("\n", 0, place) + 2
+        fence = broken("frontmatter-fence", DOCUMENT, line, f"the frontmatter of {DOCUMENT} contains '{_FENCE}'")
+        return Head(fields={}, faults=(fence,), lines={}, present=False)
+    try:
+        tags = tuple(_tags(inside))
+        node = yaml.compose(inside, Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, RecursionError) as error:
+        return Head(fields={}, faults=(_unreadable(error),), lines={}, present=False)
+    if not isinstance(node, yaml.MappingNode):
+        empty = broken("frontmatter-keys", DOCUMENT, 2, f"the frontmatter of {DOCUMENT} has no keys")
+        return Head(fields={}, faults=(empty,), lines={}, present=False)
+    return _of_node(node, tags)
+
+
+def inner(block: str) -> str:
+    """Return what stands between the fences of the frontmatter ``block``."""
+    return block.partition("\n")[2].rstrip().removesuffix(_FENCE)
+
+
+def _absent(text: str) -> Fault:
+    if text.startswith(_FENCE) and text.partition("\n")[0].strip() == _FENCE:
+        return broken("frontmatter-open", DOCUMENT, 1, f"the frontmatter of {DOCUMENT} is never closed")
+    return broken("frontmatter-missing", DOCUMENT, 1, f"the first line of {DOCUMENT} is not '{_FENCE}'")
+
+
+def _unreadable(error: yaml.YAMLError | RecursionError) -> Fault:
+    if isinstance(error, RecursionError):
+        return broken("frontmatter-yaml", DOCUMENT, 2, f"the frontmatter of {DOCUMENT} is nested too deeply")
+    mark = getattr(error, "problem_mark", None)
+    problem = str(getattr(error, "problem", None) or "a character is not allowed")
+    line = mark.line + 2 if mark is not None else 2
+    return broken("frontmatter-yaml", DOCUMENT, line, f"the frontmatter of {DOCUMENT} is not YAML: {problem}")
+
+
+def _tags(inside: str) -> Iterator[Fault]:
+    for token in yaml.scan(inside, Loader=yaml.SafeLoader):
+        if type(token) in _STRANGE:
+            kind = _STRANGE[type(token)]
+            line = token.start_mark.line + 2
+            yield broken("frontmatter-tag", DOCUMENT, line, f"the frontmatter of {DOCUMENT} uses {kind}")
+
+
+def _of_node(node: yaml.MappingNode, tags: tuple[Fault, ...]) -> Head:
+    faults = [*tags, *_shape_faults(node)]
+    fields: Fields = {}
+    lines: dict[str, int] = {}
+    for key_node, value in node.value:
+        key = str(key_node.value)
+        lines.setdefault(key, _line(key_node))
+        if key not in KEYS:
+            faults.append(broken("key-unknown", DOCUMENT, _line(key_node), f"'{key}' is not allowed {_WHERE}"))
+        read = _scalar(key, value, faults)
+        if read is not None:
+            fields.setdefault(key, read)
+    return Head(fields=fields, faults=(*faults, *_value_faults(fields, lines)), lines=lines)
+
+
+def _line(node: yaml.Node) -> int:
+    return int(node.start_mark.line) + 2
+
+
+def _shape_faults(node: yaml.MappingNode) -> Iterator[Fault]:
+    """Yield what strict YAML refuses about keys, however deep they stand."""
+    if node.flow_style:
+        yield broken("frontmatter-flow", DOCUMENT, _line(node), f"the frontmatter of {DOCUMENT} uses braces")
+    seen: set[str] = set()
+    for key, value in node.value:
+        name = str(key.value)
+        if name in seen:
+            twice = f"the frontmatter of {DOCUMENT} has '{name}' twice"
+            yield broken("frontmatter-repeated", DOCUMENT, _line(key), twice)
+        seen.add(name)
+        if isinstance(value, yaml.MappingNode):
+            yield from _shape_faults(value)
+
+
+def _scalar(key: str, node: yaml.Node, faults: list[Fault]) -> str | dict[str, str] | None:
+    """Return a value as it is written; what keeps it from being text is added to ``faults``."""
+    if isinstance(node, yaml.ScalarNode):
+        if node.value and node.tag != _TEXT_TAG and node.style is None:
+            kind = node.tag.rpartition(":")[2]
+            told = f"'{key}' {_WHERE} is {node.value}, which YAML reads as {kind}"
+            faults.append(broken("value-unquoted", DOCUMENT, _line(node), told))
+        return str(node.value)
+    if key == "metadata" and isinstance(node, yaml.MappingNode):
+        inside = {str(name.value): _scalar(f"metadata.{name.value}", value, faults) for name, value in node.value}
+        return {name: value for name, value in inside.items() if isinstance(value, str)}
+    faults.append(broken("key-not-text", DOCUMENT, _line(node), f"'{key}' {_WHERE} is not text"))
+    return None
+
+
+def _value_faults(fields: Fields, lines: dict[str, int]) -> Iterator[Fault]:
+    yield from _name_faults(fields, lines)
+    yield from _length_faults("description", fields, lines, DESCRIPTION_LENGTH)
+    if "compatibility" in lines:
+        yield from _length_faults("compatibility", fields, lines, COMPATIBILITY_LENGTH)
+    if isinstance(fields.get("metadata"), str) and fields["metadata"]:
+        yield broken("metadata-keys", DOCUMENT, lines["metadata"], f"'metadata' {_WHERE} is text")
+
+
+def _name_faults(fields: Fields, lines: dict[str, int]) -> Iterator[Fault]:
+    name, line = fields.get("name", ""), lines.get("name", 0)
+    if not isinstance(name, str) or not name:
+        if isinstance(name, str) and ("name" in fields or "name" not in lines):
+            yield broken("name-missing", DOCUMENT, line or 1, f"the frontmatter of {DOCUMENT} has no name")
+        return
+    # skills-ref accepts letters of any script; a folder and a branch have to carry the name too, so ASCII it is
+    if not _NAME.fullmatch(name):
+        yield broken("name-form", DOCUMENT, line, f"'{name}' cannot name a skill")
+    elif len(name) > NAME_LENGTH:
+        yield broken("name-length", DOCUMENT, line, f"the name {_WHERE} has {len(name)} characters")
+
+
+def _length_faults(key: str, fields: Fields, lines: dict[str, int], limit: int) -> Iterator[Fault]:
+    value, line = fields.get(key, ""), lines.get(key, 0)
+    if key in lines and key not in fields:
+        return  # said already: it is not text
+    if not isinstance(value, str) or not value.strip():
+        yield broken(f"{key}-missing", DOCUMENT, line or 1, f"the frontmatter of {DOCUMENT} has no {key}")
+    elif len(value) > limit:
+        yield broken(f"{key}-length", DOCUMENT, line, f"the {key} {_WHERE} has {len(value)} characters")

@@ -1,0 +1,164 @@
+"""What a push would publish: the commits that the other side does not have, and the files that they bring."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pygit2
+from pygit2.enums import FileMode, SortMode
+
+from skillgit.domain.skill import DOCUMENT
+from skillgit.errors import HistoryError
+from skillgit.store import refs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from skillgit.store.repo import Repo
+
+_HIDDEN = re.compile(r"evidence of \S+\n\nevent [0-9a-f]{40}\n")
+"""How the message of a commit of a chain of evidence is written."""
+_FILES = frozenset({FileMode.BLOB, FileMode.BLOB_EXECUTABLE, FileMode.LINK})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewFile:
+    """A file that a commit adds or changes against all of its parents.
+
+    Attributes:
+        path: Where it stands in the commit's tree.
+        blob: The id of its content.
+        before: The ids of the contents that the parents have at the same path.
+        skill: The skill folder that it belongs to; empty if it belongs to none.
+    """
+
+    path: str
+    blob: str
+    before: tuple[str, ...]
+    skill: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewCommit:
+    """A commit that is to be published.
+
+    Attributes:
+        commit: Its id.
+        message: Its message.
+        files: The files that it brings.
+        hidden: Whether it belongs to a hidden ref, such as the chain of evidence, and is no version of anything.
+    """
+
+    commit: str
+    message: str
+    files: tuple[NewFile, ...]
+    hidden: bool
+
+
+def new_commits(repo: Repo, tips: Iterable[str], known: Iterable[str]) -> Iterator[NewCommit]:
+    """Yield the commits that ``tips`` lead to and ``known`` do not, the oldest first.
+
+    Args:
+        repo: The repository.
+        tips: Ids of commits or annotated tags.
+        known: Ids of commits or tags that the other side has; those that are not here are passed over.
+
+    Raises:
+        HistoryError: An object is missing or damaged.
+    """
+    try:
+        walk = repo.raw.walk(None, SortMode.TOPOLOGICAL | SortMode.REVERSE)
+        for tip in tips:
+            walk.push(_commit_of(repo, tip))
+        for oid in known:
+            if repo.has_object(oid):
+                walk.hide(_commit_of(repo, oid))
+        for commit in walk:
+            message, files = str(commit.message), tuple(_new_files(commit))
+            hidden = _HIDDEN.match(message) is not None
+            yield NewCommit(commit=str(commit.id), message=message, files=files, hidden=hidden)
+    except (pygit2.GitError, KeyError) as error:
+        raise HistoryError(f"git cannot read what is to be published: {error}", hint="git fsck") from error
+
+
+def content(repo: Repo, blob: str) -> bytes:
+    """Return the content of a file.
+
+    Raises:
+        HistoryError: It is missing or damaged.
+    """
+    try:
+        found = repo.raw[pygit2.Oid(hex=blob)]
+    except (pygit2.GitError, KeyError) as error:
+        raise HistoryError(f"git cannot read the file {blob[:12]}: {error}", hint="git fsck") from error
+    return bytes(found.data) if isinstance(found, pygit2.Blob) else b""
+
+
+def publishable(repo: Repo, *, evidence: bool) -> tuple[list[str], list[str]]:
+    """Return what all branches and tags of this repository point to, and what those of its remotes did when last seen.
+
+    Args:
+        repo: The repository.
+        evidence: Whether hidden refs with evidence and folded candidates count too.
+    """
+    own = ["refs/heads/", "refs/tags/", refs.NOTES, *(["refs/skillgit/"] if evidence else [])]
+    tips: list[str] = []
+    known: list[str] = []
+    for name in repo.raw.references:
+        oid = repo.tip(name)
+        if oid is not None and name.startswith(("refs/remotes/", "refs/skillgit/remotes/")):
+            known.append(oid)
+        elif oid is not None and name.startswith(tuple(own)):
+            tips.append(oid)
+    return tips, known
+
+
+def file_at(repo: Repo, commit: str, path: str) -> bytes | None:
+    """Return the content of the file ``path`` of a commit; None if it has no such file."""
+    try:
+        found = repo.commit(commit).tree[path]
+    except KeyError:
+        return None
+    return bytes(found.data) if isinstance(found, pygit2.Blob) else None
+
+
+def _commit_of(repo: Repo, oid: str) -> pygit2.Oid:
+    found = repo.raw[pygit2.Oid(hex=oid)]
+    return found.peel(pygit2.Commit).id
+
+
+def _new_files(commit: pygit2.Commit) -> Iterator[NewFile]:
+    parents = [parent.tree for parent in commit.parents]
+    folders: dict[str, bool] = {}
+    for path, entry, before in _differing(commit.tree, parents, ""):
+        yield NewFile(path=path, blob=str(entry.id), before=before, skill=_skill_of(commit.tree, path, folders))
+
+
+def _differing(
+    tree: pygit2.Tree, parents: list[pygit2.Tree], prefix: str
+) -> Iterator[tuple[str, pygit2.Object, tuple[str, ...]]]:
+    """Yield path, entry and the parents' contents of every file that no parent has at the same path."""
+    for entry in tree:
+        name = str(entry.name)
+        others = [parent[name] for parent in parents if name in parent]
+        if any(other.id == entry.id for other in others):
+            continue
+        if isinstance(entry, pygit2.Tree):
+            folders = [other for other in others if isinstance(other, pygit2.Tree)]
+            yield from _differing(entry, folders, f"{prefix}{name}/")
+        elif entry.filemode in _FILES:
+            yield f"{prefix}{name}", entry, tuple(str(other.id) for other in others if isinstance(other, pygit2.Blob))
+
+
+def _skill_of(root: pygit2.Tree, path: str, known: dict[str, bool]) -> str:
+    """Return the outermost folder above ``path`` that holds a ``SKILL.md``."""
+    parts = path.split("/")[:-1]
+    for depth in range(1, len(parts) + 1):
+        folder = "/".join(parts[:depth])
+        if folder not in known:
+            known[folder] = f"{folder}/{DOCUMENT}" in root
+        if known[folder]:
+            return folder
+    return ""

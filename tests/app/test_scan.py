@@ -1,0 +1,211 @@
+"""What a push would publish: planted secrets, leaked items, large files and licences are found, and nothing else is."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import replace
+
+import pytest
+from detect_secrets.core.potential_secret import PotentialSecret
+from hypothesis import given
+from hypothesis import strategies as st
+from sample_run import PATH
+
+from skillgit.app.scan import Severity, check, scan, scan_commits
+from skillgit.app.scanning import look
+from skillgit.app.scanning.secrets import secret_scanner
+from skillgit.app.workspace import open_workspace
+from skillgit.errors import ConfigError, RevisionNotFoundError, SkillgitError, UsageError
+from skillgit.plugin.redaction import credentials, redact
+
+AWS = "AKIA" + "IOSFODNN7ABCDEFG"
+GITHUB = "ghp_" + "a1B2" * 9
+SEED = "---\nname: demo\ndescription: Use it.\n---\n\n# Demo\n\n- Be brief.\n"
+
+
+def git(where, *words, **more) -> str:
+    command = ["git", "-C", str(where), "-c", "user.name=n", "-c", "user.email=n@localhost", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True, **more).stdout.strip()
+
+
+@pytest.fixture
+def home(context):
+    """A work tree with a skill on ``main`` that a remote has."""
+    folder = context.directory
+    git(folder, "symbolic-ref", "HEAD", "refs/heads/main")
+    commit(folder, "the skill", **{f"{PATH}/SKILL.md": SEED})
+    git(folder, "update-ref", "refs/remotes/origin/main", "main")
+    return folder
+
+
+def commit(home, message: str, **files: str | bytes) -> str:
+    for name, content in files.items():
+        path = home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    git(home, "add", "-A")
+    git(home, "commit", "-qm", message)
+    return git(home, "rev-parse", "HEAD")
+
+
+def kinds(result) -> list[tuple[str, str, int]]:
+    return [(found.rule.value, found.path, found.line) for found in result.findings]
+
+
+def test_a_planted_secret_is_found_where_it_came_in_though_a_later_commit_took_it_out(context, home):
+    commit(home, "a rule", **{f"{PATH}/SKILL.md": f"{SEED}- Ask politely.\n"})
+    planted = commit(home, "a key", **{f"{PATH}/SKILL.md": f"{SEED}- Ask politely.\n- Use {AWS} there.\n"})
+    commit(home, "more", **{f"{PATH}/SKILL.md": f"{SEED}- Use {AWS} there.\n- And so on.\n"})
+    commit(home, "taken out", **{f"{PATH}/SKILL.md": SEED})
+    result = scan(context)
+    assert [(found.commit, found.path, found.line) for found in result.stops] == [(planted, f"{PATH}/SKILL.md", 10)]
+    assert result.commits == 4
+    assert (result.stops[0].what, result.stops[0].excerpt) == ("AWS Access Key", "- Use [redacted] there.")
+    with pytest.raises(
+        SkillgitError, match=f"{planted[:12]} holds what must not leave, in {PATH}/SKILL.md:10"
+    ) as caught:
+        check(result)
+    assert caught.value.exit_code == 1
+    assert AWS not in f"{caught.value}{caught.value.hint}{result}"
+
+
+def test_messages_companions_and_binary_files_are_looked_at_too(context, home):
+    files = {
+        f"{PATH}/scripts/run.py": f'token = "{GITHUB}"\n',
+        f"{PATH}/assets/cache.bin": b"\0\xff" + GITHUB[:-1].encode() + b"9\0",
+        "notes.txt": "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n",
+    }
+    commit(home, f"with {AWS} in it\n\nand more", **files)
+    found = {(one.path, one.line): one.rule.value for one in scan(context).findings}
+    assert found == {
+        ("", 1): "secret",
+        (f"{PATH}/scripts/run.py", 1): "secret",
+        (f"{PATH}/assets/cache.bin", 0): "secret",
+        ("notes.txt", 1): "secret",
+    }
+
+
+def test_a_random_text_is_told_and_stops_nothing(context, home):
+    commit(home, "x", **{f"{PATH}/SKILL.md": f'{SEED}- Pass "c3VwZXJsb25nc3RyaW5nMTIzNDU2Nzg5MGFiY2RlZg==" on.\n'})
+    result = scan(context)
+    assert kinds(result) == [("secret-like", f"{PATH}/SKILL.md", 9)]
+    assert result.warnings[0].severity is Severity.WARN
+    check(result)
+
+
+def test_prose_about_keys_and_what_is_masked_already_is_no_secret(context, home):
+    lines = ["- Never show a password.", 'api_key = "${API_KEY}"', "- token: [redacted]", "- See 10.1.2.3, v1.2.3.4."]
+    commit(home, "x", **{f"{PATH}/SKILL.md": SEED + "\n".join(lines) + "\n"})
+    assert scan(context).findings == ()
+
+
+def test_what_a_remote_has_is_not_looked_at_again_even_where_its_file_changes(context, home):
+    commit(home, "a key", **{f"{PATH}/SKILL.md": f"{SEED}- Use {AWS}.\n"})
+    git(home, "update-ref", "refs/remotes/origin/main", "main")
+    commit(home, "more", **{f"{PATH}/SKILL.md": f"{SEED}- Use {AWS}.\n- And so on.\n"})
+    assert scan(context).findings == ()
+    assert kinds(scan(context, "main")) == [("secret", f"{PATH}/SKILL.md", 9)]
+    assert scan(context, "main~1..main").findings == ()
+
+
+def test_a_remark_in_the_line_or_above_it_allows_a_secret(context, home):
+    lines = f"- {AWS} <!-- pragma: allowlist secret -->\n<!-- pragma: allowlist nextline secret -->\n- {GITHUB}\n"
+    commit(home, "x", **{f"{PATH}/SKILL.md": SEED + lines})
+    result = scan(context)
+    assert (result.findings, result.allowed) == ((), 2)
+
+
+def test_a_fingerprint_in_the_allow_list_allows_a_finding_in_every_commit(context, home):
+    commit(home, "x", **{f"{PATH}/SKILL.md": f"{SEED}- {AWS}\n"})
+    mark = scan(context).stops[0].fingerprint
+    (home / ".skillgit-allow").write_text(f"# looked at\n{mark}  # an example\n")
+    assert (scan(context).findings, scan(context).allowed) == ((), 1)
+    (home / ".skillgit-allow").write_text("everything\n")
+    with pytest.raises(ConfigError, match=r"line 1 of \.skillgit-allow is no fingerprint"):
+        scan(context)
+
+
+def test_the_allow_list_of_main_holds_in_a_bare_repository(context, home, tmp_path):
+    commit(home, "x", **{f"{PATH}/SKILL.md": f"{SEED}- {AWS}\n"})
+    commit(home, "allow", **{".skillgit-allow": f"{scan(context).stops[0].fingerprint}\n"})
+    git(tmp_path, "clone", "-q", "--bare", str(home), str(tmp_path / "bare"))
+    bare = replace(context, directory=tmp_path / "bare")
+    assert (scan(bare).findings, scan(bare).allowed) == ((), 1)
+
+
+def test_a_baseline_of_detect_secrets_is_understood(context, home):
+    path = f"{PATH}/SKILL.md"
+    commit(home, "x", **{path: f"{SEED}- {AWS}\n"})
+    entry = {"type": "AWS Access Key", "hashed_secret": PotentialSecret.hash_secret(AWS), "filename": path}
+    baseline = home / ".secrets.baseline"
+    baseline.write_text(json.dumps({"version": "1.5.0", "results": {path: [entry]}}))
+    assert (scan(context).findings, scan(context).allowed) == ((), 1)
+    baseline.write_text(json.dumps({"results": {path: [{**entry, "is_secret": True}]}}))
+    assert len(scan(context).stops) == 1, "an audit found it to be real"
+    baseline.write_text("[]")
+    with pytest.raises(ConfigError, match="is no baseline"):
+        scan(context)
+
+
+def test_sizes_are_those_that_a_host_warns_of_and_refuses(context, home, monkeypatch):
+    monkeypatch.setattr(look, "HUGE", 2000)
+    monkeypatch.setattr(look, "LARGE", 1000)
+    commit(home, "x", **{"a.bin": b"\0" * 1001, "b.bin": b"\0" * 2001, "c.bin": b"\0" * 1000})
+    assert kinds(scan(context)) == [("large-file", "a.bin", 0), ("huge-file", "b.bin", 0)]
+    assert [found.path for found in scan(context).stops] == ["b.bin"]
+
+
+def test_licences_are_looked_at_as_the_tips_have_them(context, home):
+    named = SEED.replace("Use it.\n", "Use it.\nlicense: See LICENSE.txt\n")
+    commit(home, "x", **{f"{PATH}/SKILL.md": named, f"{PATH}/vendor/lib.js": "x\n", f"{PATH}/assets/a.ttf": b"\0"})
+    assert kinds(scan(context)) == [
+        ("licence-file", f"{PATH}/SKILL.md", 4),
+        ("licence-bundled", f"{PATH}/assets/a.ttf", 0),
+        ("licence-bundled", f"{PATH}/vendor/lib.js", 0),
+    ]
+    commit(home, "their licences", **{f"{PATH}/LICENSE.txt": "All of it.\n"})
+    assert scan(context).findings == ()
+
+
+def test_tips_may_be_tags_and_unknown_ids_of_the_other_side_are_passed_over(context, home):
+    planted = commit(home, "x", **{f"{PATH}/SKILL.md": f"{SEED}- {AWS}\n"})
+    git(home, "tag", "-am", "a tag", "release")
+    with open_workspace(context) as workspace:
+        tag = git(home, "rev-parse", "release")
+        assert [found.commit for found in scan_commits(context, workspace, [tag], ["0" * 40]).stops] == [planted]
+        assert scan_commits(context, workspace, [tag], [planted]).commits == 0
+
+
+@pytest.mark.usefixtures("home")
+def test_words_that_name_nothing_are_refused(context):
+    with pytest.raises(RevisionNotFoundError):
+        scan(context, "nothing")
+    with pytest.raises(UsageError, match="three dots"):
+        scan(context, "a...b")
+
+
+def test_the_detectors_are_put_back_as_they_were():
+    from detect_secrets.settings import get_settings  # noqa: PLC0415 - of that test alone
+
+    before = get_settings().json()
+    with secret_scanner() as scanner:
+        assert [secret.kind for secret in scanner.secrets(f"x {AWS}")] == [
+            "AWS Access Key",
+            "a credential by its shape",
+        ]
+    assert get_settings().json() == before
+
+
+@given(
+    st.text(max_size=80), st.sampled_from([AWS, GITHUB, "https://me:s3cretpass@host", "Bearer abcdefghij0123456789xyz"])
+)
+def test_credentials_are_what_redaction_takes_out(text, secret):
+    line = f"{text} {secret}"
+    found = credentials(line)
+    shown = redact(line)
+    assert found
+    assert shown != line
+    for value in found:
+        assert value in line
+        assert value not in shown

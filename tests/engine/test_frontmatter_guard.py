@@ -1,0 +1,76 @@
+"""A candidate that is no valid Agent Skill any more is told as such, and costs no rollout."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+
+import pytest
+from toy import SEED, History, ToyBackend, run_to_end, trainer
+
+from skillgit.domain.event import RunFinished, RunStarted, Skipped
+from skillgit.domain.skill import DOCUMENT
+from skillgit.engine import step
+from skillgit.engine.guards import refusal
+
+OPTIONS = {
+    "train": {"num_epochs": 1, "batch_size": 8, "seed": 1},
+    "optimizer": {"use_slow_update": False, "use_meta_skill": False},
+}
+
+
+def run_with(edit: dict[str, str]):
+    said = json.dumps({"title": "try", "reasoning": "r", "edits": [edit]})
+    backend, history = ToyBackend(script={"Analyse failures": lambda _: said}), History()
+    asyncio.run(run_to_end(trainer(backend, history, **OPTIONS), history))
+    return backend, history
+
+
+@pytest.mark.parametrize("op", ["replace", "insert_after", "delete"])
+def test_no_edit_of_an_optimizer_reaches_the_frontmatter(op):
+    backend, history = run_with({"op": op, "anchor": "description: Toy.", "content": "description: amber"})
+    assert [type(transition.event) for transition in history] == [RunStarted, Skipped, RunFinished]
+    reports = json.loads(history[1].evidence["patch.json"])["edits"]
+    assert [report["status"] for report in reports] == ["protected"]
+    assert len([request for request in backend.requests if request.model == "target"]) == 3 * 8
+
+
+def test_a_candidate_with_another_frontmatter_is_skipped_as_invalid_before_its_first_rollout(monkeypatch):
+    """Code that broke the rule would meet the guard: here it is broken on purpose."""
+    carry_out = step.carry_out
+
+    async def tampering(*args, **kwargs):
+        candidate = await carry_out(*args, **kwargs)
+        text = candidate.application.skill.document.replace("description: Toy.", "description: amber")
+        return _with_document(candidate, text)
+
+    monkeypatch.setattr(step, "carry_out", tampering)
+    backend, history = run_with({"op": "append", "content": "- amber"})
+    assert [type(transition.event) for transition in history] == [RunStarted, Skipped, RunFinished]
+    assert history[1].event.title == "invalid: the frontmatter is not that of the base"
+    assert len([request for request in backend.requests if request.model == "target"]) == 3 * 8, (
+        "baseline, batch and test"
+    )
+
+
+def _with_document(candidate, text):
+    application = candidate.application
+    skill = application.skill.with_text(DOCUMENT, text)
+    return replace(candidate, application=replace(application, skill=skill))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SEED.document.replace("name: toy", "name: other"),
+        SEED.document.removeprefix("---\n"),
+        f"\ufeff{SEED.document}",
+        f"\n{SEED.document}",
+        SEED.document.replace("\n---\n", "\nversion: 1\n---\n", 1),
+    ],
+)
+def test_whatever_is_not_the_frontmatter_of_the_base_is_refused(text):
+    found = refusal(None, None, SEED, SEED.with_text(DOCUMENT, text))
+    assert found is not None
+    assert found.title.startswith("invalid: ")
