@@ -48,6 +48,12 @@ class Ahead:
         """Begin no further rollout, for the step begins now; it waits for those in the making as for its own."""
         self._over = True
 
+    async def settled(self) -> None:
+        """Begin no further rollout, and wait for those in the making; whoever stops the calls before waits briefly."""
+        self.give_way()
+        if self._task is not None:
+            await asyncio.wait((self._task,))
+
     async def close(self) -> None:
         """Cancel what still runs, and wait until it has ended."""
         if self._task is not None:

@@ -17,6 +17,7 @@ from skillgit.engine.ahead import Ahead
 from skillgit.engine.batches import epoch_of
 from skillgit.engine.concurrency import ordered, side_by_side
 from skillgit.engine.evaluate import evaluate, evaluate_selection
+from skillgit.engine.files import check_files
 from skillgit.engine.guards import stop_at_once, stop_before_step, stop_sentence
 from skillgit.engine.meta_reflect import is_due, reflect_on_epoch
 from skillgit.engine.outcome import finish_sentence, run_outcome
@@ -28,6 +29,7 @@ from skillgit.engine.scope import finish_scope, measure_scope, meta_scope, slow_
 from skillgit.engine.slow import merge_slow_update, propose_slow_update
 from skillgit.engine.step import models, run_step
 from skillgit.engine.transition import Transition
+from skillgit.engine.validity import check_seed
 from skillgit.errors import ServiceError
 
 if TYPE_CHECKING:
@@ -113,6 +115,11 @@ class Trainer:
             raise
         return transition
 
+    async def stop(self) -> None:
+        """Let no further call pass, and wait for those in flight: they run ahead and are paid for."""
+        self.session.calls.stop()
+        await self.ahead.settled()
+
     async def close(self) -> None:
         """Cancel what runs ahead; whoever stops asking for transitions before the run is finished calls this."""
         await self.ahead.close()
@@ -121,6 +128,8 @@ class Trainer:
         session = self.session
         if state is None:
             session.calls.enter(start_scope(session.run), Cost())
+            check_files(session, self.start.skill)
+            await check_seed(session, self.start.skill)
             if self.prepare is not None:
                 await self.prepare()
             return await self._begin()

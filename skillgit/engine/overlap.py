@@ -28,7 +28,7 @@ class Overlap:
 
     def branch(self) -> Monitor:
         """Return a monitor for one of the things that are carried out at the same time."""
-        return Monitor(report=self._report)
+        return Monitor(report=self._report, saw=self.monitor.saw)
 
     def _report(self, progress: Progress) -> None:
         before, self._seen[progress.stage] = self._seen.get(progress.stage), progress

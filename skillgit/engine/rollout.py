@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 from skillgit.domain.evaluation import FailedToEvaluate, Scored
 from skillgit.domain.ids import digest
 from skillgit.domain.trajectory import Rollout, Trajectory, Turn
+from skillgit.engine.companions import delivered
 from skillgit.engine.concurrency import ordered
 from skillgit.errors import BackendError, EnvironmentFaultError
 from skillgit.plugin.environment import asks_judge
@@ -77,13 +78,14 @@ async def roll_out(
         BudgetError: A cap was reached.
         ProviderFailureError: The provider failed systematically.
     """
+    skill = delivered(skill, session.settings.target)
     shared = _shared_key(session, skill)
 
     async def one(item: Item) -> Rollout:
         return await _one(session, skill, item, stage, sample=sample, key=_key(session, item, sample, shared))
 
     def told(rollout: Rollout) -> None:
-        session.monitor.tick()
+        session.monitor.rolled(rollout)
         each(rollout)
 
     return await ordered(one, items, limit=session.workers if slots is None else slots, each=told)

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from skillgit.calls.door import Calls
+    from skillgit.domain.feedback import Feedback
     from skillgit.domain.gate import GateRule
     from skillgit.domain.state import RunState
-    from skillgit.domain.trajectory import Item
+    from skillgit.domain.trajectory import Item, Rollout
+    from skillgit.domain.tried import Tried
     from skillgit.engine.settings import MethodSettings
     from skillgit.plugin.environment import Environment
 
@@ -46,6 +48,7 @@ class Monitor:
     """Passes progress on to a watcher; holds nothing that a run depends on."""
 
     report: Callable[[Progress], None] = lambda _: None
+    saw: Callable[[Rollout, Stage], None] = lambda *_: None
     spent: Callable[[], Cost] = Cost
     now: Progress = field(
         default_factory=lambda: Progress(
@@ -74,6 +77,11 @@ class Monitor:
         """Say that one more item or call of the stage is done."""
         self._tell(done=self.now.done + 1)
 
+    def rolled(self, rollout: Rollout) -> None:
+        """Say that an item was rolled out, and tick."""
+        self.saw(rollout, self.now.stage)
+        self.tick()
+
     def _tell(self, **changes: object) -> None:
         values = {name: getattr(self.now, name) for name in Progress.__slots__} | changes | {"spent": self.spent()}
         self.now = Progress(**values)
@@ -95,6 +103,8 @@ class Session:
         monitor: Whom to tell.
         leaks: What no skill may quote.
         pinned: Ids of the items that may not score lower.
+        feedback: Returns what people have said about the run's versions by now, oldest first.
+        tried: What was tried on the seed before the run began, oldest first.
     """
 
     run: str
@@ -107,6 +117,8 @@ class Session:
     monitor: Monitor
     leaks: LeakLint = field(default_factory=LeakLint)
     pinned: frozenset[str] = frozenset()
+    feedback: Callable[[], tuple[Feedback, ...]] = tuple
+    tried: tuple[Tried, ...] = ()
 
     @property
     def seed(self) -> int:

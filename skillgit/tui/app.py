@@ -45,6 +45,7 @@ class SkillgitApp(App[None]):
     Args:
         context: Where the repository is, and the clock.
         run: The run to begin with; empty for the default run.
+        opening: Makes the screen to begin with, over the history; None for the history itself.
         unicode: Whether the terminal can show the signs of the screens.
         watched: Whether to look again and again at what has changed.
     """
@@ -54,14 +55,23 @@ class SkillgitApp(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("app")
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {KeyCommands}
 
-    def __init__(self, context: Context, run: str = "", *, unicode: bool = True, watched: bool = True) -> None:
+    def __init__(
+        self,
+        context: Context,
+        run: str = "",
+        *,
+        opening: Callable[[], Screen[None]] | None = None,
+        unicode: bool = True,
+        watched: bool = True,
+    ) -> None:
         super().__init__()
         self.context = context
         self.run_wanted = run
         self.facts = Facts(terminal=True, unicode=unicode)
         self.ran: list[Ran] = []
         self.rebound: Mapping[str, str] = {}
-        self._watched = watched
+        self.watched = watched
+        self._opening = opening
         self._seen = ""
 
     @property
@@ -83,7 +93,9 @@ class SkillgitApp(App[None]):
         self.push_screen(HistoryScreen(self.run_wanted))
         names = [_THEME, *(key.setting for key in keymap.KEYS)]
         self.read(git_settings, names, then=self._configure, failed=lambda _: None)
-        if self._watched:
+        if self._opening is not None:
+            self.push_screen(self._opening())
+        if self.watched:
             self._look()
             self.set_interval(WATCHED_EVERY, self._look)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from textual.binding import BindingType
 
-Place = Literal["app", "history", "list", "find", "tabs", "detail", "diff", "compare", "item", "dialog"]
+Place = Literal["app", "history", "list", "find", "tabs", "diff", "compare", "item", "event", "live", "dialog"]
 """Where a key holds."""
 PLACES: Final = get_args(Place)
 
@@ -67,8 +67,8 @@ KEYS: Final = (
     _key("pane.2", "2", "History", "history"),
     _key("pane.3", "3", "Scores", "history"),
     _key("pane.main", "0", "Detail", "history"),
-    _key("pane.next", "tab", "Next pane", "history"),
-    _key("pane.prev", "shift+tab", "Previous pane", "history"),
+    _key("pane.next", "tab", "Next pane", "history", "live"),
+    _key("pane.prev", "shift+tab", "Previous pane", "history", "live"),
     _key("pane.grow", "plus", "Make the pane larger", "history"),
     _key("pane.shrink", "underscore", "Make the pane smaller", "history"),
     _key("tab.next", "right_square_bracket", "Next tab", "tabs"),
@@ -79,7 +79,7 @@ KEYS: Final = (
     _key("list.bottom", "G end greater_than_sign", "Last line", "list"),
     _key("list.page_down", "ctrl+d pagedown", "Page down", "list"),
     _key("list.page_up", "ctrl+u pageup", "Page up", "list"),
-    _key("list.open", "enter", "Open", "list"),
+    _key("list.open", "enter", "Open", "list", "live"),
     _key("find.open", "slash", "Filter or search", "history", "find", footer="filter"),
     _key("find.next", "n", "Next hit", "history", "find"),
     _key("find.prev", "N", "Previous hit", "history", "find"),
@@ -90,15 +90,16 @@ KEYS: Final = (
     _key("history.toggle_slow", "o", "Show or hide slow updates", "history"),
     _key("history.graph", "ctrl+g", "Show or hide the graph", "history"),
     _key("history.use", "U", "Make the run the default run", "history"),
-    _key("version.checkout", "space", "Check out", "history", footer="checkout"),
-    _key("version.fork", "F", "Fork a run from it", "history"),
-    _key("version.revert", "V", "Revert to its text", "history"),
-    _key("version.promote", "M", "Promote to main", "history"),
-    _key("version.evaluate", "T", "Measure it on the test split", "history"),
-    _key("evidence.open", "e", "Evidence", "history", footer="evidence"),
-    _key("copy.menu", "y", "Copy", "history", "compare", "item", footer="copy"),
-    _key("editor.open", "i", "Read the skill in the editor", "history"),
-    _key("pager.open", "l", "Read the event in the pager", "history"),
+    _key("version.checkout", "space", "Check out", "history", "event", footer="checkout"),
+    _key("version.fork", "F", "Fork a run from it", "history", "event"),
+    _key("version.revert", "V", "Revert to its text", "history", "event"),
+    _key("version.promote", "M", "Promote to main", "history", "event"),
+    _key("version.evaluate", "T", "Measure it on the test split", "history", "event"),
+    _key("evidence.open", "e", "Evidence", "history", "event", footer="evidence"),
+    _key("copy.menu", "y", "Copy", "history", "compare", "item", "event", footer="copy"),
+    _key("editor.open", "i", "Read the skill in the editor", "history", "event"),
+    _key("pager.open", "l", "Read the event in the pager", "history", "event"),
+    _key("live.open", "L", "Watch the run that is trained", "history"),
     _key("diff.word", "W", "Words or whole lines", "diff"),
     _key("diff.side", "S", "Side by side", "diff"),
     _key("diff.more", "right_curly_bracket", "More context", "diff"),
@@ -111,7 +112,10 @@ KEYS: Final = (
     _key("compare.open", "enter", "Open the item", "compare"),
     _key("item.earlier", "left h", "Earlier version", "item", footer="earlier"),
     _key("item.later", "right l", "Later version", "item", footer="later"),
-    _key("screen.back", "escape", "Back", "history", "compare", "item", "dialog"),
+    _key("live.follow", "f", "Follow the newest event, or stay", "live", footer="follow"),
+    _key("live.stop", "K", "Stop after this step", "live", footer="stop after this step"),
+    _key("live.close", "q ctrl+q", "Close; training goes on", "live", footer="close"),
+    _key("screen.back", "escape", "Back", "history", "compare", "item", "event", "live", "dialog"),
 )
 """Every key, in the order in which help lists them."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import partial
 from typing import TYPE_CHECKING
 
+from skillgit.tui.abstract import AbstractNode
 from skillgit.tui.naming import address
 from skillgit.tui.widgets.painted_lines import app_of
 
@@ -21,13 +23,13 @@ else:
     _Base = object
 
 
-class VersionActions(_Base):
+class VersionActions(_Base, metaclass=AbstractNode):
     """Actions on :attr:`current`, for screens that have an event under a cursor."""
 
     @property
+    @abstractmethod
     def current(self) -> LogRow | None:
         """The event that is meant; None without one."""
-        raise NotImplementedError
 
     def _with_version(self, *command: str) -> None:
         row = self.current

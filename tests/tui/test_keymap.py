@@ -22,6 +22,8 @@ PLACES = {
     "diff": "Differences",
     "compare": "Compare",
     "item": "Item",
+    "event": "Event",
+    "live": "Live",
     "dialog": "Dialogs",
 }
 HEAD = f"""\
@@ -34,6 +36,7 @@ keys below are made from the keymap by `tests/tui/test_keymap.py`; `?` shows tho
   pane is shown at a time; 60 by 16 is the smallest terminal that it is made for.
 - **Compare**: `w` marks an event, `c` compares it with the one under the cursor, `b` compares that with its base.
 - **Item**: `enter` on an item shows it over all versions, with two trajectories side by side.
+- **Live**: `L` watches the run that is trained, be it the one under the cursor or another; below there is more on it.
 - What changes refs or files or may cost money asks first and shows the command, which is then run as a process of its
   own. `@` shows what was run, with its output; `:` runs any other command.
 - The history is read from the index page by page, and again when a ref moves: a run that is being trained shows as it
@@ -41,6 +44,25 @@ keys below are made from the keymap by `tests/tui/test_keymap.py`; `?` shows tho
 
 The filter (`/`) understands the tokens `{TOKENS}`, as in `event:rejected score>.6 step:3-9 edit:delete after:2h`. All
 other words are looked up in titles, reasons and texts; `run:all` shows the events of all runs.
+
+## Watching a run
+
+`skillgit train CONFIG --tui` starts the training as a process of its own and watches it; `L` in the history watches any
+run that a process of this machine trains. The screen shows where the run is, its budget, the time left and the process;
+the stages of the step; what fails now, by the type of the items and the reason that the scorer gives, without quoted
+words and numbers; what the run has cost, against its caps; its scores; and the events as they land. `enter` opens one.
+
+The screen only looks. `q` closes it and training goes on: no key and no closed terminal reaches the trainer, nor does
+Ctrl-C. `K` asks it, after a question, to stop once its step is written; pressed again, to stop after the calls in
+flight, as Ctrl-C does where `skillgit train` runs without a screen. Either way the trainer exits with 130, nothing is
+lost, and the screen names the command that goes on. When training ends while its screen is open, the screen stays;
+closing it prints what the trainer said, and `skillgit` exits with the trainer's code. Closed before, it exits with 0.
+
+The trainer tells how far it is in `skillgit/run-RUN.progress` in git's folder, two or three times a second at most and
+without credentials; `run-RUN.stop` beside it is the request to stop. One that was killed is shown as stopped without a
+word.
+
+`skillgit diff A B --tui` begins with the comparison of two versions.
 
 ## Settings
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -46,6 +47,7 @@ class _Diff(Verb):
 @click.option("--stat", "what", flag_value="stat", help="Show how much changed: lines, rules, items, scores, length")
 @click.option("--rules", "what", flag_value="rules", help="Show which rules came and went, and by which step")
 @click.option("--items", "what", flag_value="items", help="Show which items were fixed and which were broken")
+@click.option("--tui", "what", flag_value="tui", help="Compare the two on the screen: text, rules and items")
 @click.option("-U", "--unified", "lines", type=click.IntRange(min=0), metavar="N", help="Show N lines around a change")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if there is a difference, with 0 if there is none")
 @as_of_option
@@ -70,6 +72,8 @@ def command(
     paths: tuple[str, ...] = ctx.meta.get(_PATHS, ())
     if what == "items" and paths:
         raise click.UsageError("--items goes without PATH: scores are those of the whole skill", ctx)
+    if what == "tui":
+        return _on_screen(session, a, b, paths)
     if what == "items":
         differs = _items(session, a, b, form)
     elif what == "rules":
@@ -79,6 +83,25 @@ def command(
     else:
         differs = _text(session, _Wanted(a=a, b=b, paths=paths, lines=lines, what=what, form=form))
     return ExitCode.NO if differs and exit_code else ExitCode.OK
+
+
+def _on_screen(session: Session, a: str, b: str | None, paths: tuple[str, ...]) -> ExitCode:
+    """Open the comparison on the screen, once both versions are known to be there."""
+    from skillgit.app.diff.text import diff  # noqa: PLC0415 - see the package
+    from skillgit.cli.terminal import require_terminal  # noqa: PLC0415 - likewise
+
+    require_terminal(session, "diff --tui", instead="skillgit diff")
+    if paths:
+        raise click.UsageError("--tui goes without PATH: it shows the whole skill", click.get_current_context())
+    found = diff(session.context, a, b)
+    from skillgit.tui.app import SkillgitApp  # noqa: PLC0415 - slow to import
+    from skillgit.tui.naming import address  # noqa: PLC0415 - likewise
+    from skillgit.tui.screens.compare import CompareScreen  # noqa: PLC0415 - likewise
+
+    sides = [address(row) if row is not None else name for row, name in ((found.a, a), (found.b, b or a))]
+    opening = partial(CompareScreen, *sides)
+    SkillgitApp(session.context, opening=opening, unicode=session.screen.unicode).run()
+    return ExitCode.OK
 
 
 def _ends(ctx: click.Context, text: str) -> tuple[str, str]:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Show what the run would do and cost, and do nothing")
 @click.option("--exit-code", "strict", is_flag=True, help="Exit with a code of its own for each outcome")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress")
+@click.option("--tui", "screen", is_flag=True, help="Watch the run on the screen; it goes on when the screen is closed")
 @document_form
 @click.pass_obj
 def command(
@@ -54,12 +55,16 @@ def command(
     dry_run: bool,
     strict: bool,
     quiet: bool,
+    screen: bool,
     form: Form,
 ) -> int:
     """Train a skill as CONFIG says, one commit for each decision.
 
     CONFIG is a file, or the name of a configuration that comes with skillgit. A run that was stopped goes on where it
     stood when it is trained again under its name. Ctrl-C stops after the current call and loses nothing.
+
+    With --tui the run is a process of its own, which no key reaches by mistake: K asks it to stop after its step, q
+    closes the screen and leaves it at work.
     """
     from skillgit.app.train import TrainRequest  # noqa: PLC0415 - see the package
 
@@ -74,6 +79,10 @@ def command(
     )
     if dry_run:
         return _plan(session, request, form)
+    if screen:
+        from skillgit.cli.watched import watched  # noqa: PLC0415 - see the package
+
+        return watched(session, request, form, strict=strict)
     return _train(session, request, form, quiet=quiet, strict=strict)
 
 

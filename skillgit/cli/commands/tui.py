@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from skillgit.cli.options import complete_runs
+from skillgit.cli.terminal import require_terminal
 from skillgit.cli.verb import verb
-from skillgit.errors import UsageError
 
 if TYPE_CHECKING:
     from skillgit.cli.session import Session
@@ -25,8 +25,7 @@ def command(session: Session, *, run: str, ascii_only: bool, mouse: bool) -> Non
     Begins with RUN, else with the default run. ? lists the keys; git config skillgit.tui.keymap.ID changes one, and
     git config skillgit.tui.theme says dark or light.
     """
-    if not (session.screen.terminal and session.diagnostics.screen.terminal):
-        raise UsageError("tui needs a terminal", hint="skillgit log")
+    require_terminal(session, "tui", instead="skillgit log")
     from skillgit.app.runs import runs  # noqa: PLC0415 - see the package
     from skillgit.tui.app import SkillgitApp  # noqa: PLC0415 - slow to import
 

@@ -21,7 +21,7 @@ class AskScreen(ModalScreen[bool]):
     """Whether to run a command; nothing is run unless the answer is yes.
 
     Args:
-        command: What would be run.
+        command: What would be run; empty if no command does it.
         why: What it may change.
         yes: What the button says that does it.
     """
@@ -39,7 +39,8 @@ class AskScreen(ModalScreen[bool]):
     def compose(self) -> ComposeResult:
         """Return the question and two buttons."""
         with Vertical(classes="dialog"):
-            yield Static(plain.line(f"$ {self.command}"), id="command")
+            if self.command:
+                yield Static(plain.line(f"$ {self.command}"), id="command")
             yield Static(self.why, id="why", markup=False)
             with Horizontal(classes="buttons"):
                 yield Button(f"{self.yes} (y)", id="yes", compact=True, variant="primary")

@@ -120,6 +120,8 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         wanted = self._named(found.runs) or found.chosen
         before, self._run = self._run, wanted
         self.runs.show(found.runs, found.chosen, wanted)
+        if any(run.running_pid is not None for run in found.runs):
+            self.say_running()
         self._say_counts()
         self._read_list(keep=before == wanted)
 
@@ -298,6 +300,14 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         """Make the run that is open the default run."""
         if self._run:
             app_of(self).command(["use", self._run])
+
+    def action_live_open(self) -> None:
+        """Watch the run that is open if it is trained now, else another one that is."""
+        from skillgit.tui.screens.live import LiveScreen  # noqa: PLC0415 - it is opened now and then
+
+        run = self.runs.current
+        running = run is not None and run.running_pid is not None
+        self.app.push_screen(LiveScreen(self._run if running else "", last=self._run))
 
     def action_evidence_open(self) -> None:
         """Show the traces of the event."""

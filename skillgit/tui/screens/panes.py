@@ -33,6 +33,10 @@ class Panes(_Base):
         wrong = [f"{broken} cannot be read"] if broken else []
         self.query_one(RunList).border_subtitle = ", ".join([*wrong, *([] if fresh else ["index in memory"])])
 
+    def say_running(self) -> None:
+        """Say beside the name of the runs how to watch the one that is trained."""
+        self.query_one(RunList).border_title = f"{_TITLES['runs']}  L live"
+
     def say_history(self, told: str) -> None:
         """Say beside the name of the history what it holds."""
         self.query_one(EventList).border_title = f"{_TITLES['events']}  {told}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from abc import abstractmethod
 from dataclasses import replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
@@ -15,6 +16,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from skillgit.cli.screen import Style
+from skillgit.tui.abstract import AbstractNode
 from skillgit.tui.widgets.shown_text import broken, on_one_line
 
 if TYPE_CHECKING:
@@ -64,7 +66,7 @@ def emphasised(text: str, start: int, end: int, style: Style | str, marks: Itera
         yield Part(text[left:right], own[-1] if own else style)
 
 
-class PaintedLines(ScrollView, can_focus=True):
+class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
     """Lines that are painted when they are looked at.
 
     A subclass lays them out for a width in :meth:`lay_out` and paints one in :meth:`painted`.
@@ -118,13 +120,13 @@ class PaintedLines(ScrollView, can_focus=True):
         """Show lines again."""
         self._told = ()
 
+    @abstractmethod
     def lay_out(self) -> None:
         """Lay the lines out, since there are others or another width, and say how many with :meth:`show_count`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def painted(self, line: int) -> Painted:
         """Return the parts of a line."""
-        raise NotImplementedError
 
     def show_count(self, count: int) -> None:
         """Show ``count`` lines."""
@@ -275,9 +277,9 @@ class RenderedLines(PaintedLines):
         """Whether to make the lines takes so long that keys would wait."""
         return False
 
+    @abstractmethod
     def made(self) -> Sequence[Painted]:
         """Return all lines for the present width."""
-        raise NotImplementedError
 
     def lay_out(self) -> None:
         """Make the lines for the present width."""

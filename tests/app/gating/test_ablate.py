@@ -88,9 +88,9 @@ def test_the_text_without_a_rule_is_what_the_target_saw(user, repository, eyes, 
 
     one = rollout._one
 
-    async def spied(session, skill, item, stage, sample):
+    async def spied(session, skill, item, stage, **place):
         seen.add(skill.document)
-        return await one(session, skill, item, stage, sample)
+        return await one(session, skill, item, stage, **place)
 
     monkeypatch.setattr(rollout, "_one", spied)
     found = left_out(user, repository, "one/v2", eyes, rule=2)

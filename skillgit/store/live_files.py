@@ -1,0 +1,85 @@
+"""Files beside the lock of a run by which its trainer and those who watch it talk: how far it is, and a wish to stop.
+
+Neither is history: they are small, in git's own folder of this clone, and whatever they hold may be lost.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from skillgit.errors import ConflictError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from skillgit.store.repo import Repo
+
+_PREFIX, _PROGRESS = "run-", ".progress"
+
+
+def publish(repo: Repo, run: str, document: bytes) -> None:
+    """Replace what is told of ``run``; a reader sees all of the old or all of the new.
+
+    Only the process that holds the run's lock calls this. Nothing is forced to the disk.
+
+    Raises:
+        OSError: The repository cannot be written.
+    """
+    path = _progress(repo, run)
+    young = path.with_name(f"{path.name}.new")
+    young.write_bytes(document)
+    young.replace(path)
+
+
+def published(repo: Repo, run: str) -> bytes | None:
+    """Return what is told of ``run``; None if nothing is."""
+    try:
+        return _progress(repo, run).read_bytes()
+    except OSError:
+        return None
+
+
+def published_runs(repo: Repo) -> list[str]:
+    """Return the runs that something is told of, the one that was told of last first."""
+    found = [(path.stat().st_mtime, path.name) for path in repo.private_dir.glob(f"{_PREFIX}*{_PROGRESS}")]
+    return [name.removeprefix(_PREFIX).removesuffix(_PROGRESS) for _, name in sorted(found, reverse=True)]
+
+
+def request_stop(repo: Repo, run: str, pid: int) -> None:
+    """Ask process ``pid`` to stop after the step of ``run`` that it is at.
+
+    Raises:
+        ConflictError: The repository cannot be written.
+    """
+    path = _request(repo, run)
+    young = path.with_name(f"{path.name}.new")
+    try:
+        young.write_text(str(pid))
+        young.replace(path)
+    except OSError as error:
+        raise ConflictError(
+            f"the request cannot be written: {os.strerror(error.errno or 0)}",
+            hint=f"stop the process itself: kill -INT {pid}",
+        ) from error
+
+
+def stop_requested(repo: Repo, run: str) -> int:
+    """Return the process that was asked to stop; 0 if none was. A request to an earlier process is none to this one."""
+    try:
+        return int(_request(repo, run).read_text())
+    except (OSError, ValueError):
+        return 0
+
+
+def withdraw_stop(repo: Repo, run: str) -> None:
+    """Forget a request to stop, if there is one."""
+    _request(repo, run).unlink(missing_ok=True)
+
+
+def _progress(repo: Repo, run: str) -> Path:
+    return repo.private_dir / f"{_PREFIX}{run}{_PROGRESS}"
+
+
+def _request(repo: Repo, run: str) -> Path:
+    return repo.private_dir / f"{_PREFIX}{run}.stop"

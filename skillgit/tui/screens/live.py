@@ -1,0 +1,256 @@
+"""A run in the making: how far it is, what fails now, what it costs, and its events as they land; it only looks."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from rich.text import Text
+from textual import on
+from textual.containers import Container
+from textual.screen import Screen
+from textual.widgets import Footer, Static
+
+from skillgit.app import browse
+from skillgit.app.live.look import LiveLook, Standing, live
+from skillgit.app.live.stop import stop_after_step, stop_now
+from skillgit.cli.render.inert import one_line
+from skillgit.cli.screen import Style
+from skillgit.index.browsing import Narrowing
+from skillgit.tui import live_text
+from skillgit.tui.keymap import bindings
+from skillgit.tui.widgets.event_list import PAGE
+from skillgit.tui.widgets.failing_list import FailingList
+from skillgit.tui.widgets.live_events import LiveEvents
+from skillgit.tui.widgets.one_line import OneLine
+from skillgit.tui.widgets.painted_lines import app_of
+from skillgit.tui.widgets.row_list import RowList
+from skillgit.tui.widgets.stage_bars import StageBars
+
+if TYPE_CHECKING:
+    from textual import events
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+
+    from skillgit.app.browse import Page
+    from skillgit.errors import SkillgitError
+    from skillgit.index.browsing import Point
+    from skillgit.tui.trainer import Trainer
+
+LOOKS_EVERY: Final = 0.4
+"""Seconds between two looks: with the pace of the trainer, what happens shows within a second."""
+_POINTS: Final = 200
+
+
+class LiveScreen(Screen[None]):
+    """A run that another process trains.
+
+    Args:
+        run: The run; empty for the trainer's, and without one for any that is trained now.
+        last: The run to tell of if none is trained now.
+        trainer: The process that was started for this screen; leaving the screen leaves the app, and not the process.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("live")
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - as Textual declares it
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (24, "-tall")]  # noqa: RUF012 - likewise
+    AUTO_FOCUS = "#landed"
+    DEFAULT_CSS = """
+    LiveScreen {
+        #live-head { background: $panel; }
+        #stages { height: auto; margin: 0 0; background: $background; }
+        #live-told { height: auto; max-height: 5; padding: 0 1; background: $background; }
+        #live-panes { layout: horizontal; height: 1fr; }
+        &.-narrow #live-panes { layout: vertical; }
+        #failing, #landed {
+            width: 1fr; height: 1fr;
+            border: round $border; border-title-color: $text-muted; background: $background;
+        }
+        #failing:focus, #landed:focus {
+            border: round $primary; border-title-color: $primary; border-title-style: bold;
+        }
+        &.-short.-narrow.-at-landed #failing, &.-short.-narrow.-at-failing #landed { display: none; }
+        &.-ascii #failing, &.-ascii #landed { border: ascii $border; }
+    }
+    """
+
+    def __init__(self, run: str = "", *, last: str = "", trainer: Trainer | None = None) -> None:
+        super().__init__(classes="-at-landed")
+        self.run_name = run
+        self.look: LiveLook | None = None
+        self._last = last
+        self._trainer = trainer
+        self._points: tuple[Point, ...] = ()
+        self._read_of = ""
+
+    def compose(self) -> ComposeResult:
+        """Return the lines above, the two panes and the lines below."""
+        yield OneLine(id="live-head")
+        yield OneLine(id="live-place")
+        yield StageBars(id="stages")
+        yield OneLine(id="live-cost")
+        yield Static("", id="live-told", markup=False)
+        with Container(id="live-panes"):
+            yield FailingList(id="failing")
+            yield LiveEvents(id="landed")
+        yield Footer(show_command_palette=False, compact=True)
+
+    def on_mount(self) -> None:
+        """Look for the first time, then again and again."""
+        app = app_of(self)
+        self.set_class(not app.facts.unicode, "-ascii")
+        self.landed.follow(on=True)
+        self.landed.tell(f"reading {app.facts.glyphs.ellipsis}")
+        self.failing.look(None)
+        self.look_again()
+        if app.watched:
+            self.set_interval(LOOKS_EVERY, self.look_again)
+
+    @property
+    def landed(self) -> LiveEvents:
+        """The events."""
+        return self.query_one(LiveEvents)
+
+    @property
+    def failing(self) -> FailingList:
+        """What fails."""
+        return self.query_one(FailingList)
+
+    @property
+    def app_is_ours(self) -> bool:
+        """Whether the app was opened to watch one trainer."""
+        return self._trainer is not None
+
+    def look_again(self) -> None:
+        """Look how the run is going."""
+        pid = self._trainer.pid if self._trainer is not None else 0
+        app_of(self).read(
+            live, self.run_name, pid=pid, last=self._last, then=self._show, failed=self._without, group="live"
+        )
+
+    def reload(self) -> None:
+        """Look again, and read the events again."""
+        self.look_again()
+        if self.run_name:
+            self._read_events()
+
+    def _read_events(self) -> None:
+        read, narrowing = app_of(self).read, Narrowing(run=self.run_name)
+        read(browse.page, narrowing, 0, PAGE, then=self._show_events, failed=self._no_events, group="landed")
+        read(browse.points, self.run_name, _POINTS, then=self._show_points, failed=lambda _: None, group="live-points")
+
+    def _show(self, look: LiveLook) -> None:
+        self.look = look
+        if self._trainer is not None and look.snapshot is None and self._trainer.ended():
+            self.app.exit()  # it failed before it had anything to show: what it said is printed
+            return
+        self.run_name = self.run_name or look.run
+        if self.run_name != self._read_of:
+            self._read_of = self.run_name
+            self._read_events()
+        elif not self.run_name:
+            self.landed.tell("no event yet")
+        self.failing.look(look.snapshot)
+        self.query_one(StageBars).show(look.snapshot, working=look.standing in live_text.ALIVE)
+        self._say_lines(look)
+
+    def _say_lines(self, look: LiveLook) -> None:
+        facts = app_of(self).facts
+        left, right = live_text.head(look, facts)
+        self.query_one("#live-head", OneLine).say(left, right)
+        place = live_text.place(look, facts)
+        room = self.size.width - sum(len(part.text) for part in place) - 2
+        self.query_one("#live-place", OneLine).say(place, live_text.scores(look, self._points, facts, room))
+        self.query_one("#live-cost", OneLine).say(live_text.cost(look, facts))
+        said, hint, style = live_text.told(look)
+        text = Text(facts.encodable(one_line(said)), style=app_of(self).paint(style))
+        if hint:
+            text.append(f"\nhint: {facts.encodable(one_line(hint))}", app_of(self).paint(Style.FAINT))
+        told = self.query_one("#live-told", Static)
+        told.update(text)
+        told.display = bool(said)
+
+    def _without(self, error: SkillgitError) -> None:
+        self.landed.tell(str(error), error.hint, Style.REJECTED)
+
+    def _show_events(self, page: Page) -> None:
+        self.landed.show(page.rows)
+
+    def _no_events(self, error: SkillgitError) -> None:
+        self.landed.tell(str(error), error.hint, Style.REJECTED)
+
+    def _show_points(self, points: tuple[Point, ...]) -> None:
+        self._points = points
+        if self.look is not None:
+            self._say_lines(self.look)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Say as much as there is room for."""
+        del event
+        if self.look is not None:
+            self._say_lines(self.look)
+
+    def on_descendant_focus(self) -> None:
+        """Bring the pane with the keys in sight, where there is room for one only."""
+        for name in ("landed", "failing"):
+            self.set_class(self.focused is not None and self.focused.id == name, f"-at-{name}")
+
+    @on(RowList.Opened, "#landed")
+    def _event_opened(self) -> None:
+        from skillgit.tui.screens.event import EventScreen  # noqa: PLC0415 - it is opened now and then
+
+        row = self.landed.current
+        if row is not None:
+            self.app.push_screen(EventScreen(row))
+
+    def action_list_open(self) -> None:
+        """Open the event under the cursor, whichever pane has the keys."""
+        self.landed.action_list_open()
+
+    def action_live_follow(self) -> None:
+        """Follow the newest event, or stay where the cursor is."""
+        self.landed.follow(on=not self.landed.following)
+
+    def action_live_stop(self) -> None:
+        """Ask whether to stop after this step; once that is asked for, whether to stop as soon as can be."""
+        from skillgit.tui.screens.ask import AskScreen  # noqa: PLC0415 - few runs are stopped
+
+        look = self.look
+        if look is None or not look.pid or look.standing not in live_text.ALIVE:
+            self.notify("nobody trains this run now", severity="warning")
+            return
+        if look.standing is Standing.STOPPING:
+            question = f"Process {look.pid} was asked to stop after its step. Stop it now, after the calls in flight?"
+            stop, said = stop_now, "stops after the calls in flight"
+        else:
+            question = f"Process {look.pid} would finish its step and stop. The run can go on later; nothing is lost."
+            stop, said = stop_after_step, "stops after this step"
+
+        def answered(yes: bool | None) -> None:  # noqa: FBT001 - Textual calls it
+            if yes:
+                app_of(self).read(stop, look.run, then=partial(self._asked, said))
+
+        self.app.push_screen(AskScreen("", question, yes="Stop"), answered)
+
+    def _asked(self, said: str, pid: int) -> None:
+        self.notify(f"process {pid} {said}")
+        self.look_again()
+
+    def action_pane_next(self) -> None:
+        """Give the keys to the other pane."""
+        (self.failing if self.landed.has_focus else self.landed).focus()
+
+    def action_pane_prev(self) -> None:
+        """Give the keys to the other pane."""
+        self.action_pane_next()
+
+    def action_live_close(self) -> None:
+        """Close the screen, and the app if it was opened for it; whoever trains goes on."""
+        if self.app_is_ours:
+            self.app.exit()
+        else:
+            self.dismiss()
+
+    def action_screen_back(self) -> None:
+        """Go back to the history."""
+        self.dismiss()

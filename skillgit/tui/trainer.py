@@ -1,0 +1,72 @@
+"""The process that ``skillgit train --tui`` watches: it has a session of its own and outlives screen and terminal."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from typing import TYPE_CHECKING
+
+from skillgit.tui.app import SkillgitApp
+from skillgit.tui.screens.live import LiveScreen
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from skillgit.app.context import Context
+
+
+class Trainer:
+    """``skillgit train`` as a process without a terminal.
+
+    Keys reach the screen and never the process, so that nobody stops a training by mistake; what it says is kept in
+    files without a name until it is printed.
+
+    Args:
+        words: What stands behind ``skillgit``.
+        environ: Its environment variables.
+    """
+
+    def __init__(self, words: Sequence[str], environ: Mapping[str, str]) -> None:
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - likewise
+        self._process = subprocess.Popen(  # noqa: S603 - this program itself
+            [sys.executable, "-m", "skillgit", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=self._said,
+            stderr=self._errors,
+            env=dict(environ),
+            start_new_session=True,
+        )
+
+    @property
+    def pid(self) -> int:
+        """The process."""
+        return self._process.pid
+
+    @property
+    def code(self) -> int | None:
+        """What it exited with; None while it works, and less than 0 for the signal that killed it."""
+        return self._process.poll()
+
+    def ended(self) -> bool:
+        """Say whether it has ended."""
+        return self.code is not None
+
+    def output(self) -> tuple[bytes, bytes]:
+        """Return what it wrote to stdout and to stderr."""
+        self._said.seek(0)
+        self._errors.seek(0)
+        return self._said.read(), self._errors.read()
+
+
+def watch(context: Context, trainer: Trainer, *, unicode: bool) -> str:
+    """Show the run of ``trainer`` until the user closes the screen, and return the run; empty before it has one."""
+    screens: list[LiveScreen] = []
+
+    def opening() -> LiveScreen:
+        screens.append(LiveScreen(trainer=trainer))
+        return screens[0]
+
+    SkillgitApp(context, opening=opening, unicode=unicode).run()
+    return screens[0].run_name if screens else ""
