@@ -33,12 +33,18 @@ class NotedOutcomes:
         target: The model that worked on them.
         environment: Digest of the environment.
         outcomes: Item to its outcome.
+        item_set: Digest of the items of the evaluation; empty in a line without scores.
+        skill: The skill folder that was measured; empty where the commit holds one only, or a run tells.
+        judge: The model that scored; empty where none was asked, and in lines that do not tell.
     """
 
     split: str
     target: str
     environment: str
     outcomes: Mapping[str, Scored]
+    item_set: str = ""
+    skill: str = ""
+    judge: str = ""
 
 
 def with_outcomes(note: Note, evaluation: Evaluation, *, sample: int) -> Note:
@@ -76,6 +82,9 @@ def noted_outcomes(line: str) -> NotedOutcomes | None:
         target=str(note.get("target", "")),
         environment=str(note.get("environment", "")),
         outcomes={item: outcome for item, outcome in told.items() if outcome is not None},
+        item_set=str(note.get("item_set", "")),
+        skill=str(note.get("skill", "")),
+        judge=str(note.get("judge", "")),
     )
 
 

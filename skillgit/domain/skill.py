@@ -45,7 +45,8 @@ _REGION = re.compile(
     ),
     re.DOTALL,
 )
-_MARKER = re.compile(r"<!--\s*/?\s*skillgit:[a-z-]*\s*-->")
+MARKER = re.compile(r"<!--\s*/?\s*skillgit:[a-z-]*\s*-->")
+"""Matches anything shaped like a region marker."""
 
 
 class Owner(StrEnum):
@@ -76,7 +77,7 @@ class Block:
 
 def has_marker(text: str) -> bool:
     """Say whether ``text`` contains anything shaped like a region marker."""
-    return _MARKER.search(text) is not None
+    return MARKER.search(text) is not None
 
 
 def frontmatter(text: str) -> str:

@@ -11,6 +11,8 @@ from skillgit.domain.rewrite import UpdateMode
 from skillgit.engine.appendix import aware, notes_of
 from skillgit.engine.concurrency import ended
 from skillgit.engine.dialect import dialect
+from skillgit.engine.feedback import feedback_section
+from skillgit.engine.files import told_of_files
 from skillgit.engine.history import history_section
 from skillgit.engine.minibatches import Cutter
 from skillgit.engine.progress import Stage
@@ -23,10 +25,12 @@ from skillgit.engine.rendering import (
     trajectories_section,
 )
 from skillgit.engine.replies import Finding, ask, keeps_protected
+from skillgit.engine.tried import tried_section
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from skillgit.domain.feedback import Feedback
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
     from skillgit.domain.trajectory import Item, Rollout
@@ -48,6 +52,7 @@ class Reflection:
         unusable: Analysts whose replies could not be used.
         notes: Reminders for the appendix, where they are asked for.
         probe: The experiment of the step, if there was one.
+        feedback: What people had said when the step began.
     """
 
     failure: tuple[Draft, ...]
@@ -56,6 +61,7 @@ class Reflection:
     unusable: int
     notes: tuple[str, ...] = ()
     probe: Probe | None = None
+    feedback: tuple[Feedback, ...] = ()
 
 
 class Reading:
@@ -89,6 +95,7 @@ class Reading:
         self._cutters: dict[str, Cutter] = {}
         for number, batch in enumerate(batches):
             self._cutters |= dict.fromkeys((item.id for item in batch), Cutter(batch, number, settings))
+        self._feedback = session.feedback()
         self._slots = asyncio.Semaphore(settings.analyst_workers)
         self._analysts: list[tuple[Minibatch, asyncio.Task[Analysis | None]]] = []
         self._read = 0
@@ -113,6 +120,7 @@ class Reading:
             findings=joined(finding for _, reply in answered for finding in reply.findings),
             unusable=len(replies) - len(answered),
             notes=notes_of(self._session, ((group.source, reply) for group, reply in answered)),
+            feedback=self._feedback,
         )
 
     async def close(self) -> None:
@@ -121,7 +129,15 @@ class Reading:
 
     async def _analyse(self, group: Minibatch) -> Analysis | None:
         async with self._slots:
-            reply = await _analyse(self._session, self._state, self._skill, group, step=self._step, budget=self._budget)
+            reply = await _analyse(
+                self._session,
+                self._state,
+                self._skill,
+                group,
+                step=self._step,
+                budget=self._budget,
+                said=feedback_section(self._feedback),
+            )
         self._read += 1
         if self._complete:
             self._session.monitor.tick()
@@ -166,7 +182,7 @@ def with_probe(reflection: Reflection, probe: Probe | None, budget: int | None) 
 
 
 async def _analyse(
-    session: Session, state: RunState, skill: Skill, group: Minibatch, *, step: int, budget: int | None
+    session: Session, state: RunState, skill: Skill, group: Minibatch, *, step: int, budget: int | None, said: str
 ) -> Analysis | None:
     words = dialect(session)
     whole = session.settings.optimizer.skill_update_mode is UpdateMode.FULL
@@ -174,15 +190,17 @@ async def _analyse(
         words.failures if group.source is Source.FAILURE else words.successes,
         session.task.environment.taxonomy(),
         (
-            template_section(skill) if whole else skill_section(skill),
+            template_section(skill) if whole else skill_section(skill, session.settings.optimizer),
             memory_section(state.optimizer_memory),
             history_section(state.memory, session.settings.gradient.max_history_tokens),
+            tried_section(session.tried),
+            said,
             "" if whole else budget_section(budget),
             trajectories_section(group.rollouts, group.source.value, session.settings.gradient.max_trajectory_tokens),
         ),
     )
     draw = (step, group.source.value, group.batch, group.number)
-    messages = aware(session, group.source, messages)
+    messages = aware(session, group.source, told_of_files(session, messages))
     return await ask(session, "analyst", messages, words.analysis, draw=draw, check=keeps_protected(skill))
 
 

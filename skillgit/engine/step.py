@@ -19,6 +19,7 @@ from skillgit.engine.budget import analyst_budget, step_budget
 from skillgit.engine.concurrency import side_by_side
 from skillgit.engine.deep_reflect import probe
 from skillgit.engine.drafts import concatenated
+from skillgit.engine.feedback import feedback_file
 from skillgit.engine.guards import Refusal, refusal
 from skillgit.engine.judge import judge
 from skillgit.engine.leaks import told
@@ -31,6 +32,7 @@ from skillgit.engine.rollout import roll_out
 from skillgit.engine.salvage import attributed, salvage, worth_salvaging
 from skillgit.engine.select import select
 from skillgit.engine.transition import Transition
+from skillgit.engine.validity import invalid
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
@@ -120,7 +122,8 @@ async def run_step(
     if proposal.application.skill.digest == skill.digest:
         cost = session.cost_since(began)
         return Transition(event=_skipped(session, proposal, step, cost), evidence=_evidence(proposal))
-    if (unfit := refusal(session, state, skill, proposal.application.skill)) is not None:
+    candidate = proposal.application.skill
+    if unfit := refusal(session, state, skill, candidate) or await invalid(session, skill, candidate):
         event = _skipped(session, proposal, step, session.cost_since(began), unfit)
         return Transition(event=event, evidence=_evidence(proposal))
     whole = await _measured(session, state, skill, proposal, step=step, began=began, refused=refused)
@@ -334,5 +337,6 @@ def _evidence(proposal: Proposal) -> artifacts.Evidence:
             ),
             proposal.reflection.probe.evidence() if proposal.reflection.probe is not None else {},
             proposal.budget.evidence(),
+            feedback_file(proposal.reflection.feedback),
         ]
     )

@@ -1,0 +1,1 @@
+"""``skillgit export``: what a repository holds, written elsewhere for those who do not use git."""

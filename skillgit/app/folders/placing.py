@@ -1,0 +1,200 @@
+"""Files and folders that take a place at once: whoever looks finds the old content or the new one, and no mixture."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillgit.app.folders.exchange import exchange
+from skillgit.errors import ConflictError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from skillgit.domain.skill import Skill
+
+_MARK, _ENDING = ".skillgit-", ".tmp"
+_NEW, _OLD, _GONE = "new", "old", "gone"
+"""What stands in a holder: what is to take the place, what stood there, what is taken away for good."""
+_FOLDER_MODE, _FILE_MODE, _PROGRAM_MODE = 0o777, 0o666, 0o777
+"""Permissions before the user's umask is taken off, as git asks for them."""
+
+_WRITE, _PRIVATE = 0o200, 0o700
+
+
+def write_skill(folder: Path, skill: Skill) -> None:
+    """Write the files of ``skill`` into the new folder ``folder``, and have them on the disk."""
+    folder.mkdir()
+    for path, content in skill.files.items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        mode = _PROGRAM_MODE if path in skill.executable else _FILE_MODE
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+
+
+def copy(source: Path, target: Path) -> None:
+    """Make ``target``, which is not there yet, the same as ``source``: bytes, permissions, times and links."""
+    if source.is_symlink():
+        target.symlink_to(source.readlink())
+    elif source.is_dir():
+        shutil.copytree(source, target, symlinks=True)
+    else:
+        shutil.copy2(source, target)
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder with everything in it, folders that cannot be written included."""
+    for name, _, _ in os.walk(folder):
+        with suppress(OSError):
+            Path(name).chmod(_PRIVATE)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def put(place: Path, write: Callable[[Path], None], displaced: Callable[[Path], None] | None = None) -> None:
+    """Let what ``write`` makes take ``place``, which is then free of what stood there before.
+
+    Args:
+        place: The name.
+        write: Makes the new content at the path that it is given, which lies beside ``place``.
+        displaced: Gets the path of what stood there before it is removed; not called if nothing did.
+
+    Raises:
+        ConflictError: The folder around ``place`` cannot be written.
+    """
+    with _told(place):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with _holder(place) as holder:
+            beside = holder / _NEW
+            write(beside)
+            old = _swap(beside, place, holder / _OLD)
+            if old is not None and displaced is not None:
+                displaced(old)
+
+
+def take_away(place: Path, displaced: Callable[[Path], None] | None = None) -> None:
+    """Free ``place`` at once of what stands there; ``displaced`` gets the path of that before it is removed.
+
+    Raises:
+        ConflictError: The folder around ``place`` cannot be written.
+    """
+    with _told(place), _holder(place) as holder:
+        gone = holder / _GONE
+        with _movable(place):
+            place.rename(gone)
+        if displaced is not None:
+            displaced(gone)
+
+
+def write_file(file: Path, content: bytes) -> None:
+    """Write ``file`` at once, and have it on the disk.
+
+    Raises:
+        ConflictError: The folder around ``file`` cannot be written.
+    """
+    with _told(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with _holder(file) as holder:
+            beside = holder / _NEW
+            with beside.open("wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            beside.replace(file)
+
+
+def sweep(place: Path) -> None:
+    """Remove what killed processes left beside ``place``, and bring back what they took away without a swap."""
+    for left in sorted(place.parent.iterdir()) if place.parent.is_dir() else ():
+        if not (left.name.startswith(f".{place.name}{_MARK}") and left.name.endswith(_ENDING)):
+            continue
+        with suppress(OSError):
+            handle = os.open(left, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # Where names cannot swap in one step, a kill leaves the old content here and its name free.
+                if not os.path.lexists(place) and os.path.lexists(left / _OLD):
+                    (left / _OLD).rename(place)
+                remove_tree(left)
+            finally:
+                os.close(handle)
+
+
+def _swap(beside: Path, place: Path, aside: Path) -> Path | None:
+    """Give ``place`` what ``beside`` holds; return where that what stood there stands now."""
+    if not os.path.lexists(place):
+        with _movable(beside) as mode:
+            beside.rename(place)
+            _restore(place, mode)
+        return None
+    with _movable(beside) as new_mode, _movable(place) as old_mode:
+        if exchange(beside, place):
+            old = beside
+        else:
+            place.rename(aside)
+            beside.rename(place)
+            old = aside
+        _restore(place, new_mode)
+        _restore(old, old_mode)
+    return old
+
+
+@contextmanager
+def _movable(folder: Path) -> Iterator[int | None]:
+    """Let ``folder`` be moved into another one, which needs permission to write it; give its mode if that changed."""
+    mode = None if folder.is_symlink() or not folder.is_dir() else stat.S_IMODE(folder.stat().st_mode)
+    if mode is None or mode & _WRITE:
+        yield None
+        return
+    folder.chmod(mode | _WRITE)
+    try:
+        yield mode
+    except BaseException:
+        folder.chmod(mode)
+        raise
+
+
+def _restore(folder: Path, mode: int | None) -> None:
+    if mode is not None:
+        folder.chmod(mode)
+
+
+@contextmanager
+def _holder(place: Path) -> Iterator[Path]:
+    """Give a folder beside ``place`` for what is to take it, and tidy up what killed processes left there.
+
+    The folder is locked as long as somebody works in it, and the kernel unlocks it when he dies.
+    """
+    sweep(place)
+    holder = Path(tempfile.mkdtemp(prefix=f".{place.name}{_MARK}", suffix=_ENDING, dir=place.parent))
+    handle = os.open(holder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield holder
+    finally:
+        remove_tree(holder)
+        os.close(handle)
+
+
+@contextmanager
+def _told(place: Path) -> Iterator[None]:
+    """Tell of what the operating system refuses in a sentence."""
+    try:
+        yield
+    except (NotADirectoryError, FileExistsError) as error:
+        raise UsageError(
+            f"{place} cannot be written: a file stands where a folder has to be", hint=f"ls -la {place.parent}"
+        ) from error
+    except OSError as error:
+        raise ConflictError(
+            f"{place} cannot be written: {error.strerror or error}", hint=f"ls -la {place.parent}"
+        ) from error

@@ -1,0 +1,83 @@
+"""What export and adopt put where."""
+
+from __future__ import annotations
+
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from skillgit.cli.render import text_diff, words
+from skillgit.cli.render.inert import inert, one_line
+from skillgit.cli.render.items import name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillgit.app.adopt import Adopted, Standing
+    from skillgit.app.adopted import Installed, Undone
+    from skillgit.app.export.folder import ExportedSkill
+    from skillgit.app.folders.changes import Change
+    from skillgit.cli.screen import Screen
+
+_SIGNS = {"added": "A", "removed": "D", "changed": "M"}
+
+
+def exported(result: ExportedSkill) -> Iterator[str]:
+    """Yield what was written."""
+    what = f"{name(result.row)} of {result.row.run}" if result.row else words.short(result.commit)
+    place = one_line(result.place)
+    if result.held:
+        yield f"{place} holds {what} already"
+    else:
+        yield f"{place} holds {what}, {words.plural(len(result.files), 'file')}"
+
+
+def would_change(changes: Sequence[Change]) -> Iterator[str]:
+    """Yield a line for each file that is not what it would be."""
+    for change in changes:
+        yield f"{_SIGNS[change.status]}  {one_line(change.path or '.')}"
+
+
+def differences(changes: Sequence[Change], screen: Screen) -> Iterator[str]:
+    """Yield the differences of the texts, with nothing in them that a terminal obeys."""
+    for change in changes:
+        text = inert(change.diff)
+        yield from text_diff.coloured(text) if screen.colour else text_diff.plain(text)
+
+
+def adopted(result: Adopted) -> Iterator[str]:
+    """Yield what was put where."""
+    place = one_line(result.place)
+    if result.held:
+        yield f"{place} holds {result.name} already"
+    elif not result.written:
+        instead = f" instead of {_standing(result.before)}" if result.before is not None else ""
+        yield f"would put {result.name} at {place}{instead}"
+    else:
+        instead = f" instead of {_standing(result.before)}" if result.before is not None else ""
+        yield f"{place} holds {result.name}{instead}; back: skillgit adopt --undo --to {quote(result.place)}"
+
+
+def undone(result: Undone) -> Iterator[str]:
+    """Yield what is there again."""
+    again = "nothing" if result.restored is None else _standing(result.restored)
+    place = one_line(result.place)
+    yield f"{place} holds {again} again" if result.written else f"would bring back {again} to {place}"
+
+
+def listed(rows: Sequence[Installed]) -> Iterator[str]:
+    """Yield a line for each place."""
+    if not rows:
+        yield "nothing was adopted from here"
+        return
+    widths = [
+        max(len(cell) for cell in column) for column in zip(*((row.name, row.state) for row in rows), strict=True)
+    ]
+    for row in rows:
+        newer = f"   newer: {row.newer}" if row.newer else ""
+        yield f"{row.name.ljust(widths[0])}  {row.state.ljust(widths[1])}  {one_line(row.place)}{newer}"
+
+
+def _standing(found: Standing) -> str:
+    if not found.name:
+        return "what did not come from here"
+    return f"an edited {found.name}" if found.by_hand else found.name
