@@ -101,7 +101,9 @@ def read_arms(workspace: Workspace, named: Named, environment: str) -> Arms:
         asked.append(arm.name)
     for text, other in named.against:
         if other is None:
-            arm = arms.setdefault(NONE, _without_skill(next(iter(arms.values())).skill))
+            arm = arms.setdefault(
+                NONE, Arm(name=NONE, commit="", row=None, skill=emptied(next(iter(arms.values())).skill))
+            )
         else:
             arm = arms.setdefault(other.commit, _arm(workspace, named, text, other, environment))
         against.append(arm.name)
@@ -143,6 +145,6 @@ def _path(workspace: Workspace, named: Named, resolved: Resolved, environment: s
     return meant[0]
 
 
-def _without_skill(skill: Skill) -> Arm:
-    empty = Skill(skill.name, {DOCUMENT: frontmatter(skill.document).encode()})
-    return Arm(name=NONE, commit="", row=None, skill=empty)
+def emptied(skill: Skill) -> Skill:
+    """Return ``skill`` with its name and description, and not a word below them."""
+    return Skill(skill.name, {DOCUMENT: frontmatter(skill.document).encode()})

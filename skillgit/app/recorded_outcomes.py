@@ -27,13 +27,17 @@ def recorded_outcomes(workspace: Workspace, row: LogRow, split: Split) -> Evalua
     Selection outcomes are those of its event, test outcomes those of the run's end; where there are none, a note may
     tell them. None is returned where they are not here, or were inherited and so are those of another text.
     """
-    found: Mapping[str, Outcome] = {}
-    if split is Split.SELECTION and is_own(row):
-        found = _selection(workspace, row)
-    elif split is Split.TEST and row.version is not None:
-        found = _test(workspace, row.run, row.version)
-    found = found or _noted(workspace, row, split)
+    found = event_outcomes(workspace, row, split) or _noted(workspace, row, split)
     return Evaluation(split=split, item_set="", outcomes=found, seed=0) if found else None
+
+
+def event_outcomes(workspace: Workspace, row: LogRow, split: Split) -> Mapping[str, Outcome]:
+    """Return what events of the run tell of the very text in ``row``; nothing where they tell of another one's."""
+    if split is Split.SELECTION and is_own(row):
+        return _selection(workspace, row)
+    if split is Split.TEST and row.version is not None:
+        return _test(workspace, row.run, row.version)
+    return {}
 
 
 def is_own(row: LogRow) -> bool:

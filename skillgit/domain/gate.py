@@ -40,7 +40,8 @@ class Policy(StrEnum):
     MARGIN = "margin"
     """Accept if the candidate's mean is greater by more than a margin."""
     NOT_WORSE = "not-worse"
-    """Accept if the candidate's mean is not lower; only for a shorter text, which is a gain of its own."""
+    """Accept if the candidate's mean is not lower: for a shorter text, which is a gain of its own, and for a change
+    that a person wants anyway."""
 
 
 class NoRegression(StrEnum):

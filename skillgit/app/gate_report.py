@@ -1,0 +1,240 @@
+"""What a comparison of two revisions comes to: a verdict for each skill that the head changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from skillgit.domain.cost import Cost
+from skillgit.domain.evaluation import FailedToEvaluate
+from skillgit.domain.gate import Decision, Policy, decide, flips
+from skillgit.domain.statistics import bootstrap_interval, minimum_detectable_effect
+from skillgit.errors import ExitCode
+
+if TYPE_CHECKING:
+    from skillgit.app.changed_skills import Change
+    from skillgit.app.estimate import PlanRow
+    from skillgit.domain.evaluation import Evaluation
+    from skillgit.domain.gate import GateRule, Verdict
+
+Word = Literal["passes", "fails", "underpowered", "incomplete", "not measured", "removed", "planned"]
+"""What became of a skill."""
+
+NOT_RECORDED = FailedToEvaluate("not recorded")
+"""The outcome of an item that was neither recorded nor to be measured."""
+_POWER = 0.8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateSide:
+    """One side of a comparison.
+
+    Attributes:
+        name: What the user called it; ``none`` for no skill.
+        commit: Its commit; empty for no skill.
+        version: The version that the commit is, ``<run>/v7``; empty if it is none.
+        recorded: How many items have a recorded outcome.
+        missing: How many have none, so that they are measured.
+        scored: How many have a score in the end.
+        score: The mean of these under the metric; absent without any.
+    """
+
+    name: str
+    commit: str
+    version: str
+    recorded: int = 0
+    missing: int = 0
+    scored: int = 0
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemPair:
+    """An item that scores differently.
+
+    Attributes:
+        item: The item.
+        task_type: The group that it is reported under.
+        before: Its score at the base.
+        after: Its score at the head.
+    """
+
+    item: str
+    task_type: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """Two evaluations of the same items side by side.
+
+    Attributes:
+        verdict: What the gate says of them, with its numbers.
+        n: Items that have a score on both sides.
+        delta: Mean difference of their scores; absent without such items.
+        interval: Its 95 % paired bootstrap interval.
+        fixed: Items that score higher at the head.
+        broken: Items that score lower.
+        stable_pass: Items that are solved on both sides.
+        stable_fail: Items with the same score that are not solved.
+        missing: Items without a score on one side.
+    """
+
+    verdict: Verdict
+    n: int
+    delta: float | None
+    interval: tuple[float, float] | None
+    fixed: tuple[ItemPair, ...]
+    broken: tuple[ItemPair, ...]
+    stable_pass: tuple[str, ...]
+    stable_fail: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillReport:
+    """One skill that the head changes.
+
+    Attributes:
+        skill: The skill folder.
+        change: What the head does to it.
+        word: What became of it.
+        reason: Why, in one sentence; empty where the numbers say it.
+        base: The side that it would replace.
+        head: The side that is judged.
+        config: The configuration that it was measured by; empty if there is none.
+        environment: The environment's name.
+        target: The model that worked on the items.
+        metric: The score that is compared.
+        policy: How the gate compares.
+        items: Number of items of the split.
+        plan: What the missing outcomes cost at most; absent if none is missing or wanted.
+        compared: The comparison; absent where there is none.
+        noted: How many new notes were left.
+        cost: What it cost.
+        warnings: What else to know of the numbers, one sentence each.
+        exit_code: What the process would exit with if it were the only one.
+    """
+
+    skill: str
+    change: Change
+    word: Word
+    reason: str = ""
+    base: GateSide
+    head: GateSide
+    config: str = ""
+    environment: str = ""
+    target: str = ""
+    metric: str = ""
+    policy: str = ""
+    items: int = 0
+    plan: PlanRow | None = None
+    compared: Compared | None = None
+    noted: int = 0
+    cost: Cost = field(default_factory=Cost)
+    warnings: tuple[str, ...] = ()
+    exit_code: ExitCode = ExitCode.OK
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateReport:
+    """Everything that a head changes, judged.
+
+    Attributes:
+        base: What the user called the base.
+        base_commit: Its commit.
+        head: What the user called the head.
+        head_commit: Its commit.
+        split: The split.
+        recorded_only: Whether only recorded outcomes were to be used.
+        skills: The skills that the head changes.
+        cost: What it cost.
+        exit_code: What the process exits with.
+    """
+
+    base: str
+    base_commit: str
+    head: str
+    head_commit: str
+    split: str
+    recorded_only: bool
+    skills: tuple[SkillReport, ...]
+    cost: Cost
+    exit_code: ExitCode
+
+
+def exit_code(skills: tuple[SkillReport, ...]) -> ExitCode:
+    """Return the code of the worst: does not pass, could not be evaluated, cannot be told, passes."""
+    found = {one.exit_code for one in skills}
+    order = (ExitCode.NO, ExitCode.SERVICE, ExitCode.UNDERPOWERED)
+    return next((code for code in order if code in found), ExitCode.OK)
+
+
+def compare(rule: GateRule, base: Evaluation, head: Evaluation, types: dict[str, str]) -> Compared:
+    """Let the gate decide on ``head`` against ``base``, and say item by item what differs.
+
+    Args:
+        rule: How the gate compares.
+        base: The outcomes of what stands there.
+        head: The outcomes of what would replace it, on the same items.
+        types: Item to its task type.
+    """
+    current = base.summary().score(rule.metric, rule.soft_weight)
+    before, after = (side.values(rule.metric, rule.soft_weight) for side in (base, head))
+    both = [item for item in base.outcomes if item in before and item in after]
+    gains = [after[item] - before[item] for item in both]
+    pairs = flips(head, base, rule.metric, rule.soft_weight)
+
+    def told(items: tuple[str, ...]) -> tuple[ItemPair, ...]:
+        return tuple(
+            ItemPair(item=item, task_type=types.get(item, ""), before=before[item], after=after[item]) for item in items
+        )
+
+    return Compared(
+        verdict=decide(rule, head, base, current),
+        n=len(both),
+        delta=sum(gains) / len(gains) if gains else None,
+        interval=bootstrap_interval(gains) if gains else None,
+        fixed=told(pairs.fixed),
+        broken=told(pairs.broken),
+        stable_pass=pairs.stable_pass,
+        stable_fail=pairs.stable_fail,
+        missing=tuple(item for item in base.outcomes if item not in before or item not in after),
+    )
+
+
+def conclusion(rule: GateRule, found: Compared, *, recorded_only: bool) -> tuple[Word, str, ExitCode]:
+    """Return what became of a skill, why, and the exit code."""
+    verdict = found.verdict
+    if verdict.decision is Decision.INDECISIVE:
+        lacking = f"{len(found.missing)} of {len(found.missing) + found.n} items have no score on both sides"
+        if recorded_only:
+            return "incomplete", f"{lacking}, and only recorded outcomes were wanted", ExitCode.UNDERPOWERED
+        return "incomplete", f"{lacking}, for they could not be evaluated", ExitCode.SERVICE
+    if verdict.decision.accepted:
+        return "passes", "", ExitCode.OK
+    if verdict.blocked:
+        return "fails", f"{verdict.blocked} of the items that may not score lower do", ExitCode.NO
+    if verdict.policy is Policy.PAIRED and verdict.current <= verdict.score < 1.0 and _is_blind(rule, found):
+        reason = f"{found.n} items are too few for the paired test at alpha {rule.alpha:g} to find any gain"
+        return "underpowered", reason, ExitCode.UNDERPOWERED
+    return "fails", _shortfall(verdict), ExitCode.NO
+
+
+def _is_blind(rule: GateRule, found: Compared) -> bool:
+    """Say whether the paired test finds no gain that is possible on so many items four times out of five."""
+    left = max(0.0, 1.0 - found.verdict.current)
+    return minimum_detectable_effect(found.n, alpha=rule.alpha, power=_POWER, fixable=left) is None
+
+
+def _shortfall(verdict: Verdict) -> str:
+    if verdict.score < verdict.current:
+        return "the head scores lower"
+    if verdict.score == verdict.current == 1.0:
+        return "the base has the full score, so that nothing scores higher; the rule not-worse asks for no more"
+    if verdict.score == verdict.current:
+        return "the head scores the same, and the rule wants more"
+    if verdict.policy is Policy.PAIRED:
+        return "the head scores higher, but that may be chance"
+    return "the head does not score higher by the margin"
