@@ -1,0 +1,271 @@
+"""The curve of scores over steps as geometry: where signs, lines, bands and words stand; drawing it is a template's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from math import ceil, floor
+from typing import TYPE_CHECKING, NamedTuple
+
+from skillgit.cli.render import entry as cells
+from skillgit.cli.render.entry import Entry
+from skillgit.domain.statistics import wilson_interval
+from skillgit.report.figures import cut, delta, score
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from skillgit.index.rows import LogRow
+
+POINTS = 800
+"""Events that are drawn, the newest ones."""
+_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25)
+_TICKS_AT_MOST = 6
+_SPREAD = 0.55
+"""The part of a step's width that several events of one step are spread over."""
+_LETTER = 6.3
+"""About how wide a letter of a tip is."""
+_TIP_HEIGHT = 56
+_TIP_TITLE = 44
+
+
+class Size(NamedTuple):
+    """How large a drawing is, in its own units."""
+
+    width: int
+    height: int
+    left: int = 46
+    right: int = 16
+    top: int = 26
+    bottom: int = 38
+
+
+WIDE = Size(1040, 380)
+NARROW = Size(380, 300)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """The sign of one event.
+
+    Attributes:
+        x: Where it stands.
+        y: Where it stands.
+        shape: Which sign it is.
+        bound: Whether its score is only the highest that it could have been.
+        foot: Where the score stands that it was compared with.
+        tip_x: Where what is told of it begins.
+        tip_y: Where that begins.
+        tip_width: How wide that is.
+        lines: What is told of it.
+    """
+
+    x: float
+    y: float
+    shape: str
+    bound: bool
+    foot: float
+    tip_x: float
+    tip_y: float
+    tip_width: float
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """A drawing.
+
+    Attributes:
+        size: How large it is.
+        line: The path of the current version's score.
+        band: The path around it that the intervals make; empty without intervals.
+        marks: The signs.
+        scores: Place and score of the lines across.
+        steps: Place and number of the steps below.
+        epochs: Begin, end and number of each epoch.
+        left_out: How many older events are not drawn.
+    """
+
+    size: Size
+    line: str
+    band: str
+    marks: tuple[Mark, ...]
+    scores: tuple[tuple[float, str], ...]
+    steps: tuple[tuple[float, int], ...]
+    epochs: tuple[tuple[float, float, int], ...]
+    left_out: int
+
+
+def drawn_rows(rows: Sequence[LogRow]) -> list[LogRow]:
+    """Return the events that have a place on the curve: a slow update that was merged is told by its merge."""
+    return [
+        row
+        for row in rows
+        if row.score is not None
+        and (row.kind not in {"slow-proposed", "measured", "run-finished"} or row.decision in {"reject", "indecisive"})
+    ]
+
+
+def curve(rows: Sequence[LogRow], scored: Mapping[int, int], size: Size, *, intervals: bool) -> Curve | None:
+    """Return the drawing of a run; None if nothing has a score.
+
+    Args:
+        rows: The events, oldest first.
+        scored: Version to the number of items that its score is a mean of.
+        size: How large it is to be.
+        intervals: Whether scores are shares of solved items, so that each has a Wilson interval.
+    """
+    every = drawn_rows(rows)
+    shown = every[-POINTS:]
+    if not shown:
+        return None
+    plot = _Plot(shown, scored if intervals else {}, size)
+    return Curve(
+        size=size,
+        line=plot.line(),
+        band=plot.band(),
+        marks=tuple(plot.marks()),
+        scores=plot.score_ticks(),
+        steps=plot.step_ticks(),
+        epochs=tuple(plot.epochs()),
+        left_out=len(every) - len(shown),
+    )
+
+
+class _Plot:
+    """Knows the scales of one drawing."""
+
+    def __init__(self, rows: Sequence[LogRow], scored: Mapping[int, int], size: Size) -> None:
+        self._rows, self._size = rows, size
+        self._places = _places(rows)
+        self._bands = {
+            row.version: wilson_interval(min(1.0, row.score), scored[row.version])
+            for row in rows
+            if row.version is not None and row.score is not None and scored.get(row.version)
+        }
+        self._versions = [row for row in rows if row.version is not None]
+        steps = [row.step for row in rows]
+        self._first, self._last = min(steps), max(*steps, min(steps) + 1)
+        scores = [row.score for row in rows if row.score is not None]
+        ends = [end for band in self._bands.values() for end in band]
+        self._low, self._high, self._tick = _scale(min([*scores, *ends]), max([*scores, *ends]))
+
+    def _x(self, place: float) -> float:
+        size = self._size
+        share = (place - self._first) / (self._last + _SPREAD - self._first)
+        return round(size.left + share * (size.width - size.left - size.right), 1)
+
+    def _y(self, value: float) -> float:
+        size = self._size
+        share = (self._high - value) / (self._high - self._low)
+        return round(size.top + share * (size.height - size.top - size.bottom), 1)
+
+    def _corners(self) -> Iterator[tuple[float, float, LogRow]]:
+        """Yield begin and end of the time in which each version was the current one."""
+        begins = [self._x(self._places[row.commit]) for row in self._versions]
+        ends = [*begins[1:], float(self._size.width - self._size.right)]
+        yield from zip(begins, ends, self._versions, strict=True)
+
+    def line(self) -> str:
+        parts: list[str] = []
+        for begin, end, row in self._corners():
+            y = self._y(row.score or 0.0)
+            parts.append(f"{'L' if parts else 'M'}{begin} {y}H{end}")
+        return "".join(parts)
+
+    def band(self) -> str:
+        above: list[str] = []
+        below: list[str] = []
+        for begin, end, row in self._corners():
+            found = self._bands.get(row.version or 0)
+            if found is None:
+                return ""
+            low, high = self._y(found[0]), self._y(found[1])
+            above.append(f"{'L' if above else 'M'}{begin} {high}H{end}")
+            below.append(f"L{end} {low}H{begin}")
+        return f"{''.join(above)}{''.join(reversed(below))}Z" if above else ""
+
+    def marks(self) -> Iterator[Mark]:
+        for row in self._rows:
+            entry = Entry.of_row(row)
+            x, y = self._x(self._places[row.commit]), self._y(row.score or 0.0)
+            told = _lines(row, entry, _TIP_TITLE if self._size.width >= WIDE.width else _TIP_TITLE - 12)
+            width = max(len(line) for line in told) * _LETTER + 20
+            foot = y if row.delta is None else self._y((row.score or 0.0) - row.delta)
+            tip_y = y - _TIP_HEIGHT - 14 if y - _TIP_HEIGHT - 14 > 0 else y + 14
+            yield Mark(
+                x=x,
+                y=y,
+                shape=_shape(entry),
+                bound=row.bound,
+                foot=foot,
+                tip_x=round(max(2.0, min(x - width / 2, self._size.width - width - 2)), 1),
+                tip_y=round(tip_y, 1),
+                tip_width=round(width, 1),
+                lines=told,
+            )
+
+    def score_ticks(self) -> tuple[tuple[float, str], ...]:
+        count = round((self._high - self._low) / self._tick)
+        values = [self._low + self._tick * number for number in range(count + 1)]
+        return tuple((self._y(value), f"{value:.2f}") for value in values)
+
+    def step_ticks(self) -> tuple[tuple[float, int], ...]:
+        most = 16 if self._size.width >= WIDE.width else 8
+        every = next(n for n in _stride() if (self._last - self._first) / n <= most)
+        first = ceil(self._first / every) * every
+        return tuple((self._x(step), step) for step in range(first, self._last + 1, every))
+
+    def epochs(self) -> Iterator[tuple[float, float, int]]:
+        stepped = [row for row in self._rows if row.epoch]
+        for epoch, found in groupby(stepped, key=lambda row: row.epoch):
+            steps = [row.step for row in found]
+            yield self._x(max(self._first, min(steps) - 1 + _SPREAD)), self._x(max(steps) + _SPREAD), epoch
+
+
+def _places(rows: Sequence[LogRow]) -> dict[str, float]:
+    """Return where each event stands among the steps; those of one step stand side by side."""
+    found: dict[str, float] = {}
+    for step, group in groupby(rows, key=lambda row: row.step):
+        same = list(group)
+        for number, row in enumerate(same):
+            found[row.commit] = step + _SPREAD * number / len(same)
+    return found
+
+
+def _stride() -> Iterator[int]:
+    factor = 1
+    while True:
+        yield from (factor, 2 * factor, 5 * factor)
+        factor *= 10
+
+
+def _scale(low: float, high: float) -> tuple[float, float, float]:
+    """Return the ends of the axis of scores and the distance of its lines."""
+    for tick in _TICKS:
+        least, most = floor(low / tick + 1e-9) * tick, ceil(high / tick - 1e-9) * tick
+        if most <= least:
+            most = least + tick
+        if round((most - least) / tick) <= _TICKS_AT_MOST:
+            return least, most, tick
+    return min(0.0, low), max(1.0, high), _TICKS[-1]
+
+
+def _shape(entry: Entry) -> str:
+    if entry.kind == "accepted":
+        return "best" if entry.decision == "accept_new_best" else "accepted"
+    return {
+        "run-started": "accepted",
+        "rejected": "rejected",
+        "slow-proposed": "rejected",
+        "slow-merged": "slow",
+        "reverted": "reverted",
+        "edited": "edited",
+    }.get(entry.kind, "accepted")
+
+
+def _lines(row: LogRow, entry: Entry, most: int) -> tuple[str, ...]:
+    name = cells.label(entry) or "slow update"
+    told = f"{'at most ' if row.bound else ''}{score(row.score)}"
+    gain = f" ({delta(row.delta)})" if row.delta is not None and not row.bound else ""
+    return f"{name}: {cells.decision(entry)}", f"{told}{gain} at step {row.step}", cut(row.title, most)
