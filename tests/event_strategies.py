@@ -229,7 +229,9 @@ events: st.SearchStrategy[Event] = st.one_of(
         models=models,
         cost=costs,
     ),
-    st.builds(SlowMerged, **common, step=counts, version=counts, base=counts, evaluation=summaries, verdict=verdicts()),
+    st.builds(
+        SlowMerged, **common, step=counts, version=counts, base=counts, evaluation=measurements, verdict=verdicts()
+    ),
     st.builds(Reverted, **common, step=counts, version=counts, base=counts, target=counts, evaluation=measurements),
     st.builds(
         Reverted,

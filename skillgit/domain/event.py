@@ -215,12 +215,15 @@ class SlowProposed(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlowMerged(_Event):
-    """The guidance of the slow line was merged: the run's text with the slow region replaced is version ``version``."""
+    """The guidance of the slow line was merged: the run's text with the slow region replaced is version ``version``.
+
+    Its score is that of the proposal. A merge that no gate decided on may have inherited it, unmeasured, from its base.
+    """
 
     step: int
     version: int
     base: int
-    evaluation: EvaluationSummary
+    evaluation: Measurement
     verdict: Verdict
 
 

@@ -331,7 +331,7 @@ def _slow_merged(block: Block, _: Body, common: _Common) -> SlowMerged:
         step=block.integer("Step"),
         version=block.integer("Version"),
         base=block.integer("Base"),
-        evaluation=read_summary(block.required("Eval")),
+        evaluation=read_measurement(block.required("Eval")),
         verdict=read_verdict(block.required("Gate")),
     )
 

@@ -33,7 +33,8 @@ def score_problems(state: RunState, record: Recorded) -> Iterator[str]:
     if verdict is None or evaluation is None or compared > state.version:
         return
     if isinstance(evaluation, Inherited):
-        yield "a gate decided, and the score was not measured"
+        if verdict.gated:
+            yield "a gate decided, and the score was not measured"
         return
     base = state.known_evaluation(compared)
     if base is None:

@@ -1,0 +1,1 @@
+"""What comes in from elsewhere: a directory that the reference implementation, SkillOpt, wrote becomes a run."""

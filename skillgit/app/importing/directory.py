@@ -1,0 +1,202 @@
+"""A SkillOpt output directory as it lies on the disk: JSON, lines of JSON and texts, read once and without secrets.
+
+A file that is missing is absent, which is no error. One that is torn or not what its name says is left out and told of.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from skillgit.errors import DataError
+from skillgit.plugin.redaction import MASK, redact, storable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+_SECRET_KEY = re.compile(r"(?i)api_?key|secret|passw(?:or)?d|(?:\A|_)(?:access_|auth_)?token\Z")
+_SHORTEST_SECRET = 4
+_LARGEST = 64 * 1024 * 1024
+"""No file of a directory is larger in earnest, in bytes."""
+
+Row = dict[str, object]
+
+
+@dataclass(slots=True)
+class Directory:
+    """The files of a directory.
+
+    Attributes:
+        path: The directory.
+        remarks: What could not be read, one sentence each.
+        secrets: Values that its configuration gives to keys of credentials; they are taken out of everything.
+    """
+
+    path: Path
+    remarks: list[str] = field(default_factory=list)
+    secrets: frozenset[str] = frozenset()
+
+    @classmethod
+    def open(cls, path: Path) -> Directory:
+        """Return the directory at ``path``.
+
+        Raises:
+            DataError: It is none, or none that SkillOpt wrote.
+        """
+        if not path.is_dir():
+            raise DataError(f"there is no folder {path}", hint="name the output directory of a SkillOpt run")
+        found = cls(path)
+        config = found._json("config.json")
+        if not isinstance(config, dict):
+            torn = found.remarks[0] if found.remarks else "it has no config.json"
+            raise DataError(
+                f"{path} is not the output directory of a SkillOpt run: {torn}",
+                hint="name the folder that holds config.json, history.json and skills/",
+            )
+        found.secrets = frozenset(_secrets(config))
+        return found
+
+    def mapping(self, name: str) -> Row | None:
+        """Return the JSON object in the file ``name``; None if it is missing or is none."""
+        found = self._json(name)
+        if found is not None and not isinstance(found, dict):
+            self._remark(f"{name} holds no JSON object, and is left out")
+        return self._clean(found) if isinstance(found, dict) else None  # type: ignore[return-value]
+
+    def listing(self, name: str) -> list[Row] | None:
+        """Return the JSON objects in the array in the file ``name``; None if it is missing or holds none."""
+        found = self._json(name)
+        if found is None:
+            return None
+        if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
+            self._remark(f"{name} holds no list of JSON objects, and is left out")
+            return None
+        return self._clean(found)  # type: ignore[return-value]
+
+    def lines(self, name: str) -> list[Row] | None:
+        """Return the JSON objects in the file ``name``, one a line; None if it is missing.
+
+        A line that is torn, as a process leaves it that was killed, is left out.
+        """
+        text = self.text(name)
+        if text is None:
+            return None
+        found, torn = list[Row](), 0
+        for line in text.splitlines():
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError):
+                row = None
+            if isinstance(row, dict):
+                found.append(self._clean(row))  # type: ignore[arg-type]
+            else:
+                torn += 1
+        if torn:
+            self._remark(f"{name} has {torn} line{'s' if torn > 1 else ''} that cannot be read, and is used without")
+        return found
+
+    def text(self, name: str) -> str | None:
+        """Return the text of the file ``name`` with one kind of line end and without secrets; None if it is missing."""
+        content = self._bytes(name)
+        if content is None:
+            return None
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            self._remark(f"{name} is not UTF-8, and is left out")
+            return None
+        return self.without_secrets(text.replace("\r\n", "\n"))
+
+    def without_secrets(self, text: str) -> str:
+        """Return ``text`` with every credential replaced by a mask."""
+        for value in self.secrets:
+            text = text.replace(value, MASK)
+        return redact(storable(text))
+
+    def time(self, *names: str) -> datetime | None:
+        """Return when the first of ``names`` that is here was written; None if none of them is."""
+        for name in names:
+            path = self.path / name
+            if path.is_file():
+                return datetime.fromtimestamp(int(path.stat().st_mtime), UTC)
+        return None
+
+    def numbered(self, folder: str, prefix: str) -> list[int]:
+        """Return the numbers of the subfolders of ``folder`` that are called ``prefix`` and a number, ascending."""
+        place = self.path / folder
+        if not place.is_dir():
+            return []
+        names = (path.name for path in place.iterdir() if path.is_dir())
+        return sorted(int(match[1]) for name in names if (match := re.fullmatch(rf"{prefix}(\d+)", name)))
+
+    def files(self, folder: str, suffix: str) -> Iterable[str]:
+        """Return the paths of the files right in ``folder`` that end in ``suffix``, sorted."""
+        place = self.path / folder
+        if not place.is_dir():
+            return []
+        return sorted(f"{folder}/{path.name}" for path in place.iterdir() if path.is_file() and path.suffix == suffix)
+
+    def _remark(self, sentence: str) -> None:
+        if sentence not in self.remarks:
+            self.remarks.append(sentence)
+
+    def _json(self, name: str) -> object:
+        content = self._bytes(name)
+        if content is None:
+            return None
+        try:
+            return json.loads(content)
+        except (ValueError, RecursionError):
+            self._remark(f"{name} is torn or no JSON, and is left out")
+            return None
+
+    def _bytes(self, name: str) -> bytes | None:
+        path = self.path / name
+        try:
+            if not path.is_file():
+                return None
+            if not path.resolve().is_relative_to(self.path.resolve()):
+                self._remark(f"{name} leads out of the directory, and is left out")
+                return None
+            if path.stat().st_size > _LARGEST:
+                self._remark(f"{name} is larger than {_LARGEST >> 20} MiB, and is left out")
+                return None
+            return path.read_bytes()
+        except OSError as error:
+            self._remark(f"{name} cannot be read ({error.strerror}), and is left out")
+            return None
+
+    def _clean(self, value: object) -> object:
+        if isinstance(value, str):
+            return self.without_secrets(value)
+        if isinstance(value, dict):
+            return {
+                self.without_secrets(str(key)): MASK if _is_secret(str(key), part) else self._clean(part)
+                for key, part in value.items()
+            }
+        if isinstance(value, list):
+            return [self._clean(part) for part in value]
+        return value
+
+
+def _is_secret(key: str, value: object) -> bool:
+    return isinstance(value, str) and bool(value) and _SECRET_KEY.search(key) is not None
+
+
+def _secrets(value: object) -> Iterable[str]:
+    """Yield the values of keys of credentials; the masks that the reference put in their place are none."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            if _is_secret(str(key), part) and len(part) >= _SHORTEST_SECRET and not re.fullmatch(r"[*\[<].*", part):
+                yield part
+            else:
+                yield from _secrets(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _secrets(part)
