@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
+from skillgit.app.tried import tried_before
 from skillgit.app.version_named import version_in
 from skillgit.app.workspace import Workspace, open_workspace
 from skillgit.domain.event import RunStarted
@@ -73,6 +74,7 @@ def fork(context: Context, revision: str, name: str | None = None, *, dry_run: b
             state = fold(record.event for record in read_run(workspace.repo, row.run))
             event = _event(row, state, chosen)
             evidence = _evidence(workspace, row)
+            evidence |= _tried(workspace, row, state)
             found = Fork(
                 run=chosen,
                 source=event.fork_of,
@@ -119,6 +121,16 @@ def _evidence(workspace: Workspace, row: LogRow) -> dict[str, bytes]:
     found = (read_evidence(repo, plan, _PLAN) or {}) if plan else {}
     scored = (read_evidence(repo, outcomes) or {}) if outcomes else {}
     return found | {path: content for path, content in scored.items() if path.startswith(_OUTCOMES)}
+
+
+def _tried(workspace: Workspace, row: LogRow, state: RunState) -> dict[str, bytes]:
+    """Return what was tried on the version before, rejected candidates of others that were fetched included."""
+    tried = tried_before(workspace.repo, row.commit, state.started.skill)
+    if not tried:
+        return {}
+    from skillgit.engine.tried import tried_file  # noqa: PLC0415 - loads what renders prompts
+
+    return tried_file(tried)
 
 
 def _free_name(workspace: Workspace, run: str) -> str:

@@ -10,6 +10,7 @@ from skillgit.app.revision import default_run
 from skillgit.app.workspace import Workspace, open_workspace
 from skillgit.domain.event import RunFinished
 from skillgit.index import queries
+from skillgit.store.exchange.unpushed import unpushed
 from skillgit.store.promotion import last_change
 from skillgit.store.reader import read_commit
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from skillgit.app.context import Context
     from skillgit.domain.placebo import Placebo
     from skillgit.index.rows import LogRow, RunRow
+    from skillgit.store.exchange.unpushed import Unpushed
 
 _SHORT = 12
 _LOOKED_BACK = 500
@@ -42,6 +44,7 @@ class Status:
         promoted: The version whose text ``main`` holds since it was promoted; empty without one, and in the past.
         diagnosis: Why the default run gets nowhere; None if it does, or is finished.
         placebo: What the gate of the default run made of candidates that change nothing; None if there were none.
+        unpushed: The runs with work that the usual remote does not have; empty without a remote, and in the past.
     """
 
     repository: Path
@@ -56,6 +59,7 @@ class Status:
     promoted: str = ""
     placebo: Placebo | None = None
     diagnosis: Diagnosis | None = None
+    unpushed: tuple[Unpushed, ...] = ()
 
 
 def status(context: Context) -> Status:
@@ -82,6 +86,7 @@ def status(context: Context) -> Status:
             promoted=_promoted(workspace, run.skill) if run is not None and not workspace.past else "",
             placebo=_placebo(workspace, chosen) if chosen else None,
             diagnosis=of_run(workspace, chosen) if chosen else None,
+            unpushed=() if workspace.past else unpushed(workspace.repo),
         )
 
 

@@ -70,6 +70,10 @@ class Diagnostics:
         """Tell something that is neither data nor an error."""
         self._line(text)
 
+    def passing(self, text: str, end: str) -> None:
+        """Pass on what another program tells; behind a carriage return the next line takes its place."""
+        self._line(text, end=end)
+
     def hint(self, text: str) -> None:
         """Name what helps."""
         if text:
@@ -95,13 +99,13 @@ class Diagnostics:
         if self._debug:
             self._line("".join(traceback.format_exception(error)).rstrip("\n"))
 
-    def _line(self, text: str) -> None:
+    def _line(self, text: str, end: str = "\n") -> None:
         from skillgit.plugin.redaction import redact  # noqa: PLC0415 - most commands have nothing to say here
 
         # A trace may hold any words, and what stands on a terminal ends in logs.
         # Nobody is left to be told when stderr itself is gone.
         with suppress(OSError):
-            self._stream.write(f"{self._shown(redact(text))}\n")
+            self._stream.write(f"{self._shown(redact(text))}{end}")
             self._stream.flush()
 
     def _shown(self, text: str) -> str:

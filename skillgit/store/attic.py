@@ -92,10 +92,7 @@ def fold(repo: Repo, run: str) -> list[Folded]:
                 f"{refs.short(one.branch)} is not the candidate that the attic has under that name",
                 hint=f"look at both: git show {kept[one.branch][:12]} {one.commit[:12]}; then delete the wrong one",
             )
-    new = stored
-    for one in moving:
-        if one.branch not in kept:
-            new = _chained(repo, one, new)
+    new = extended(repo, stored, [one for one in moving if one.branch not in kept])
     if new != stored:
         _move(repo, [RefUpdate(name=place, new=new, expected=stored)], f"skillgit: fold {run}")
     watched = RefUpdate(name=place, new=new, expected=new)
@@ -103,6 +100,14 @@ def fold(repo: Repo, run: str) -> list[Folded]:
     if gone:
         _move(repo, [watched, *gone], f"skillgit: fold {run}")
     return moving
+
+
+def extended(repo: Repo, stored: str | None, candidates: Sequence[Folded]) -> str | None:
+    """Write the chain that ends at ``stored`` on, with ``candidates``, and return its end; no ref moves."""
+    end = stored
+    for one in candidates:
+        end = _chained(repo, one, end)
+    return end
 
 
 def unfold(repo: Repo, run: str) -> list[Folded]:

@@ -13,7 +13,7 @@ from skillgit.store import reader, refs
 from skillgit.store.dropping import dropped_trees
 from skillgit.store.evidence import read_evidence
 from skillgit.store.objects import missing_files
-from skillgit.store.own_runs import is_own
+from skillgit.store.own_runs import evidence_elsewhere, is_own
 from skillgit.store.problem import Problem
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def evidence_problems(
     kept, dropped = {link.tree for link in chain}, dropped_trees(repo, run)
     whole = place in tips and bool(records) and records[0].evidence in kept
     wanted = whole or is_own(repo, run)
+    elsewhere = evidence_elsewhere(repo, run)
     seen: set[str] = set()
     for record in records:
         if not record.evidence or (record.evidence not in kept and record.evidence in dropped):
@@ -48,7 +49,7 @@ def evidence_problems(
         elif here and wanted and record.evidence not in kept:
             sentence = f"its evidence is not kept by {refs.short(place)}, so that git gc will drop it"
             yield Problem(commit=record.commit, sentence=sentence, repairable=True)
-        elif not here and wanted:
+        elif not here and wanted and record.commit not in elsewhere:
             yield Problem(commit=record.commit, sentence="its evidence is lost")
     yield from _stray_links(repo, run, records, chain)
 

@@ -3,11 +3,14 @@
 A run that was trained here has branches. In a fresh clone it has only remote-tracking branches, and then those are its
 history. A local branch always comes before a tracking branch of the same name, and a branch before the attic, which
 keeps candidates whose branches were folded.
+
+Somebody else may have gone on with a run from where this repository has it too. What they refused after that place is
+no part of the history here, or the run would have two outcomes of one step as soon as their branches are fetched.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillgit.store import refs
@@ -50,7 +53,7 @@ def sources(repo: Repo, run: str, tips: Mapping[str, str]) -> list[Source]:
     Side branches that only a remote has count as long as the remote's accepted line is part of the local one: somebody
     may have checked out the accepted line of a clone, and git then makes that one branch local.
     """
-    by_remote = _by_remote(run, tips)
+    by_remote = _by_remote(repo, run, tips)
     line = refs.run_branch(run)
     local = by_remote.pop("", {})
     found = _folded(repo, run, tips) | local
@@ -58,8 +61,10 @@ def sources(repo: Repo, run: str, tips: Mapping[str, str]) -> list[Source]:
         theirs = by_remote[remote]
         if line not in theirs:
             continue
-        if line not in found or repo.reaches(found[line].tip, theirs[line].tip):
+        if line not in found:
             found = theirs | found
+        elif repo.reaches(found[line].tip, theirs[line].tip):
+            found = _before_the_parting(repo, theirs, found, line) | found
     if line not in found:
         return []
     return [found.pop(line), *(found[name] for name in sorted(found))]
@@ -70,17 +75,52 @@ def _folded(repo: Repo, run: str, tips: Mapping[str, str]) -> dict[str, Source]:
     place = refs.attic_ref(run)
     if place not in tips:
         return {}
-    named = ((one, refs.parse(one.branch)) for one in read_attic(repo, tips[place]))
+    return {branch: replace(one, folded=True) for branch, one in _candidates(repo, place, tips[place]).items()}
+
+
+def _before_the_parting(
+    repo: Repo, theirs: Mapping[str, Source], ours: Mapping[str, Source], line: str
+) -> dict[str, Source]:
+    """Return those of ``theirs`` that belong to steps before the first one that only this repository has."""
+    if all(name in ours for name in theirs):
+        return {}
+    from skillgit.store.line import first_parents  # noqa: PLC0415 - few runs have such branches
+    from skillgit.store.trailers import has_trailers, parse_block  # noqa: PLC0415 - as above
+
+    steps = [one.ref.number for name, one in ours.items() if one.ref.kind is refs.Kind.REJECTED and name not in theirs]
+    for commit in first_parents(repo, ours[line].tip):
+        if str(commit.id) == theirs[line].tip:
+            break
+        if has_trailers(commit.message) and parse_block(commit.message).one("Step"):
+            steps.append(parse_block(commit.message).integer("Step"))
+    parting = min(steps, default=None)
     return {
-        one.branch: Source(ref=ref, actual=place, tip=one.commit, folded=True) for one, ref in named if ref is not None
+        name: one
+        for name, one in theirs.items()
+        if one.ref.kind is not refs.Kind.REJECTED or parting is None or one.ref.number < parting
     }
 
 
-def _by_remote(run: str, tips: Mapping[str, str]) -> dict[str, dict[str, Source]]:
+def _by_remote(repo: Repo, run: str, tips: Mapping[str, str]) -> dict[str, dict[str, Source]]:
     """Return remote, empty for this repository, to local branch name to source."""
     found: dict[str, dict[str, Source]] = {}
     for name, tip in tips.items():
         ref = refs.parse(name)
-        if ref is not None and ref.run == run and ref.kind.is_truth and ref.kind is not refs.Kind.ATTIC:
-            found.setdefault(ref.remote, {})[ref.local] = Source(ref=ref, actual=name, tip=tip)
+        if ref is None or ref.run != run or not ref.kind.is_truth:
+            continue
+        theirs = found.setdefault(ref.remote, {})
+        if ref.kind is not refs.Kind.ATTIC:
+            theirs[ref.local] = Source(ref=ref, actual=name, tip=tip)
+        elif ref.remote:
+            for branch, one in _candidates(repo, name, tip).items():
+                theirs.setdefault(branch, one)
     return found
+
+
+def _candidates(repo: Repo, place: str, tip: str) -> dict[str, Source]:
+    """Return branch to source for the candidates in the attic at ``place`` that another repository has.
+
+    They count as its branches: the first event that is written here makes them branches of this repository.
+    """
+    named = ((one, refs.parse(one.branch)) for one in read_attic(repo, tip))
+    return {one.branch: Source(ref=ref, actual=place, tip=one.commit) for one, ref in named if ref is not None}

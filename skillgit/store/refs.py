@@ -9,11 +9,14 @@
     refs/heads/slow/<run>                slow line; truth
     refs/heads/best/<run>                newest best version; derived
     refs/tags/<run>/v<N>                 one per version; derived
+    refs/tags/<skill>/v<X.Y.Z>           one per release, annotated
     refs/notes/skillgit/evals            facts learned after the commit; truth
     refs/skillgit/evidence/<run>         bulk artefacts; optional
     refs/skillgit/dropped/<run>          which of them were dropped on purpose
     refs/skillgit/attic/<run>            refused candidates whose branches were folded; truth
     refs/remotes/<remote>/<branch>       what a clone has of the branches above
+    refs/skillgit/remotes/<remote>/attic/<run>   the same for hidden refs, and likewise evidence and dropped
+    refs/skillgit/remotes/<remote>/notes/evals   the same for notes
 """
 
 from __future__ import annotations
@@ -43,7 +46,7 @@ _BRANCH = re.compile(
     rf"(?:(?P<kind>run|slow|best)/(?P<run>{_RUN})|rejected/(?P<refused>{_RUN})/(?P<step>\d{{4,}})(?:-{_SIDE})?)"
 )
 _TAG = re.compile(rf"refs/tags/(?P<run>{_RUN})/v(?P<version>0|[1-9]\d*)")
-_HIDDEN = re.compile(rf"refs/skillgit/(?P<kind>evidence|dropped|attic)/(?P<run>{_RUN})")
+_HIDDEN = re.compile(rf"refs/skillgit/(?:remotes/(?P<remote>.+)/)?(?P<kind>evidence|dropped|attic)/(?P<run>{_RUN})")
 
 
 class Kind(StrEnum):
@@ -131,6 +134,11 @@ def version_tag(run: str, version: int) -> str:
     return f"refs/tags/{run}/v{version}"
 
 
+def release_tag(skill: str, version: str) -> str:
+    """Return the tag of a release of ``skill``; a semantic version has dots, so it is never one of a run's."""
+    return f"refs/tags/{skill}/v{version}"
+
+
 def evidence_ref(run: str) -> str:
     """Return the ref whose history holds the evidence of ``run``."""
     return f"refs/skillgit/evidence/{run}"
@@ -144,6 +152,16 @@ def dropped_ref(run: str) -> str:
 def attic_ref(run: str) -> str:
     """Return the ref of the chain that keeps the folded candidates of ``run``."""
     return f"refs/skillgit/attic/{run}"
+
+
+def tracking(remote: str, name: str) -> str:
+    """Return the ref of this repository that says where ``remote`` has its ref ``name``; empty if none does."""
+    places = {
+        "refs/heads/": f"refs/remotes/{remote}/",
+        "refs/skillgit/": f"refs/skillgit/remotes/{remote}/",
+        "refs/notes/skillgit/": f"refs/skillgit/remotes/{remote}/notes/",
+    }
+    return next((own + name.removeprefix(prefix) for prefix, own in places.items() if name.startswith(prefix)), "")
 
 
 _HIDDEN_REFS = {Kind.EVIDENCE: evidence_ref, Kind.DROPPED: dropped_ref, Kind.ATTIC: attic_ref}
@@ -181,7 +199,7 @@ def parse(name: str) -> Ref | None:
     if match := _TAG.fullmatch(name):
         return Ref(kind=Kind.TAG, run=match["run"], number=int(match["version"]))
     if match := _HIDDEN.fullmatch(name):
-        return Ref(kind=Kind(match["kind"]), run=match["run"])
+        return Ref(kind=Kind(match["kind"]), run=match["run"], remote=match["remote"] or "")
     return None
 
 

@@ -46,9 +46,8 @@ def test_evidence_is_the_plan_of_the_source_and_the_outcomes_of_the_version(cont
     (record,) = reader.read_run(repo, "other")
     kept, measured = read_evidence(repo, record.evidence), read_evidence(repo, records[6].evidence)
     assert kept["selection.json"] == measured["selection.json"]
-    assert set(kept) <= {"config.json", "splits.json", "environment.json", "pinned.json", "selection.json"} | {
-        path for path in measured if path.startswith("selection")
-    }
+    own = {"config.json", "splits.json", "environment.json", "pinned.json", "selection.json", "tried.json"}
+    assert set(kept) <= own | {path for path in measured if path.startswith("selection")}
     with open_index(repo) as index:
         ours, theirs = (queries.row_of_version(index, run, version) for run, version in (("other", 0), (RUN, 3)))
         assert queries.item_rows(index, ours) == queries.item_rows(index, theirs)

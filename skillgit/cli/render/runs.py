@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from skillgit.cli.screen import Screen
     from skillgit.index.rows import LogRow, RunRow
 
+_RUNS_NAMED = 5
 COLUMNS = (
     "name",
     "environment",
@@ -111,6 +112,8 @@ def standing(status: Status, screen: Screen, now: datetime) -> Iterator[str]:
     if status.diagnosis is not None:
         facts.append(("diagnosis", status.diagnosis.sentence))
     facts.append(("runs", _count(status, run)))
+    if status.unpushed:
+        facts.append(("unpushed", _unpushed(status)))
     for label, text in facts:
         yield f"{screen.paint(Style.FAINT, label.ljust(10))}  {text}"
     if status.head is not None or status.best is not None:
@@ -138,6 +141,15 @@ def _spent(run: RunRow, screen: Screen) -> str:
 def _count(status: Status, run: RunRow | None) -> str:
     others = [row.name for row in status.live if run is None or row.name != run.name]
     return f"{status.runs}, running: {' '.join(others)}" if others else str(status.runs)
+
+
+def _unpushed(status: Status) -> str:
+    told = [
+        f"{one.run} ({'new' if one.commits is None else words.plural(one.commits, 'commit')})"
+        for one in status.unpushed
+    ]
+    more = f" and {len(told) - _RUNS_NAMED} more" if len(told) > _RUNS_NAMED else ""
+    return f"{', '.join(told[:_RUNS_NAMED])}{more}, not at {status.unpushed[0].remote}: skillgit push"
 
 
 def _distinct(status: Status) -> list[LogRow]:

@@ -1,0 +1,140 @@
+"""``skillgit pull``: fetch, and let what is here go forward to it; nothing of this repository's own is overwritten."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.app.connection import Listener, line_for, shown_address
+from skillgit.app.workspace import open_workspace
+from skillgit.errors import ConflictError
+from skillgit.index import queries
+from skillgit.store import refs
+from skillgit.store.exchange.adopting import Joined as Joined  # noqa: PLC0414 - what a pull returns
+from skillgit.store.exchange.adopting import Joining, Terms, adopt, checked_out
+from skillgit.store.exchange.fetching import fetch, pack, tracked
+from skillgit.store.exchange.joining_notes import join_notes
+from skillgit.store.exchange.main_branch import adopt_main
+from skillgit.store.exchange.parcels import Rejected, by_run
+from skillgit.store.exchange.remotes import find_remote
+from skillgit.store.history import run_names
+
+if TYPE_CHECKING:
+    from skillgit.app.context import Context
+    from skillgit.app.workspace import Workspace
+    from skillgit.errors import SkillgitError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullRequest:
+    """What the user asks for.
+
+    Attributes:
+        remote: The remote; None for ``origin``, or the only one.
+        rejected: Which rejected candidates come: ``branches`` for all that are there, ``attic`` for those that are
+            folded, ``none``.
+        evidence: Whether evidence comes too.
+        dry_run: Whether only to fetch, and to say what would move.
+    """
+
+    remote: str | None = None
+    rejected: str = Rejected.BRANCHES.value
+    evidence: bool = False
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pulled:
+    """What became of a pull.
+
+    Attributes:
+        remote: The remote.
+        url: Its address, without credentials.
+        dry_run: Whether nothing of this repository's own moved.
+        main: What became of main; absent if the remote has none.
+        runs: What became of each run.
+        notes: Whether there are new notes, or would be.
+        heads: Run to its newest version here, for runs that diverged.
+    """
+
+    remote: str
+    url: str
+    dry_run: bool
+    main: Joined | None
+    runs: tuple[Joined, ...]
+    notes: bool
+    heads: dict[str, int]
+
+    @property
+    def error(self) -> SkillgitError | None:
+        """The error to end with: that of the first run, or of main, which was left where it is."""
+        for one in self.runs:
+            if one.state is Joining.DIVERGED:
+                return ConflictError(
+                    f"run {one.run} has diverged, and was left as it is: {one.reason}",
+                    hint=f"skillgit fork {one.run}/v{self.heads.get(one.run, 0)} NAME keeps your line as a run of its"
+                    " own; docs/sharing.md says how to take theirs then",
+                )
+        for one in (*self.runs, *([self.main] if self.main is not None else [])):
+            if one.state in {Joining.REFUSED, Joining.DIVERGED}:
+                name = f"run {one.run}" if one.run else "main"
+                return ConflictError(f"{name} was left as it is: {one.reason}", hint="skillgit pull, once that is done")
+        return None
+
+
+def pull(context: Context, request: PullRequest, listener: Listener | None = None) -> Pulled:
+    """Fetch, make runs that are unknown here, and let the others go forward. What cannot is told, not raised.
+
+    Raises:
+        ConflictError: Git cannot merge the notes.
+        NotFoundError: There is no such remote.
+        RemoteError: It could not be reached, or refused.
+    """
+    with open_workspace(context) as workspace:
+        remote = find_remote(workspace.repo, request.remote)
+        rejected = Rejected(request.rejected) is not Rejected.NONE
+        line = line_for(context, listener or Listener())
+        fetch(workspace.repo, line, remote.name, rejected=rejected, evidence=request.evidence)
+        return take_in(context, workspace, request, name=remote.name, url=remote.url)
+
+
+def take_in(context: Context, workspace: Workspace, request: PullRequest, *, name: str, url: str) -> Pulled:
+    """Let what is here go forward to what was fetched from the remote ``name``."""
+    repo, there = workspace.repo, tracked(workspace.repo, name)
+    terms = Terms(
+        remote=name,
+        rejected=Rejected(request.rejected),
+        clock=context.clock,
+        checked_out=checked_out(repo),
+        dry_run=request.dry_run,
+    )
+    theirs = there if request.evidence else {ref: oid for ref, oid in there.items() if not _is_bulk(ref)}
+    main = adopt_main(repo, name, there.get(refs.MAIN), dry_run=request.dry_run)
+    mine, groups = by_run(repo.tips()), by_run(theirs)
+    runs = tuple(adopt(repo, run, groups[run], mine.get(run, {}), terms) for run in run_names(there))
+    notes = there.get(refs.NOTES)
+    if request.dry_run:
+        fresh = notes is not None and not repo.reaches(repo.tip(refs.NOTES) or notes, notes)
+    else:
+        fresh = join_notes(repo, notes, time=context.clock())
+        pack(repo, sum(one.moved for one in runs))
+    workspace.index.refresh()
+    heads = {
+        one.run: row.version or 0
+        for one in runs
+        if one.state is Joining.DIVERGED and (row := queries.head_row(workspace.index, one.run)) is not None
+    }
+    return Pulled(
+        remote=name,
+        url=shown_address(url),
+        dry_run=request.dry_run,
+        main=main,
+        runs=runs,
+        notes=fresh,
+        heads=heads,
+    )
+
+
+def _is_bulk(name: str) -> bool:
+    ref = refs.parse(name)
+    return ref is not None and ref.kind in {refs.Kind.EVIDENCE, refs.Kind.DROPPED}

@@ -1,0 +1,43 @@
+"""``git clone`` makes a copy of another repository; what git does not copy by itself is fetched afterwards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillgit.store import refs
+from skillgit.store.binary import git
+from skillgit.store.exchange.refusals import refusal
+from skillgit.store.exchange.transport import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from skillgit.store.exchange.transport import Line
+    from skillgit.store.repo import Repo
+
+
+def clone(line: Line, folder: Path, url: str, place: Path, name: str) -> None:
+    """Copy the repository at ``url`` to ``place``; nothing is left there if that fails.
+
+    Args:
+        line: The connection.
+        folder: Where a relative ``url`` begins.
+        url: The address.
+        place: A folder that is missing or empty.
+        name: What the repository is called in errors.
+
+    Raises:
+        NotFoundError: There is no git on this machine.
+        RemoteError: It could not be reached, or refused.
+    """
+    progress = ("--progress",) if line.shows else ()
+    answer = run(line, folder, "clone", *progress, "--origin", "origin", "--", url, str(place))
+    if answer.code != 0:
+        raise refusal(name, answer.error)
+
+
+def stand_on_main(repo: Repo) -> None:
+    """Check ``main`` out where the host names a branch that it does not have, so that git has checked out nothing."""
+    _, commit = repo.head()
+    if not commit and repo.workdir is not None and repo.tip(refs.MAIN) is not None:
+        git(repo, "checkout", "-q", refs.short(refs.MAIN))

@@ -1,0 +1,109 @@
+"""Refs are fetched here, to tracking copies only: what is ours is not touched, and nothing is pruned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.store import refs
+from skillgit.store.binary import git
+from skillgit.store.exchange.transport import ask
+from skillgit.store.lock import repo_lock
+
+if TYPE_CHECKING:
+    from skillgit.store.exchange.transport import Line
+    from skillgit.store.repo import Repo
+
+_MANY = 500
+"""So many refs that git had better keep them in one file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchedRef:
+    """A ref of another repository that is new, or has moved.
+
+    Attributes:
+        ref: Its full name there.
+        run: The run that it belongs to; empty for other branches and for notes.
+        old: To what it pointed when it was fetched last; empty if it is new.
+        new: To what it points now.
+    """
+
+    ref: str
+    run: str
+    old: str
+    new: str
+
+
+def fetch(repo: Repo, line: Line, remote: str, *, rejected: bool, evidence: bool) -> tuple[FetchedRef, ...]:
+    """Bring the refs of ``remote`` in as tracking copies and return those that moved.
+
+    Args:
+        repo: The repository.
+        line: The connection.
+        remote: The remote.
+        rejected: Whether refused candidates come too, as branches and in attics.
+        evidence: Whether evidence comes too.
+
+    Raises:
+        RemoteError: It could not be reached, or refused.
+    """
+    hidden = [*(("attic",) if rejected else ()), *(("evidence", "dropped") if evidence else ())]
+    names = ("refs/heads/*", *(f"refs/skillgit/{kind}/*" for kind in hidden), "refs/notes/skillgit/*")
+    specs = [f"+{name}:{refs.tracking(remote, name)}" for name in names]
+    before = tracked(repo, remote)
+    _fetch(repo, line, remote, *specs, *(() if rejected else ("^refs/heads/rejected/*",)))
+    after = tracked(repo, remote)
+    moved = {name: oid for name, oid in after.items() if before.get(name) != oid}
+    pack(repo, len(moved))
+    return tuple(
+        FetchedRef(ref=name, run=_run_of(name), old=before.get(name, ""), new=oid) for name, oid in moved.items()
+    )
+
+
+def fetch_notes(repo: Repo, line: Line, remote: str) -> None:
+    """Bring the notes of ``remote`` in as a tracking copy.
+
+    Raises:
+        RemoteError: It could not be reached, or refused.
+    """
+    name = "refs/notes/skillgit/*"
+    _fetch(repo, line, remote, f"+{name}:{refs.tracking(remote, name)}")
+
+
+def _fetch(repo: Repo, line: Line, remote: str, *specs: str) -> None:
+    options = (
+        "--progress" if line.shows else "--no-progress",
+        "--no-tags",
+        "--no-prune",
+        "--no-write-fetch-head",
+        "--no-auto-maintenance",
+        "--no-recurse-submodules",
+    )
+    ask(repo, line, remote, "fetch", *options, remote, *specs)
+
+
+def tracked(repo: Repo, remote: str) -> dict[str, str]:
+    """Return the refs of ``remote`` as they were when they were fetched last, under their names there."""
+    places = {refs.tracking(remote, name): name for name in ("refs/notes/skillgit/", "refs/heads/", "refs/skillgit/")}
+    form = "%(objectname) %(refname)%(if)%(symref)%(then) symbolic%(end)"
+    out = git(repo, "for-each-ref", f"--format={form}", *places).out.decode(errors="replace")
+    found = {}
+    for row in out.splitlines():
+        oid, name, *symbolic = row.split()
+        if not symbolic:
+            own, there = next(pair for pair in places.items() if name.startswith(pair[0]))
+            found[there + name.removeprefix(own)] = oid
+    return found
+
+
+def pack(repo: Repo, moved: int) -> None:
+    """Let git keep its refs in one file if so many have moved that reading them one by one would take long."""
+    if moved > _MANY:
+        with repo_lock(repo):
+            git(repo, "pack-refs", "--all")
+
+
+def _run_of(name: str) -> str:
+    ref = refs.parse(name)
+    return ref.run if ref is not None else ""

@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+
+import pytest
+from hosts import Person, knowing
+from program import SKILLGIT, git, refs, surroundings
+from sample_run import RUN
+
+
+@pytest.fixture
+def http(host, ann) -> Person:
+    """Somebody who reaches the host over HTTP."""
+    ann("remote", "set-url", "origin", host.url())
+    return ann
+
+
+@pytest.mark.parametrize(
+    ("password", "said"),
+    [
+        ("wrong", "origin refused the name, the password or the token"),
+        (None, "origin asks for a name and a password, and nobody is here to type them"),
+    ],
+)
+def test_a_wrong_password_and_none_are_told_apart(password, said, http):
+    http.env = knowing(password)
+    for words in (("push",), ("pull",)):
+        done = http(*words, code=5)
+        assert done.err.startswith(f"skillgit: {said}\nhint: ")
+        assert done.out == ""
+
+
+def test_a_clone_with_a_wrong_password_leaves_nothing_behind(host, tmp_path):
+    done = Person(tmp_path, "wrong")("clone", host.url(), "copy", code=5)
+    assert "refused the name, the password or the token" in done.err
+    assert not (tmp_path / "copy").exists()
+
+
+def test_a_host_that_cannot_be_reached_is_told(ann):
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    ann("remote", "set-url", "origin", f"http://127.0.0.1:{port}/skills.git")
+    assert "skillgit: origin cannot be reached\nhint: " in ann.push(code=5).err
+
+
+def test_a_repository_that_does_not_exist_is_told(host, http):
+    http("remote", "set-url", "origin", host.url("nowhere"))
+    assert "there is no repository at origin, or you may not see it" in http.push(code=5).err
+
+
+def test_an_unknown_remote_is_told_with_those_that_are_known(ann):
+    done = ann.push("upstream", code=3)
+    assert (
+        done.err
+        == "skillgit: there is no remote 'upstream'\nhint: remotes: origin; or skillgit remote add upstream URL\n"
+    )
+
+
+@pytest.mark.parametrize("url", ["https://me:open-sesame@example.org/x.git", f"https://ghp_{'a1' * 18}@github.com/a/b"])
+def test_an_address_with_a_credential_is_neither_written_nor_shown(url, ann):
+    for words in (("remote", "add", "other", url), ("remote", "set-url", "origin", url), ("clone", url, "copy")):
+        done = ann(*words, code=2)
+        assert "the address holds a password or a token" in done.err
+        assert "ghp_" not in done.err
+    assert "sesame" not in (ann.path / ".git/config").read_text()
+
+
+def test_a_credential_that_git_was_given_by_hand_is_masked(ann):
+    ann.git("remote", "set-url", "origin", "http://me:open-sesame@127.0.0.1:1/x.git")
+    assert "me:" in ann("remote", "-v").out
+    ann.push(code=5)
+
+
+def test_a_host_that_refuses_hidden_refs_gets_the_rest_and_a_warning(host, ann):
+    host.hook("update", 'case "$1" in refs/skillgit/*) echo "no such refs here" >&2; exit 1;; esac')
+    done = ann.push("--evidence")
+    assert f"warning: origin did not take the evidence of run {RUN} (hook declined)\n" in done.err
+    assert "rejected candidates" in done.err
+    assert "--rejected branches sends them as branches" in done.err
+    assert "remote: no such refs here" in done.err
+    assert {name.split("/")[1] for name in refs(host.path)} == {"heads", "tags"}
+
+
+def test_a_host_that_refuses_a_branch_gets_nothing_of_the_runs(host, ann):
+    host.hook("update", f'[ "$1" != refs/heads/best/{RUN} ]')
+    done = ann.push(code=5)
+    assert f"skillgit: origin refused best/{RUN}: hook declined\n" in done.err
+    assert "held back, for another ref of the run was refused" in done.out
+    assert set(refs(host.path)) == {"refs/heads/main"}
+
+
+@pytest.mark.soak
+def test_a_host_without_room_for_more_branches_is_answered_with_the_attic(host, ann):
+    host.hook("update", 'case "$1" in refs/heads/rejected/*) exit 1;; esac')
+    assert f"origin refused rejected/{RUN}/0002" in ann.push("--rejected", "branches", code=5).err
+    ann.push("--rejected", "attic")
+    assert f"refs/skillgit/attic/{RUN}" in refs(host.path)
+
+
+def test_a_server_that_dies_in_the_middle_of_a_push_loses_nothing(host, http, tmp_path):
+    reached, never = tmp_path / "reached", tmp_path / "never"
+    for pipe in (reached, never):
+        os.mkfifo(pipe)
+    host.hook("pre-receive", f"cat > /dev/null; echo x > {reached}; cat {never}")
+    process = subprocess.Popen(
+        [*SKILLGIT, "push", "--no-scan"],
+        cwd=http.path,
+        env=surroundings(**http.env),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    reached.read_text()  # the server has the objects, and no ref has moved
+    host.kill()
+    _, said = process.communicate()
+    assert process.returncode == 5, said
+    # git may have tried once more, and then there was nobody
+    assert said.startswith((b"skillgit: the connection to origin broke\n", b"skillgit: origin cannot be reached\n")), (
+        said
+    )
+
+    (host.path / "hooks/pre-receive").unlink()
+    http("remote", "set-url", "origin", host.url())
+    http.push("--rejected", "branches", "--evidence")
+    assert refs(host.path) == http.own()
+    assert "missing" not in git("fsck", "--full", cwd=host.path).out
+
+
+def test_a_user_s_own_hook_is_asked_unless_told_otherwise(ann, host):
+    hook = ann.path / ".git/hooks/pre-push"
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    ann("push", code=5)
+    assert refs(host.path) == {}
+    ann("push", "--no-verify")
+    assert refs(host.path)
+
+
+def test_a_secret_stops_the_push_before_anything_leaves(ann, host):
+    (ann.path / "key.txt").write_text(f"ghp_{'a1B2' * 9}\n")
+    ann.git("add", "key.txt")
+    ann.git("-c", "user.name=x", "-c", "user.email=x@localhost", "commit", "-q", "-m", "key")
+    done = ann("push", code=1)
+    assert "key.txt" in done.err
+    assert refs(host.path) == {}
+    ann("push", "--no-verify")
+
+
+@pytest.mark.soak
+def test_a_remote_that_is_set_up_as_a_mirror_loses_nothing(ann, host, clone):
+    ann.push()
+    bob = clone("bob")
+    bob.git("push", "-q", "origin", "main:refs/heads/theirs")
+    ann.git("config", "remote.origin.mirror", "true")
+    ann("fork", f"{RUN}/best", "other")
+    ann.push()
+    assert {"refs/heads/theirs", "refs/heads/run/other"} <= refs(host.path).keys()

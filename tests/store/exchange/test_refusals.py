@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import pytest
+
+from skillgit.store.exchange.refusals import refusal
+
+SAID = [
+    ("fatal: could not read Username for 'https://github.com': terminal prompts disabled", "asks for a name"),
+    ("fatal: Authentication failed for 'https://x/y.git/'", "refused the name"),
+    ("remote: HTTP Basic: Access denied\nfatal: Authentication failed for 'https://x/'", "refused the name"),
+    ("git@github.com: Permission denied (publickey).\nfatal: Could not read from remote repository.", "ssh key"),
+    ("Host key verification failed.\nfatal: Could not read from remote repository.", "ssh key"),
+    ("remote: Permission to a/b.git denied to c.\nfatal: unable to access 'https://x/': error: 403", "but not write"),
+    ("remote: Repository not found.\nfatal: repository 'https://github.com/a/b.git/' not found", "no repository at"),
+    ("ERROR: Repository not found.\nfatal: Could not read from remote repository.", "no repository at"),
+    ("fatal: '/x' does not appear to be a git repository", "no repository at"),
+    ("fatal: unable to access 'https://x/': Could not resolve host: x", "cannot be reached"),
+    ("ssh: connect to host x port 22: Connection refused\nfatal: Could not read from remote repository.", "cannot be"),
+    ("fatal: unable to access 'https://x/': SSL certificate problem: self-signed certificate", "certificate of"),
+    ("error: RPC failed; curl 56 Recv failure\nfatal: the remote end hung up unexpectedly", "connection to"),
+    ("send-pack: unexpected disconnect while reading sideband packet", "connection to"),
+    ("fatal: something new\n", "git cannot talk to origin: something new"),
+    ("", "git cannot talk to origin: git said nothing"),
+]
+
+
+@pytest.mark.parametrize(("said", "told"), SAID, ids=[told for _, told in SAID])
+def test_what_git_says_becomes_one_sentence_with_a_hint(said, told):
+    error = refusal("origin", said)
+    assert told in error.message
+    assert "origin" in error.message
+    assert error.hint
+    assert error.exit_code == 5
+    assert error.missing == ("no repository at" in told)
