@@ -18,6 +18,7 @@ SkillgitError                        1
 │   ├── BackendError                     one call to a model failed (see its subclasses)
 │   │   ├── RetryableBackendError            429, 5xx, timeouts, broken connections
 │   │   └── FatalBackendError                400, 401, 403, 404, context overflow
+│   ├── RemoteError                      another repository could not be reached, or refused
 │   ├── EnvironmentFaultError            an environment could not do its work
 │   └── ProviderFailureError             a provider failed systematically; the run stopped
 ├── HistoryError                     6   history cannot be read
@@ -40,8 +41,8 @@ class ExitCode(IntEnum):
     OK = 0
     """Done; for ``diff --exit-code``: no difference."""
     NO = 1
-    """The answer is no: differences with ``--exit-code``, ``fsck`` or ``data check`` found faults, no best version,
-    no candidate that passed the gate."""
+    """The answer is no: differences with ``--exit-code``, faults that ``fsck``, ``data check``, ``lint`` or ``scan``
+    found, no best version, no candidate that passed the gate, a changed skill that does not pass."""
     USAGE = 2
     """The command line, a configuration file, a skill or a data set is not usable as given."""
     NOT_FOUND = 3
@@ -49,7 +50,7 @@ class ExitCode(IntEnum):
     CONFLICT = 4
     """Somebody else writes this run, or a ref moved."""
     SERVICE = 5
-    """An environment or a model backend failed (network, authentication, quota)."""
+    """An environment, a model backend or another repository failed (network, authentication, quota)."""
     HISTORY = 6
     """History cannot be read (newer format, broken trailer block, contradicting events)."""
     BUDGET = 7
@@ -59,7 +60,7 @@ class ExitCode(IntEnum):
     NULL_RESULT = 20
     """``train --exit-code``: candidates were measured, and none is better than the seed."""
     UNDERPOWERED = 21
-    """``train --exit-code``: none is better, and the selection split is too small to tell."""
+    """``train --exit-code``: none is better, and the selection split is too small to tell; ``gate``: it cannot tell."""
     CEILING = 22
     """``train --exit-code``: the seed solves every selection item."""
     NO_CANDIDATES = 23
@@ -176,6 +177,20 @@ class RetryableBackendError(BackendError):
 
 class FatalBackendError(BackendError):
     """A call failed in a way that no repetition mends: bad request, no permission, unknown model."""
+
+
+class RemoteError(ServiceError):
+    """Another repository could not be reached, or refused.
+
+    Args:
+        message: What happened.
+        hint: What helps.
+        missing: Whether there is no repository at that address, as far as its host says.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", missing: bool = False) -> None:
+        super().__init__(message, hint=hint)
+        self.missing = missing
 
 
 class EnvironmentFaultError(ServiceError):

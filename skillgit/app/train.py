@@ -84,19 +84,22 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
             _check_budget(setup, caps)
         found = runner.run(_begin_to_find(setup)) if new else None
         from skillgit.app.calling import open_door, stop_on_interrupt  # noqa: PLC0415
+        from skillgit.app.live.publisher import publishing  # noqa: PLC0415
         from skillgit.calls.ledger import Ledger  # noqa: PLC0415 - loaded while servers answer, as is what follows
 
         with Ledger.open(workspace.repo.private_dir / "ledger.db") as ledger:
             calls = open_door(context, setup, caps, ledger)
             with stop_on_interrupt(calls):
                 reaching = runner.run(_begin_to_reach(setup, calls, name, found)) if found is not None else None
-                from skillgit.app.training import Training, left_unfinished  # noqa: PLC0415
+                from skillgit.app.training import Training, continuing, left_unfinished  # noqa: PLC0415
 
-                training = Training(
-                    context, workspace, setup, request, name=name, calls=calls, watcher=watcher, reaching=reaching
-                )
-                with left_unfinished(training, request):
-                    return runner.run(training.to_the_end())
+                command = continuing(request, name)
+                with publishing(workspace.repo, name, watcher, caps=caps, command=command) as published:
+                    training = Training(
+                        context, workspace, setup, request, name=name, calls=calls, watcher=published, reaching=reaching
+                    )
+                    with left_unfinished(training, request):
+                        return published.finished(runner.run(training.to_the_end()))
 
 
 async def _begin_to_find(setup: Setup) -> Found:

@@ -16,30 +16,37 @@ from skillgit.app.diagnosis import remark
 from skillgit.app.outcome import Trained, finished, unfinished
 from skillgit.app.power import after_baseline, before_baseline
 from skillgit.app.preflight import preflight
+from skillgit.app.tried import tried_before
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import RunFinished, RunStarted, version_of
 from skillgit.domain.state import advance, fold
+from skillgit.engine.budget import analyst_budget
 from skillgit.engine.concurrency import unless_failed
 from skillgit.engine.loop import Start, Trainer
 from skillgit.engine.session import Monitor, Session
+from skillgit.engine.tried import TRIED_FILE, read_tried, tried_file
 from skillgit.errors import BudgetError, ConfigError, SkillgitError, StoppedError
+from skillgit.store.evidence import read_evidence
+from skillgit.store.feedback import feedback_reader
 from skillgit.store.own_runs import note_own
 from skillgit.store.reader import read_run, runs, skill_at
 from skillgit.store.writer import RunWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from skillgit.app.context import Context
+    from skillgit.app.live.publisher import Publisher
     from skillgit.app.preflight import Reaching
     from skillgit.app.setup import Setup
     from skillgit.app.train import TrainRequest
     from skillgit.app.workspace import Workspace
     from skillgit.calls.door import Calls
     from skillgit.domain.event import Event
+    from skillgit.domain.feedback import Feedback
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
-    from skillgit.engine.progress import Watcher
+    from skillgit.domain.tried import Tried
     from skillgit.engine.transition import Transition
     from skillgit.store.record import Recorded
 
@@ -56,7 +63,7 @@ class Training:
         *,
         name: str,
         calls: Calls,
-        watcher: Watcher,
+        watcher: Publisher,
         reaching: Reaching | None,
     ) -> None:
         self._workspace = workspace
@@ -80,9 +87,12 @@ class Training:
             calls=calls,
             workers=setup.config.values.calls.concurrency,
             clock=context.clock,
-            monitor=Monitor(report=watcher.progress, spent=calls.spent),
+            monitor=Monitor(report=watcher.progress, saw=watcher.rolled, spent=calls.spent),
             pinned=setup.pinned,
+            feedback=partial(self._said, feedback_reader(workspace.repo)),
+            tried=self._tried(),
         )
+        watcher.budget = partial(analyst_budget, self.session)
 
     def _beginning(self, request: TrainRequest) -> tuple[Start, str, str]:
         setup = self._setup
@@ -92,8 +102,21 @@ class Training:
             seed = skill_at(repo, first.commit, self._started.skill)
             return Start(skill=seed, **digests), self._started.skill, first.parents[0]  # type: ignore[arg-type]
         found = find_beginning(self._workspace, setup.config, setup.task.environment, request.start)
+        if found.fork_of:
+            tried = tried_before(self._workspace.repo, found.commit, found.skill_path)
+            digests["evidence"] = {**setup.evidence(), **tried_file(tried)}
         start = Start(skill=found.skill, fork_of=found.fork_of, **digests)  # type: ignore[arg-type]
         return start, found.skill_path, found.commit
+
+    def _tried(self) -> tuple[Tried, ...]:
+        """Return what had been tried on the seed when the run began, as it is recorded."""
+        if not self._recorded:
+            return read_tried(self._start.evidence)
+        return read_tried(read_evidence(self._workspace.repo, self._recorded[0].evidence, (TRIED_FILE,)))
+
+    def _said(self, read: Callable[[Collection[str]], tuple[Feedback, ...]]) -> tuple[Feedback, ...]:
+        """Return what people have said about the events of the run and the version that it began at."""
+        return read([self._parent, *(record.commit for record in self._recorded)])
 
     def skill(self, version: int) -> Skill:
         """Return the skill of a version, read from its commit."""
@@ -117,6 +140,10 @@ class Training:
                 before, state = state, _advanced(state, transition.event)
                 self._note_skill(transition)
                 writing = asyncio.create_task(self._write(transition, before, state))
+                if self._watcher.asked_to_stop and state.outcome is None:
+                    await writing
+                    await trainer.stop()
+                    raise StoppedError("stopped", hint="type the same command with --run to go on")
         finally:
             await trainer.close()
             if writing is not None:
@@ -204,13 +231,18 @@ def _check_same_work(name: str, recorded: list[Recorded], setup: Setup) -> RunSt
     return started
 
 
+def continuing(request: TrainRequest, run: str) -> str:
+    """Return the command that goes on with ``run``."""
+    return " ".join(
+        ("skillgit train", request.config, *(f"-o {override}" for override in request.overrides), f"--run {run}")
+    )
+
+
 @contextmanager
 def left_unfinished(training: Training, request: TrainRequest) -> Iterator[None]:
     """Give errors that leave a run unfinished the command that continues it, and what is known of the run."""
     name = training.session.run
-    command = " ".join(
-        ("skillgit train", request.config, *(f"-o {override}" for override in request.overrides), f"--run {name}")
-    )
+    command = continuing(request, name)
     try:
         yield
     except (StoppedError, KeyboardInterrupt) as error:

@@ -114,7 +114,11 @@ class Calls:
         self._before = Cost()
         self.ledger = ledger
         self.meter = Meter()
-        if caps.max_usd is not None and self.unpriced:
+        if caps.max_usd is not None:
+            self._check_prices()
+
+    def _check_prices(self) -> None:
+        if self.unpriced:
             raise ConfigError(
                 f"max_usd cannot be kept: the price of {', '.join(self.unpriced)} is not known",
                 hint="give the model's price in the configuration, or cap max_tokens or max_calls instead",
