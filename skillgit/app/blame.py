@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 HEAD = "head"
 _NAMED = 8
-FETCH = "git fetch origin 'refs/skillgit/*:refs/skillgit/*'"
-"""What brings the evidence into a clone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.item_history import started
-from skillgit.app.recorded_outcomes import is_own, recorded_outcomes
-from skillgit.domain.evaluation import EvaluationSummary, Metric, Scored, Split, mean
+from skillgit.app.recorded_outcomes import event_outcomes, is_own
+from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Metric, Scored, Split, mean
 from skillgit.domain.statistics import binomial_test, bootstrap_interval, sign_flip_test, wilson_interval
 from skillgit.index import known, queries, score_queries
 from skillgit.store.reader import read_commit
 
 if TYPE_CHECKING:
     from skillgit.app.workspace import Workspace
-    from skillgit.domain.evaluation import Evaluation
     from skillgit.domain.gate import GateRule
     from skillgit.index.queries import Gauge
     from skillgit.index.rows import LogRow
@@ -89,7 +88,8 @@ def claim_of(workspace: Workspace, row: LogRow, split: Split) -> tuple[Claim, Ev
         return None
     score, n = found
     gauge, start = queries.gauge(workspace.index, row.run), started(workspace, row.run)
-    outcomes = recorded_outcomes(workspace, row, split)
+    told = event_outcomes(workspace, row, split)  # not notes, which measured the claim again, perhaps a sample of it
+    outcomes = Evaluation(split=split, item_set="", outcomes=told, seed=0) if told else None
     summed = outcomes.summary().score(gauge.metric, gauge.soft_weight) if outcomes is not None else None
     adds_up = summed is not None and abs(summed - score) <= _ROUNDING
     # Repeats make the gate's score a mean over more rollouts than the table of items holds.

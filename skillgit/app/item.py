@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillgit.app.absent_evidence import IF_CLONED
 from skillgit.app.flaky_items import doubts
 from skillgit.app.item_history import evidence_trees, flips, load, name, unknown_item
 from skillgit.app.revision import event_in, find_run
@@ -211,7 +212,7 @@ def _why_not(event: LogRow, shown: Sequence[Attempt], item: str) -> str:
         return f"skillgit items {event.run} --item {item} lists what was measured"
     if shown[0].outcome is None:
         return "it was not measured on this item"
-    return "if this is a clone, fetch the evidence: git fetch origin 'refs/skillgit/*:refs/skillgit/*'"
+    return IF_CLONED
 
 
 def _parsed(content: bytes) -> object:

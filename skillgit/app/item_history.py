@@ -6,6 +6,7 @@ import difflib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from skillgit.app.absent_evidence import IF_CLONED
 from skillgit.app.noted_outcomes import noted_outcomes
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.event import RunStarted
@@ -151,7 +152,7 @@ def no_outcomes(run: str) -> NotFoundError:
     """Return the error for a run whose outcomes of items are not here."""
     return NotFoundError(
         f"the outcomes of run {run} on single items are not known here",
-        hint="if this is a clone, fetch the evidence: git fetch origin 'refs/skillgit/*:refs/skillgit/*'",
+        hint=IF_CLONED,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
+from skillgit.app.absent_evidence import IF_CLONED
 from skillgit.app.span import span_of
 from skillgit.app.workspace import Workspace, open_workspace
 from skillgit.domain.kinds import EVENT_KINDS
@@ -155,7 +156,7 @@ def _check_item(workspace: Workspace, item: str) -> None:
     if not known:
         raise NotFoundError(
             "the outcomes of single items are not known here",
-            hint="if this is a clone, fetch the evidence: git fetch origin 'refs/skillgit/*:refs/skillgit/*'",
+            hint=IF_CLONED,
         )
     raise NotFoundError(
         f"no event measured an item '{item}'",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from skillgit.app.absent_evidence import BRING
 from skillgit.app.config import load_config, load_recorded
 from skillgit.app.config.recorded import read_document, strangers
 from skillgit.errors import ConfigError, DataError, NotFoundError, UsageError
@@ -87,6 +88,6 @@ def _recorded(workspace: Workspace, run: str) -> dict[str, dict[str, object]]:
     if CONFIG not in files:
         raise UsageError(
             f"the configuration of run {run} is not here",
-            hint=f"{_HINT}, or fetch it: git fetch origin 'refs/skillgit/*:refs/skillgit/*'",
+            hint=f"{_HINT}, or bring it: {BRING}",
         )
     return read_document(files[CONFIG], f"run {run}")

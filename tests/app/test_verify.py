@@ -103,6 +103,8 @@ def test_a_clone_verifies_with_a_configuration_or_with_the_evidence(trained, tmp
     assert found.verdict.word in {"consistent", "higher", "lower"}
     low, high = found.verdict.interval
     assert low <= found.verdict.measured <= high
+    again, _ = verified(clone, f"{RUN}/best", config="demo", overrides=alike)
+    assert (again.claim.paired, again.claim.remark) == (False, ""), "a note of a sample is not what the run recorded"
     git("fetch", "-q", "origin", "refs/skillgit/*:refs/skillgit/*", cwd=clone)
     paired, _ = verified(clone, f"{RUN}/best")
     assert (paired.claim.paired, paired.verdict.word, paired.verdict.delta) == (True, "consistent", 0.0)

@@ -179,7 +179,7 @@ def test_a_clone_says_how_to_fetch_the_evidence(here, skillgit, tmp_path) -> Non
     done = skillgit("-C", str(tmp_path / "clone"), "blame", "v1")
 
     assert done.code == 0
-    assert "git fetch origin 'refs/skillgit/*:refs/skillgit/*'" in done.err
+    assert "skillgit pull --evidence" in done.err
     assert "t1" not in done.text
 
 

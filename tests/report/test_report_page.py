@@ -221,7 +221,7 @@ def test_a_clone_without_evidence_says_what_is_missing(repo, tmp_path) -> None:
     write_rule_run(repo)
     git("clone", "-q", "--no-local", repo.workdir, tmp_path / "clone", cwd=tmp_path)
     whole = parsed(page(report(user(tmp_path / "clone"), RUN)))
-    assert "git fetch origin 'refs/skillgit/*:refs/skillgit/*'" in text(next(whole.iter("header")))
+    assert "skillgit pull --evidence" in text(next(whole.iter("header")))
     assert "not in this repository" in text(section(whole, "items"))
     assert "not in this repository" in text(section(whole, "settings"))
     assert UNITS in text(section(whole, "rules"))

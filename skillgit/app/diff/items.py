@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import ceil, fsum
 from typing import TYPE_CHECKING, Literal, get_args
 
+from skillgit.app.absent_evidence import IF_CLONED
 from skillgit.app.diff.sides import Sides, sides
 from skillgit.app.workspace import Workspace, open_workspace
 from skillgit.domain.evaluation import Metric, Scored
@@ -237,7 +238,7 @@ def _outcomes(workspace: Workspace, row: LogRow) -> tuple[ItemRow, ...]:
         name = f"v{row.version}" if row.version is not None else row.commit[:12]
         raise NotFoundError(
             f"the outcomes of {name} on single items are not known here",
-            hint="if this is a clone, fetch the evidence: git fetch origin 'refs/skillgit/*:refs/skillgit/*'",
+            hint=IF_CLONED,
         )
     return found
 

@@ -34,7 +34,8 @@ def command(session: Session, revision: str, path: str, wanted: str, form: Form)
     REV is the newest version of the default run unless you name one, PATH is SKILL.md. Lines that were moved or that
     a revert brought back keep their origin.
     """
-    from skillgit.app.blame import FETCH, blame  # noqa: PLC0415 - see the package
+    from skillgit.app.absent_evidence import BRING  # noqa: PLC0415 - see the package
+    from skillgit.app.blame import blame  # noqa: PLC0415
 
     result = blame(session.context, revision, path, _range(wanted))
     if form is not Form.TEXT:
@@ -44,7 +45,7 @@ def command(session: Session, revision: str, path: str, wanted: str, form: Form)
         with session.output.paged():
             session.output.text(lines(result, session.screen))
     if result.absent:
-        session.diagnostics.hint(f"the evidence is not here, so that items and some sources are not known: {FETCH}")
+        session.diagnostics.hint(f"the evidence is not here, so that items and some sources are not known: {BRING}")
 
 
 def _range(wanted: str) -> tuple[int, int | None]:

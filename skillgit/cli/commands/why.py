@@ -29,7 +29,7 @@ def command(session: Session, what: str, revision: str, path: str, form: Form) -
 
     REV is the newest version of the default run unless you name one.
     """
-    from skillgit.app.blame import FETCH  # noqa: PLC0415 - see the package
+    from skillgit.app.absent_evidence import BRING  # noqa: PLC0415 - see the package
     from skillgit.app.why import why  # noqa: PLC0415 - see the package
     from skillgit.cli.render.why import lines  # noqa: PLC0415 - it reads events, which help does not need
 
@@ -40,4 +40,4 @@ def command(session: Session, what: str, revision: str, path: str, form: Form) -
         with session.output.paged():
             session.output.text(lines(story, session.screen, session.now))
     if story.absent:
-        session.diagnostics.hint(f"the evidence is not here, so that failures and findings are not known: {FETCH}")
+        session.diagnostics.hint(f"the evidence is not here, so that failures and findings are not known: {BRING}")

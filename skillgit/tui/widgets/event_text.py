@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillgit.app.absent_evidence import BRING
 from skillgit.cli.render import entry as cells
 from skillgit.cli.render import words
 from skillgit.cli.render.entry import Entry
@@ -23,9 +24,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 600
 """Characters of one answer or question that are shown."""
-_MISSING = Paragraph(
-    "The evidence of this event is not here.\nhint: git fetch origin 'refs/skillgit/*:refs/skillgit/*'", Style.FAINT
-)
+_MISSING = Paragraph(f"The evidence of this event is not here.\nhint: {BRING}", Style.FAINT)
 
 
 def head(row: LogRow, ink: Screen, now: datetime) -> tuple[Painted, Painted]:
