@@ -24,8 +24,8 @@ _CELLS = r"\$?[A-Za-z]{1,3}\$?\d{1,7}(?:\s*:\s*\$?[A-Za-z]{0,3}\$?\d{1,7})?|\$?[
 _END = rf"[\s{_QUOTES}]*(?=,|\Z)"
 _PARTS = tuple(
     re.compile(rf"[\s,]*{sheet}[\s{_QUOTES}]*(?P<cells>{_CELLS}){_END}", re.DOTALL)
-    # Cells alone come first, for the comma behind them ends the part; a name without quotes may hold anything.
-    for sheet in ("(?P<sheet>(?!))?", r"(?P<sheet>'(?:[^']|'')+')\s*!", r"(?P<sheet>.+?)\s*!")
+    # A name in quotes may look like cells, and one without quotes may hold anything: the comma behind cells ends a part.
+    for sheet in (r"(?P<sheet>'(?:[^']|'')+')\s*!", "(?P<sheet>(?!))?", r"(?P<sheet>.+?)\s*!")
 )
 _QUOTED = re.compile(r"'(?:[^']|'')+'")
 _CORNER = re.compile(r"\$?([A-Za-z]*)\$?(\d*)")

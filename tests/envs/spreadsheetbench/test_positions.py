@@ -26,6 +26,9 @@ COLUMNS, ROWS = st.integers(1, 16_384), st.integers(1, LAST_ROW)
 SHEETS = st.text("abXY 12,.-'()äß", min_size=1, max_size=12).filter(lambda name: name.strip(" ',\u00a0") == name)
 
 
+CUT = [(None, "X1"), ("1", "A1:A2")]
+
+
 def read(reading, position: str, sheet: str = ""):
     """Return sheet and cells of each area; a word if the position cannot be read."""
     try:
@@ -64,6 +67,7 @@ def test_every_reading_agrees_on_the_usual_forms(reading, position, areas):
         ("A1\uff1aB2", "unreadable", "unreadable", [(None, "A1:B2")]),
         ("$B$2:$B$4", "unreadable", [(None, "B2:B4")], [(None, "B2:B4")]),
         ("'b2b, sez, de'!A5:V10", "unreadable", "unreadable", [("b2b, sez, de", "A5:V10")]),
+        ("'X1,1'!A1:A2", CUT, CUT, [("X1,1", "A1:A2")]),
         ("B9:A1", "unreadable", "unreadable", [(None, "A1:B9")]),
         ("", "unreadable", "unreadable", "unreadable"),
         ("the whole sheet", "unreadable", "unreadable", "unreadable"),
