@@ -24,7 +24,7 @@ _CELLS = r"\$?[A-Za-z]{1,3}\$?\d{1,7}(?:\s*:\s*\$?[A-Za-z]{0,3}\$?\d{1,7})?|\$?[
 _END = rf"[\s{_QUOTES}]*(?=,|\Z)"
 _PARTS = tuple(
     re.compile(rf"[\s,]*{sheet}[\s{_QUOTES}]*(?P<cells>{_CELLS}){_END}", re.DOTALL)
-    # A name in quotes may look like cells, and one without quotes may hold anything: the comma behind cells ends a part.
+    # A name in quotes may look like cells; one without may hold anything, so that the comma behind cells ends a part.
     for sheet in (r"(?P<sheet>'(?:[^']|'')+')\s*!", "(?P<sheet>(?!))?", r"(?P<sheet>.+?)\s*!")
 )
 _QUOTED = re.compile(r"'(?:[^']|'')+'")
