@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
@@ -97,6 +96,8 @@ class Diagnostics:
 
     def _trace(self, error: BaseException) -> None:
         if self._debug:
+            import traceback  # noqa: PLC0415 - only those who look for a bug ask for it
+
             self._line("".join(traceback.format_exception(error)).rstrip("\n"))
 
     def _line(self, text: str, end: str = "\n") -> None:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import IO, TYPE_CHECKING, TextIO
 
 from skillgit.app.context import Context
-from skillgit.cli import colour, pager
+from skillgit.cli import colour
 from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.output import Output
 from skillgit.cli.screen import Screen, can_show_glyphs
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
     from pathlib import Path
+
+    from skillgit.cli.pager import Pager
 
 DEFAULT_WIDTH = 80
 
@@ -50,7 +52,11 @@ class Session:
     def screen_for_diff(self) -> Screen:
         """Return the screen for a diff: without colour if the pager colours diffs itself."""
         screen = self.screen
-        if screen.terminal and pager.paints_diffs(pager.choose(self.context.environ, self.context.directory)):
+        if not screen.terminal:
+            return screen
+        from skillgit.cli import pager  # noqa: PLC0415 - see _start_pager
+
+        if pager.paints_diffs(pager.choose(self.context.environ, self.context.directory)):
             return Screen(terminal=True, unicode=screen.unicode, width=screen.width)
         return screen
 
@@ -121,6 +127,10 @@ def _binary(stream: TextIO) -> IO[bytes]:
     return stream.buffer
 
 
-def _start_pager(context: Context, *, wanted: bool) -> pager.Pager | None:
-    command = pager.choose(context.environ, context.directory) if wanted else ""
+def _start_pager(context: Context, *, wanted: bool) -> Pager | None:
+    if not wanted:
+        return None
+    from skillgit.cli import pager  # noqa: PLC0415 - it takes longer to load than a short answer to a pipe
+
+    command = pager.choose(context.environ, context.directory)
     return pager.Pager(command, context.environ) if command else None
