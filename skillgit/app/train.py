@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _LOADED_MEANWHILE = ("skillgit.domain.event", "skillgit.store.writer", "skillgit.engine.loop", "skillgit.app.training")
 _BREATH_S = 0.005
 """How long requests get to move on between two of them."""
+_BREATHS = 3
+"""How many it takes from nothing to a request on its way: the first one goes while the backend's client is loaded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +107,8 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
 async def _begin_to_find(setup: Setup) -> Found:
     """Look for the models of a new run and ask their servers what they take."""
     found = find(setup)
-    await asyncio.sleep(_BREATH_S if asked_roles(setup) else 0)
+    for _ in range(_BREATHS if asked_roles(setup) else 0):
+        await asyncio.sleep(_BREATH_S)
     return found
 
 
