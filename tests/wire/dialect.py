@@ -1,11 +1,12 @@
 """What a dialect is: how one provider's API reads a question and writes an answer.
 
-Transport and faults know no dialect. A dialect is a module-level object that is listed in ``wire.routes.DIALECTS``;
+Transport and faults know no dialect. A dialect is a module-level object that is listed in ``wire.routes.SERVED``;
 nothing else registers it.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -64,6 +65,18 @@ class WireError(Exception):
         self.message = message
 
 
+class Endpoint(ABC):
+    """What is answered at once, without a model: a list of models."""
+
+    name: str
+    routes: Sequence[tuple[str, re.Pattern[str]]]
+    """Method and the whole path, without the query."""
+
+    @abstractmethod
+    def answer_at_once(self, request: HttpRequest) -> Answer:
+        """Answer a request."""
+
+
 class Dialect(Protocol):
     """One provider's API."""
 
@@ -71,8 +84,8 @@ class Dialect(Protocol):
     routes: Sequence[tuple[str, re.Pattern[str]]]
     """Method and the whole path, without the query."""
 
-    def question(self, request: HttpRequest) -> Question | Answer:
-        """Read a question, or answer at once what is none (a list of models); refuse with ``WireError``."""
+    def question(self, request: HttpRequest) -> Question:
+        """Read a question; refuse with ``WireError``."""
         ...
 
     def answer(self, question: Question, reply: Reply) -> Answer:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillgit.plugin.backend import Image, Message, Text, Tool, ToolCall
 from wire.brain import MODELS as KNOWN
-from wire.dialect import Answer, Question, WireError
+from wire.dialect import Answer, Endpoint, Question, WireError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,32 +88,20 @@ class ChatCompletions:
         return Answer(document=_document(question, [choice], None if kind == "no_usage" else _usage(reply)))
 
 
-class Models:
+class Models(Endpoint):
     """GET /v1/models."""
 
     name = "models"
     routes = (("GET", re.compile(r"(?:/[\w.-]+)*/models")),)
 
-    def question(self, request: HttpRequest) -> Answer:
-        """Answer at once."""
+    def answer_at_once(self, request: HttpRequest) -> Answer:
+        """List the models."""
         del request
         data = [
             {"id": name, "object": "model", "created": 0, "owned_by": "wire", "max_model_len": CONTEXT}
             for name in KNOWN
         ]
         return Answer(document={"object": "list", "data": data})
-
-    def answer(self, question: Question, reply: Reply) -> Answer:
-        """Nothing is asked here."""
-        raise NotImplementedError
-
-    def error(self, error: WireError) -> object:
-        """Write an error's body."""
-        return openai_error(error)
-
-    def odd(self, kind: str, question: Question, reply: Reply) -> Answer:
-        """Nothing is asked here."""
-        raise NotImplementedError
 
 
 CHAT = ChatCompletions()

@@ -14,7 +14,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
 
 from wire import brain, routes, scripted
-from wire.dialect import Answer, HttpRequest, Question, WireError
+from wire.dialect import Answer, Endpoint, HttpRequest, Question, WireError
 from wire.faults import ODD, REFUSALS, Faults, chance, spoilt
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Server:
         if request.path.startswith("/wire/"):
             connection.send(self._control(request))
             return
-        dialect = routes.find(request.method, request.path)
+        served = routes.find(request.method, request.path)
         entry = Entry(path=f"{request.path}?{request.query}" if request.query else request.path)
         if self.settings.keep:
             entry.headers, entry.document = dict(request.headers), dict(request.document)
@@ -126,11 +126,13 @@ class Server:
         self.in_flight += 1
         entry.in_flight = self.in_flight
         try:
-            if dialect is None:
+            entry.dialect = served.name if served else ""
+            if served is None:
                 connection.note(entry, Answer(document={"detail": "Not Found"}, status=404))
+            elif isinstance(served, Endpoint):
+                connection.note(entry, served.answer_at_once(request))
             else:
-                entry.dialect = dialect.name
-                await self._speak(dialect, request, entry, connection)
+                await self._speak(served, request, entry, connection)
         finally:
             self.in_flight -= 1
 
@@ -153,9 +155,6 @@ class Server:
     async def _speak(self, dialect: Dialect, request: HttpRequest, entry: Entry, connection: Connection) -> None:
         try:
             question = dialect.question(request)
-            if isinstance(question, Answer):
-                connection.note(entry, question)
-                return
             self._enter(entry, question, request)
             self._check_cap(entry)
             await asyncio.sleep(self._latency(entry.digest))

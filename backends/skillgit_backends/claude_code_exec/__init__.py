@@ -41,6 +41,5 @@ messages.
 from __future__ import annotations
 
 from skillgit_backends.claude_code_exec.backend import ClaudeCodeExecBackend
-from skillgit_backends.claude_code_exec.probing import probe
 
-__all__ = ["ClaudeCodeExecBackend", "probe"]
+__all__ = ["ClaudeCodeExecBackend"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skillgit.errors import FatalBackendError, RetryableBackendError
 from skillgit.plugin.backend import BackendInfo, Reply
 from skillgit.plugin.redaction import redact
+from skillgit_backends.agent_cli.backend import AgentBackend
 from skillgit_backends.agent_cli.child_environment import without_secrets
 from skillgit_backends.agent_cli.events import EventLines, number_at, text_at
 from skillgit_backends.agent_cli.faults import failure
@@ -17,24 +17,23 @@ from skillgit_backends.agent_cli.process import Limits, run
 from skillgit_backends.agent_cli.prompting import assignment
 from skillgit_backends.agent_cli.reckoning import estimate
 from skillgit_backends.agent_cli.tooling import offer, read_answer
-from skillgit_backends.agent_cli.workspace import fresh_workspace
 from skillgit_backends.claude_code_exec import login
 from skillgit_backends.claude_code_exec.command import SKILLS, command, instructions, prompt
-from skillgit_backends.claude_code_exec.probing import probe
+from skillgit_backends.claude_code_exec.probing import tell_login
 from skillgit_backends.claude_code_exec.protocol import Session
 from skillgit_backends.claude_code_exec.settings import DEFAULT_TIMEOUT_S, NAME, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillgit.plugin.backend import Probe, Request
+    from skillgit.plugin.backend import Request
     from skillgit_backends.agent_cli.process import Ended
     from skillgit_backends.agent_cli.workspace import Workspace
 
 _OUTPUT_TOKENS = "CLAUDE_CODE_MAX_OUTPUT_TOKENS"
 
 
-class ClaudeCodeExecBackend:
+class ClaudeCodeExecBackend(AgentBackend):
     """Lets Claude Code work on each request in a workspace of its own."""
 
     info = BackendInfo(
@@ -45,16 +44,9 @@ class ClaudeCodeExecBackend:
 
     def __init__(self, settings: Mapping[str, object]) -> None:
         self._settings = read_settings(settings)
-        self.info = replace(type(self).info, timeout_s=self._settings.timeout_s)
+        super().__init__(self._settings.path, self._settings.timeout_s)
 
-    async def complete(self, request: Request) -> Reply:
-        """Answer ``request``.
-
-        Raises:
-            RetryableBackendError: The call may succeed if it is repeated.
-            FatalBackendError: It will not: it is not installed or not logged in, runs as root, or the request is
-                refused.
-        """
+    def _refuse(self, request: Request) -> None:
         if request.temperature is not None:
             raise FatalBackendError("Claude Code takes no temperature", hint="set calls.temperature to null")
         if os.geteuid() == 0 and not self._settings.allow_root:
@@ -62,23 +54,15 @@ class ClaudeCodeExecBackend:
                 f"{NAME} does not run as root",
                 hint=f"run skillgit as another user, or set model.{NAME}_allow_root to true in a container",
             )
-        with fresh_workspace() as workspace:
-            return await self._work(request, workspace)
 
-    async def probe(self) -> Probe:
-        """Return the program's version and whether it is logged in.
+    def _prepare(self, environ: Mapping[str, str], workspace: Workspace) -> dict[str, str]:
+        return login.prepare(self._settings, environ, workspace)
 
-        Raises:
-            BackendError: It cannot be started.
-        """
-        return await probe(self._settings, os.environ)
+    async def _login(self, workspace: Workspace, environment: Mapping[str, str]) -> tuple[bool, str]:
+        return await tell_login(self._settings, workspace, environment)
 
-    async def aclose(self) -> None:
-        """Release nothing: every process ended with its call."""
-
-    async def _work(self, request: Request, workspace: Workspace) -> Reply:
+    async def _work(self, request: Request, workspace: Workspace, environment: dict[str, str]) -> Reply:
         given = assignment(request)
-        environment = login.prepare(self._settings, os.environ, workspace)
         environment[_OUTPUT_TOKENS] = str(request.max_output_tokens)
         workspace.place_skills(SKILLS, given.skills)
         pictures = workspace.place_pictures(given.pictures)

@@ -38,6 +38,5 @@ can read.
 from __future__ import annotations
 
 from skillgit_backends.codex_exec.backend import CodexExecBackend
-from skillgit_backends.codex_exec.probing import probe
 
-__all__ = ["CodexExecBackend", "probe"]
+__all__ = ["CodexExecBackend"]

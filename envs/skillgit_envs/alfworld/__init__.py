@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillgit.domain.ids import short_digest
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.environment import EnvironmentInfo, Option
-from skillgit.plugin.skill_folder import read_skill
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.alfworld import games, items, prompt, rollout, scoring
 from skillgit_envs.alfworld.generator.recipe import GENERATOR, TASK_TYPES
 from skillgit_envs.alfworld.simulator.client import Simulator
-from skillgit_envs.prompt_files import prompt_file
+from skillgit_envs.packaged import PackagedEnvironment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
+    from pathlib import Path
 
-    from skillgit.domain.evaluation import Scored, Split
+    from skillgit.domain.evaluation import Scored
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item, Trajectory
     from skillgit.plugin.environment import Judge, Target
     from skillgit.plugin.splits import Splits
 
-_SEED = Path(__file__).parent / "skills" / "alfworld"
 
-
-class ALFWorld:
+class ALFWorld(PackagedEnvironment):
     """Household games, each in a process of its own, scored by whether the goal is reached."""
 
     info = EnvironmentInfo(
@@ -58,9 +55,7 @@ class ALFWorld:
     )
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
-        self._options = {option.name: option.default for option in self.info.options} | dict(options)
-        self._root = root
-        self._splits: Splits | None = None
+        super().__init__(options, root)
         self._simulator = Simulator()
         for name, least in (("max_steps", 1), ("history_length", 0)):
             if int(self._options[name]) < least:
@@ -70,24 +65,13 @@ class ALFWorld:
     def digest(self) -> str:
         """Identify prompts, limits, scorer, generator and the version of the engine."""
         shaping = [self._options[name] for name in ("max_steps", "history_length", "admissible_commands")]
-        words = [prompt_file(__name__, "system"), prompt.seen("observation", ["command"]), rollout.NO_COMMAND]
+        words = [self._prompt_file("system"), prompt.seen("observation", ["command"]), rollout.NO_COMMAND]
         engine = [_version(name) for name in ("textworld", "alfworld")]
         numbers = [scoring.SCORER, GENERATOR, prompt.REPLY_CHARACTERS]
         return short_digest(["alfworld", *numbers, *shaping, *words, *engine])
 
-    def items(self, split: Split) -> Sequence[Item]:
-        """Return the items of a split."""
-        if self._splits is None:
-            self._splits = items.load(self._options, self._root)
-        return self._splits[split]
-
-    def seed_skill(self) -> Skill:
-        """Return a skill that says little more than what the task is."""
-        return read_skill(_SEED)
-
-    def taxonomy(self) -> str:
-        """Return the kinds of failure that matter here."""
-        return prompt_file(__name__, "taxonomy")
+    def _load(self) -> Splits:
+        return items.load(self._options, self._root)
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
         """Play the game of ``item``."""

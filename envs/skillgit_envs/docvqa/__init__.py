@@ -3,35 +3,34 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
 from skillgit.errors import ConfigError
 from skillgit.plugin.environment import EnvironmentInfo, Option, PublicSource, SourceKind
-from skillgit.plugin.skill_folder import read_skill
-from skillgit.plugin.splits import OPTIONS, load_splits
+from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.asking import AGAIN, until_answered
 from skillgit_envs.docvqa.items import read_items
 from skillgit_envs.docvqa.pages import Pages
 from skillgit_envs.docvqa.scoring import RULES, feedback, score
-from skillgit_envs.prompt_files import prompt_file, with_skill
+from skillgit_envs.packaged import PackagedEnvironment
+from skillgit_envs.prompt_files import with_skill
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
-    from skillgit.domain.evaluation import Scored, Split
+    from skillgit.domain.evaluation import Scored
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item, Trajectory
     from skillgit.plugin.environment import Judge, Target
     from skillgit.plugin.splits import Splits
 
-_HERE = Path(__file__).parent
 _DETAILS = ("auto", "low", "high")
 
 
-class DocVQA:
+class DocVQA(PackagedEnvironment):
     """Questions about scanned pages, scored by ANLS."""
 
     info = EnvironmentInfo(
@@ -73,42 +72,24 @@ class DocVQA:
     )
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
-        self._options = {option.name: option.default for option in self.info.options} | dict(options)
-        self._root = root
-        self._splits: Splits | None = None
-        self._turns, self._rule = int(self._options["max_turns"]), str(self._options["scorer"])
-        self._detail = str(self._options["image_detail"])
+        super().__init__(options, root)
+        self._rule, self._detail = str(self._options["scorer"]), str(self._options["image_detail"])
         if self._rule not in RULES:
             raise ConfigError(f"env.scorer is '{self._rule}'", hint=f"docvqa knows {' and '.join(RULES)}")
-        if self._detail not in _DETAILS:
-            raise ConfigError(f"env.image_detail is '{self._detail}'", hint=f"it is one of {', '.join(_DETAILS)}")
-        if self._turns < 1:
-            raise ConfigError(f"env.max_turns is {self._turns}; it must be at least 1", hint="1 asks once")
+        self._refuse_unknown(image_detail=_DETAILS)
+        self._turns = self._replies()
         folder = self._root / str(self._options["image_dir"]) if self._options["image_dir"] else None
-        own = None if self._options["data_path"] or self._options["split_dir"] else _HERE / "data"
+        own = None if self._brings_data else self._folder / "data"
         self._pages = Pages(folder=folder or own, limit_mb=float(self._options["max_image_mb"]))
 
     @property
     def digest(self) -> str:
         """Identify prompts, what is shown, and the scorer."""
-        shown = [prompt_file(__name__, "system"), self._detail, AGAIN, self._turns]
+        shown = [self._prompt_file("system"), self._detail, AGAIN, self._turns]
         return short_digest([self.info.name, RULES[self._rule].name, *shown])
 
-    def items(self, split: Split) -> Sequence[Item]:
-        """Return the items of a split."""
-        if self._splits is None:
-            self._splits = load_splits(
-                self._options, self._root, _HERE / "data", partial(read_items, pages=self._pages)
-            )
-        return self._splits[split]
-
-    def seed_skill(self) -> Skill:
-        """Return a skill that says little more than what the task is."""
-        return read_skill(_HERE / "skills" / self.info.name)
-
-    def taxonomy(self) -> str:
-        """Return the kinds of failure that matter here."""
-        return prompt_file(__name__, "taxonomy")
+    def _load(self) -> Splits:
+        return self._load_with(partial(read_items, pages=self._pages))
 
     def secrets(self, item: Item) -> Secrets:
         """Return the accepted answers and the question."""
@@ -116,7 +97,7 @@ class DocVQA:
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
         """Show the page to the target and ask."""
-        system = with_skill(prompt_file(__name__, "system"), skill)
+        system = with_skill(self._prompt_file("system"), skill)
         image = self._pages.image(str(item.content["image"]), detail="" if self._detail == "auto" else self._detail)
         question = f"<question>\n{item.content['question']}\n</question>"
         return await until_answered(target, item.id, system, question, max_turns=self._turns, images=(image,))

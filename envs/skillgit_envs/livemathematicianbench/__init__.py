@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
-from skillgit.errors import ConfigError
 from skillgit.plugin.environment import EnvironmentInfo, Option, PublicSource, SourceKind
-from skillgit.plugin.skill_folder import read_skill
-from skillgit.plugin.splits import OPTIONS, load_splits
+from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.asking import AGAIN, until_answered
 from skillgit_envs.livemathematicianbench import prompt, scoring
 from skillgit_envs.livemathematicianbench.items import read_items
-from skillgit_envs.prompt_files import prompt_file, with_skill
+from skillgit_envs.packaged import PackagedEnvironment
+from skillgit_envs.prompt_files import with_skill
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
+    from pathlib import Path
 
-    from skillgit.domain.evaluation import Scored, Split
+    from skillgit.domain.evaluation import Scored
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item, Trajectory
     from skillgit.plugin.environment import Judge, Target
     from skillgit.plugin.splits import Splits
 
-_HERE = Path(__file__).parent
 
-
-class LiveMathematicianBench:
+class LiveMathematicianBench(PackagedEnvironment):
     """Multiple choice about theorems of recent papers, scored by accuracy."""
 
     info = EnvironmentInfo(
@@ -78,12 +75,8 @@ class LiveMathematicianBench:
     )
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
-        self._options = {option.name: option.default for option in self.info.options} | dict(options)
-        self._root = root
-        self._splits: Splits | None = None
-        self._turns = int(self._options["max_turns"])
-        if self._turns < 1:
-            raise ConfigError(f"env.max_turns is {self._turns}; it must be at least 1", hint="1 asks once")
+        super().__init__(options, root)
+        self._turns = self._replies()
         self._shown = prompt.Shown(
             shuffle=bool(self._options["shuffle_choices"]),
             seed=int(self._options["shuffle_seed"]),
@@ -94,22 +87,11 @@ class LiveMathematicianBench:
     @property
     def digest(self) -> str:
         """Identify prompts, what is shown, and the scorer."""
-        prompts = [prompt_file(__name__, "system"), prompt.question(prompt.EXAMPLE, self._shown), AGAIN, self._turns]
+        prompts = [self._prompt_file("system"), prompt.question(prompt.EXAMPLE, self._shown), AGAIN, self._turns]
         return short_digest([self.info.name, scoring.SCORER, *prompts, str(self._shown), self._options["explain"]])
 
-    def items(self, split: Split) -> Sequence[Item]:
-        """Return the items of a split."""
-        if self._splits is None:
-            self._splits = load_splits(self._options, self._root, _HERE / "data", read_items)
-        return self._splits[split]
-
-    def seed_skill(self) -> Skill:
-        """Return a skill that says little more than what the task is."""
-        return read_skill(_HERE / "skills" / self.info.name)
-
-    def taxonomy(self) -> str:
-        """Return the kinds of failure that matter here."""
-        return prompt_file(__name__, "taxonomy")
+    def _load(self) -> Splits:
+        return self._load_with(read_items)
 
     def secrets(self, item: Item) -> Secrets:
         """Return the right choice, the question, the theorem and the sketch."""
@@ -118,7 +100,7 @@ class LiveMathematicianBench:
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
         """Ask the target for a label."""
-        system, question = with_skill(prompt_file(__name__, "system"), skill), prompt.question(item, self._shown)
+        system, question = with_skill(self._prompt_file("system"), skill), prompt.question(item, self._shown)
         return await until_answered(target, item.id, system, question, max_turns=self._turns)
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:

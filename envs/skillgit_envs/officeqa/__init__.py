@@ -3,40 +3,37 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
 from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
-from skillgit.plugin.skill_folder import read_skill
-from skillgit.plugin.splits import load_splits
 from skillgit.sandbox import Mode, Sandbox
 from skillgit.sandbox.tools import TOOLS
 from skillgit_envs.officeqa.corpus import Corpus
 from skillgit_envs.officeqa.items import read_items
-from skillgit_envs.officeqa.options import OFFICE_OPTIONS, checked
+from skillgit_envs.officeqa.options import OFFICE_OPTIONS, SCOPES
 from skillgit_envs.officeqa.pages import ALL_CHARACTERS, PAGE_CHARACTERS
 from skillgit_envs.officeqa.prompt import oracle_pages, question, sources
 from skillgit_envs.officeqa.rollout import LOOKING, Desk
 from skillgit_envs.officeqa.scoring import SCORERS, feedback, score
 from skillgit_envs.officeqa.search import LONGEST_RESULT, Search
-from skillgit_envs.prompt_files import prompt_file, with_skill
+from skillgit_envs.packaged import PackagedEnvironment
+from skillgit_envs.prompt_files import with_skill
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
-    from skillgit.domain.evaluation import Scored, Split
+    from skillgit.domain.evaluation import Scored
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item, Trajectory
     from skillgit.plugin.environment import Judge, Target
     from skillgit.plugin.splits import Splits
 
-_HERE = Path(__file__).parent
 
-
-class OfficeQA:
+class OfficeQA(PackagedEnvironment):
     """Questions about figures in reports, which the target looks into with tools."""
 
     info = EnvironmentInfo(
@@ -65,16 +62,20 @@ class OfficeQA:
     )
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
-        self._options = checked({option.name: option.default for option in self.info.options} | dict(options))
-        self._root = root
-        self._splits: Splits | None = None
+        super().__init__(options, root)
+        self._refuse_unknown(scope=SCOPES, scorer=SCORERS, sandbox=tuple(Mode))
+        self._turns = self._replies()
         self._sandbox: Sandbox | None = None
         self._scorer, self._tolerance = str(self._options["scorer"]), float(self._options["tolerance"])
+        if not 0 <= self._tolerance < 1:
+            raise ConfigError(
+                f"env.tolerance is {self._tolerance}; it must be at least 0 and below 1", hint="0.05 is 5 %"
+            )
         self._own, self._oracle = self._options["scope"] == "item", bool(self._options["oracle_pages"])
         documents = str(self._options["docs_dir"])
-        if not documents and (self._options["data_path"] or self._options["split_dir"]):
+        if not documents and self._brings_data:
             raise ConfigError("env.docs_dir is not set", hint="it names the folder of the documents of your data")
-        self._corpus = Corpus(root / documents if documents else _HERE / "data" / "bulletins")
+        self._corpus = Corpus(root / documents if documents else self._folder / "data" / "bulletins")
         self._search = self._made_search()
 
     def _made_search(self) -> Search | None:
@@ -96,20 +97,19 @@ class OfficeQA:
         search = [self._search.url, self._search.provider, self._search.most, LONGEST_RESULT] if self._search else []
         pages = [PAGE_CHARACTERS, ALL_CHARACTERS] if self._oracle else []
         tolerance = self._tolerance if self._scorer == "official" else 0.0
-        given = [prompt_file(__name__, "system"), self._own, pages, tools, search, int(self._options["max_turns"])]
+        given = [self._prompt_file("system"), self._own, pages, tools, search, self._turns]
         return short_digest([self.info.name, SCORERS[self._scorer], tolerance, *given])
 
-    def items(self, split: Split) -> Sequence[Item]:
-        """Return the items of a split.
+    def _load(self) -> Splits:
+        """Return the items of all splits.
 
         Raises:
             ConfigError: The token of the search service is not set, or the tools could not read the documents.
             SandboxError: This machine cannot isolate the tools as it was asked to.
         """
-        if self._splits is None:
-            self._splits = load_splits(self._options, self._root, _HERE / "data", self._read)
-            self._check_machine()
-        return self._splits[split]
+        splits = self._load_with(self._read)
+        self._check_machine()
+        return splits
 
     def _check_machine(self) -> None:
         """Refuse before anything is spent, where tools could not do their work."""
@@ -133,14 +133,6 @@ class OfficeQA:
             self._sandbox = Sandbox(Mode(str(self._options["sandbox"])))
         return self._sandbox
 
-    def seed_skill(self) -> Skill:
-        """Return a skill that says little more than what the task is."""
-        return read_skill(_HERE / "skills" / self.info.name)
-
-    def taxonomy(self) -> str:
-        """Return the kinds of failure that matter here."""
-        return prompt_file(__name__, "taxonomy")
-
     def secrets(self, item: Item) -> Secrets:
         """Return the accepted answer and the question."""
         return Secrets(answers=(str(item.content["answer"]),), inputs=(str(item.content["question"]),))
@@ -153,9 +145,9 @@ class OfficeQA:
             corpus=self._corpus,
             sandbox=self._made_sandbox(),
             search=self._search,
-            max_turns=int(self._options["max_turns"]),
+            max_turns=self._turns,
         )
-        return await desk.work(target, item.id, with_skill(prompt_file(__name__, "system"), skill), asked, only)
+        return await desk.work(target, item.id, with_skill(self._prompt_file("system"), skill), asked, only)
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         """Score the answer and say what was expected."""

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from skillgit.errors import ConfigError
 from skillgit.plugin.environment import Option
 from skillgit.plugin.splits import OPTIONS
-from skillgit.sandbox import Mode
-from skillgit_envs.officeqa.scoring import SCORERS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SCOPES = ("all", "item")
 
@@ -47,21 +39,3 @@ OFFICE_OPTIONS = (
     Option(name="search_timeout_seconds", type=float, default=20.0, help="Seconds that a search may take."),
     Option(name="sandbox", type=str, default="auto", help="How tools are isolated: auto, bubblewrap, landlock, none."),
 )
-
-
-def checked(options: Mapping[str, str | float | bool]) -> dict[str, str | float | bool]:
-    """Return ``options`` if their values are usable.
-
-    Raises:
-        ConfigError: One is not.
-    """
-    for name, known in (("scope", SCOPES), ("scorer", tuple(SCORERS)), ("sandbox", tuple(Mode))):
-        if options[name] not in known:
-            raise ConfigError(f"env.{name} is '{options[name]}'", hint=f"it is one of {', '.join(known)}")
-    if int(options["max_turns"]) < 1:
-        raise ConfigError(f"env.max_turns is {options['max_turns']}; it must be at least 1", hint="1 asks once")
-    if not 0 <= float(options["tolerance"]) < 1:
-        raise ConfigError(
-            f"env.tolerance is {options['tolerance']}; it must be at least 0 and below 1", hint="0.05 is 5 %"
-        )
-    return dict(options)

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
-from skillgit.errors import ConfigError
 from skillgit.plugin.environment import EnvironmentInfo, Option
-from skillgit.plugin.skill_folder import read_skill
 from skillgit.plugin.splits import OPTIONS
-from skillgit_envs.prompt_files import prompt_file
+from skillgit_envs.packaged import PackagedEnvironment
 from skillgit_envs.searchqa import items, prompt, public, rollout, scoring
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
-    from skillgit.domain.evaluation import Scored, Split
+    from skillgit.domain.evaluation import Scored
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item, Trajectory
     from skillgit.plugin.environment import Judge, Target
     from skillgit.plugin.splits import Splits
 
-_SEED = Path(__file__).parent / "skills" / "searchqa"
 
-
-class SearchQA:
+class SearchQA(PackagedEnvironment):
     """Question answering over search results, scored by exact match and token F1."""
 
     info = EnvironmentInfo(
@@ -54,33 +50,18 @@ class SearchQA:
     )
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
-        self._options = {option.name: option.default for option in self.info.options} | dict(options)
-        self._root = root
-        self._splits: Splits | None = None
-        self._turns = int(self._options["max_turns"])
-        if self._turns < 1:
-            raise ConfigError(f"env.max_turns is {self._turns}; it must be at least 1", hint="1 asks once")
+        super().__init__(options, root)
+        self._turns = self._replies()
 
     @property
     def digest(self) -> str:
         """Identify prompts, their limits and the scorer."""
-        prompts = [prompt_file(__name__, "system"), prompt.user_prompt("question", "context")]
+        prompts = [self._prompt_file("system"), prompt.user_prompt("question", "context")]
         reviews = [self._turns, prompt.review_prompt("task", "answer")] if self._turns > 1 else []
         return short_digest(["searchqa", scoring.SCORER, prompt.CONTEXT_CHARACTERS, *prompts, *reviews])
 
-    def items(self, split: Split) -> Sequence[Item]:
-        """Return the items of a split."""
-        if self._splits is None:
-            self._splits = items.load(self._options, self._root)
-        return self._splits[split]
-
-    def seed_skill(self) -> Skill:
-        """Return a skill that says little more than what the task is."""
-        return read_skill(_SEED)
-
-    def taxonomy(self) -> str:
-        """Return the kinds of failure that matter here."""
-        return prompt_file(__name__, "taxonomy")
+    def _load(self) -> Splits:
+        return items.load(self._options, self._root)
 
     def secrets(self, item: Item) -> Secrets:
         """Return the accepted answers, the question and the search results."""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
 from skillgit.errors import ConfigError, EnvironmentFaultError
 from skillgit.plugin.environment import EnvironmentInfo, Option
-from skillgit.plugin.skill_folder import read_skill
-from skillgit.plugin.splits import OPTIONS, load_splits
+from skillgit.plugin.splits import OPTIONS
 from skillgit.sandbox import Mode, Sandbox
 from skillgit.sandbox.office import office_program
-from skillgit_envs.prompt_files import prompt_file, with_skill
+from skillgit_envs.packaged import PackagedEnvironment
+from skillgit_envs.prompt_files import with_skill
 from skillgit_envs.spreadsheetbench import prompt
 from skillgit_envs.spreadsheetbench.cases import book
 from skillgit_envs.spreadsheetbench.items import TASK_TYPES, Tasks
@@ -23,18 +22,17 @@ from skillgit_envs.spreadsheetbench.scoring import RULES, Task, faults, feedback
 from skillgit_envs.spreadsheetbench.workbooks import SHOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
+    from pathlib import Path
 
-    from skillgit.domain.evaluation import Scored, Split
+    from skillgit.domain.evaluation import Scored
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item, Trajectory
     from skillgit.plugin.environment import Judge, Target
     from skillgit.plugin.splits import Splits
 
-_HERE = Path(__file__).parent
 
-
-class SpreadsheetBench:
+class SpreadsheetBench(PackagedEnvironment):
     """Programs that change workbooks, scored by the values of the answer cells."""
 
     info = EnvironmentInfo(
@@ -80,20 +78,16 @@ class SpreadsheetBench:
     )
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
-        self._options = {option.name: option.default for option in self.info.options} | dict(options)
-        self._root = root
-        self._splits: Splits | None = None
+        super().__init__(options, root)
         self._mode, self._turns = str(self._options["mode"]), int(self._options["max_turns"])
         self._seconds = float(self._options["program_timeout"])
-        for name, known in (("mode", MODES), ("scorer", tuple(RULES)), ("sandbox", tuple(Mode))):
-            if self._options[name] not in known:
-                raise ConfigError(f"env.{name} is '{self._options[name]}'", hint=f"it is one of {', '.join(known)}")
+        self._refuse_unknown(mode=MODES, scorer=RULES, sandbox=tuple(Mode))
         if self._turns < 1 or self._seconds <= 0:
             raise ConfigError(
                 "env.max_turns and env.program_timeout must be above 0", hint="the defaults are 30 and 120"
             )
         self._rule = RULES[str(self._options["scorer"])]
-        own = None if self._options["data_path"] or self._options["split_dir"] else _HERE / "data"
+        own = None if self._brings_data else self._folder / "data"
         self._tasks = Tasks(root / str(self._options["data_root"]) if self._options["data_root"] else own)
         self._sandbox: Sandbox | None = None
 
@@ -107,19 +101,18 @@ class SpreadsheetBench:
 
     @property
     def _prompt(self) -> str:
-        return prompt_file(__name__, "tools" if self._mode == "react" else "program")
+        return self._prompt_file("tools" if self._mode == "react" else "program")
 
-    def items(self, split: Split) -> Sequence[Item]:
-        """Return the items of a split.
+    def _load(self) -> Splits:
+        """Return the items of all splits.
 
         Raises:
             ConfigError: The scorer needs LibreOffice, which is not there.
             SandboxError: This machine cannot isolate programs as it was asked to.
         """
-        if self._splits is None:
-            self._splits = load_splits(self._options, self._root, _HERE / "data", self._tasks.read)
-            self._check_machine()
-        return self._splits[split]
+        splits = self._load_with(self._tasks.read)
+        self._check_machine()
+        return splits
 
     def _check_machine(self) -> None:
         """Refuse before anything is spent, where programs cannot be run or scored."""
@@ -136,14 +129,6 @@ class SpreadsheetBench:
     def _made_sandbox(self) -> Sandbox:
         self._sandbox = self._sandbox or Sandbox(Mode(str(self._options["sandbox"])))
         return self._sandbox
-
-    def seed_skill(self) -> Skill:
-        """Return a skill that says little more than what the task is."""
-        return read_skill(_HERE / "skills" / self.info.name)
-
-    def taxonomy(self) -> str:
-        """Return the kinds of failure that matter here."""
-        return prompt_file(__name__, "taxonomy")
 
     def secrets(self, item: Item) -> Secrets:
         """Return the instruction; values of cells are too common to be looked for."""

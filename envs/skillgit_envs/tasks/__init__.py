@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.evaluation import Split
 from skillgit.domain.ids import short_digest
 from skillgit.errors import ConfigError
 from skillgit.plugin.environment import EnvironmentInfo, Option
-from skillgit.plugin.skill_folder import read_skill
 from skillgit.plugin.splits import OPTIONS
 from skillgit.sandbox import Limits, Mode, Sandbox
-from skillgit_envs.prompt_files import prompt_file
+from skillgit_envs.packaged import PackagedEnvironment
 from skillgit_envs.tasks import prompt, rollout
 from skillgit_envs.tasks.checks.catalogue import KINDS, scorers
 from skillgit_envs.tasks.checks.check import Sheet
@@ -25,6 +23,7 @@ from skillgit_envs.tasks.secrets import secrets_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from skillgit.domain.evaluation import Scored
     from skillgit.domain.leaks import Secrets
@@ -34,11 +33,10 @@ if TYPE_CHECKING:
     from skillgit.plugin.splits import Splits
     from skillgit_envs.tasks.checks.check import Fields
 
-_HERE = Path(__file__).parent
 _PROGRAMS = ("python", "command")
 
 
-class Tasks:
+class Tasks(PackagedEnvironment):
     """Tasks from a file, scored by the checks that each of them names."""
 
     info = EnvironmentInfo(
@@ -77,13 +75,9 @@ class Tasks:
     )
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
-        self._options = {option.name: option.default for option in self.info.options} | dict(options)
-        self._root = root
-        self._splits: Splits | None = None
+        super().__init__(options, root)
         self._tools, self._turns = str(self._options["tools"]), int(self._options["max_turns"])
-        for name, known in (("tools", rollout.TOOLS), ("scorer", KINDS), ("sandbox", tuple(Mode))):
-            if self._options[name] not in known:
-                raise ConfigError(f"env.{name} is '{self._options[name]}'", hint=f"it is one of {', '.join(known)}")
+        self._refuse_unknown(tools=rollout.TOOLS, scorer=KINDS, sandbox=tuple(Mode))
         if str(self._options["extract"]) not in {"", *EXTRACTORS}:
             raise ConfigError(f"env.extract is '{self._options['extract']}'", hint=f"known are {', '.join(EXTRACTORS)}")
         for name in ("max_turns", "check_timeout", "tool_timeout"):
@@ -98,7 +92,7 @@ class Tasks:
     @property
     def digest(self) -> str:
         """Identify prompts, tools and checks; what a judge grades by is part of its item."""
-        shown = [prompt_file(__name__, "system"), *sorted(prompt.FORMS.values()), prompt.LOOK, prompt.RUN]
+        shown = [self._prompt_file("system"), *sorted(prompt.FORMS.values()), prompt.LOOK, prompt.RUN]
         working = [self._tools, self._turns, self._options["tool_timeout"]] if self._tools != "none" else []
         return short_digest([self.info.name, *scorers(), *shown, *working, self._options["check_timeout"]])
 
@@ -107,17 +101,15 @@ class Tasks:
         """Whether a model grades any item."""
         return any(check["type"] == "judge" for split in Split for item in self.items(split) for check in _checks(item))
 
-    def items(self, split: Split) -> Sequence[Item]:
-        """Return the items of a split; without a sandbox there are none that need one."""
-        if self._splits is None:
-            splits = load(self._options, self._root, self._reader)
-            every = [item for found in splits.values() for item in found]
-            if self._tools == "none":
-                prompt.check_readable(every, self._reader.attachments)
-            if self._tools != "none" or any(check["type"] in _PROGRAMS for item in every for check in _checks(item)):
-                _ = self._sandbox
-            self._splits = splits
-        return self._splits[split]
+    def _load(self) -> Splits:
+        """Return the items of all splits; without a sandbox there are none that need one."""
+        splits = load(self._options, self._root, self._reader)
+        every = [item for found in splits.values() for item in found]
+        if self._tools == "none":
+            prompt.check_readable(every, self._reader.attachments)
+        if self._tools != "none" or any(check["type"] in _PROGRAMS for item in every for check in _checks(item)):
+            _ = self._sandbox
+        return splits
 
     def task(self, where: str, row: Mapping[str, object], path: Path) -> Item:
         """Return the item that a row of a task file stands for, be it a draft or not: what commands on files need.
@@ -126,14 +118,6 @@ class Tasks:
             DataError: It is no task; the message begins with ``where``.
         """
         return self._new_reader(drafts=True).item(where, row, path)
-
-    def seed_skill(self) -> Skill:
-        """Return a skill that says little more than that there is a task."""
-        return read_skill(_HERE / "skills" / self.info.name)
-
-    def taxonomy(self) -> str:
-        """Return the kinds of failure that matter here."""
-        return prompt_file(__name__, "taxonomy")
 
     def secrets(self, item: Item) -> Secrets:
         """Return answers, the task and its files, and what the checks look for."""

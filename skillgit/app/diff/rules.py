@@ -93,15 +93,8 @@ class RulesDiffed:
 def rule_diff(context: Context, a: str, b: str | None = None, paths: Sequence[str] = ()) -> RulesDiffed:
     """Return which rules the revisions ``a`` and ``b`` do not share.
 
-    Args:
-        context: Where to look.
-        a: A revision.
-        b: Another one; without it ``a`` is compared with what it was made from.
-        paths: Files or folders to compare; none for the skill folder.
-
-    Raises:
-        RevisionNotFoundError: One of them names nothing, or there is nothing to compare with.
-        NotFoundError: Neither side has a file of that name.
+    What may be compared, and what is refused, :func:`skillgit.app.diff.sides.sides` says. Besides, one of the two has
+    to belong to a run, which tells where the skill is.
     """
     with open_workspace(context) as workspace:
         both = sides(workspace, a, b, paths)

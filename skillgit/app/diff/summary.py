@@ -51,15 +51,7 @@ class DiffStat:
 def stat(context: Context, a: str, b: str | None = None, paths: Sequence[str] = ()) -> DiffStat:
     """Return how much differs between the revisions ``a`` and ``b``.
 
-    Args:
-        context: Where to look.
-        a: A revision.
-        b: Another one; without it ``a`` is compared with what it was made from.
-        paths: Files or folders to compare; none for the skill folder.
-
-    Raises:
-        RevisionNotFoundError: One of them names nothing, or there is nothing to compare with.
-        NotFoundError: Neither side has a file of that name.
+    What may be compared, and what is refused, :func:`skillgit.app.diff.sides.sides` says.
     """
     with open_workspace(context) as workspace:
         both = sides(workspace, a, b, paths)

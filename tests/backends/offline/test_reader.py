@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from offline_prompts import ask_reader, complete
 from paraphrases import ASKING
 from reader_cases import PASSAGES, Passage
+from soaking import examples
 
 from skillgit.plugin.backend import system, user
 from skillgit_backends.offline.conversation import Task
@@ -83,7 +84,7 @@ pieces = st.sampled_from(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@examples(2)
 @given(st.lists(pieces, max_size=40), st.lists(pieces, max_size=8), st.sets(st.sampled_from(Habit)))
 def test_any_text_gets_an_answer_and_always_the_same(context: list[str], question: list[str], on: set[Habit]):
     task = Task(context=" ".join(context), question=" ".join(question))
@@ -93,7 +94,7 @@ def test_any_text_gets_an_answer_and_always_the_same(context: list[str], questio
     assert isinstance(first, str)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(1)
 @given(st.text(max_size=300), st.text(max_size=80))
 def test_arbitrary_characters_do_no_harm(context: str, question: str):
     complete(
