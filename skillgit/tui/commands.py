@@ -10,17 +10,34 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from datetime import datetime
 
     from skillgit.app.context import Context
 
 _READING: Final = frozenset(
     {
         *("backends", "best", "blame", "cat", "completion", "config", "cost", "data", "diff", "envs", "events", "help"),
-        *("items", "log", "matrix", "rev-parse", "runs", "show", "sql", "status", "trailers", "version", "why"),
+        *("items", "lint", "log", "matrix", "rev-parse", "runs", "scan", "show", "sql", "status", "trailers"),
+        *("version", "why"),
     }
 )
 """Commands that change nothing and pay nobody; every other one asks first."""
-_PAYING: Final = frozenset({"ablate", "bisect", "eval", "resurrect", "retest", "tasks", "train", "verify"})
+_DRY: Final = frozenset({"adopt", "fork", "import", "merge", "promote", "pull", "push", "revert"})
+"""Commands that only say what they would do when they get ``-n``; to others it is a number."""
+_PAYS: Final = "It may call models, which may cost money."
+_FILES: Final = "It writes files."
+_CHANGES: Final = {
+    **dict.fromkeys(("ablate", "bisect", "cherry-pick", "compress", "doctor", "eval", "gate", "merge", "prune"), _PAYS),
+    **dict.fromkeys(("resurrect", "retest", "tasks", "train", "verify"), _PAYS),
+    **dict.fromkeys(("clone", "export", "init", "report"), _FILES),
+    "adopt": "It writes files where an agent looks for skills.",
+    "checkout": "It changes files in the work tree.",
+    "note": "It goes into the history, and later steps read it.",
+    "pull": "It changes refs of this repository by those of another one.",
+    "push": "It sends runs to another repository.",
+    "reindex": "It makes the index again, which may take a while.",
+}
+"""What commands may change, where that is not refs of this repository only."""
 _ARGUMENTS: Final = ("-m", "skillgit")
 """What makes Python this program."""
 _MOST: Final = 5_000
@@ -33,11 +50,13 @@ class Ran:
 
     Attributes:
         argv: The command without ``skillgit``.
+        began: When it began.
         output: The lines that it printed, newest last.
         code: Its exit code; absent while it runs.
     """
 
     argv: tuple[str, ...]
+    began: datetime | None = None
     output: list[str] = field(default_factory=list)
     code: int | None = None
 
@@ -48,21 +67,29 @@ class Ran:
 
     @property
     def last(self) -> str:
-        """The last line that says something; of a command that failed, the first one, which names the error."""
+        """The last line that says something; of a command that failed, the error with its hint."""
         said = [line for line in self.output if line.strip()]
-        return "" if not said else said[0] if self.code else said[-1]
+        if self.code:
+            wrong = [line for line in said if line.startswith(("skillgit: ", "hint: "))]
+            return "\n".join(wrong or said[:1])
+        return said[-1] if said else ""
+
+    def state(self, now: datetime) -> str:
+        """Say how it stands: for how many seconds it has run, or what it exited with if that is not 0."""
+        if self.code is None:
+            seconds = 0 if self.began is None else max(0, int((now - self.began).total_seconds()))
+            return f"runs, {seconds} s"
+        return f"exit {self.code}" if self.code else ""
 
 
 def asks(argv: Sequence[str]) -> str:
     """Return what a command may change, for the question before it is run; empty for one that only reads."""
     verb = argv[0] if argv else ""
-    if verb in _READING or {"-h", "--help"} & set(argv) or (verb != "fsck" and {"-n", "--dry-run"} & set(argv)):
+    if verb in _READING or {"-h", "--help", "--dry-run"} & set(argv) or (verb in _DRY and "-n" in argv):
         return ""
     if verb == "fsck":
         return "It may repair history." if "--repair" in argv else ""
-    if verb == "checkout":
-        return "It changes files in the work tree."
-    return "It may call models, which may cost money." if verb in _PAYING else "It changes refs of this repository."
+    return _CHANGES.get(verb, "It changes refs of this repository.")
 
 
 async def run(context: Context, ran: Ran, told: Callable[[], None]) -> None:
@@ -73,6 +100,7 @@ async def run(context: Context, ran: Ran, told: Callable[[], None]) -> None:
         ran: The command; its output and exit code are added to it.
         told: Is called after each line.
     """
+    ran.began = context.clock()
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, *_ARGUMENTS, "-C", str(context.directory), "--no-pager", *ran.argv),
         stdin=asyncio.subprocess.DEVNULL,

@@ -11,7 +11,7 @@ from skillgit.tui.naming import address
 from skillgit.tui.widgets.painted_lines import app_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from textual.screen import Screen
 
@@ -31,14 +31,14 @@ class VersionActions(_Base, metaclass=AbstractNode):
     def current(self) -> LogRow | None:
         """The event that is meant; None without one."""
 
-    def _with_version(self, *command: str) -> None:
+    def _with_version(self, *command: str, look: bool = False) -> None:
         row = self.current
         if row is None:
             return
         if row.version is None:
             self.notify(f"{address(row)} is no version", severity="warning", markup=False)
         else:
-            app_of(self).command([command[0], address(row), *command[1:]])
+            app_of(self).command([command[0], address(row), *command[1:]], look=look)
 
     def action_version_checkout(self) -> None:
         """Put it in the work tree."""
@@ -55,21 +55,65 @@ class VersionActions(_Base, metaclass=AbstractNode):
 
     def action_version_evaluate(self) -> None:
         """Measure it on the test split."""
-        self._with_version("eval", "--split", "test")
+        self._with_version("eval", "--split", "test", look=True)
+
+    def action_version_export(self) -> None:
+        """Ask where to, and write it there."""
+        row = self.current
+        if row is not None:
+            archive = f"{address(row).replace('/', '-')}.skill"
+            self._ask("Folder, FILE.zip or FILE.skill to write", archive, partial(self._export, row, archive))
+
+    def _export(self, row: LogRow, archive: str, place: str | None) -> None:
+        if place is not None:
+            app_of(self).command(["export", address(row), "--to", place or archive])
+
+    def action_version_adopt(self) -> None:
+        """Ask for which agent, and put it where that one looks for skills."""
+        row = self.current
+        if row is not None:
+            from skillgit.app.adoption.agents import Agent, Scope  # noqa: PLC0415 - few sessions adopt
+            from skillgit.tui.screens.copy import ChoiceScreen, numbered  # noqa: PLC0415 - as above
+
+            places = [f"{agent.value} --scope {scope.value}" for agent in Agent for scope in Scope]
+            self.app.push_screen(ChoiceScreen("For which agent", numbered("adopt", places)), partial(self._adopt, row))
+
+    def _adopt(self, row: LogRow, chosen: str | None) -> None:
+        if chosen:
+            app_of(self).command(["adopt", address(row), "--to", *chosen.split()])
+
+    def action_version_note(self) -> None:
+        """Ask for a note on it, which later steps read."""
+        row = self.current
+        if row is not None:
+            self._ask("Note for the steps that come", "", partial(self._note, row))
+
+    def _note(self, row: LogRow, text: str | None) -> None:
+        if text:
+            app_of(self).command(["note", *(["--"] if text.startswith("-") else []), address(row), text])
+
+    def action_run_report(self) -> None:
+        """Write its run as a page."""
+        row = self.current
+        if row is not None:
+            app_of(self).command(["report", row.run, "-o", f"{row.run}.html"])
 
     def action_version_fork(self) -> None:
         """Ask for a name and start a run there."""
-        from skillgit.tui.screens.prompt import NameScreen  # noqa: PLC0415 - few sessions fork
-
         row = self.current
         if row is not None and row.version is not None:
-            self.app.push_screen(NameScreen("Name of the new run", "made up if empty"), partial(self._fork, row))
+            self._ask("Name of the new run", "made up if empty", partial(self._fork, row))
         else:
             self._with_version("fork")
 
     def _fork(self, row: LogRow, name: str | None) -> None:
         if name is not None:
             app_of(self).command(["fork", address(row), *([name] if name else [])])
+
+    def _ask(self, question: str, usual: str, then: Callable[[str | None], None]) -> None:
+        from skillgit.tui.screens.prompt import NameScreen  # noqa: PLC0415 - as above
+
+        self.app.push_screen(NameScreen(question, usual), then)
 
     def action_copy_menu(self) -> None:
         """Choose what of it to copy."""

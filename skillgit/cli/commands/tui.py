@@ -18,17 +18,47 @@ if TYPE_CHECKING:
 @click.argument("run", required=False, default="", shell_complete=complete_runs)
 @click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII signs only")
 @click.option("--mouse/--no-mouse", default=True, show_default=True, help="Take clicks, or leave them to the terminal")
+@click.option("--web", "web", is_flag=True, help="Show the screens in a browser, which a link lets in once")
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), metavar="N", help="With --web: the port; a free one unless given"
+)
+@click.option("--host", metavar="H", help="With --web: listen on another address than 127.0.0.1")
+@click.option("--open", "opens", is_flag=True, help="With --web: open the link in the browser")
 @click.pass_obj
-def command(session: Session, *, run: str, ascii_only: bool, mouse: bool) -> None:
+def command(
+    session: Session,
+    *,
+    run: str,
+    ascii_only: bool,
+    mouse: bool,
+    web: bool,
+    port: int | None,
+    host: str | None,
+    opens: bool,
+) -> None:
     """Browse runs and their history on the screen.
 
     Begins with RUN, else with the default run. ? lists the keys; git config skillgit.tui.keymap.ID changes one, and
     git config skillgit.tui.theme says dark or light.
+
+    With --web a browser shows the screens. The server runs until Ctrl-C and only this machine reaches it. The link that
+    it prints works once.
     """
-    require_terminal(session, "tui", instead="skillgit log")
+    if web:
+        from skillgit.cli.served import served  # noqa: PLC0415 - see the package
+
+        return served(session, run, ascii_only=ascii_only, mouse=mouse, host=host, port=port or 0, opens=opens)
+    if port is not None or host is not None or opens:
+        raise click.UsageError("--port, --host and --open go with --web", click.get_current_context())
+    from skillgit.tui.web import DRIVER  # noqa: PLC0415 - see the package
+
+    in_browser = session.context.environ.get("TEXTUAL_DRIVER") == DRIVER
+    if not in_browser:
+        require_terminal(session, "tui", instead="skillgit log")
     from skillgit.app.runs import runs  # noqa: PLC0415 - see the package
     from skillgit.tui.app import SkillgitApp  # noqa: PLC0415 - slow to import
 
     # an error that concerns all screens is told before there are any
     runs(session.context)
-    SkillgitApp(session.context, run, unicode=session.screen.unicode and not ascii_only).run(mouse=mouse)
+    unicode = (in_browser or session.screen.unicode) and not ascii_only
+    return SkillgitApp(session.context, run, unicode=unicode).run(mouse=mouse)
