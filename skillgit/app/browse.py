@@ -36,19 +36,28 @@ class Overview:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class Stretch:
     """Some events in a row, newest first.
 
     Attributes:
         offset: The place of the first one, from 0.
         rows: The events.
+    """
+
+    offset: int
+    rows: tuple[LogRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page(Stretch):
+    """The first stretch that is read of a list, with how long that is.
+
+    Attributes:
         total: How many there are that the narrowing lets through.
         everything: How many there are without it.
         found: The place of the event that was asked for; absent if it is not among them.
     """
 
-    offset: int
-    rows: tuple[LogRow, ...]
     total: int
     everything: int
     found: int | None = None
@@ -88,16 +97,30 @@ def page(context: Context, narrowing: Narrowing, offset: int, limit: int, commit
         found = browsing.place(index, narrowing, commit) if commit else None
         if commit and found is not None:
             offset = found // limit * limit
+        total, unfiltered = browsing.count(index, narrowing), narrowing.without_filter()
         return Page(
             offset=offset,
-            rows=browsing.rows(index, narrowing, offset, limit),
-            total=browsing.count(index, narrowing),
-            everything=browsing.count(index, narrowing.without_filter()),
+            rows=browsing.rows(index, narrowing, offset, limit, total=total),
+            total=total,
+            everything=total if narrowing == unfiltered else browsing.count(index, unfiltered),
             found=found,
         )
+
+
+def stretch(context: Context, narrowing: Narrowing, offset: int, limit: int, total: int) -> Stretch:
+    """Return ``limit`` events from ``offset`` on of a list that is known to have ``total``; nothing is counted."""
+    with open_workspace(context) as workspace:
+        found = browsing.rows(workspace.index, narrowing, offset, limit, total=total)
+        return Stretch(offset=offset, rows=found)
 
 
 def points(context: Context, run: str, limit: int) -> tuple[Point, ...]:
     """Return the scores of the newest ``limit`` events of ``run`` that have one, oldest first."""
     with open_workspace(context) as workspace:
         return browsing.points(workspace.index, run, limit)
+
+
+def score_line(context: Context, run: str, most: int) -> tuple[tuple[Point, ...], int]:
+    """Return the scores of all of ``run``, oldest first, and every how manieth step they are of: at most ``most``."""
+    with open_workspace(context) as workspace:
+        return browsing.sampled_points(workspace.index, run, most)

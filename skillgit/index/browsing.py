@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from skillgit.index import queries
+from skillgit.index import queries, schema
 from skillgit.index.selection import KEY, Selection, condition
 
 if TYPE_CHECKING:
@@ -107,18 +107,42 @@ class Point:
 
 def count(index: Index, narrowing: Narrowing) -> int:
     """Return how many events are meant."""
+    if narrowing == replace(narrowing.without_filter(), rejected=narrowing.rejected, slow=narrowing.slow):
+        return _count_shown(index, narrowing)
     where, values = _where(narrowing)
     return int(index.select(f"SELECT COUNT(*) FROM event e{where}", values)[0][0])  # noqa: S608 - names are ours
 
 
-def rows(index: Index, narrowing: Narrowing, offset: int, limit: int) -> tuple[LogRow, ...]:
-    """Return ``limit`` of the events that are meant, newest first, after leaving out ``offset``."""
-    where, values = _where(narrowing)
+def _count_shown(index: Index, narrowing: Narrowing) -> int:
+    """Count all events and take away the hidden ones, which an index of their own counts."""
+    of_run, values = ("run = :run", {"run": narrowing.run}) if narrowing.run else ("1", {})
+    everything = int(index.select(f"SELECT COUNT(*) FROM event WHERE {of_run}", values)[0][0])  # noqa: S608 - names are ours
+    hidden = (() if narrowing.rejected else ("rejected",)) + (() if narrowing.slow else _SLOW)
+    if not hidden:
+        return everything
     found = index.select(
-        f"SELECT e.oid FROM event e{where} ORDER BY {narrowing.selection.order} LIMIT :limit OFFSET :offset",  # noqa: S608 - names are ours
+        f"SELECT kind, COUNT(*) FROM event WHERE {of_run} AND {schema.HIDEABLE} GROUP BY kind",  # noqa: S608 - names are ours
+        values,
+    )
+    return everything - sum(int(number) for kind, number in found if kind in hidden)
+
+
+def rows(index: Index, narrowing: Narrowing, offset: int, limit: int, *, total: int = 0) -> tuple[LogRow, ...]:
+    """Return ``limit`` of the events that are meant, newest first, after leaving out ``offset``.
+
+    Of ``total`` events, if that is known, those beyond the middle are counted from the oldest one on.
+    """
+    where, values = _where(narrowing)
+    order, backwards = narrowing.selection.order, 2 * offset > total > 0
+    if backwards:
+        order, limit = order.replace(" DESC", ""), max(0, min(limit, total - offset))
+        offset = max(0, total - offset - limit)
+    found = index.select(
+        f"SELECT e.oid FROM event e{where} ORDER BY {order} LIMIT :limit OFFSET :offset",  # noqa: S608 - names are ours
         {**values, "limit": limit, "offset": offset},
     )
-    return queries.rows_of_commits(index, [oid for (oid,) in found])
+    commits = [oid for (oid,) in found]
+    return queries.rows_of_commits(index, commits[::-1] if backwards else commits)
 
 
 def place(index: Index, narrowing: Narrowing, commit: str) -> int | None:
@@ -140,12 +164,35 @@ def points(index: Index, run: str, limit: int) -> tuple[Point, ...]:
         f"SELECT e.id FROM event e WHERE e.run = :run ORDER BY {order} LIMIT :limit",  # noqa: S608 - names are ours
         {"run": run, "limit": limit},
     )
-    numbers = json.dumps([number for (number,) in found])
+    return _points(index, [number for (number,) in found])
+
+
+def sampled_points(index: Index, run: str, most: int) -> tuple[tuple[Point, ...], int]:
+    """Return the scores of a whole run, oldest first, at ``most`` of its steps if it has more, evenly apart.
+
+    The best version is always among them. The second value says that there is every how manieth step, 1 for all.
+    """
+    found = index.select("SELECT MIN(step), MAX(step) FROM event WHERE run = ?", (run,))
+    first, last = found[0]
+    if first is None:
+        return (), 1
+    apart = -(-(last - first + 1) // most)
+    steps = json.dumps([*range(first, last, apart), last])
+    numbers = index.select(
+        "SELECT id FROM event WHERE run = :run AND step IN (SELECT value FROM json_each(:steps))"
+        " UNION SELECT v.event FROM version v JOIN run r ON r.name = v.run AND r.best_version = v.version"
+        " WHERE v.run = :run",
+        {"run": run, "steps": steps},
+    )
+    return _points(index, [number for (number,) in numbers]), apart
+
+
+def _points(index: Index, numbers: list[int]) -> tuple[Point, ...]:
     scored = index.select(
         "SELECT l.step, l.score, l.kind, l.decision, l.oid FROM log l"
         " WHERE l.id IN (SELECT value FROM json_each(?)) AND l.score IS NOT NULL"
         " ORDER BY l.at, l.step, l.rank, l.number",
-        (numbers,),
+        (json.dumps(numbers),),
     )
     return tuple(
         Point(step=step, score=score, kind=kind, decision=decision, commit=oid)

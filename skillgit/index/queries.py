@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 _RUNS = """
     SELECT r.name, r.skill, r.environment, r.outcome, r.steps, r.total_steps, r.versions, r.rejected, r.merges,
-           r.best_version, b.score, f.score, r.metric, r.started, r.updated, r.calls, r.tokens_in, r.tokens_out, r.usd,
-           r.selection_items, r.selection_saved
-    FROM run r
-    LEFT JOIN scoreboard b ON b.run = r.name AND b.version = r.best_version
-    LEFT JOIN scoreboard f ON f.run = r.name AND f.version = 0"""
+           r.best_version, (SELECT score FROM scoreboard WHERE run = r.name AND version = r.best_version),
+           (SELECT score FROM scoreboard WHERE run = r.name AND version = 0), r.metric, r.started, r.updated, r.calls,
+           r.tokens_in, r.tokens_out, r.usd, r.selection_items, r.selection_saved
+    FROM run r"""
+"""Scores are looked up run by run: joined to the runs, the board would be made of all versions for each look."""
 _LOG = """
     SELECT l.run, l.oid, l.kind, l.version, l.base, l.step, l.epoch, l.title, l.origin, l.time, l.score, l.delta,
            l.measured, l.bound, l.decision, l.is_best, l.is_head, l.at, l.number, l.of, l.author

@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-SCHEMA = 5
+SCHEMA = 6
 """Grows by one with every change of the tables, the views or what is written into them."""
+
+HIDEABLE = "kind IN ('rejected', 'slow-proposed', 'slow-merged')"
+"""The events that lists can leave out; a query has to say it in these words to be answered from their index."""
 
 AMOUNTS: dict[str, type] = {
     "calls": int,
@@ -231,6 +234,8 @@ def create(connection: sqlite3.Connection) -> None:
         database.table("event").create_index(["run", "step"])
         database.table("event").create_index(["run", "version"])
         database.table("event").create_index(["time", "run", "at", "step", "rank", "number"])
+        connection.execute("CREATE INDEX event_end ON event (run) WHERE kind = 'run-finished'")
+        connection.execute(f"CREATE INDEX event_hideable ON event (run, kind) WHERE {HIDEABLE}")
         database.table("ref").create_index(["oid"])
         database.table("ref").create_index(["run"])
         database.table("item_outcome").create_index(["item"])

@@ -20,6 +20,9 @@ KEY = ("at", "step", "rank", "number")
 Key = tuple[int, ...]
 """The place of an event in its run: the values of ``KEY``."""
 
+_NEAR = (
+    " AND rowid BETWEEN (SELECT MIN(id) FROM event WHERE run = :run) AND (SELECT MAX(id) FROM event WHERE run = :run)"
+)
 _VALUE = """CASE r.metric WHEN 'hard' THEN {0}.hard WHEN 'soft' THEN {0}.soft
                  ELSE (1.0 - r.soft_weight) * {0}.hard + r.soft_weight * {0}.soft END"""
 _FLIPS = f"""
@@ -85,7 +88,10 @@ def _clauses(selection: Selection) -> Iterator[tuple[str, dict[str, object]]]:
         names = {f"kind{place}": kind for place, kind in enumerate(sorted(selection.kinds))}
         yield f"e.kind IN ({', '.join(f':{name}' for name in names)})", dict(names)
     if selection.words.strip():
-        yield "e.id IN (SELECT rowid FROM search WHERE search MATCH :words)", {"words": _match(selection.words)}
+        # texts of other runs are left out before they are looked at; the ids of a run have few others between them
+        near = _NEAR if selection.run else ""
+        wanted = f"e.id IN (SELECT rowid FROM search WHERE search MATCH :words{near})"  # noqa: S608 - names are ours
+        yield wanted, {"words": _match(selection.words)}
     if selection.since is not None:
         yield "e.time >= :since", {"since": selection.since}
     if selection.until is not None:

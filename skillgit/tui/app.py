@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from textual.app import App
 from textual.dom import DOMNode
+from textual.events import InputEvent
+from textual.screen import ModalScreen
 from textual.worker import get_current_worker
 
 from skillgit.app.git_settings import git_settings
@@ -15,7 +18,9 @@ from skillgit.cli.screen import Screen as Facts
 from skillgit.errors import SkillgitError
 from skillgit.tui import commands, keymap, theme
 from skillgit.tui.commands import Ran
+from skillgit.tui.garbage import QUIET, Collector
 from skillgit.tui.palette import KeyCommands
+from skillgit.tui.remote_actions import exchange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
     from textual.app import SystemCommand
     from textual.binding import Binding, BindingType
     from textual.command import Provider
+    from textual.events import Click, Event
     from textual.screen import Screen
 
     from skillgit.app.context import Context
@@ -37,6 +43,17 @@ WATCHED_EVERY = 0.5
 """Seconds between two looks at whether history has changed."""
 _THEME = "skillgit.tui.theme"
 _THEMES = {"dark": theme.DARK.name, "light": theme.LIGHT.name}
+
+
+_RIGHT = 3
+"""The right button of a mouse."""
+_LATER = ("ask", "command_log", "compare", "copy", "event", "help", "item", "live", "prompt")
+"""Screens that are loaded once the first one is painted, so that neither it nor the key that opens them waits."""
+
+
+def _load_screens() -> None:
+    for name in _LATER:
+        import_module(f"skillgit.tui.screens.{name}")
 
 
 class SkillgitApp(App[None]):
@@ -73,6 +90,11 @@ class SkillgitApp(App[None]):
         self.watched = watched
         self._opening = opening
         self._seen = ""
+        self._collector = Collector()
+        # before anything is styled: another theme would style everything again
+        for known in theme.THEMES.values():
+            self.register_theme(known)
+        self.theme = theme.DARK.name
 
     @property
     def now(self) -> datetime:
@@ -83,13 +105,15 @@ class SkillgitApp(App[None]):
         """Return how ``style`` looks under the theme."""
         return theme.paint(style, self.theme)
 
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Return the colours of our own under other themes than ours, and before there is one."""
+        return {"chosen": theme.DARK.variables["chosen"]}
+
     def on_mount(self) -> None:
-        """Set up themes and open the first screen; keys are read besides."""
+        """Open the first screen; keys are read besides."""
         from skillgit.tui.screens.history import HistoryScreen  # noqa: PLC0415 - it needs this module
 
-        for known in theme.THEMES.values():
-            self.register_theme(known)
-        self.theme = theme.DARK.name
+        self.set_class(not self.facts.unicode, "-ascii")
         self.push_screen(HistoryScreen(self.run_wanted))
         names = [_THEME, *(key.setting for key in keymap.KEYS)]
         self.read(git_settings, names, then=self._configure, failed=lambda _: None)
@@ -98,6 +122,27 @@ class SkillgitApp(App[None]):
         if self.watched:
             self._look()
             self.set_interval(WATCHED_EVERY, self._look)
+
+    def on_load(self) -> None:
+        """Collect no garbage while everything is made that is needed to the end."""
+        if not self.is_headless:
+            self._collector.wait()
+
+    def on_ready(self) -> None:
+        """Collect garbage only where no key waits for it; tests have many apps in one process, and no user."""
+        if not self.is_headless:
+            self._collector.take_over()
+            self.set_interval(QUIET, self._collector.rest)
+            self.set_timer(QUIET, self._load)
+
+    def _load(self) -> None:
+        self.run_worker(_load_screens, thread=True, group="load")
+
+    async def on_event(self, event: Event) -> None:
+        """Take note of keys and clicks, and handle every event as Textual does."""
+        if isinstance(event, InputEvent):
+            self._collector.used()
+        await super().on_event(event)
 
     def _configure(self, settings: Mapping[str, str]) -> None:
         self.rebound = keymap.rebound(settings)
@@ -226,6 +271,11 @@ class SkillgitApp(App[None]):
 
         self.push_screen(HelpScreen(self.screen, self.rebound))
 
+    def on_click(self, event: Click) -> None:
+        """Offer on a right click what keys do there."""
+        if event.button == _RIGHT and not isinstance(self.screen, ModalScreen):
+            self.action_app_palette()
+
     def action_app_palette(self) -> None:
         """Open the command palette."""
         self.action_command_palette()
@@ -254,6 +304,14 @@ class SkillgitApp(App[None]):
 
         if not isinstance(self.screen, CommandLogScreen):
             self.push_screen(CommandLogScreen(self.ran))
+
+    def action_remote_push(self) -> None:
+        """Push to another repository."""
+        exchange(self, "push")
+
+    def action_remote_pull(self) -> None:
+        """Pull from another repository."""
+        exchange(self, "pull")
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Leave Textual's own commands out: all of ours are keys."""

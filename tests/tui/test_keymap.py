@@ -32,18 +32,30 @@ HEAD = f"""\
 `skillgit tui [RUN]` shows runs, the history of one of them, its scores, and the event under the cursor. The tables of
 keys below are made from the keymap by `tests/tui/test_keymap.py`; `?` shows those that hold where you are.
 
+![History: runs, events, scores, and the event under the cursor](images/history.png)
+
 - **History**: the panes have numbers. Detail has the tabs Diff, Edits, Items, Trace and Message. Below 100 columns one
   pane is shown at a time; 60 by 16 is the smallest terminal that it is made for.
 - **Compare**: `w` marks an event, `c` compares it with the one under the cursor, `b` compares that with its base.
 - **Item**: `enter` on an item shows it over all versions, with two trajectories side by side.
 - **Live**: `L` watches the run that is trained, be it the one under the cursor or another; below there is more on it.
 - What changes refs or files or may cost money asks first and shows the command, which is then run as a process of its
-  own. `@` shows what was run, with its output; `:` runs any other command.
+  own. `@` shows what was run, with its output, and how long it has taken; `:` runs any other command.
+- `P` and `p` push and pull; where there are several remotes, they ask for one. `E` writes a version elsewhere, `A` puts
+  it where an agent looks for skills, `C` notes something on it for later steps, `H` writes its run as an HTML page.
 - The history is read from the index page by page, and again when a ref moves: a run that is being trained shows as it
   goes on.
 
 The filter (`/`) understands the tokens `{TOKENS}`, as in `event:rejected score>.6 step:3-9 edit:delete after:2h`. All
 other words are looked up in titles, reasons and texts; `run:all` shows the events of all runs.
+
+![Compare: two versions side by side, and the steps that brought the rules](images/compare.png)
+
+![Item: one item over all versions, and two trajectories of it](images/item.png)
+
+The light theme (`^t`):
+
+![History in light colours](images/history-light.png)
 
 ## Watching a run
 
@@ -62,7 +74,27 @@ The trainer tells how far it is in `skillgit/run-RUN.progress` in git's folder, 
 without credentials; `run-RUN.stop` beside it is the request to stop. One that was killed is shown as stopped without a
 word.
 
+![Live: stages, what fails now, and the events as they land](images/live.png)
+
 `skillgit diff A B --tui` begins with the comparison of two versions.
+
+## In a browser
+
+`skillgit tui --web` shows the same screens in a browser, until Ctrl-C. It needs the extra `web` of skillgit. It listens
+on `127.0.0.1` and a free port (`--port N`), and prints a link; `--open` opens it.
+
+- The link works once. The browser that opens it gets a cookie, and no other one comes in. Requests that name another
+  host, or come from a page of another site, are refused. Nothing is loaded from elsewhere.
+- To see the screens of another machine, let ssh hand on the port: `ssh -L 8765:127.0.0.1:8765 HOST` and there
+  `skillgit tui --web --port 8765`. `--host H` listens on an address that other machines reach, and warns: nothing of it
+  is encrypted.
+- Whoever is in can run skillgit's commands as you. Other users of the machine see the arguments of programs: where that
+  matters, open the link yourself instead of with `--open`.
+- Each page that is open is a process of its own, which ends with the page, and so does a command that it runs. Editor
+  and pager need a terminal.
+
+The pictures of this document are made by `python tests/pictures.py build/demo docs/images` from the repository of
+`make demo`; that needs Debian's `chromium`.
 
 ## Settings
 

@@ -8,6 +8,7 @@ from textual.screen import ModalScreen
 
 from skillgit.cli.screen import Style
 from skillgit.tui.keymap import bindings
+from skillgit.tui.widgets.painted_lines import app_of
 from skillgit.tui.widgets.paragraphs import Paragraph, Paragraphs
 
 if TYPE_CHECKING:
@@ -38,6 +39,11 @@ class CommandLogScreen(ModalScreen[None]):
         """Show the log."""
         self.query_one(Paragraphs).focus()
         self.call_after_refresh(self.more)
+        self.set_interval(1, self._tick)
+
+    def _tick(self) -> None:
+        if any(ran.code is None for ran in self._ran):
+            self.more()
 
     def more(self) -> None:
         """Show what was added, and go to the end."""
@@ -49,7 +55,7 @@ class CommandLogScreen(ModalScreen[None]):
         if not self._ran:
             yield Paragraph("No command has been run yet; : runs one.", Style.FAINT)
         for ran in self._ran:
-            state = "runs" if ran.code is None else "" if ran.code == 0 else f"exit {ran.code}"
+            state = ran.state(app_of(self).now)
             yield Paragraph(f"$ {ran.line}   {state}", Style.REJECTED if ran.code else Style.STRONG)
             yield Paragraph("\n".join(ran.output), "", indent=3)
 

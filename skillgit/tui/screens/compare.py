@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.containers import Horizontal
 from textual.screen import Screen
-from textual.widgets import Footer
 
 from skillgit.app.diff.items import items
 from skillgit.app.diff.rules import rule_diff
@@ -25,6 +24,7 @@ from skillgit.tui.screens.item import ItemScreen
 from skillgit.tui.widgets.diff_view import DiffView
 from skillgit.tui.widgets.find_bar import FindBar
 from skillgit.tui.widgets.items_view import NAMED, ItemsView, summary
+from skillgit.tui.widgets.key_line import KeyLine
 from skillgit.tui.widgets.one_line import OneLine
 from skillgit.tui.widgets.painted_lines import PaintedLines, Part, app_of
 from skillgit.tui.widgets.rendered import disarmed, rendered
@@ -90,7 +90,7 @@ class CompareScreen(Screen[None]):
         yield ItemsView(id="items")
         yield OneLine(id="sums")
         yield FindBar(id="find")
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyLine(compact=True)
 
     def on_mount(self) -> None:
         """Show the first view, and read both versions."""
@@ -166,8 +166,8 @@ class CompareScreen(Screen[None]):
 
     def _turn_to(self, view: str) -> None:
         self.view = view
-        for known in VIEWS:
-            self.set_class(known == view, f"-{known}")
+        # all at once: each change makes Textual style the whole screen again
+        self.classes = self.classes - {f"-{known}" for known in VIEWS} | {f"-{view}"}
         self.query_one(f"#{view}", PaintedLines).focus()
         self._say_bar()
 

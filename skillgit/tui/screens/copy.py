@@ -1,4 +1,4 @@
-"""What can be copied of an event: a letter copies, escape does not."""
+"""A menu: what can be copied of an event, or what a command is for. A letter chooses, escape does not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,13 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
 Choice = tuple[str, str, str]
-"""A letter, what it copies, and the text."""
+"""A letter, what it stands for, and the text that it chooses."""
+_DIGITS = 9
+
+
+def numbered(label: str, texts: Sequence[str]) -> list[Choice]:
+    """Return choices that digits stand for, as far as there are digits."""
+    return [(str(place) if place <= _DIGITS else " ", label, text) for place, text in enumerate(texts, start=1)]
 
 
 class _Choices(RowList):
@@ -36,19 +42,26 @@ class _Choices(RowList):
         return Part(f" {letter}  ", Style.REF), Part(f"{label:<9}"), Part(shown, Style.FAINT)
 
 
-class CopyScreen(ModalScreen[str | None]):
-    """A menu of texts; the chosen one goes to the clipboard of the terminal."""
+class ChoiceScreen(ModalScreen[str | None]):
+    """A menu of texts.
+
+    Args:
+        title: What is chosen.
+        choices: The texts.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("dialog")
 
-    def __init__(self, choices: Sequence[Choice]) -> None:
+    def __init__(self, title: str, choices: Sequence[Choice]) -> None:
         super().__init__()
+        self._heading = title
         self._choices = choices
 
     def compose(self) -> ComposeResult:
         """Return the menu."""
         rows = _Choices(self._choices)
-        rows.border_title = "Copy"
+        rows.border_title = self._heading
+        rows.styles.height = len(self._choices) + 2
         yield rows
 
     def on_mount(self) -> None:
@@ -56,16 +69,23 @@ class CopyScreen(ModalScreen[str | None]):
         self.query_one(_Choices).focus()
 
     def on_key(self, event: events.Key) -> None:
-        """Copy what the letter stands for."""
+        """Choose what the letter stands for."""
         found = next((text for letter, _, text in self._choices if letter == event.character), None)
         if found is not None:
             event.stop()
             self.dismiss(found)
 
     def on_row_list_opened(self, message: RowList.Opened) -> None:
-        """Copy the row under the cursor."""
+        """Choose the row under the cursor."""
         self.dismiss(self._choices[message.place][2])
 
     def action_screen_back(self) -> None:
-        """Copy nothing."""
+        """Choose nothing."""
         self.dismiss(None)
+
+
+class CopyScreen(ChoiceScreen):
+    """A menu of texts; the chosen one goes to the clipboard of the terminal."""
+
+    def __init__(self, choices: Sequence[Choice]) -> None:
+        super().__init__("Copy", choices)

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.screen import Screen
-from textual.widgets import Footer
 
 from skillgit.tui.keymap import bindings
 from skillgit.tui.version_actions import VersionActions
 from skillgit.tui.widgets.detail import Detail
 from skillgit.tui.widgets.event_items import EventItems
 from skillgit.tui.widgets.find_bar import FindBar
+from skillgit.tui.widgets.key_line import KeyLine
 from skillgit.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class EventScreen(VersionActions, Screen[None]):
         """Return the detail and the line below it."""
         yield Detail(id="detail")
         yield FindBar(id="find")
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyLine(compact=True)
 
     def on_mount(self) -> None:
         """Read the event."""

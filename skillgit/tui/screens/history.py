@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from textual import on
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
-from textual.widgets import Footer
 
 from skillgit.app import browse
 from skillgit.cli.render.inert import one_line
@@ -24,6 +23,7 @@ from skillgit.tui.widgets.event_items import EventItems
 from skillgit.tui.widgets.event_list import PAGE, EventList
 from skillgit.tui.widgets.filter_bar import FilterBar
 from skillgit.tui.widgets.find_bar import FindBar
+from skillgit.tui.widgets.key_line import KeyLine
 from skillgit.tui.widgets.painted_lines import app_of
 from skillgit.tui.widgets.row_list import RowList
 from skillgit.tui.widgets.run_list import RunList
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
     from textual.timer import Timer
 
-    from skillgit.app.browse import Overview, Page
+    from skillgit.app.browse import Overview, Page, Stretch
     from skillgit.index.browsing import Point
     from skillgit.index.rows import LogRow, RunRow
 
 SETTLES: Final = 0.05
 """Seconds that the cursor rests before the event under it is read in full."""
-_POINTS: Final = 1_000
-"""Events that the plot shows at most, the newest ones."""
+_STEPS: Final = 400
+"""Steps that the plot shows at most, evenly apart: it has no more columns on any screen."""
 
 
 class HistoryScreen(Panes, VersionActions, Screen[None]):
@@ -77,7 +77,7 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
             yield Detail(id="detail")
         yield FilterBar(id="filter")
         yield FindBar(id="find")
-        yield Footer(show_command_palette=False)
+        yield KeyLine()
 
     def on_mount(self) -> None:
         """Read the runs."""
@@ -124,6 +124,7 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
             self.say_running()
         self._say_counts()
         self._read_list(keep=before == wanted)
+        self._read_scores()
 
     def _named(self, runs: Sequence[RunRow]) -> str:
         """Return the run that is open, which the user may have given the beginning of."""
@@ -166,7 +167,6 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         app.read(
             browse.page, self._narrowing, 0, PAGE, commit, then=self._show_page, failed=self._without, group="page"
         )
-        app.read(browse.points, self._run, _POINTS, then=self._show_points, failed=lambda _: None, group="points")
 
     def _show_page(self, page: Page) -> None:
         events = self.events
@@ -181,16 +181,23 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
     def _without(self, error: SkillgitError) -> None:
         self.events.tell(str(error), error.hint, Style.REJECTED)
 
-    def _show_points(self, points: tuple[Point, ...]) -> None:
+    def _read_scores(self) -> None:
+        read = app_of(self).read
+        read(browse.score_line, self._run, _STEPS, then=self._show_scores, failed=lambda _: None, group="scores")
+
+    def _show_scores(self, found: tuple[tuple[Point, ...], int]) -> None:
+        points, apart = found
         self.query_one(ScorePlot).show(points)
+        self.say_scores(f"1 step in {apart}" if apart > 1 else "")
 
     def _want(self, offset: int) -> None:
-        then = partial(self._add_page, self._narrowing)
-        app_of(self).read(browse.page, self._narrowing, offset, PAGE, then=then, failed=self._without)
+        then = partial(self._add_stretch, self._narrowing)
+        wanted = (self._narrowing, offset, PAGE, self.events.count)
+        app_of(self).read(browse.stretch, *wanted, then=then, failed=self._without)
 
-    def _add_page(self, narrowing: Narrowing, page: Page) -> None:
+    def _add_stretch(self, narrowing: Narrowing, stretch: Stretch) -> None:
         if narrowing == self._narrowing:
-            self.events.add(page)
+            self.events.add(stretch)
 
     @on(RowList.Moved, "#runs")
     def _run_moved(self) -> None:
@@ -199,6 +206,7 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
             self._run = run.name
             self._say_counts()
             self._read_list(keep=False)
+            self._read_scores()
 
     @on(RowList.Moved, "#events")
     def _event_moved(self) -> None:
@@ -210,7 +218,7 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         self._waiting = None
         row = self.current
         if row is not None:
-            self.query_one(ScorePlot).point_at(row.commit)
+            self.query_one(ScorePlot).point_at(row)
             self.detail.show(row)
 
     @on(RowList.Opened, "#runs")

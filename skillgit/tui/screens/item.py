@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.text import Text
 from textual.containers import Container, Vertical
 from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from skillgit.app.item import item_story, item_trajectory
 from skillgit.cli.render.item_table import sign
@@ -16,6 +16,7 @@ from skillgit.cli.screen import Style
 from skillgit.tui.keymap import bindings
 from skillgit.tui.screens.copy import CopyScreen
 from skillgit.tui.widgets.find_bar import FindBar
+from skillgit.tui.widgets.key_line import KeyLine
 from skillgit.tui.widgets.one_line import OneLine
 from skillgit.tui.widgets.painted_lines import PaintedLines, Part, app_of
 from skillgit.tui.widgets.rendered import rendered
@@ -79,7 +80,7 @@ class ItemScreen(Screen[None]):
                     yield OneLine(id=f"{side}-title", fill="─")
                     yield TrajectoryView(id=f"{side}-turns")
         yield FindBar(id="find")
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyLine(compact=True)
 
     def on_mount(self) -> None:
         """Read the item."""

@@ -9,7 +9,7 @@ from rich.text import Text
 from textual import on
 from textual.containers import Container
 from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from skillgit.app import browse
 from skillgit.app.live.look import LiveLook, Standing, live
@@ -21,6 +21,7 @@ from skillgit.tui import live_text
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.event_list import PAGE
 from skillgit.tui.widgets.failing_list import FailingList
+from skillgit.tui.widgets.key_line import KeyLine
 from skillgit.tui.widgets.live_events import LiveEvents
 from skillgit.tui.widgets.one_line import OneLine
 from skillgit.tui.widgets.painted_lines import app_of
@@ -93,7 +94,7 @@ class LiveScreen(Screen[None]):
         with Container(id="live-panes"):
             yield FailingList(id="failing")
             yield LiveEvents(id="landed")
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyLine(compact=True)
 
     def on_mount(self) -> None:
         """Look for the first time, then again and again."""

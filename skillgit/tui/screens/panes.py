@@ -20,6 +20,9 @@ else:
     _Base = object
 
 ORDER: Final = ("runs", "events", "scores", "detail")
+_PLACES: Final = frozenset(f"-at-{name}" for name in ORDER)
+_HIDING: Final = frozenset({"-tiny", "-narrow", "-short", "-full"})
+"""Where panes are out of sight that have no keys."""
 _TITLES: Final = {"runs": "1 Runs", "events": "2 History", "scores": "3 Score", "detail": "0 Detail"}
 
 
@@ -40,6 +43,10 @@ class Panes(_Base):
     def say_history(self, told: str) -> None:
         """Say beside the name of the history what it holds."""
         self.query_one(EventList).border_title = f"{_TITLES['events']}  {told}"
+
+    def say_scores(self, told: str) -> None:
+        """Say beside the name of the scores which of them are drawn."""
+        self.query_one("#scores").border_title = f"{_TITLES['scores']}  {told}".rstrip()
 
     def compare(self, a: LogRow, b: LogRow) -> None:
         """Open a comparison of two events."""
@@ -66,13 +73,21 @@ class Panes(_Base):
 
     def on_descendant_focus(self) -> None:
         """Bring the pane with the keys in sight."""
-        for name in ORDER:
-            self.set_class(name == self.at, f"-at-{name}")
+        self._bring(self.at)
+
+    def _bring(self, name: str) -> None:
+        self.remove_class(*(_PLACES - {f"-at-{name}"}), update=False)
+        self.add_class(f"-at-{name}", update=False)
+        if self.classes & _HIDING:
+            self._restyle()
+
+    def _restyle(self) -> None:
+        # to style the whole screen again would take longer than all else that a key does
+        self.app.stylesheet.update_nodes([self.query_one(f"#{name}") for name in ("side", *ORDER)])
 
     def go(self, name: str) -> None:
         """Give the keys to a pane."""
-        for known in ORDER:
-            self.set_class(known == name, f"-at-{known}")
+        self._bring(name)
         self.pane(name).focus()
 
     def action_pane_1(self) -> None:
@@ -101,7 +116,8 @@ class Panes(_Base):
 
     def action_pane_grow(self) -> None:
         """Let the pane have the whole screen."""
-        self.add_class("-full")
+        self.add_class("-full", update=False)
+        self._restyle()
 
     def action_pane_shrink(self) -> None:
         """Put the panes side by side again."""
@@ -110,5 +126,6 @@ class Panes(_Base):
     def restore_size(self) -> bool:
         """Put the panes side by side again, and say whether one had the whole screen."""
         full = self.has_class("-full")
-        self.remove_class("-full")
+        self.remove_class("-full", update=False)
+        self._restyle()
         return full

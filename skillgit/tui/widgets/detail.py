@@ -8,8 +8,6 @@ from textual import on
 from textual.containers import Vertical
 from textual.widgets import ContentSwitcher
 
-from skillgit.app.diff.text import diff
-from skillgit.app.event_detail import EventDetail, event_detail
 from skillgit.cli.screen import Style
 from skillgit.tui.widgets import event_text
 from skillgit.tui.widgets.diff_view import DiffView
@@ -23,7 +21,9 @@ from skillgit.tui.widgets.tab_bar import TabBar
 if TYPE_CHECKING:
     from textual.app import ComposeResult
 
+    from skillgit.app.context import Context
     from skillgit.app.diff.text import Diffed
+    from skillgit.app.event_detail import EventDetail
     from skillgit.errors import SkillgitError
     from skillgit.index.rows import LogRow
 
@@ -76,7 +76,7 @@ class Detail(Vertical):
         what, where = event_text.head(row, app.facts, app.now)
         self.query_one("#what", OneLine).say(what)
         self.query_one("#where", OneLine).say(where)
-        app.read(event_detail, row.commit, then=self._show, failed=self._without, group="detail")
+        app.read(_detail, row.commit, then=self._show, failed=self._without, group="detail")
 
     def _show(self, found: EventDetail) -> None:
         if self.row is None or found.shown.row.commit != self.row.commit:
@@ -129,14 +129,26 @@ class Detail(Vertical):
             return
         lines = max(message.lines, 0)
         app_of(self).read(
-            diff,
+            _diff,
             self.row.commit,
             then=lambda found: self._with_context(found, lines),
             group="context",
             lines=lines,
-            as_data=True,
         )
 
     def _with_context(self, found: Diffed, lines: int) -> None:
         if self.is_attached and self.row is not None and found.b is not None and found.b.commit == self.row.commit:
             self.query_one(DiffView).show(found.files, context=lines)
+
+
+def _detail(context: Context, commit: str) -> EventDetail:
+    # what reads events takes longer to load than the history to be painted, and is loaded in the thread that reads
+    from skillgit.app.event_detail import event_detail  # noqa: PLC0415 - see above
+
+    return event_detail(context, commit)
+
+
+def _diff(context: Context, commit: str, *, lines: int) -> Diffed:
+    from skillgit.app.diff.text import diff  # noqa: PLC0415 - as above
+
+    return diff(context, commit, lines=lines, as_data=True)

@@ -55,7 +55,7 @@ class DiffView(PaintedLines):
         & > .diff--added-word { color: $text; background: $success-muted; text-style: bold underline; }
         & > .diff--removed-word { color: $text; background: $error-muted; text-style: bold underline; }
         & > .diff--moved { color: $text-muted; text-style: italic; }
-        & > .diff--number { color: $text-disabled; }
+        & > .diff--number { color: $text-muted; }
     }
     """
 

@@ -11,7 +11,7 @@ from skillgit.tui.widgets.row_list import RowList
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skillgit.app.browse import Page
+    from skillgit.app.browse import Page, Stretch
     from skillgit.index.rows import LogRow
 
 PAGE: Final = 200
@@ -66,14 +66,14 @@ class EventList(RowList):
         self.show_count(page.total)
         self.choose(min(cursor, max(0, page.total - 1)))
 
-    def add(self, page: Page) -> None:
+    def add(self, stretch: Stretch) -> None:
         """Take in one more page of the same list."""
-        self._pages[page.offset] = page.rows
-        self._asked.discard(page.offset)
+        self._pages[stretch.offset] = stretch.rows
+        self._asked.discard(stretch.offset)
         while len(self._pages) > _KEPT:
             del self._pages[max(self._pages, key=lambda offset: abs(offset - self.cursor))]
         self.refresh()
-        if page.offset <= self.cursor < page.offset + len(page.rows):
+        if stretch.offset <= self.cursor < stretch.offset + len(stretch.rows):
             self.post_message(self.Moved(self, self.cursor))
 
     def painted(self, line: int) -> Painted:

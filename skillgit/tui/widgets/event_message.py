@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from skillgit.cli.render import show as full
 from skillgit.cli.render.inert import inert
 from skillgit.cli.screen import Style
 from skillgit.tui.keymap import bindings
@@ -41,6 +40,8 @@ class EventMessage(RenderedLines):
         """Return the lines for the width that there is."""
         if self._shown is None:
             return ()
+        from skillgit.cli.render import show as full  # noqa: PLC0415 - slow to load, and the history is painted first
+
         ink = replace(self.ink, width=max(20, self.room - 2))
         facts = rendered(full.lines(self._shown, ink, app_of(self).now, ink))
         message = [(Part(line, Style.FAINT),) for line in self._message.splitlines()]

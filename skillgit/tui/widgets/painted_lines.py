@@ -13,6 +13,7 @@ from rich.segment import Segment
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBarRender
 from textual.strip import Strip
 
 from skillgit.cli.screen import Style
@@ -52,6 +53,13 @@ Painted = tuple[Part, ...]
 Mark = tuple["Span", str]
 
 
+class _PlainBar(ScrollBarRender):
+    """A scroll bar whose ends are as coarse as a character."""
+
+    VERTICAL_BARS: ClassVar[list[str]] = [" "]
+    HORIZONTAL_BARS: ClassVar[list[str]] = [" "]
+
+
 def app_of(node: DOMNode) -> SkillgitApp:
     """Return the app that ``node`` is shown by."""
     return cast("SkillgitApp", node.app)
@@ -81,7 +89,7 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
         background: $background;
         & > .lines--found { background: $warning-muted; color: $text; text-style: underline; }
         & > .lines--hit { background: $warning; color: $background; text-style: bold; }
-        & > .lines--cursor { background: $primary-muted; text-style: bold; }
+        & > .lines--cursor { background: $chosen; text-style: bold; }
     }
     """
     has_cursor: ClassVar[bool] = False
@@ -103,6 +111,11 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
         self.hit = 0
         self.count = 0
         self._told: Painted = ()
+
+    def on_mount(self) -> None:
+        """Draw the scroll bar with spaces alone where nothing else can be shown."""
+        if not app_of(self).facts.unicode:
+            self.vertical_scrollbar.renderer = _PlainBar  # type: ignore[misc]
 
     def tell(self, text: str, hint: str = "", style: Style = Style.FAINT) -> None:
         """Say ``text`` instead of showing lines: that they are not there yet, that there are none, or why not."""

@@ -29,7 +29,7 @@ class RowList(PaintedLines):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--chosen", "rows--chosen-blurred"}
     DEFAULT_CSS = """
     RowList {
-        & > .rows--chosen { background: $primary-muted; text-style: bold; }
+        & > .rows--chosen { background: $chosen; text-style: bold; }
         & > .rows--chosen-blurred { background: $panel; }
     }
     """

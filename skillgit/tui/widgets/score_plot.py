@@ -10,12 +10,13 @@ from textual.widget import Widget
 
 from skillgit.cli.render import words
 from skillgit.cli.screen import Style
+from skillgit.index.browsing import Point
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from skillgit.cli.screen import Glyphs
-    from skillgit.index.browsing import Point
+    from skillgit.index.rows import LogRow
 
 _AXIS = 7
 """Columns of the numbers and the line at the left."""
@@ -88,17 +89,20 @@ class ScorePlot(Widget, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(id=id)
         self.points: tuple[Point, ...] = ()
-        self.commit = ""
+        self.chosen: Point | None = None
 
     def show(self, points: Sequence[Point]) -> None:
         """Show ``points``."""
         self.points = tuple(points)
         self.refresh()
 
-    def point_at(self, commit: str) -> None:
-        """Let the event of ``commit`` stand out."""
-        if commit != self.commit:
-            self.commit = commit
+    def point_at(self, row: LogRow) -> None:
+        """Let an event stand out, which need not be among the points; one without a score does not."""
+        chosen = None
+        if row.score is not None:
+            chosen = Point(step=row.step, score=row.score, kind=row.kind, decision=row.decision, commit=row.commit)
+        if chosen != self.chosen:
+            self.chosen = chosen
             self.refresh()
 
     def render(self) -> Text:
@@ -107,21 +111,23 @@ class ScorePlot(Widget, can_focus=True):
         columns, rows = self.size.width - _AXIS, self.size.height - 1
         if not self.points or columns < _AXIS or rows < _LEAST_ROWS:
             return Text("" if self.points else " no scores yet", style=app.paint(Style.FAINT))
-        scale = Scale.over(self.points, columns, rows)
-        chosen = next((scale.at(point) for point in self.points if point.commit == self.commit), None)
-        return self._drawn(scale, chosen)
+        points = self.points if self.chosen is None else (*self.points, self.chosen)
+        scale = Scale.over(points, columns, rows)
+        found = marks(points, scale, app.facts.glyphs)
+        return self._drawn(scale, found, scale.at(self.chosen) if self.chosen is not None else None)
 
-    def _drawn(self, scale: Scale, chosen: tuple[int, int] | None) -> Text:
+    def _drawn(self, scale: Scale, found: Mapping[tuple[int, int], Mark], chosen: tuple[int, int] | None) -> Text:
         app: Any = self.app
-        faint, found = app.paint(Style.FAINT), marks(self.points, scale, app.facts.glyphs)
-        text = Text(no_wrap=True, end="")
+        faint, text = app.paint(Style.FAINT), Text(no_wrap=True, end="")
         for y in range(scale.rows):
             told = words.score(scale.score(y)) if y in {0, scale.rows // 2, scale.rows - 1} else ""
             text.append(f"{told:>5} {app.facts.glyphs.line}", faint)
-            for x in range(scale.columns):
-                sign = found.get((x, y))
-                style = app.paint(sign.style) if sign else Paint()
-                text.append(sign.sign if sign else " ", style + _CHOSEN if (x, y) == chosen else style)
-            text.append("\n")
+            at = 0
+            for x in sorted(column for column, row in found if row == y):
+                sign = found[x, y]
+                style = app.paint(sign.style)
+                text.append(" " * (x - at)).append(sign.sign, style + _CHOSEN if (x, y) == chosen else style)
+                at = x + 1
+            text.append(" " * (scale.columns - at) + "\n")
         first, last = scale.steps
         return text.append(f"{'step':>5}  {first}{str(last).rjust(max(1, scale.columns - len(str(first))))}", faint)

@@ -14,7 +14,7 @@ from hashlib import sha1
 from itertools import islice
 from typing import IO, TYPE_CHECKING
 
-from bench.histories.story import PATH, finished_story, run_story, seed_skill
+from bench.histories.story import PATH, finished_story, gain_of, run_story, seed_skill
 
 from skillgit.domain.event import Accepted, Rejected, RunFinished, RunStarted, Skipped, SlowMerged, SlowProposed
 from skillgit.domain.gate import Decision
@@ -85,7 +85,7 @@ def write_runs(stream: Stream, shares: Mapping[str, int], seeds: Mapping[str, in
         if run in finished:
             chapters = finished_story(run, shares[run], seeds[run])
         else:
-            chapters = islice(run_story(last, seeds[last]), shares[last])
+            chapters = islice(run_story(last, seeds[last], gain_of(shares[last])), shares[last])
         for chapter in chapters:
             line.write(chapter)
     stream.notes()

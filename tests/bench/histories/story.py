@@ -58,6 +58,8 @@ SPLITS = {
 SETS = {name: item_set_digest({row["id"]: row["digest"] for row in rows}) for name, rows in SPLITS.items()}
 MODELS = Models(target="offline/reader", optimizer="offline/analyst")
 _FINEST, _GAIN = 100_000, 400
+_ROOM = 1_500_000
+"""What all items together can gain at least."""
 _LINES = 60
 _TEXT = (
     "answer question unit number date name title source text table row column year month first last give write "
@@ -83,16 +85,24 @@ def seed_skill() -> Skill:
     return Skill("demo", {DOCUMENT: _document(Random(0)).encode()})  # noqa: S311 - the same seed every time
 
 
-def run_story(run: str, seed: int) -> Iterator[Chapter]:
-    """Yield the events of ``run`` without an end; after some thousand versions its score can rise no more."""
-    return _Teller(run, Random(seed)).chapters()  # noqa: S311 - the same story every time
+def run_story(run: str, seed: int, gain: int = _GAIN) -> Iterator[Chapter]:
+    """Yield the events of ``run`` without an end; after some thousand versions its score can rise no more.
+
+    With less than the usual ``gain`` it rises more often.
+    """
+    return _Teller(run, Random(seed), gain).chapters()  # noqa: S311 - the same story every time
 
 
 def finished_story(run: str, events: int, seed: int) -> Iterator[Chapter]:
     """Yield ``events`` events of ``run``, the last of them its end."""
-    teller = _Teller(run, Random(seed))  # noqa: S311 - the same story every time
+    teller = _Teller(run, Random(seed), gain_of(events))  # noqa: S311 - the same story every time
     yield from islice(teller.chapters(), events - 1)
     yield Chapter(event=teller.finished())
+
+
+def gain_of(events: int) -> int:
+    """Return the usual gain of a better candidate, or as much as ``events`` of them leave room for."""
+    return min(_GAIN, max(1, _ROOM // events))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,8 +127,8 @@ class _Trial:
 class _Teller:
     """What a trainer knows while it trains."""
 
-    def __init__(self, run: str, random: Random) -> None:
-        self.run, self.random = run, random
+    def __init__(self, run: str, random: Random, gain: int) -> None:
+        self.run, self.random, self.gain = run, random, gain
         self.skill = seed_skill()
         self.values = {item: random.randrange(_FINEST // 20, _FINEST // 4) for item in ITEMS}
         self.current = _evaluation(self.values)
@@ -228,7 +238,7 @@ class _Teller:
         """Draw what a candidate scores: the worst item gains, and another one loses more if it is to be refused."""
         worst, *others = sorted(ITEMS, key=self.values.__getitem__)
         values = dict(self.values)
-        values[worst] += _GAIN
+        values[worst] += self.gain
         broken = ()
         if not better:
             broken = (self.random.choice(others),)

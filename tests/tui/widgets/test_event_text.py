@@ -63,7 +63,7 @@ def test_edits_are_told_with_their_text(play):
 def test_without_evidence_the_recorded_edits_are_told_and_how_to_get_more():
     told = [part.text for part in event_text.edits(replace(DETAIL, edits=(), present=False))]
     assert any("insert_after SKILL.md, support 4" in one for one in told)
-    assert any("git fetch" in one for one in told)
+    assert any("skillgit pull --evidence" in one for one in told)
 
 
 def test_traces_tell_patterns_and_answers(play):

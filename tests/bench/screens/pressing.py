@@ -1,0 +1,91 @@
+"""Plays a session in the terminal that it was started in, and writes down what each key cost.
+
+``python -m bench.screens.pressing REPOSITORY SESSION FILE`` writes one JSON object to FILE. The cost of a key is the
+CPU of the process with all its threads until everything that the key asked for has been read and painted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.screens.accounting import Account
+
+from skillgit.app.context import Context
+from skillgit.tui.app import SkillgitApp
+
+if TYPE_CHECKING:
+    from textual.pilot import Pilot
+
+SESSIONS = {
+    "browse": (
+        *("j",) * 12,
+        *("k",) * 4,
+        *("ctrl+d",) * 6,
+        *("ctrl+u",) * 3,
+        *("G", "k", "k", "k", "g", "j"),
+        *("x", "x", "o", "o", "ctrl+g", "ctrl+g"),
+        *("right_square_bracket",) * 5,
+        *("enter", "j", "k", "G", "g", "escape"),
+        *("tab", "tab", "tab", "tab", "shift+tab", "shift+tab", "2"),
+        *("w", "j", "j", "c", "tab", "tab", "j", "k", "tab", "S", "W", "J", "escape", "b", "escape"),
+        *("slash", "u", "n", "i", "t", "enter", "j", "n", "slash", "escape"),
+        *("slash", *"score", "greater_than_sign", *".2", "enter", "slash", "escape"),
+        *("e", "j", "0", "3", "1", "j", "k", "2"),
+        *("question_mark", "j", "escape", "y", "escape", "plus", "j", "underscore"),
+    ),
+    "long": (
+        *("0",),
+        *("j",) * 20,
+        *("k",) * 5,
+        *("ctrl+d",) * 10,
+        *("G", "k", "g", "J", "J", "J", "K"),
+        *("slash", *"line", "enter", "n", "n", "N"),
+        *("S", "j", "ctrl+d", "G", "g", "S", "W", "W"),
+        *("right_curly_bracket", "left_curly_bracket"),
+        *("2", "w", "j", "c", "j", "ctrl+d", "G", "g", "tab", "j", "G", "escape"),
+    ),
+}
+_AT_LEAST = 0.08
+"""Seconds after a key in which the cursor comes to rest and the event under it is asked for."""
+_LOOKS_EVERY = 0.02
+
+
+async def _calm(app: SkillgitApp) -> None:
+    await asyncio.sleep(_AT_LEAST)
+    quiet = 0
+    while quiet < 2:  # what was read last may have asked for more
+        busy = any(not worker.is_finished for worker in app.workers)
+        quiet = 0 if busy else quiet + 1
+        await asyncio.sleep(_LOOKS_EVERY)
+
+
+def play(folder: Path, keys: tuple[str, ...]) -> dict[str, object]:
+    """Play a session with a repository; return each key with its cost, and what held up the screen."""
+    account = Account()
+    account.open()
+    pressed: list[tuple[str, float, float]] = []
+    app = SkillgitApp(Context.from_process(folder), watched=False)
+
+    async def session(pilot: Pilot[None]) -> None:
+        await _calm(app)
+        account.handlers.clear()
+        for key in keys:
+            account.longest, before = 0.0, time.process_time_ns()
+            await app._press_keys([key])
+            await _calm(app)
+            pressed.append((key, (time.process_time_ns() - before) / 1e6, account.longest))
+        pilot.app.exit()
+
+    asyncio.run(app.run_async(auto_pilot=session))
+    slowest = sorted(((max(took), name, len(took)) for name, took in account.handlers.items()), reverse=True)
+    return {"keys": pressed, "handlers": slowest[:30]}
+
+
+if __name__ == "__main__":
+    told = play(Path(sys.argv[1]), SESSIONS[sys.argv[2]])
+    Path(sys.argv[3]).write_text(json.dumps(told), encoding="utf-8")

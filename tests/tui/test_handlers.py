@@ -1,0 +1,136 @@
+"""Keys never wait for git or the index: all of that is read in threads, and no more of it than a key needs."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from sample_run import RUN
+
+from skillgit.store.repo import Repo
+from skillgit.tui import keymap
+from skillgit.tui.app import SkillgitApp
+from skillgit.tui.palette import KeyCommands, doer
+from skillgit.tui.screens.compare import CompareScreen
+from skillgit.tui.screens.event import EventScreen
+from skillgit.tui.screens.item import ItemScreen
+from skillgit.tui.screens.live import LiveScreen
+from skillgit.tui.widgets.key_line import KeyLine
+
+SESSION = (
+    *("j", "k", "ctrl+d", "ctrl+u", "G", "g", "x", "x", "o", "o", "ctrl+g", "R"),
+    *("right_square_bracket", "0", "j", "tab", "tab", "1", "j", "3", "2"),
+    *("w", "j", "c", "tab", "tab", "S", "escape", "b", "escape", "slash", "u", "n", "enter", "slash", "escape"),
+    *("e", "question_mark", "escape", "y", "escape", "plus", "underscore", "L", "escape"),
+)
+
+
+@pytest.fixture
+def asked(monkeypatch) -> list[str]:
+    """Collect the use cases that are read."""
+    found: list[str] = []
+    read = SkillgitApp.read
+
+    def noted(app, function, *args, **kwargs):
+        found.append(function.__name__)
+        read(app, function, *args, **kwargs)
+
+    monkeypatch.setattr(SkillgitApp, "read", noted)
+    return found
+
+
+def test_no_key_opens_a_repository_while_the_screen_waits(visit, press, monkeypatch):
+    opened: list[threading.Thread] = []
+    discover = Repo.discover
+
+    def noted(path):
+        opened.append(threading.current_thread())
+        return discover(path)
+
+    monkeypatch.setattr(Repo, "discover", staticmethod(noted))
+
+    async def scenario(_app, pilot):
+        await press(pilot, *SESSION)
+        assert opened
+        assert threading.main_thread() not in opened
+
+    visit(scenario)
+
+
+@pytest.mark.parametrize(
+    ("keys", "wanted"),
+    [
+        (["j"], ["_detail"]),
+        (["G"], ["_detail"]),
+        (["x"], ["page", "_detail"]),
+        (["right_square_bracket"], []),
+        (["0", "1", "3", "2"], []),
+        (["w"], []),
+        (["ctrl+g"], []),
+        (["plus", "underscore"], []),
+        (["question_mark", "escape"], []),
+        (["y", "escape"], []),
+    ],
+)
+def test_a_key_reads_no_more_than_it_shows(visit, press, asked, keys, wanted):
+    async def scenario(_app, pilot):
+        asked.clear()
+        await pilot.press(*keys)
+        await press(pilot)
+        assert asked == wanted
+
+    visit(scenario)
+
+
+def test_what_is_narrowed_reads_no_scores_again(visit, press, asked):
+    async def scenario(_app, pilot):
+        asked.clear()
+        await press(pilot, "slash", *"un")
+        assert set(asked) <= {"page", "_detail"}
+        assert asked.count("page") == 2
+
+    visit(scenario)
+
+
+def test_the_line_of_keys_is_made_anew_only_for_other_keys(visit, press):
+    async def scenario(app, pilot):
+        line = app.screen.query_one(KeyLine)
+        before = list(line.children)
+        assert before
+        await press(pilot, "tab", "tab", "tab", "tab", "1", "2")
+        assert list(line.children) == before
+        await press(pilot, "slash")
+        assert list(line.children) != before
+
+    visit(scenario)
+
+
+PLACES = {
+    "compare": ("app", "compare", "tabs", "find"),
+    "item": ("app", "item", "find"),
+    "event": ("app", "event", "tabs", "find", "diff", "list"),
+    "live": ("app", "live"),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_every_key_of_a_screen_is_in_its_palette_which_a_right_click_opens(visit, press, name):
+    async def scenario(app, pilot):
+        screens = {
+            "compare": lambda: CompareScreen("v0", "v3"),
+            "item": lambda: ItemScreen("q01", RUN, "v3"),
+            "event": lambda: EventScreen(app.screen.events.event_at(2)),
+            "live": lambda: LiveScreen(RUN, last=RUN),
+        }
+        await app.push_screen(screens[name]())
+        await press(pilot)
+        screen, keys = app.screen, keymap.at(*PLACES[name])
+        assert [key.id for key in keys if doer(screen, key) is None] == []
+        told = {command[0].id for command in KeyCommands(screen)._commands()}
+        assert {key.id for key in keys} - told == {"app.palette"}
+        await pilot.click(screen.focused, button=3)
+        await press(pilot)
+        assert app.screen is not screen
+        assert type(app.screen).__name__ == "CommandPalette"
+
+    visit(scenario)
