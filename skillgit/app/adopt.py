@@ -15,6 +15,7 @@ from skillgit.app.folders.placing import copy, put, write_skill
 from skillgit.app.skill_named import skill_named
 from skillgit.app.workspace import open_workspace
 from skillgit.errors import ConflictError
+from skillgit.store import refs
 
 if TYPE_CHECKING:
     from skillgit.app.adoption.agents import Scope
@@ -62,7 +63,7 @@ class Adopted:
     """What stands where now.
 
     Attributes:
-        name: The version, ``<run>/v<N>``, or a commit.
+        name: The version, ``<run>/v<N>``, a candidate, ``<run>/r<N>``, or a commit.
         commit: The commit.
         skill: The skill's name.
         place: The skill's folder.
@@ -200,9 +201,17 @@ class _Adoption:
 
 
 def name_of(named: NamedSkill) -> str:
-    """Return what a skill at a revision is called: ``<run>/v<N>``, or the commit."""
+    """Return what a skill at a revision is called: ``<run>/v<N>``, a candidate as ``<run>/r<N>``, or the commit."""
     row = named.row
-    return named.commit if row is None or row.version is None else f"{row.run}/v{row.version}"
+    if row is None:
+        return named.commit
+    if row.version is not None:
+        return f"{row.run}/v{row.version}"
+    if row.number:
+        return f"{row.run}/i{row.number}"
+    if row.kind != "rejected":
+        return named.commit
+    return f"{row.run}/m{row.epoch}" if row.origin == refs.META else f"{row.run}/r{row.step}"
 
 
 def _event_of(named: NamedSkill) -> tuple[str, int | None]:

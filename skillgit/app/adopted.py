@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from os.path import normpath
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillgit.app.adopt import Standing
@@ -14,6 +14,7 @@ from skillgit.app.adoption.record import known_places, open_record
 from skillgit.app.folders.changes import Change, DiffersError, changes
 from skillgit.app.folders.entries import fingerprint, read_entries
 from skillgit.app.folders.placing import copy, put, take_away
+from skillgit.app.folders.typed import typed_path
 from skillgit.app.workspace import open_workspace
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.index import queries
@@ -176,7 +177,7 @@ def _candidates(context: Context, workspace: Workspace, record: Record, request:
     places = [record.places[path] for path in sorted(record.places)]
     if request.to is not None:
         folder = skills_folder(context, workspace, request.to, request.scope)
-        itself = normpath(context.directory / request.to)
+        itself = str(typed_path(context.directory, request.to))
         places = [place for place in places if Path(place.path).parent == folder or place.path == itself]
     if request.skill is not None:
         places = [place for place in places if place.skill == request.skill]
@@ -189,7 +190,7 @@ def _meant(places: list[Place]) -> Place:
     if len(places) > 1:
         raise UsageError(
             f"skills were adopted at {len(places)} such places: {', '.join(place.path for place in places)}",
-            hint=f"skillgit adopt --undo --to {places[0].path}",
+            hint=f"skillgit adopt --undo --to {quote(places[0].path)}",
         )
     return places[0]
 

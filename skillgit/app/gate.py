@@ -15,7 +15,7 @@ from skillgit.app.gating.naming import full_name
 from skillgit.app.known_outcomes import KnownOutcomes
 from skillgit.app.measuring import Sample, evaluation_note, measuring
 from skillgit.app.noted_outcomes import with_outcomes
-from skillgit.app.recipe import find_config
+from skillgit.app.recipe import can_be_found, find_config
 from skillgit.app.revision import resolve_in
 from skillgit.app.setup import set_up
 from skillgit.app.workspace import open_workspace
@@ -200,9 +200,11 @@ class _Judging:
         path, index = self._change.path, self._workspace.index
         own = [end.run for end in self._ends if end.run and index.skill_path(end.run) == path]
         trained = [run for run in queries.run_names(index) if index.skill_path(run) == path]
-        runs = (own or trained)[:1]
+        runs = [*own, *trained]
         if config is None and not runs:
             return None
+        # a newer run may be somebody else's, pulled without the evidence that holds its configuration
+        runs = [run for run in runs if can_be_found(self._workspace, run)][:1] or runs[:1]
         found = find_config(self._context, self._workspace, runs, config=config, overrides=self._request.overrides)
         return set_up(found)
 

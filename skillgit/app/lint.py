@@ -94,7 +94,12 @@ def _on_disk(context: Context, path: Path, word: str) -> Iterator[LintedSkill]:
         raise NotFoundError(f"{word} is no skill", hint=f"name a folder with a {DOCUMENT}, or a revision")
     try:
         folders = [path.parent] if path.is_file() else sorted(_skill_folders(path))
-        for folder in folders or [_not_empty(path, word)]:
+        if not folders:
+            # only what it lacks is told: it may be any folder, with any number of files
+            place = _not_empty(path, word)
+            name = place.resolve().name
+            yield LintedSkill(place=_shown(context, place), name=name, faults=check_folder(name, {}))
+        for folder in folders:
             files, links = _read(folder)
             name = folder.resolve().name
             faults = check_folder(name, files)

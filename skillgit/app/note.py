@@ -83,7 +83,7 @@ def remove_note(context: Context, name: str) -> Noted:
         found = [one for one in _every(workspace) if name and one.id.startswith(name)]
         if len(found) != 1:
             said = f"{len(found)} notes have ids that begin with '{name}'" if found else f"there is no note '{name}'"
-            raise NotFoundError(said, hint="skillgit note --list RUN")
+            raise NotFoundError(said, hint="skillgit note --list")
         one = found[0]
         given = Feedback(commit=one.row.commit, text=one.text, author=one.author, time=one.time)
         feedback.withdraw(workspace.repo, given, time=context.clock())

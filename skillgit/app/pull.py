@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillgit.app.connection import Listener, line_for, shown_address
@@ -16,6 +16,7 @@ from skillgit.store.exchange.fetching import fetch, pack, tracked
 from skillgit.store.exchange.joining_notes import join_notes
 from skillgit.store.exchange.main_branch import adopt_main
 from skillgit.store.exchange.parcels import Rejected, by_run
+from skillgit.store.exchange.releases import fetch_releases
 from skillgit.store.exchange.remotes import find_remote
 from skillgit.store.history import run_names
 
@@ -55,6 +56,7 @@ class Pulled:
         runs: What became of each run.
         notes: Whether there are new notes, or would be.
         heads: Run to its newest version here, for runs that diverged.
+        releases: The tags of releases that are new here, or would be.
     """
 
     remote: str
@@ -64,6 +66,7 @@ class Pulled:
     runs: tuple[Joined, ...]
     notes: bool
     heads: dict[str, int]
+    releases: tuple[str, ...] = ()
 
     @property
     def error(self) -> SkillgitError | None:
@@ -95,7 +98,10 @@ def pull(context: Context, request: PullRequest, listener: Listener | None = Non
         rejected = Rejected(request.rejected) is not Rejected.NONE
         line = line_for(context, listener or Listener())
         fetch(workspace.repo, line, remote.name, rejected=rejected, evidence=request.evidence)
-        return take_in(context, workspace, request, name=remote.name, url=remote.url)
+        pulled = take_in(context, workspace, request, name=remote.name, url=remote.url)
+        main = tracked(workspace.repo, remote.name).get(refs.MAIN)
+        tags = fetch_releases(workspace.repo, line, remote.name, main, dry_run=request.dry_run)
+        return replace(pulled, releases=tuple(map(refs.short, tags)))
 
 
 def take_in(context: Context, workspace: Workspace, request: PullRequest, *, name: str, url: str) -> Pulled:

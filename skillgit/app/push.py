@@ -1,7 +1,8 @@
 """``skillgit push``: send runs to another repository, and tell what became of each ref.
 
 What goes is one moment of every run. ``main`` goes first, for the first branch that a host gets becomes what visitors
-see; then branches and tags of the runs, all or none; then notes; then hidden refs, which a host may refuse.
+see, and the tags of releases with it; then branches and tags of the runs, all or none; then notes; then hidden refs,
+which a host may refuse.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from skillgit.store import refs
 from skillgit.store.exchange.fetching import fetch_notes
 from skillgit.store.exchange.joining_notes import join_notes
 from skillgit.store.exchange.parcels import Rejected, by_run, parcel, snapshot, usual
+from skillgit.store.exchange.releases import releases
 from skillgit.store.exchange.remotes import find_remote
 from skillgit.store.exchange.sending import Cause, State, advertised, held_with, plan, send
 from skillgit.store.exchange.sending import SentRef as SentRef  # noqa: PLC0414 - what a push returns
@@ -81,6 +83,11 @@ class Pushed:
         moved = next((one for one in lost if one.cause is Cause.MOVED), None)
         if moved is not None:
             name = f"run {moved.run}" if moved.run else refs.short(moved.ref)
+            if refs.is_release(moved.ref):
+                return ConflictError(
+                    f"{name} was not pushed: {moved.reason}",
+                    hint=f"release yours under another version; git fetch -f {self.remote} tag {name} takes theirs",
+                )
             return ConflictError(
                 f"{name} was not pushed: {moved.reason}", hint=f"skillgit pull {self.remote}, then push again"
             )
@@ -130,12 +137,14 @@ class _Push:
         here, there = by_run(self._tips), by_run(self._there)
         parcels = [self._parcel(run, here[run], there.get(run, {})) for run in runs]
         main = self._plan({refs.MAIN: self._tips[refs.MAIN]} if self._main_goes() else {})
+        released = [one for tag in self._releases().items() for one in self._plan(dict([tag]))]
         lines = [one for each in parcels for one in self._plan(each.refs)]
         hidden = held_with([one for each in parcels for one in self._plan(each.hidden, optional=True)], lines)
         notes = self._plan(self._notes())
         self._count_branches(lines)
-        self._look_through([*main, *lines, *notes, *hidden])
-        main, lines, notes = (self._send(part) for part in (main, lines, notes))
+        self._look_through([*main, *released, *lines, *notes, *hidden])
+        main = self._send(main)
+        released, lines, notes = (self._send(part) for part in (held_with(released, main), lines, notes))
         hidden = self._send(held_with(hidden, lines))
         self._follow(hidden)
         self._tell_of(hidden)
@@ -143,7 +152,7 @@ class _Push:
             remote=remote.name,
             url=shown_address(remote.push_url),
             dry_run=self._request.dry_run,
-            refs=(*main, *lines, *notes, *hidden),
+            refs=(*main, *released, *lines, *notes, *hidden),
             warnings=tuple(self._warnings),
         )
 
@@ -172,6 +181,10 @@ class _Push:
     def _main_goes(self) -> bool:
         """Say whether main goes along: with all runs, and wherever there is none yet."""
         return refs.MAIN in self._tips and (not self._request.runs or refs.MAIN not in self._there)
+
+    def _releases(self) -> dict[str, str]:
+        """Return the tags of releases, which go with main where all runs go."""
+        return {} if self._request.runs else releases(self._repo, self._tips.get(refs.MAIN))
 
     def _plan(self, wanted: Mapping[str, str], *, optional: bool = False) -> list[SentRef]:
         return plan(self._repo, wanted, self._there, remote=self._remote.name, optional=optional)

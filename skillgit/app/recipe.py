@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.absent_evidence import BRING
 from skillgit.app.config import load_config, load_recorded
 from skillgit.app.config.recorded import read_document, strangers
-from skillgit.errors import ConfigError, DataError, NotFoundError, UsageError
+from skillgit.errors import ConfigError, DataError, NotFoundError, SkillgitError, UsageError
 from skillgit.index import queries
 from skillgit.store.evidence import read_evidence
 from skillgit.store.own_runs import is_own
@@ -50,6 +50,14 @@ def find_config(
         )
     with or_name_one():
         return load_recorded(context, f"run {run}", document, overrides)
+
+
+def can_be_found(workspace: Workspace, run: str) -> bool:
+    """Say whether the configuration that ``run`` recorded is here, and is not a stranger's that names files."""
+    try:
+        return not strangers(_recorded(workspace, run)) or is_own(workspace.repo, run)
+    except SkillgitError:
+        return False
 
 
 @contextmanager

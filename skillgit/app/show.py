@@ -10,12 +10,15 @@ from skillgit.app.evaluations import KnownEvaluation, known_evaluations, reads_o
 from skillgit.app.revision import event_in
 from skillgit.app.workspace import Workspace, open_workspace
 from skillgit.index import queries
+from skillgit.index.feedback_lines import feedback_lines
 from skillgit.store import diff as store_diff
 from skillgit.store import reader
+from skillgit.store.feedback import feedback_in
 
 if TYPE_CHECKING:
     from skillgit.app.context import Context
     from skillgit.domain.event import Event
+    from skillgit.domain.feedback import Feedback
     from skillgit.index.rows import LogRow
 
 
@@ -33,6 +36,7 @@ class Shown:
         items: The items' scores before (under its base) and after.
         evaluations: What is known of it besides: notes that ``skillgit eval`` left, scores from the end of its run.
         test_evaluations: How many of these looked at the test split.
+        feedback: What people noted on it, oldest first.
     """
 
     row: LogRow
@@ -44,6 +48,7 @@ class Shown:
     items: tuple[ItemChange, ...]
     evaluations: tuple[KnownEvaluation, ...] = ()
     test_evaluations: int = 0
+    feedback: tuple[Feedback, ...] = ()
 
 
 def show(context: Context, revision: str) -> Shown:
@@ -66,7 +71,13 @@ def show(context: Context, revision: str) -> Shown:
             items=_items(workspace, row),
             evaluations=evaluations,
             test_evaluations=reads_of_test(evaluations),
+            feedback=_feedback(workspace, row.commit),
         )
+
+
+def _feedback(workspace: Workspace, commit: str) -> tuple[Feedback, ...]:
+    """Return what people noted on an event and nobody withdrew."""
+    return feedback_in(line for line in feedback_lines(workspace.index) if line[0] == commit)
 
 
 def _items(workspace: Workspace, row: LogRow) -> tuple[ItemChange, ...]:

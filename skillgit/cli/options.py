@@ -126,10 +126,26 @@ def _look_back(ctx: click.Context, param: click.Parameter, value: str | None) ->
     del param
     if value is not None:
         session = ctx.ensure_object(Session)
-        ctx.obj = replace(session, context=replace(session.context, as_of=value))
+        ctx.obj = replace(session, context=replace(session.context, as_of=_of_run(value, ctx.params.get("run"))))
 
 
-run_argument = click.argument("run", required=False, shell_complete=complete_runs)
+def _choose_run(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Return the run; where history is cut off behind one of its versions, that is a version of this run."""
+    del param
+    session = ctx.find_object(Session)
+    if session is not None and session.context.as_of:
+        ctx.obj = replace(session, context=replace(session.context, as_of=_of_run(session.context.as_of, value)))
+    return value
+
+
+def _of_run(revision: str, run: str | None) -> str:
+    """Return ``revision`` as one of ``run`` if it is a version or a candidate that names no run, such as ``v3``."""
+    from skillgit.app.revision import is_address  # noqa: PLC0415 - few commands are asked about the past
+
+    return f"{run}/{revision}" if run and "/" not in revision and is_address(revision) else revision
+
+
+run_argument = click.argument("run", required=False, shell_complete=complete_runs, callback=_choose_run)
 
 as_of_option = click.option(
     "--as-of",

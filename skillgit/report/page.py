@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,7 @@ def page(report: Report) -> str:
 _SIZES = (("wide", WIDE), ("narrow", NARROW))
 
 
+@cache
 def _environment() -> Environment:
     found = Environment(
         loader=FileSystemLoader(_TEMPLATES, encoding="utf-8"),

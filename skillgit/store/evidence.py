@@ -122,8 +122,34 @@ def read_chain(repo: Repo, run: str) -> list[Link]:
     Raises:
         RevisionNotFoundError: A commit of the chain is missing.
     """
+    return _links(repo, repo.tip(refs.evidence_ref(run)))
+
+
+def joined_chain(repo: Repo, mine: str, theirs: str) -> str:
+    """Return the end of the chain that goes on from ``theirs`` with what only the chain that ends at ``mine`` keeps.
+
+    Both sides can go forward to it: it leads to ``theirs``, and it keeps every tree of ``mine``. The same two chains
+    make the same one everywhere. No ref moves.
+
+    Raises:
+        RevisionNotFoundError: A commit of a chain is missing.
+    """
+    kept = {(link.event, link.tree) for link in _links(repo, theirs)}
+    end = theirs
+    for link in reversed(_links(repo, mine)):
+        if (link.event, link.tree) not in kept:
+            commit = repo.commit(link.commit)
+            parents = [pygit2.Oid(hex=end)]
+            end = str(
+                repo.raw.create_commit(None, commit.author, commit.committer, commit.message, commit.tree_id, parents)
+            )
+    return end
+
+
+def _links(repo: Repo, end: str | None) -> list[Link]:
+    """Return the chain that ends at ``end``, newest first."""
     found: list[Link] = []
-    oid = repo.tip(refs.evidence_ref(run))
+    oid = end
     while oid is not None:
         commit = repo.commit(oid)
         match = _EVENT_COMMIT.search(commit.message)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pygit2
 from pygit2.enums import FileMode
 
-from skillgit.errors import ConcurrentWriteError
+from skillgit.errors import ConcurrentWriteError, ConflictError
 from skillgit.store import refs
 from skillgit.store.transaction import RefUpdate, update_refs
 
@@ -35,6 +35,7 @@ def append(repo: Repo, notes: Mapping[str, Sequence[Mapping[str, object]]], *, t
 
     Raises:
         ConcurrentWriteError: Others kept writing notes at the same time.
+        ConflictError: The repository cannot be written.
     """
     for attempt in range(_TRIES):
         try:
@@ -43,6 +44,12 @@ def append(repo: Repo, notes: Mapping[str, Sequence[Mapping[str, object]]], *, t
             # Notes of other runs live on the same ref: what they added is read again and kept.
             if attempt + 1 == _TRIES:
                 raise
+        except OSError as error:
+            reason = error.strerror or str(error).rpartition(": ")[2]
+            raise ConflictError(
+                f"the repository at '{repo.common_dir}' cannot be written: {reason}",
+                hint=f"look who owns it, and whether its disk is read-only: ls -ld {repo.common_dir}",
+            ) from error
     return None
 
 

@@ -46,6 +46,7 @@ _BRANCH = re.compile(
     rf"(?:(?P<kind>run|slow|best)/(?P<run>{_RUN})|rejected/(?P<refused>{_RUN})/(?P<step>\d{{4,}})(?:-{_SIDE})?)"
 )
 _TAG = re.compile(rf"refs/tags/(?P<run>{_RUN})/v(?P<version>0|[1-9]\d*)")
+_RELEASE = re.compile(r"refs/tags/[a-z0-9-]+/v\d+\.\d+\.\d+[0-9A-Za-z.+-]*")
 _HIDDEN = re.compile(rf"refs/skillgit/(?:remotes/(?P<remote>.+)/)?(?P<kind>evidence|dropped|attic)/(?P<run>{_RUN})")
 
 
@@ -137,6 +138,11 @@ def version_tag(run: str, version: int) -> str:
 def release_tag(skill: str, version: str) -> str:
     """Return the tag of a release of ``skill``; a semantic version has dots, so it is never one of a run's."""
     return f"refs/tags/{skill}/v{version}"
+
+
+def is_release(name: str) -> bool:
+    """Say whether ``name`` is the tag of a release."""
+    return _RELEASE.fullmatch(name) is not None
 
 
 def evidence_ref(run: str) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
+from program import skillgit
 from sample_run import RUN, write_run
 
 from skillgit.app.best import best
@@ -142,11 +141,7 @@ def test_a_damaged_index_is_cut_off_in_memory_too(context):
 @pytest.mark.parametrize("command", ["log", "runs", "cost", "events"])
 def test_the_option_cuts_off_what_a_command_reads(context, command):
     def run(*arguments):
-        done = subprocess.run(
-            [sys.executable, "-m", "skillgit", "-C", str(context.directory), command, "--jsonl", *arguments],
-            capture_output=True,
-            check=True,
-        )
-        return [json.loads(line) for line in done.stdout.splitlines()]
+        done = skillgit("-C", context.directory, command, "--jsonl", *arguments, cwd=context.directory)
+        return [json.loads(line) for line in done.out.splitlines()]
 
     assert run("--as-of", "v1") != run()

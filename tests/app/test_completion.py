@@ -62,47 +62,49 @@ def test_a_damaged_index_is_no_matter(context, repo):
     assert values(runs(context, "")) == [RUN]
 
 
-def completed(context, line, **more):
-    words = line.split(" ")
-    environ = os.environ | {
-        "_SKILLGIT_COMPLETE": "bash_complete",
-        "COMP_WORDS": line,
-        "COMP_CWORD": str(len(words) - 1),
-        **more,
-    }
-    script = (
-        "import sys\nfrom skillgit.cli.main import run\nsys.argv = ['skillgit']\ncode = run()\n"
-        "print('|'.join(sorted(sys.modules)), file=sys.stderr)\nsys.exit(code)\n"
-    )
+COMPLETING = """
+import os, sys
+from skillgit.cli.main import run
+sys.argv = ["skillgit"]
+for line in sys.stdin.read().splitlines():
+    os.environ |= {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    assert run() == 0
+    print("--", flush=True)
+print("|".join(sorted(sys.modules)), file=sys.stderr)
+"""
+
+
+def completed(context, *lines, **more):
+    """Return what each line is completed with, and which modules were loaded for all of them."""
+    environ = os.environ | {"_SKILLGIT_COMPLETE": "bash_complete", **more}
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=context.directory, env=environ
-    )
-    found = [one.partition(",")[2] for one in done.stdout.split()]
+        [sys.executable, "-c", COMPLETING],
+        input="\n".join(lines), capture_output=True, text=True, check=True, cwd=context.directory, env=environ,
+    )  # fmt: skip
+    found = [[one.partition(",")[2] for one in answer.split()] for answer in done.stdout.split("--\n")[:-1]]
     return found, set(done.stderr.split("|"))
 
 
 @pytest.mark.usefixtures("records")
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("skillgit show v", ["v3", "v2", "v1", "v0"]),
-        ("skillgit log v1..v", ["v1..v3", "v1..v2", "v1..v1", "v1..v0"]),
-        ("skillgit log --item q1", ["q10"]),
-        ("skillgit log --as-of r", ["r5", "r2"]),
-        ("skillgit log --event slow-m", ["slow-merged"]),
-        ("skillgit use d", [RUN]),
-        ("skillgit rev-parse v3", ["v3"]),
-        ("skillgit cat hea", ["head"]),
-        ("skillgit help rev", ["rev-parse", "revert"]),
-        ("skillgit envs searchq", ["searchqa"]),
-        ("skillgit backends offl", ["offline"]),
-    ],
-)
-def test_arguments_are_completed_without_loading_what_is_slow(context, line, expected):
+def test_arguments_are_completed_without_loading_what_is_slow(context):
     log(context)
-    found, loaded = completed(context, line)
-    assert set(found) <= set(expected)
-    assert found
+    completions = {
+        "skillgit show v": ["v3", "v2", "v1", "v0"],
+        "skillgit log v1..v": ["v1..v3", "v1..v2", "v1..v1", "v1..v0"],
+        "skillgit log --item q1": ["q10"],
+        "skillgit log --as-of r": ["r5", "r2"],
+        "skillgit log --event slow-m": ["slow-merged"],
+        "skillgit use d": [RUN],
+        "skillgit rev-parse v3": ["v3"],
+        "skillgit cat hea": ["head"],
+        "skillgit help rev": ["rev-parse", "revert"],
+        "skillgit envs searchq": ["searchqa"],
+        "skillgit backends offl": ["offline"],
+    }
+    answers, loaded = completed(context, *completions)
+    for found, (line, expected) in zip(answers, completions.items(), strict=True):
+        assert set(found) <= set(expected), line
+        assert found, line
     assert not loaded & {"pygit2", "sqlite_utils", "pydantic", "textual", "rich"}
 
 
@@ -111,5 +113,5 @@ def test_completion_looks_where_the_command_would(context, tmp_path):
     log(context)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    found, _ = completed(replace(context, directory=elsewhere), f"skillgit -C {context.directory} show v")
+    (found,), _ = completed(replace(context, directory=elsewhere), f"skillgit -C {context.directory} show v")
     assert found == ["v3", "v2", "v1", "v0"]

@@ -5,7 +5,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-from program import git, refs
+from program import git, refs, skillgit
 from trained_runs import RUN, Quiet, small_run, user
 
 from skillgit.app.gate import GateRequest, gate
@@ -292,6 +292,20 @@ def test_a_clone_judges_with_the_evidence_or_with_a_configuration(repository, tm
     git("fetch", "-q", "origin", "refs/skillgit/*:refs/skillgit/*", cwd=clone)
     (known,) = judged(clone, "origin/main", head, recorded_only=True).skills
     assert (known.word, known.base.recorded, known.head.recorded) == ("passes", 20, 20)
+
+
+def test_a_run_whose_configuration_is_not_here_is_passed_over(repository, tmp_path):
+    """A colleague's run, pulled without its evidence."""
+    clone = tmp_path / "clone"
+    git("clone", "-q", repository, clone, cwd=tmp_path)
+    skillgit("pull", cwd=clone)
+    skillgit("fork", f"{RUN}/v1", "theirs", cwd=clone)
+    git("push", "-q", "origin", "refs/heads/run/theirs", "refs/heads/best/theirs", "refs/tags/theirs/v0", cwd=clone)
+
+    (one,) = judged(repository, "main", "theirs/v0", recorded_only=True).skills
+
+    assert one.config == f"run {RUN}"
+    assert one.word == "passes"
 
 
 def test_a_revision_that_is_not_there_is_an_error(repository):

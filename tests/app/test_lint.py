@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from skills_ref.validator import validate
+from soaking import soak
 
 from skillgit.app.agent_skills.folder import check_folder
 from skillgit.app.agent_skills.rules import RULES, Severity
@@ -113,7 +115,7 @@ def test_what_is_shown_as_an_example_is_no_link():
     assert fault_of(with_body(body)) == []
 
 
-@pytest.mark.parametrize("depth", [10, 3000])
+@pytest.mark.parametrize("depth", [10, 500, soak(3000)])
 def test_deep_nesting_and_strange_keys_are_told_and_crash_nothing(depth):
     assert fault_of(with_keys(f"{NAMED}metadata: {'[' * depth}\n"))
     assert fault_of(with_keys(f"{NAMED}? [a, b]\n: x\n"))
@@ -213,3 +215,14 @@ def test_the_table_of_rules_in_the_documentation_is_that_of_the_program():
     page = (Path(__file__).parents[2] / "docs" / "agent-skills.md").read_text(encoding="utf-8")
     rows = [f"| `{rule.name}` | {rule.severity.value} | {rule.demand} |" for rule in RULES.values()]
     assert "\n".join(rows) in page
+
+
+def test_a_folder_that_is_no_skill_is_told_what_it_lacks_and_its_files_are_not_read(empty):
+    """It may be any folder: the user's home, or a whole disk."""
+    folder = empty.directory / "home"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "a.txt").write_bytes(b"\r\n")
+    (folder / "deep" / "link").symlink_to("/etc/hostname")
+    os.mkfifo(folder / "deep" / "pipe")
+    (skill,) = lint(empty, ("home",)).skills
+    assert [fault.rule for fault in skill.faults] == ["document-missing"]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shlex
 import shutil
 import subprocess
 from typing import TYPE_CHECKING
@@ -107,7 +108,7 @@ def test_a_link_of_another_installer_is_replaced_and_what_it_leads_to_is_not(tra
     before = read_entries(shared)
 
     refused = skillgit("adopt", "v1", "--to", "claude", cwd=trained, env=claude, code=ExitCode.CONFLICT)
-    assert "the link a/. and nothing" in refused.err
+    assert "gone: the link .\n" in refused.err
     skillgit("adopt", "v1", "--to", "claude", "-y", cwd=trained, env=claude)
     assert not place.is_symlink()
     assert read_entries(shared) == before
@@ -273,3 +274,27 @@ def test_a_copy_that_is_gone_cannot_be_brought_back(trained, place, claude):
     refused = skillgit("adopt", "--undo", cwd=trained, code=ExitCode.NOT_FOUND)
     assert "is gone" in refused.err
     assert list(files_in(place)) == ["SKILL.md"]
+
+
+def test_candidates_and_commits_are_called_as_people_read_them(trained, place, claude):
+    rows = json.loads(skillgit("log", "--rejected", "--json", cwd=trained).out)["events"]
+    name = next(f"{RUN}/r{row['step']}" for row in rows if row["kind"] == "rejected" and row["origin"] == "step")
+    assert skillgit("adopt", name, "--to", "claude", cwd=trained, env=claude).out.startswith(f"{place} holds {name}; ")
+    head = git("rev-parse", "main", cwd=trained).out.strip()
+    done = skillgit("adopt", "main", "--to", "claude", cwd=trained, env=claude).out
+    assert done.startswith(f"{place} holds {head[:7]} instead of {name}; ")
+    assert skillgit("adopt", "--list", cwd=trained).out.startswith(f"{head[:7]}  unchanged  {place}")
+    (row,) = json.loads(skillgit("adopt", "--list", "--json", cwd=trained).out)["places"]
+    assert row["name"] == row["commit"] == head
+
+
+def test_an_empty_place_is_refused_and_a_hint_with_spaces_works(trained, tmp_path):
+    for words in (("v1",), ("--undo",)):
+        refused = skillgit("adopt", *words, "--to", "", cwd=trained, code=ExitCode.USAGE)
+        assert refused.err.startswith("skillgit: --to is empty\n")
+    assert "--to is empty" in skillgit("export", "v1", "--to", "", cwd=trained, code=ExitCode.USAGE).err
+    for folder in ("a b", "b c"):
+        skillgit("adopt", "v1", "--to", tmp_path / folder, cwd=trained)
+    refused = skillgit("adopt", "--undo", cwd=trained, code=ExitCode.USAGE)
+    hint = shlex.split(refused.err.rpartition("hint: skillgit ")[2])
+    assert skillgit(*hint, cwd=trained).out == f"{tmp_path / 'a b' / 'searchqa'} holds nothing again\n"

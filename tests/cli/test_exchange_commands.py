@@ -87,7 +87,7 @@ def test_push_for_machines(skillgit, fake):
         ),
     ],
 )
-def test_push_ends_with_the_reason_that_a_ref_was_refused(cause, reason, code, hint, skillgit, fake):
+def test_push_ends_with_the_reason_that_a_ref_was_refused(cause, reason, code, hint, *, skillgit, fake):
     lost = sent("refs/heads/run/demo", state=State.REJECTED, cause=cause, reason=reason)
     fake("push.push", Pushed(remote="origin", url=URL, dry_run=False, refs=(lost,), warnings=()))
     ended = skillgit("push")

@@ -185,3 +185,29 @@ def test_a_run_that_begins_at_a_version_hears_what_was_said_of_it(trained):
         git("show", f"{name}:skills/searchqa/SKILL.md", cwd=trained).out for name in ("again/v0", "small/v1")
     )
     assert seed == source
+
+
+def test_show_tells_the_notes_that_count(trained):
+    skillgit("note", "v1", f"{TEXT}\nTwice. {ESCAPE}", cwd=trained)
+    skillgit("note", "v1", "Not this.", cwd=trained)
+    withdrawn, counting = sorted(noted(trained), key=lambda row: str(row["text"]).startswith(TEXT))
+    gone = skillgit("note", "--remove", str(withdrawn["id"]), cwd=trained)
+    assert gone.out == f"note {withdrawn['id']} on {RUN}/v1 counts no more: Not this.\n"
+
+    shown = skillgit("show", "v1", cwd=trained).out
+    assert "\nnoted   " in shown
+    assert counting["id"] in shown
+    assert withdrawn["id"] not in shown
+    assert "\x1b" not in shown
+    (told_,) = json.loads(skillgit("show", "v1", "--json", cwd=trained).out)["feedback"]
+    assert told_["text"] == counting["text"]
+    assert "noted" not in skillgit("show", "v0", cwd=trained).out
+
+
+def test_a_long_note_that_is_withdrawn_is_told_shortened_and_the_hint_of_a_wrong_id_works(trained):
+    skillgit("note", "v1", "word " * 700, cwd=trained)
+    (row,) = noted(trained)
+    assert len(skillgit("note", "--remove", row["id"], cwd=trained).out) < 200
+    refused = skillgit("note", "--remove", "zzz", cwd=trained, code=ExitCode.NOT_FOUND)
+    hint = refused.err.rpartition("hint: skillgit ")[2].split()
+    skillgit(*hint, cwd=trained)

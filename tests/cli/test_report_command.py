@@ -103,3 +103,13 @@ def test_a_repository_without_runs_says_so(repo, skillgit):
 def test_escapes_of_strangers_do_not_reach_the_page(repo, skillgit):
     write_rule_run(repo)
     assert b"\x1b" not in skillgit("-C", str(repo.workdir), "report", "-o", "-").out
+
+
+def test_the_past_of_a_run_is_named_by_a_version_of_that_run(history, repo):
+    write_run(repo, "younger", events=2)
+    repo.raw.config["skillgit.run"] = "younger"
+    assert "run younger has no v2" in history("report", "--as-of", "v2", "-o", "-").err
+    wanted = history("report", RUN, "--as-of", f"{RUN}/v2", "-o", "-")
+    for words in (("report", RUN, "--as-of", "v2"), ("report", "--as-of", "v2", RUN)):
+        assert history(*words, "-o", "-").out == wanted.out
+    assert history("cost", RUN, "--as-of", "v2").out == history("cost", RUN, "--as-of", f"{RUN}/v2").out

@@ -75,10 +75,6 @@ def noted(text):
     return damage
 
 
-def note_on_nothing(patient):
-    notes.append(patient.repo, {"1" * 40: [{"kind": "evaluation"}]}, time=clock_from(count())())
-
-
 def attic_of_other_commits(patient):
     patient.set_ref(refs.attic_ref(RUN), patient.commit(TWO))
 
@@ -150,7 +146,6 @@ BROKEN = {
     "the line deleted": (gone(LINE), f"its branch run/{RUN} is gone"),
     "a note that is no JSON": (noted(b"so I told them\n"), "a line of its note is no JSON object: 'so I told them'"),
     "a note that is a list": (noted(b"[1, 2]\n"), "a line of its note is no JSON object: '[1, 2]'"),
-    "a note on nothing": (note_on_nothing, "there is a note on it, and no such commit is here"),
     "an attic that holds something else": (attic_of_other_commits, "of the attic folds no candidate"),
     "an attic cut off": (attic_cut, "there is no commit"),
     "an attic deleted": (attic_emptied, "step 3 follows step 1"),
@@ -229,3 +224,9 @@ def test_one_broken_run_does_not_hide_the_others(patient, context):
     found = fsck(context, None).problems
     assert {problem.run for problem in found} == {RUN, "other"}
     assert [problem.run for problem in fsck(context, "other").problems] == ["other"]
+
+
+def test_a_note_on_a_commit_that_never_came_here_is_no_problem(patient, context):
+    """``gate`` leaves them on the heads of pull requests, and notes travel without their commits."""
+    notes.append(patient.repo, {"1" * 40: [{"kind": "evaluation"}]}, time=clock_from(count())())
+    assert fsck(context, None, deep=True).problems == ()

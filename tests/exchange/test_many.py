@@ -16,15 +16,15 @@ from skillgit.store.repo import Repo
 CONCURRENCY = Path(__file__).parents[1] / "concurrency"
 
 
-@pytest.mark.parametrize("events", [150, soak(12_000)])
+@pytest.mark.parametrize("events", [150, soak(6_600)])
 def test_thousands_of_refs_arrive_as_they_are(events, host, tmp_path):
-    """A run of 12,000 events has more than 5,000 refs."""
-    train(new_repository(tmp_path / "ann"), events, tmp_path / "progress").wait()
+    """A run of 6,600 events has more than 5,000 refs."""
+    assert train(new_repository(tmp_path / "ann"), events, tmp_path / "progress").wait() == 0
     ann = Person(tmp_path / "ann")
     ann("remote", "add", "origin", host.url())
     ann.push("--rejected", "branches", "--evidence")
     assert refs(host.path) == ann.own()
-    assert len(ann.own()) > events / 3
+    assert len(ann.own()) > events * 0.77
     Person(tmp_path)("clone", "--evidence", host.url(), "bob")
     assert Person(tmp_path / "bob").own() == ann.own()
 

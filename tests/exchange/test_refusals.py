@@ -38,6 +38,14 @@ def test_a_clone_with_a_wrong_password_leaves_nothing_behind(host, tmp_path):
     assert not (tmp_path / "copy").exists()
 
 
+def test_a_clone_of_nothing_gets_no_advice_about_remotes(tmp_path):
+    (tmp_path / "file").write_text("no repository")
+    for place in ("nowhere.git", "file"):
+        done = Person(tmp_path)("clone", tmp_path / place, "copy", code=5)
+        assert f"there is no repository at {tmp_path / place}, or you may not see it\nhint: correct the" in done.err
+        assert "skillgit remote" not in done.err
+
+
 def test_a_host_that_cannot_be_reached_is_told(ann):
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]

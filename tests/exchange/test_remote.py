@@ -15,6 +15,7 @@ def test_a_remote_is_named_shown_changed_and_forgotten(host, ann, tmp_path):
     assert "there is no remote 'nobody'" in ann("remote", "set-url", "nobody", host.path, code=3).err
     assert "git says: " in ann("remote", "add", "no name", host.path, code=2).err
     assert "git says: " in ann("remote", "add", "x..y", host.path, code=2).err
+    assert "'-x' cannot be the name of a remote" in ann("remote", "add", "--", "-x", host.path, code=2).err
     ann("remote", "remove", "backup")
     assert ann("remote").out == "origin\n"
 

@@ -9,6 +9,7 @@ from program import git, refs
 from sample_run import RUN
 
 from skillgit.store import notes
+from skillgit.store.evidence import kept_trees
 from skillgit.store.own_runs import is_own
 from skillgit.store.reader import read_run
 
@@ -179,3 +180,23 @@ def test_status_tells_what_is_not_pushed(ann):
     assert f"{RUN} (new), not at origin: skillgit push" in ann("status").out
     ann.push()
     assert "unpushed" not in ann("status").out
+
+
+def test_evidence_of_both_is_put_together_where_the_first_half_never_left_its_repository(host, tmp_path, clone):
+    ann = first(tmp_path / "ann", 4)
+    ann.git("remote", "add", "origin", str(host.path))
+    ann.push("--rejected", "branches")
+    bob = clone("bob", "--evidence")
+    bob.append(4)
+    bob.push("--evidence")
+    ann("pull")
+
+    told = ann("pull", "--evidence")
+
+    assert "went forward" in told.out
+    assert ann("fsck", "--deep").out.endswith("no problems\n")
+    assert kept_trees(bob.repo, RUN) < kept_trees(ann.repo, RUN)
+    ann.push("--evidence")
+    bob("pull", "--evidence")
+    assert bob.own() == ann.own() == theirs(host)
+    assert bob("fsck", "--deep").out.endswith("no problems\n")

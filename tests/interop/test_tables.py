@@ -134,3 +134,20 @@ def test_mlflow_reads_the_store(demo, data, tmp_path, monkeypatch):
     history = client.get_metric_history(written.run_id, "selection.score")
     scores = dict.fromkeys((event.step, event.score) for event in data.events if event.score is not None)
     assert [(one.step, one.value) for one in history] == list(scores)
+
+
+def test_a_table_takes_the_place_of_such_a_table_only(demo, tmp_path):
+    (tmp_path / "notes.md").write_text("mine")
+    command = ("export", RUN, "--csv", "--table", "items", "--to")
+    refused = skillgit(*command, tmp_path / "notes.md", cwd=demo, code=4)
+    assert f"{tmp_path / 'notes.md'} exists and holds something else\n" in refused.err
+    assert (tmp_path / "notes.md").read_text() == "mine"
+    for _ in range(2):
+        skillgit(*command, tmp_path / "items.csv", cwd=demo)
+    skillgit("export", RUN, "--csv", "--table", "edits", "--to", tmp_path / "items.csv", cwd=demo, code=4)
+
+
+def test_a_store_that_cannot_be_made_is_told_in_a_sentence(demo, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    refused = skillgit("export", RUN, "--mlflow", tmp_path / "file" / "mlruns", cwd=demo, code=2)
+    assert "cannot be written: a file stands where a folder has to be\nhint: ls -la " in refused.err

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sample_run import MODELS, clock_from, seed_skill, started, transitions, write_run
+from soaking import examples
 
 from skillgit.domain.event import EDITS_SHOWN, Accepted, Change, Cost, Rejected, Skipped, SlowProposed, event_name
 from skillgit.errors import FormatVersionError, TrailerError
@@ -32,7 +33,7 @@ def test_sample_events_survive(sample) -> None:
     assert decoded.evidence == EVIDENCE
 
 
-@settings(max_examples=400)
+@examples(4)
 @given(strategies.events, st.sampled_from(["", EVIDENCE]))
 def test_every_event_survives_whatever_its_text_says(event, evidence) -> None:
     decoded = round_trip(event, evidence)
@@ -41,7 +42,7 @@ def test_every_event_survives_whatever_its_text_says(event, evidence) -> None:
     assert decoded.evidence == evidence
 
 
-@settings(max_examples=200)
+@examples(2)
 @given(strategies.events)
 def test_no_text_of_a_model_stands_where_git_would_see_a_trailer_a_divider_or_a_comment(event) -> None:
     message = encode(event, EVIDENCE)
@@ -53,7 +54,7 @@ def test_no_text_of_a_model_stands_where_git_would_see_a_trailer_a_divider_or_a_
     assert "\x1b" not in message
 
 
-@settings(max_examples=200)
+@examples(2)
 @given(strategies.events)
 def test_blocks_keep_their_limits(event) -> None:
     block = last_paragraph(encode(event, EVIDENCE))

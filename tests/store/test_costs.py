@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import event_strategies as strategies
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from sample_run import transitions
+from soaking import examples
 
 from skillgit.domain.appendix import AppendixCounts
 from skillgit.domain.cost import Cost, CostPart
@@ -59,7 +60,7 @@ def test_counts_of_0_have_no_words():
     ]
 
 
-@settings(max_examples=100)
+@examples(1)
 @given(strategies.events)
 def test_a_commit_of_a_skillgit_that_wrote_no_parts_tells_the_whole(event):
     slow = SlowText(guidance=event.guidance, memory=event.memory) if isinstance(event, SlowProposed) else None

@@ -8,6 +8,7 @@ import sys
 from itertools import count
 
 import pytest
+from program import python
 from sample_run import RUN, clock_from, transitions, write_run
 
 from skillgit.errors import ConflictError, HistoryError
@@ -57,9 +58,10 @@ HOOKS = {
 
 
 def killed(repo: Repo, hook: str, done: int) -> None:
-    program = KILLED.format(path=sys.path, hook=hook, repo=str(repo.workdir), done=done)
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
-    assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
+    program = repo.workdir.with_name("killed.py")
+    program.write_text(KILLED.format(path=sys.path, hook=hook, repo=str(repo.workdir), done=done))
+    ended = python(program)
+    assert ended.code == -signal.SIGKILL, ended
 
 
 def go_on(repo: Repo) -> None:

@@ -5,8 +5,10 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
+import pytest
 from sample_run import START, with_file
 
+from skillgit.errors import ConflictError
 from skillgit.store import notes, refs
 from skillgit.store.repo import Repo
 
@@ -78,3 +80,12 @@ def test_two_histories_of_notes_are_joined_by_git(repo, history, git, tmp_path) 
     git(*identity, "notes", "--ref=skillgit/evals", "merge", "-q", "-s", "cat_sort_uniq", "refs/notes/theirs")
 
     assert notes.read(repo, commit) == [{"here": 1}, {"there": 1}]
+
+
+def test_a_repository_that_cannot_be_written_is_told_in_a_sentence(repo, history, monkeypatch) -> None:
+    def refuse(*_) -> None:
+        raise OSError("failed to create temporary file '/a/b': Permission denied")  # as libgit2 says it
+
+    monkeypatch.setattr(notes, "_append", refuse)
+    with pytest.raises(ConflictError, match=r"the repository at '.*' cannot be written: Permission denied"):
+        notes.append(repo, {history[0].commit: [{"a": 1}]}, time=START)

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import event_strategies as strategies
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sample_run import transitions
+from soaking import examples
 
 from skillgit.domain.event import Accepted, Rejected
 from skillgit.errors import SkillgitError
@@ -32,7 +33,7 @@ def test_candidates_of_a_trained_run_have_the_usual_form(event) -> None:
     assert usual.read_candidate(encode(event, EVIDENCE)) == (event, EVIDENCE)
 
 
-@settings(max_examples=300)
+@examples(3)
 @given(strategies.events, st.sampled_from(["", EVIDENCE]))
 def test_every_message_is_read_as_it_is_read_exactly(event, evidence) -> None:
     text = encode(event, evidence)
@@ -40,7 +41,7 @@ def test_every_message_is_read_as_it_is_read_exactly(event, evidence) -> None:
     assert decode_with(text, slow) == decode_exactly(text, slow)
 
 
-@settings(max_examples=400)
+@examples(4)
 @given(st.sampled_from(CANDIDATES), st.data())
 def test_a_message_that_somebody_changed_is_read_as_it_is_read_exactly(event, data) -> None:
     lines = encode(event, EVIDENCE).split("\n")

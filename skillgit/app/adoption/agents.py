@@ -11,6 +11,7 @@ from os.path import normpath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillgit.app.folders.typed import typed_path
 from skillgit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def skills_folder(context: Context, workspace: Workspace, to: str, scope: Scope 
     if to not in set(Agent):
         if scope is not None:
             raise UsageError(f"--scope goes with an agent's name, and '{to}' is a folder", hint=_NAMES)
-        return Path(normpath(context.directory / to))
+        return typed_path(context.directory, to)
     agent = Agent(to)
     if scope is Scope.PROJECT:
         if workspace.repo.workdir is None:

@@ -6,17 +6,17 @@ import csv
 import io
 from dataclasses import dataclass, fields
 from datetime import datetime
-from os.path import normpath
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillgit.app.export.table_rows import EditRow, EventRow, ItemRow, VersionRow
 from skillgit.app.export.tables import TABLES
 from skillgit.app.folders.placing import put, write_file
+from skillgit.app.folders.typed import typed_path
 from skillgit.errors import ConflictError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from skillgit.app.context import Context
     from skillgit.app.export.tables import RunData
@@ -57,12 +57,13 @@ def export_tables(context: Context, data: RunData, place: str, table: str | None
         ConflictError: Something else stands there.
         UsageError: The place cannot be written.
     """
-    path = Path(normpath(context.directory / Path(place).expanduser()))
+    path = typed_path(context.directory, place)
     chosen = TABLES if table is None else (table,)
     texts = {name: table_text(data, name) for name in chosen}
     if table is not None:
         if path.is_dir():
             raise ConflictError(f"{path} is a folder", hint="name a file, or leave out --table")
+        _check_file(path, texts[table])
         write_file(path, texts[table].encode("utf-8", "replace"))
     else:
         _check_folder(path)
@@ -75,6 +76,13 @@ def _check_folder(path: Path) -> None:
     ours = {f"{name}.csv" for name in TABLES}
     if path.exists() and (not path.is_dir() or {found.name for found in path.iterdir()} - ours):
         raise ConflictError(f"{path} exists and holds something else", hint="name a new folder with --to")
+
+
+def _check_file(path: Path, text: str) -> None:
+    """Refuse to replace anything but a table of the same kind, which has the same first line."""
+    head = text.partition("\n")[0].encode()
+    if path.exists() and not (path.is_file() and path.read_bytes().startswith(head)):
+        raise ConflictError(f"{path} exists and holds something else", hint="name a new file with --to")
 
 
 def _write(folder: Path, texts: dict[str, str]) -> None:

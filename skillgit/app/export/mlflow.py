@@ -9,20 +9,20 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
-from os.path import normpath
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
 
 from skillgit.app.export.tables import run_data
 from skillgit.app.folders.placing import put, write_file
+from skillgit.app.folders.typed import typed_path
 from skillgit.app.workspace import open_workspace
 from skillgit.errors import ConflictError
 from skillgit.store import reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from skillgit.app.context import Context
     from skillgit.app.export.table_rows import EventRow, VersionRow
@@ -72,14 +72,12 @@ def export_mlflow(context: Context, revision: str, place: str) -> ExportedStore:
     with open_workspace(context) as workspace:
         best = next(row for row in data.versions if row.best)
         skill = reader.skill_at(workspace.repo, best.commit, data.skill)
-    store = Path(normpath(context.directory / Path(place).expanduser()))
+    store = typed_path(context.directory, place)
     name = _experiment(data)
     number, run_id = _number(name), _digest(f"{data.run} {data.events[0].commit}")[:32]
     _check_store(store)
-    store.mkdir(parents=True, exist_ok=True)
     experiment = store / number
     if not (experiment / "meta.yaml").is_file():
-        experiment.mkdir(exist_ok=True)
         write_file(experiment / "meta.yaml", _experiment_meta(data, name, number, experiment))
     files = dict(_run_files(data, skill, number, run_id, experiment / run_id))
     put(experiment / run_id, lambda beside: _write(beside, files))

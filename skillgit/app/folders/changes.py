@@ -72,7 +72,7 @@ def _diff(path: str, one: Entry | None, other: Entry | None) -> Iterator[str]:
         yield f"new mode {'100755' if other.executable else '100644'}\n"
     texts = _text(one), _text(other)
     if texts[0] is None or texts[1] is None:
-        yield f"{_what(one)} {old} and {_what(other)} {new} differ\n"
+        yield _without_texts(path or ".", one, other)
         return
     for line in unified_diff(_lines(texts[0]), _lines(texts[1]), old, new):
         yield line if line.endswith("\n") else f"{line}\n{_NO_END}\n"
@@ -96,7 +96,12 @@ def _lines(text: str) -> list[str]:
     return [*lines, last] if last else lines
 
 
+def _without_texts(path: str, one: Entry | None, other: Entry | None) -> str:
+    if one is None or other is None:
+        entry = one or other
+        return f"{'new' if one is None else 'gone'}: the {_what(entry)} {path}\n"
+    return f"changed: the {_what(one)} {path}{f' is a {_what(other)} now' if one.kind is not other.kind else ''}\n"
+
+
 def _what(entry: Entry | None) -> str:
-    if entry is None:
-        return "nothing at"
-    return "the link" if entry.kind is Kind.LINK else "the file"
+    return "link" if entry is not None and entry.kind is Kind.LINK else "file"

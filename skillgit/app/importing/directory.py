@@ -48,7 +48,8 @@ class Directory:
             DataError: It is none, or none that SkillOpt wrote.
         """
         if not path.is_dir():
-            raise DataError(f"there is no folder {path}", hint="name the output directory of a SkillOpt run")
+            told = f"{path} is no folder" if path.exists() else f"there is no folder {path}"
+            raise DataError(told, hint="name the output directory of a SkillOpt run")
         found = cls(path)
         config = found._json("config.json")
         if not isinstance(config, dict):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from os.path import normpath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillgit.app.importing.directory import Directory
@@ -18,7 +20,6 @@ from skillgit.store.writer import RunWriter
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
-    from pathlib import Path
 
     from skillgit.app.context import Context
     from skillgit.app.importing.source import Source
@@ -93,7 +94,7 @@ def import_outputs(context: Context, outputs: Path, run: str | None = None, *, d
     """
     if run is not None:
         check_run_name(run)
-    source = read_source(Directory.open(context.directory / outputs), _NAMELESS)
+    source = read_source(Directory.open(Path(normpath(context.directory / outputs))), _NAMELESS)
     story = tell(source)
     with open_workspace(context) as workspace:
         known = _known(workspace.repo, story)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from skillgit.app.folders.changes import Change
     from skillgit.cli.screen import Screen
 
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 _SIGNS = {"added": "A", "removed": "D", "changed": "M"}
 
 
@@ -48,20 +50,23 @@ def adopted(result: Adopted) -> Iterator[str]:
     """Yield what was put where."""
     place = one_line(result.place)
     if result.held:
-        yield f"{place} holds {result.name} already"
+        yield f"{place} holds {_called(result.name)} already"
     elif not result.written:
         instead = f" instead of {_standing(result.before)}" if result.before is not None else ""
-        yield f"would put {result.name} at {place}{instead}"
+        yield f"would put {_called(result.name)} at {place}{instead}"
     else:
         instead = f" instead of {_standing(result.before)}" if result.before is not None else ""
-        yield f"{place} holds {result.name}{instead}; back: skillgit adopt --undo --to {quote(result.place)}"
+        yield f"{place} holds {_called(result.name)}{instead}; back: skillgit adopt --undo --to {quote(result.place)}"
 
 
 def undone(result: Undone) -> Iterator[str]:
     """Yield what is there again."""
     again = "nothing" if result.restored is None else _standing(result.restored)
     place = one_line(result.place)
-    yield f"{place} holds {again} again" if result.written else f"would bring back {again} to {place}"
+    if result.written:
+        yield f"{place} holds {again} again"
+    else:
+        yield f"would leave nothing at {place}" if result.restored is None else f"would bring back {again} to {place}"
 
 
 def listed(rows: Sequence[Installed]) -> Iterator[str]:
@@ -69,15 +74,19 @@ def listed(rows: Sequence[Installed]) -> Iterator[str]:
     if not rows:
         yield "nothing was adopted from here"
         return
-    widths = [
-        max(len(cell) for cell in column) for column in zip(*((row.name, row.state) for row in rows), strict=True)
-    ]
-    for row in rows:
+    names = [_called(row.name) for row in rows]
+    widths = [max(map(len, column)) for column in (names, [row.state for row in rows])]
+    for name_, row in zip(names, rows, strict=True):
         newer = f"   newer: {row.newer}" if row.newer else ""
-        yield f"{row.name.ljust(widths[0])}  {row.state.ljust(widths[1])}  {one_line(row.place)}{newer}"
+        yield f"{name_.ljust(widths[0])}  {row.state.ljust(widths[1])}  {one_line(row.place)}{newer}"
 
 
 def _standing(found: Standing) -> str:
     if not found.name:
         return "what did not come from here"
-    return f"an edited {found.name}" if found.by_hand else found.name
+    return f"an edited {_called(found.name)}" if found.by_hand else _called(found.name)
+
+
+def _called(what: str) -> str:
+    """Return the name of a version; a commit's shortened, as people read it."""
+    return words.short(what) if _COMMIT.fullmatch(what) else what

@@ -78,6 +78,8 @@ def _grouped(refs: Iterable[SentRef]) -> dict[tuple[str, str, str], list[str]]:
     found: dict[tuple[str, str, str], list[str]] = {}
     for one in refs:
         owner = one.run or one.ref.rpartition("/")[2].replace("evals", "notes")
+        if not one.run and one.ref.startswith("refs/tags/"):
+            owner = "releases"
         found.setdefault((owner, one.state.value, one.reason), []).append(one.ref)
     return found
 
@@ -105,6 +107,8 @@ def pulled(result: Pulled, screen: Screen) -> Iterator[str]:
 
 def _joined(result: Pulled, screen: Screen) -> Iterator[str]:
     rows = [_joined_row("main", result.main, screen)] if result.main is not None else []
+    if result.releases:
+        rows.append(("releases", "new", ", ".join(result.releases)))
     rows += [_joined_row(one.run, one, screen) for one in result.runs]
     if result.notes:
         rows.append(("notes", "joined", ""))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from skillgit.cli.render import words
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
     from skillgit.app.note import Noted
     from skillgit.cli.screen import Screen
+
+
+_WIDTH = 120
+"""So much of a note is enough to know it again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +42,7 @@ def noted(result: Noted) -> Iterator[str]:
 
 def removed(result: Noted) -> Iterator[str]:
     """Yield what was withdrawn."""
-    yield f"note {result.id} on {_name(result)} counts no more: {one_line(result.text)}"
+    yield f"note {result.id} on {_name(result)} counts no more: {shorten(one_line(result.text), _WIDTH)}"
 
 
 def masked(result: Noted, said: str) -> bool:

@@ -14,6 +14,7 @@ from skillgit.domain.state import fold
 from skillgit.errors import ConflictError, HistoryError, SkillgitError
 from skillgit.store import attic, derived, reader, refs
 from skillgit.store.binary import git
+from skillgit.store.evidence import joined_chain
 from skillgit.store.exchange.parcels import Rejected, candidates
 from skillgit.store.lock import RunLock
 from skillgit.store.own_runs import note_elsewhere
@@ -122,7 +123,8 @@ class _Adoption:
     def join(self, *, write: bool) -> Joined:
         """Check that both sides make one history, and let ours go forward."""
         if self.is_idle():
-            return Joined(run=self._run, state=Joining.AHEAD if self._ahead else Joining.UP_TO_DATE)
+            state = Joining.AHEAD if self._ahead else Joining.UP_TO_DATE
+            return Joined(run=self._run, state=state, note=self._note)
         if self._line in self._moves and (place := self._terms.checked_out.get(self._line)):
             raise ConflictError(
                 f"{refs.short(self._line)} is checked out in {place}",
@@ -185,9 +187,17 @@ class _Adoption:
     def _look_at_bulk(self, name: str, their: str, mine: str | None) -> None:
         if mine is None or self._repo.reaches(their, mine):
             self._moves[name] = their
-        elif not self._repo.reaches(mine, their):
+        elif self._repo.reaches(mine, their):
+            return
+        elif name == refs.evidence_ref(self._run) and self._keeps_all():
+            self._moves[name] = joined_chain(self._repo, mine, their)
+        else:
             place = refs.tracking(self._terms.remote, name)
             self._note = f"{refs.short(name)} is another chain here; theirs stays at {refs.short(place)}"
+
+    def _keeps_all(self) -> bool:
+        """Say whether neither side dropped evidence on purpose, which a chain of both would bring back."""
+        return not {refs.dropped_ref(self._run)} & {*self._mine, *self._theirs}
 
     def _known(self) -> dict[str, str]:
         """Return branch to commit for all candidates that are here, or will be."""

@@ -33,7 +33,7 @@ def clone(line: Line, folder: Path, url: str, place: Path, name: str) -> None:
     progress = ("--progress",) if line.shows else ()
     answer = run(line, folder, "clone", *progress, "--origin", "origin", "--", url, str(place))
     if answer.code != 0:
-        raise refusal(name, answer.error)
+        raise refusal(name, answer.error, named=False)
 
 
 def stand_on_main(repo: Repo) -> None:

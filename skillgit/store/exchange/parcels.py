@@ -116,7 +116,7 @@ def surpassed(repo: Repo, name: str, new: str, old: str | None) -> bool | None:
     if old is None or old == new:
         return False
     ref = refs.parse(name)
-    if ref is not None and ref.kind in {refs.Kind.TAG, refs.Kind.REJECTED}:
+    if refs.is_release(name) or (ref is not None and ref.kind in {refs.Kind.TAG, refs.Kind.REJECTED}):
         return None
     if repo.reaches(new, old):
         return False

@@ -13,11 +13,15 @@ class _Case:
     signs: re.Pattern[str]
     sentence: str
     hint: str
+    nameless: str = ""
     missing: bool = False
 
 
-def _case(signs: str, sentence: str, hint: str, *, missing: bool = False) -> _Case:
-    return _Case(signs=re.compile(signs, re.IGNORECASE), sentence=sentence, hint=hint, missing=missing)
+def _case(signs: str, sentence: str, hint: str, *, nameless: str = "", missing: bool = False) -> _Case:
+    """Return a case; ``nameless`` is the hint where the address is no remote's yet, if that is another one."""
+    return _Case(
+        signs=re.compile(signs, re.IGNORECASE), sentence=sentence, hint=hint, nameless=nameless, missing=missing
+    )
 
 
 _CASES = (
@@ -25,6 +29,7 @@ _CASES = (
         r"terminal prompts disabled|could not read (?:Username|Password)|no askpass|No such device or address",
         "{remote} asks for a name and a password, and nobody is here to type them",
         "let git remember them: git help credentials; or use an ssh address: skillgit remote set-url {remote} URL",
+        nameless="let git remember them: git help credentials; or use an ssh address",
     ),
     _case(
         r"Authentication failed|Invalid username or (?:password|token)|HTTP Basic: Access denied|error: 401",
@@ -43,9 +48,10 @@ _CASES = (
     ),
     _case(
         r"Repository not found|repository '[^']*' (?:not found|does not exist)|does not appear to be a git repository"
-        r"|error: 404|project you were looking for could not be found",
+        r"|error: 404|invalid gitfile format|project you were looking for could not be found",
         "there is no repository at {remote}, or you may not see it",
         "create it first, without any file in it, or correct the address: skillgit remote set-url {remote} URL",
+        nameless="correct the address, or ask its owner to let you see it",
         missing=True,
     ),
     _case(
@@ -64,17 +70,25 @@ _CASES = (
         r"|Network is unreachable|Name or service not known|unable to look up",
         "{remote} cannot be reached",
         "check the network and the address: skillgit remote",
+        nameless="check the network and the address",
     ),
 )
 _FINAL = re.compile(r"^(?:fatal|error): (?P<said>.+)$", re.MULTILINE)
 
 
-def refusal(remote: str, said: str) -> RemoteError:
-    """Return the error for git's last words ``said`` on the connection to ``remote``."""
+def refusal(remote: str, said: str, *, named: bool = True) -> RemoteError:
+    """Return the error for git's last words ``said`` on the connection to ``remote``.
+
+    Args:
+        remote: What it is called.
+        said: What git said.
+        named: Whether that is the name of a remote; else it is an address.
+    """
     for case in _CASES:
         if case.signs.search(said):
-            sentence, hint = (text.format(remote=remote) for text in (case.sentence, case.hint))
+            advice = case.hint if named else case.nameless or case.hint
+            sentence, hint = (text.format(remote=remote) for text in (case.sentence, advice))
             return RemoteError(sentence, hint=hint, missing=case.missing)
     last = [match["said"] for match in _FINAL.finditer(said)]
     told = " ".join((last[-1] if last else said.strip().rpartition("\n")[2] or "git said nothing").split())
-    return RemoteError(f"git cannot talk to {remote}: {told}", hint="skillgit remote")
+    return RemoteError(f"git cannot talk to {remote}: {told}", hint="skillgit remote" if named else "check the address")

@@ -68,6 +68,9 @@ def add_remote(repo: Repo, name: str, url: str) -> None:
     """
     if any(one.name == name for one in remotes(repo)):
         raise ConflictError(f"there is a remote '{name}' already", hint=f"skillgit remote set-url {name} URL")
+    if name.startswith("-"):
+        # git takes it, and then takes it for an option wherever it is named
+        raise UsageError(f"'{name}' cannot be the name of a remote", hint="skillgit remote add NAME URL")
     _done(git(repo, "remote", "add", "--", name, url), "skillgit remote add NAME URL")
 
 

@@ -52,7 +52,7 @@ class SentRef:
 
     Attributes:
         ref: Its full name.
-        run: The run that it belongs to; empty for main and notes.
+        run: The run that it belongs to; empty for main, releases and notes.
         state: What became of it.
         old: What it pointed to on the other side; empty if it was not there.
         new: What it was to point to.
@@ -137,6 +137,8 @@ def _looked_at(repo: Repo, name: str, new: str, there: Mapping[str, str], remote
     if ahead is None:
         known = repo.has_object(old)
         told = f"it went on here and on {remote}" if known else f"{remote} has something that is not here"
+        if refs.is_release(name):
+            told = f"{remote} has another release of that version"
         return refused(one, Cause.MOVED, told)
     return one
 
