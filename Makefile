@@ -1,7 +1,7 @@
 # make demo    train a skill here, without network or key
 # make test    everything: formatting, lint, types, layers, all tests
 # make check   the same without the slow tests
-# make soak    long tests once more, under further conditions
+# make soak    long tests once more, under further conditions, and properties with more examples
 # make bench   measurements against rivals; make bench-startup is one of them
 # make docs    checks of the documentation
 #
@@ -77,6 +77,7 @@ test: lint $(GAMES)
 
 soak: $(GAMES)
 	$(PYTEST) -m soak
+	$(PYTEST) -m hypothesis --hypothesis-profile thorough
 
 bench: $(patsubst tests/bench/%.py,bench-%,$(filter-out %/measure.py,$(wildcard tests/bench/*.py)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,16 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-settings.register_profile("skillgit", deadline=None, print_blob=True)
+settings.register_profile("skillgit", deadline=None, print_blob=True, max_examples=50)
+settings.register_profile("thorough", settings.get_profile("skillgit"), max_examples=1000)  # make soak takes it
 settings.load_profile("skillgit")
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage as seldom as the program does, and never in all that was collected: it stays to the end."""
+    gc.set_threshold(20_000, 20, 50)
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -74,6 +74,13 @@ def attempt(*arguments: str | Path, cwd: Path, env: Mapping[str, str] | None = N
     return run(*SKILLGIT, *arguments, cwd=cwd, env=env)
 
 
+def python(
+    program: Path, *arguments: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> Done:
+    """Run a Python file of the tests, in a process that has loaded ``skillgit``, and return how it ended."""
+    return Done(_prepared().run([str(word) for word in arguments], cwd, surroundings(**(env or {})), str(program)))
+
+
 def skillgit(*arguments: str | Path, cwd: Path, env: Mapping[str, str] | None = None, code: int = 0) -> Done:
     """Run ``skillgit`` and check its exit code; whatever happens, there is no traceback."""
     done = attempt(*arguments, cwd=cwd, env=env)

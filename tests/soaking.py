@@ -1,13 +1,22 @@
-"""Further conditions of tests that take long: ``make soak`` runs them, ``make test`` leaves them out."""
+"""Further conditions of tests that take long: ``make soak`` runs them, ``make test`` leaves them out.
+
+``make soak`` also tries every property with more examples than ``make test`` does.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from _pytest.mark.structures import ParameterSet
+
+
+def examples(times: float) -> settings:
+    """Return how many examples a property is tried with that is worth so many times the usual number."""
+    return settings(max_examples=round(times * settings().max_examples))
 
 
 def soak(*values: object) -> ParameterSet:

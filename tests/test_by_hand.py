@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import sys
 from pathlib import Path
 
 import pytest
 from once import once
-from program import QUICK, git, new_repository, refs, run, skillgit
+from program import QUICK, git, new_repository, python, refs, run, skillgit
 
 MORTAL = Path(__file__).with_name("mortal.py")
 NEVER = 10**9
@@ -95,7 +94,7 @@ def test_a_measurement_that_is_killed_is_made_again_from_the_ledger(repository, 
     skillgit(*TRAIN, cwd=repository)
 
     def train(moment: str, number: int) -> int:
-        return run(sys.executable, MORTAL, moment, str(number), tmp_path / "log", "-C", other, *TRAIN).code
+        return python(MORTAL, moment, str(number), tmp_path / "log", "-C", other, *TRAIN).code
 
     assert train("call", 5) == -signal.SIGKILL
     assert train("refs", 1) == -signal.SIGKILL

@@ -8,8 +8,8 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-from program import git, new_repository, refs, skillgit
-from trained_runs import trained_run
+from program import QUICK, git, new_repository, refs, skillgit
+from trained_runs import RUN, small_run, trained_run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return shutil.copytree(trained_run(tmp_path_factory, "demo"), tmp_path_factory.mktemp("demo") / "repository")
+
+
+@pytest.fixture
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A shorter run, that is only read."""
+    return small_run(tmp_path_factory)
 
 
 @pytest.fixture
@@ -155,13 +161,14 @@ def test_a_run_can_start_from_a_version_of_another_run(repository):
     )
 
 
-def test_a_clone_can_continue_an_unfinished_run(trained, tmp_path):
+def test_a_clone_can_continue_an_unfinished_run(small, tmp_path):
     part = new_repository(tmp_path / "part")
-    stopped = skillgit("train", "demo", "--run", "demo", "--max-calls", "400", cwd=part, code=7)
-    assert "--run demo" in stopped.err
+    command = ("train", "demo", "--run", RUN, *QUICK)
+    stopped = skillgit(*command, "--max-calls", "110", cwd=part, code=7)
+    assert f"--run {RUN}" in stopped.err
     git("clone", "-q", part, tmp_path / "clone", cwd=tmp_path)
-    skillgit("train", "demo", "--run", "demo", cwd=tmp_path / "clone")
-    history = [git("log", "--format=%s", "run/demo", cwd=place).out for place in (trained, tmp_path / "clone")]
+    skillgit(*command, cwd=tmp_path / "clone")
+    history = [git("log", "--format=%s", f"run/{RUN}", cwd=place).out for place in (small, tmp_path / "clone")]
     assert history[0] == history[1]
 
 
@@ -172,7 +179,7 @@ def test_the_dry_run_spends_and_writes_nothing(repository):
     assert refs(repository) == before
 
 
-def test_equal_runs_have_equal_commits(trained, tmp_path):
+def test_equal_runs_have_equal_commits(small, tmp_path):
     other = new_repository(tmp_path / "other")
-    skillgit("train", "demo", "--run", "demo", cwd=other)
-    assert refs(other) == refs(trained)
+    skillgit("train", "demo", "--run", RUN, *QUICK, cwd=other)
+    assert refs(other) == refs(small)

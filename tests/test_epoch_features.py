@@ -6,12 +6,11 @@ import json
 import re
 import shutil
 import signal
-import sys
 from pathlib import Path
 
 import pytest
 from once import once
-from program import QUICK, git, new_repository, refs, run, skillgit
+from program import QUICK, git, new_repository, python, refs, skillgit
 from soaking import soak
 
 MORTAL = Path(__file__).with_name("mortal.py")
@@ -34,10 +33,8 @@ MOMENTS = [
 
 
 def train(repository: Path, log: Path, *options: str, moment: str = "call", count: int = NEVER) -> int:
-    done = run(
-        sys.executable, MORTAL, moment, str(count), log, "-C", repository, "train", "demo", "--run", "small", "--quiet",
-        *QUICK, *options,
-    )  # fmt: skip
+    small = ("train", "demo", "--run", "small", "--quiet", *QUICK, *options)
+    done = python(MORTAL, moment, str(count), log, "-C", repository, *small)
     assert done.code in {0, -signal.SIGKILL}, done
     return done.code
 

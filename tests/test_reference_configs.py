@@ -136,7 +136,10 @@ optimizer_model: gpt-5.5
 target_model: gpt-5.5
 """
 OFFLINE = ("-o", "model.backend=offline", "-o", "model.optimizer=analyst", "-o", "model.target=reader")
-SHORT = ("-o", "train.num_epochs=2", "-o", "train.batch_size=30", "-o", "optimizer.slow_update_samples=6")
+SHORT = (
+    *("-o", "train.num_epochs=2", "-o", "train.batch_size=30", "-o", "optimizer.slow_update_samples=6"),
+    *("-o", "evaluation.sel_env_num=16", "-o", "evaluation.test_env_num=8"),
+)
 SKILL = """\
 # Answering
 

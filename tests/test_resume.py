@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import signal
-import sys
 from pathlib import Path
 
 import pytest
 from once import once
-from program import QUICK, git, new_repository, refs, run, skillgit
+from program import QUICK, git, new_repository, python, refs, skillgit
 from soaking import soak
 
 MORTAL = Path(__file__).with_name("mortal.py")
@@ -27,7 +26,7 @@ MOMENTS = [
 
 
 def train(repository: Path, moment: str, count: int, log: Path) -> int:
-    done = run(sys.executable, MORTAL, moment, str(count), log, "-C", repository, *SMALL)
+    done = python(MORTAL, moment, str(count), log, "-C", repository, *SMALL)
     assert done.code in {0, -signal.SIGKILL}, done
     return done.code
 

@@ -6,12 +6,11 @@ import json
 import re
 import shutil
 import signal
-import sys
 from pathlib import Path
 
 import pytest
 from once import once
-from program import QUICK, git, new_repository, refs, run, skillgit
+from program import QUICK, git, new_repository, python, refs, skillgit
 from soaking import soak
 from trained_runs import trained_run
 
@@ -40,7 +39,7 @@ DEATHS = [
 
 @pytest.fixture(scope="module", params=["suggestions", "one-call", "autonomous", *map(soak, SELDOM)])
 def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    made = trained_run(tmp_path_factory, "demo", *MODES[request.param])
+    made = trained_run(tmp_path_factory, "demo", "-o", "train.num_epochs=2", *MODES[request.param])
     return request.param, shutil.copytree(made, tmp_path_factory.mktemp(request.param) / "repository")
 
 
@@ -98,7 +97,7 @@ def test_workers_change_nothing(mode, tmp_path):
 
 def train(repository: Path, mode: str, moment: str, count: int, log: Path) -> int:
     small = ("train", "demo", "--run", "small", "--quiet", *QUICK, *MODES[mode])
-    done = run(sys.executable, MORTAL, moment, str(count), log, "-C", repository, *small)
+    done = python(MORTAL, moment, str(count), log, "-C", repository, *small)
     assert done.code in {0, -signal.SIGKILL}, done
     return done.code
 

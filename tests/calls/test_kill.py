@@ -8,18 +8,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from dying_calls import CONCURRENCY, FRESH_CALLS
+from soaking import soak
 
-KILLS = 120
 
-
-def test_a_run_killed_anywhere_keeps_what_it_saw_and_ends_as_an_unbroken_one(tmp_path):
+@pytest.mark.parametrize("kills", [40, soak(120)])
+def test_a_run_killed_anywhere_keeps_what_it_saw_and_ends_as_an_unbroken_one(kills, tmp_path):
     script = Path(__file__).with_name("dying_calls.py")
     done = subprocess.run(
-        [sys.executable, "-W", "error", script, tmp_path, str(KILLS)], capture_output=True, text=True, check=True
+        [sys.executable, "-W", "error", script, tmp_path, str(kills)], capture_output=True, text=True, check=True
     )
     reports = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(reports) == KILLS
+    assert len(reports) == kills
     assert any(report["before"]["replies"] for report in reports)
     assert any(report["before"]["rollouts"] for report in reports)
     for report in reports:

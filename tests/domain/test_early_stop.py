@@ -3,8 +3,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from soaking import examples
 
 from skillgit.domain.early_stop import Race, first_pass, order
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Metric, Scored, Split
@@ -59,7 +60,7 @@ def raced(rule: GateRule, base: Evaluation, candidate: Evaluation, best: float, 
     )
 
 
-@settings(max_examples=500, deadline=None)
+@examples(5)
 @given(RULES, tables(), SHARES, st.integers(1, 5))
 def test_stopping_changes_no_decision(rule, table, best, wave) -> None:
     """Items that were not needed may have failed to evaluate: then a full evaluation might have been indecisive."""
@@ -77,7 +78,7 @@ def test_stopping_changes_no_decision(rule, table, best, wave) -> None:
         assert verdict == full
 
 
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 @given(RULES.map(lambda rule: replace(rule, policy=Policy.PAIRED)), tables(most=40, failures=False), st.integers(1, 5))
 def test_stopping_changes_no_decision_of_the_sampled_test(rule, table, wave) -> None:
     base, candidate = table
@@ -86,7 +87,7 @@ def test_stopping_changes_no_decision_of_the_sampled_test(rule, table, wave) -> 
     assert decide(rule, stopped, base, 0.5).decision is decide(rule, candidate, base, 0.5).decision
 
 
-@settings(max_examples=200, deadline=None)
+@examples(2)
 @given(RULES, tables(), st.integers(1, 5))
 def test_what_is_recorded_does_not_depend_on_the_size_of_waves(rule, table, wave) -> None:
     base, candidate = table
@@ -94,7 +95,7 @@ def test_what_is_recorded_does_not_depend_on_the_size_of_waves(rule, table, wave
     assert raced(rule, base, candidate, 0.5, wave) == raced(rule, base, candidate, 0.5, 1)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(1)
 @given(RULES, tables(failures=False), SHARES)
 def test_nothing_is_evaluated_that_a_wave_of_one_would_not_have_needed(rule, table, best) -> None:
     base, candidate = table

@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from soaking import examples
 
 from skillgit.domain.early_stop import Race, order
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Metric, Scored, Split
@@ -85,7 +86,7 @@ class Chase:
         return look
 
 
-@settings(max_examples=150, deadline=None)
+@examples(1.5)
 @given(RULES, tables(), st.integers(1, 8), st.integers(1, 30), st.randoms(use_true_random=False))
 def test_neither_order_nor_workers_say_which_items_are_rolled_out(rule, table, wave, workers, random):
     base, candidate = table

@@ -33,6 +33,12 @@ def sandbox(request: pytest.FixtureRequest) -> Sandbox:
     return sandbox_of(request.param)
 
 
+@pytest.fixture(params=[Mode.AUTO, soak(Mode.BUBBLEWRAP), soak(Mode.LANDLOCK)], ids=str)
+def usual_sandbox(request: pytest.FixtureRequest) -> Sandbox:
+    """The sandbox that is taken here, for what every way does alike because it is not the way that does it."""
+    return sandbox_of(request.param)
+
+
 @pytest.fixture(params=[Mode.BUBBLEWRAP, soak(Mode.LANDLOCK), soak(Mode.NONE)], ids=str)
 def any_sandbox(request: pytest.FixtureRequest) -> Sandbox:
     """A sandbox in each way, that without isolation as well."""

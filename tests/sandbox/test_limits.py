@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from soaking import soak
 
 from skillgit.sandbox import Job, Limits, Mode, Result, Sandbox
 
@@ -46,8 +47,8 @@ def test_the_bomb_of_one_job_leaves_room_for_the_processes_of_another(sandbox):
     good = "import subprocess; print(subprocess.run(['true']).returncode)"
 
     async def main() -> str:
-        first = asyncio.create_task(sandbox.run(sandbox.python_job(bomb, limits=Limits(wall_s=4, processes=30))))
-        await asyncio.sleep(1.5)
+        first = asyncio.create_task(sandbox.run(sandbox.python_job(bomb, limits=Limits(wall_s=2.5, processes=30))))
+        await asyncio.sleep(1)
         done = await sandbox.run(sandbox.python_job(good, limits=Limits(wall_s=60, processes=30)))
         await first
         return done.stdout + done.stderr
@@ -124,6 +125,7 @@ def test_a_file_of_holes_is_as_large_as_it_says(run):
     assert run(code, limits={"disk_mb": 16, "file_mb": 4}).ended == "disk"
 
 
+@pytest.mark.parametrize("sandbox", [Mode.BUBBLEWRAP, soak(Mode.LANDLOCK)], indirect=True, ids=str)
 @pytest.mark.slow
 def test_many_small_files_end_the_job(run):
     code = "import time\nfor n in range(30_000): open(f'f{n}', 'w').close()\ntime.sleep(600)"
@@ -144,6 +146,7 @@ def test_names_too_long_for_a_path_do_no_harm(run):
     assert run(code).ended == "disk"
 
 
+@pytest.mark.parametrize("sandbox", [Mode.BUBBLEWRAP, soak(Mode.LANDLOCK)], indirect=True, ids=str)
 def test_names_that_are_too_many_end_the_job(run):
     code = "import os\nfor n in range(6000): open(f'{n:0200}', 'w').close()"
     assert run(code).ended == "disk"
@@ -176,6 +179,7 @@ def test_a_spinning_processor_is_stopped(run_any):
     assert done.ended == "cpu"
 
 
+@pytest.mark.parametrize("sandbox", [Mode.BUBBLEWRAP, soak(Mode.LANDLOCK)], indirect=True, ids=str)
 def test_processes_share_the_limit_of_the_processor(run):
     code = "import os\nfor _ in range(3):\n    if os.fork() == 0:\n        while True: pass\nos.wait()"
     assert run(code, limits={"cpu_s": 1, "wall_s": 50}).ended == "cpu"

@@ -17,13 +17,13 @@ def call(name: str, **arguments: object) -> ToolCall:
 
 
 @pytest.fixture
-def library(sandbox, open_folder):
+def library(usual_sandbox, open_folder):
     (open_folder / "2021").mkdir()
     (open_folder / "2021" / "may.txt").write_text("first\nrevenue 12\nthird\nfourth\n")
     (open_folder / "june.txt").write_text("Revenue 13\r\n" + "x" * 5000 + "\n")
     (open_folder / "june.csv").write_text("revenue,14\n")
     (open_folder / "outside").symlink_to("/etc/passwd")
-    return SandboxTools(sandbox=sandbox, documents=open_folder)
+    return SandboxTools(sandbox=usual_sandbox, documents=open_folder)
 
 
 def ask(tools: SandboxTools, name: str, **arguments: object) -> str:
@@ -65,7 +65,7 @@ def test_lines_are_found_in_all_documents_or_some(library):
 
 def test_an_expression_that_takes_for_ever_is_told_to_the_model(library, monkeypatch):
     (library.documents / "evil.txt").write_text("a" * 60 + "b")
-    monkeypatch.setattr("skillgit.sandbox.tools._LOOKING", Limits(wall_s=2))
+    monkeypatch.setattr("skillgit.sandbox.tools._LOOKING", Limits(wall_s=0.5))
     assert "took too much" in ask(library, "grep", pattern="(a+)+c", path="evil.txt")
 
 
@@ -94,8 +94,8 @@ def test_a_long_result_is_cut(library):
     assert told == "x" * 100 + "\n[cut after 100 characters]"
 
 
-def test_without_documents_there_are_none(sandbox):
-    assert ask(SandboxTools(sandbox=sandbox), "glob", pattern="*") == "error: there are no documents"
+def test_without_documents_there_are_none(usual_sandbox):
+    assert ask(SandboxTools(sandbox=usual_sandbox), "glob", pattern="*") == "error: there are no documents"
 
 
 def test_only_what_is_offered_can_be_used(library):

@@ -12,7 +12,7 @@ from random import Random
 from string import ascii_letters, ascii_uppercase, digits
 
 import pytest
-from program import QUICK, SKILLGIT, new_repository, run
+from program import QUICK, attempt, new_repository
 from soaking import soak
 
 from wire import Faults, wire_server
@@ -62,8 +62,8 @@ pytestmark = pytest.mark.slow
 
 def train(repository: Path, *options: str, flags: tuple[str, ...] = ()) -> tuple[int, bytes]:
     """Train with all keys in the environment and return exit code and everything that was printed."""
-    command = (*SKILLGIT, *flags, "train", "demo", "--run", "demo", *SHORT, *options)
-    done = run(*command, cwd=repository, env={**KEYS, **QUIET})
+    command = (*flags, "train", "demo", "--run", "demo", *SHORT, *options)
+    done = attempt(*command, cwd=repository, env={**KEYS, **QUIET})
     return done.code, done.bytes + done.err.encode()
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def simulator() -> Iterator[Simulator]:
     made = Simulator()
     yield made

@@ -150,7 +150,8 @@ def test_tools_work_over_the_wire(tmp_path: Path):
         (ASK, 'tool:grep {"pattern": "Customs"}'),
         ("calder_1961_03.txt:", "<answer>187.9</answer>"),
     )
-    repository, asked = train(tmp_path, "officeqa", "-o", "evaluation.gate_metric=hard", scripted=said, keep=True)
+    few = ("-o", "evaluation.gate_metric=hard", "-o", "env.limit=2", "-o", "train.batch_size=2")
+    repository, asked = train(tmp_path, "officeqa", *few, scripted=said, keep=True)
     answered = [entry.document for entry in asked if entry.role == "target" and "tool_call_id" in str(entry.document)]
     assert answered
     results = [message for document in answered for message in document["messages"] if message["role"] == "tool"]
@@ -181,6 +182,8 @@ def test_real_bulletins_go_over_the_wire(real: Path, tmp_path: Path):
         "env.scope=item",
         "env.split_ratio=4:3:3",
         "train.stop_at_ceiling=false",
+        "env.limit=2",
+        "train.batch_size=2",
     )
     words = [word for option in options for word in ("-o", option)]
     repository, _ = train(tmp_path, "officeqa", *words, scripted=said)

@@ -44,9 +44,15 @@ def scored(environment, item, trajectory):
     return asyncio.run(environment.score(item, trajectory, Says()))
 
 
-def test_one_reply_is_one_program_that_runs_on_every_case(tmp_path: Path):
+@pytest.fixture(scope="module")
+def solved(tmp_path_factory: pytest.TempPathFactory):
+    """An item that one reply solves: the target, and what ``rolled`` returns."""
     target = Says(reply("pantry-units"))
-    environment, item, trajectory = rolled(tmp_path, target, mode="single")
+    return target, *rolled(tmp_path_factory.mktemp("solved"), target, mode="single")
+
+
+def test_one_reply_is_one_program_that_runs_on_every_case(solved):
+    target, environment, item, trajectory = solved
     system, asked = (message.text for message in target.heard[0])
     assert '<skill name="spreadsheetbench">' in system
     assert "<answer_cells>'Stock'!D2:D9</answer_cells>" in asked
@@ -107,9 +113,8 @@ def test_a_workbook_of_a_task_that_is_broken_is_a_fault(tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_a_program_cannot_bring_the_answer_of_another_run(tmp_path: Path):
-    environment, item, good = rolled(tmp_path, Says(reply("pantry-units")), mode="single")
-    assert scored(environment, item, good)[0].hard == 1.0
+def test_a_program_cannot_bring_the_answer_of_another_run(solved):
+    _, environment, item, _ = solved
     bad = asyncio.run(environment.rollout(item, environment.seed_skill(), Says("```python\npass\n```")))
     assert scored(environment, item, bad)[0].soft == 0.0
 

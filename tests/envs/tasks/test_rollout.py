@@ -124,7 +124,8 @@ def test_a_target_with_python_trains_over_the_wire(tmp_path: Path):
         ("[exit code 0]", "<answer>21</answer>"),
     )
     options = ("-o", f"env.data_path={tmp_path / 'sums.jsonl'}", "-o", "env.split_ratio=1:1:1")
-    repository, asked = train(tmp_path, "tasks", *options, "-o", "env.tools=python", scripted=script, keep=True)
+    few = ("-o", "env.limit=2", "-o", "train.batch_size=2")
+    repository, asked = train(tmp_path, "tasks", *options, *few, "-o", "env.tools=python", scripted=script, keep=True)
     assert events(repository)[0]["kind"] == "run-finished"
     results = [
         message["content"] for entry in asked for message in entry.document["messages"] if message["role"] == "tool"

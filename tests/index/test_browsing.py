@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from bench.histories.fast_import import write_history
+from bench.histories.story import gain_of
+
+from skillgit.index import browsing, queries
+from skillgit.index.browsing import Narrowing
+from skillgit.index.refresh import open_index
+from skillgit.store.repo import Repo
+
+RUN = "demo-000"
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    history = write_history(tmp_path_factory.mktemp("browsing") / "small", 160, runs=2)
+    with open_index(Repo.discover(history.path)) as index:
+        yield index
+
+
+@pytest.mark.parametrize(("run", "rejected", "slow"), list(product([RUN, ""], [True, False], [True, False])))
+def test_so_many_events_are_counted_as_there_are_rows(index, run, rejected, slow):
+    narrowing = Narrowing(run=run, rejected=rejected, slow=slow)
+    kinds = [row.kind for row in browsing.rows(index, narrowing, 0, 1_000)]
+    assert browsing.count(index, narrowing) == len(kinds)
+    assert ("rejected" in kinds, "slow-proposed" in kinds) == (rejected, slow)
+
+
+@pytest.mark.parametrize("run", [RUN, ""])
+def test_pages_counted_from_the_oldest_event_on_are_the_same(index, run):
+    narrowing = Narrowing(run=run)
+    everything = browsing.rows(index, narrowing, 0, 1_000)
+    total = len(everything)
+    for offset in range(0, total, 7):
+        assert browsing.rows(index, narrowing, offset, 20, total=total) == everything[offset : offset + 20]
+    assert browsing.rows(index, narrowing, total, 20, total=total) == ()
+
+
+def test_words_are_looked_up_in_one_run_or_in_all(index):
+    found = {run: browsing.rows(index, Narrowing(run=run, words="unit"), 0, 1_000) for run in (RUN, "demo-001", "")}
+    assert {row.run for row in found[RUN]} == {RUN}
+    assert len(found[""]) == len(found[RUN]) + len(found["demo-001"])
+
+
+def test_a_short_run_has_all_its_scores(index):
+    points, apart = browsing.sampled_points(index, RUN, 1_000)
+    assert apart == 1
+    assert points == browsing.points(index, RUN, 1_000)
+
+
+def test_of_a_long_run_scores_are_taken_evenly_and_with_the_best(index):
+    points, apart = browsing.sampled_points(index, RUN, 5)
+    everything = browsing.points(index, RUN, 1_000)
+    assert apart > 1
+    assert set(points) < set(everything)
+    best = queries.best_row(index, RUN)
+    assert best.commit in {point.commit for point in points}
+    steps = {point.step for point in points} - {best.step}
+    last = max(row.step for row in browsing.rows(index, Narrowing(run=RUN), 0, 1_000))
+    assert all(step % apart == 0 or step == last for step in steps)
+
+
+def test_a_run_without_events_has_no_scores(index):
+    assert browsing.sampled_points(index, "none", 5) == ((), 1)
+
+
+def test_a_long_story_leaves_room_for_all_its_gains():
+    assert gain_of(100) == gain_of(1_000) > gain_of(100_000) > 0
