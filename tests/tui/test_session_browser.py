@@ -13,7 +13,7 @@ from web_client import serving
 from wire import wire_server
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.soak,
     pytest.mark.skipif(PROGRAM is None, reason="Debian's chromium is not installed"),
 ]
 PIXELS = 1280, 720
