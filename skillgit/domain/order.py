@@ -27,7 +27,7 @@ from skillgit.domain.event import (
 OrderKey = tuple[int, int, int, int]
 """The version that the run stands at, the step, the rank of the kind, the number of an intervention."""
 
-_MADE, _MEASURED, _REJECTED, _SKIPPED, _META, _SLOW, _FINISHED, _INTERVENED = range(8)
+MADE, _MEASURED, REJECTED, _SKIPPED, _META, _SLOW, _FINISHED, _INTERVENED = range(8)
 
 
 def event_at(event: Event) -> int | None:
@@ -50,7 +50,7 @@ def event_rank(event: Event) -> int:
     """Return the place of ``event`` among those of its version and step."""
     match event:
         case RunStarted() | Accepted() | SlowMerged() | Reverted() | Edited():
-            return _MADE
+            return MADE
         case Measured():
             return _MEASURED
         case Rejected() if event.origin.intervenes:
@@ -58,7 +58,7 @@ def event_rank(event: Event) -> int:
         case Rejected() | Skipped():
             if event.origin is Origin.META:
                 return _META
-            return _REJECTED if isinstance(event, Rejected) else _SKIPPED
+            return REJECTED if isinstance(event, Rejected) else _SKIPPED
         case SlowProposed():
             return _SLOW
         case RunFinished():

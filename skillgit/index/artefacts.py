@@ -6,7 +6,7 @@ Evidence may come from strangers and may be damaged: whatever is not as it shoul
 from __future__ import annotations
 
 import json
-from math import ceil, isfinite
+from math import ceil
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ def _at(document: dict[str, object], section: str, key: str) -> object:
 
 
 def _number(value: object) -> float | None:
-    if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and 0.0 <= value <= 1.0:
+    # neither a truth value nor a number that is none
+    if (type(value) is float or type(value) is int) and 0.0 <= value <= 1.0:
         return float(value)
     return None

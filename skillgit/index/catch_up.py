@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from functools import lru_cache
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING
 
 from skillgit.errors import SkillgitError
-from skillgit.index import project, workers
+from skillgit.index import project, schema, workers
 from skillgit.index.whole_run import WITH_OUTCOMES, read_proof, read_whole_run, seed_text
 from skillgit.store import dropping, history, notes, reader, refs
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from skillgit.store.record import Recorded
     from skillgit.store.repo import Repo
 
-_MANY = 2_000
+_MANY = 300
 """From so many refs of new runs on it is worth while to read them in several processes."""
 
 Tips = dict[str, str]
@@ -33,7 +32,8 @@ def catch_up(
     Returns:
         The runs whose history cannot be read, with the reason.
     """
-    broken = _refresh_runs(connection, repo, known, now)
+    with workers.uncollected():
+        broken = _refresh_runs(connection, repo, known, now)
     if known.get(refs.NOTES) != now.get(refs.NOTES):
         _refresh_notes(connection, repo)
     # a broken run's tips are left out, so that it is tried again at every opening
@@ -44,14 +44,8 @@ def catch_up(
     return broken
 
 
-@lru_cache(maxsize=1 << 18)
-def _parsed(name: str) -> refs.Ref | None:
-    """Parse a ref's name once, though every refresh looks at all names several times."""
-    return refs.parse(name)
-
-
 def _run_of(name: str) -> str:
-    ref = _parsed(name)
+    ref = refs.parse(name)
     return ref.run if ref else ""
 
 
@@ -59,7 +53,7 @@ def _by_run(tips: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """Return run to the tips that its rows are made from."""
     found: dict[str, dict[str, str]] = {}
     for name, oid in tips.items():
-        ref = _parsed(name)
+        ref = refs.parse(name)
         if ref is not None and (ref.kind.is_truth or ref.kind is refs.Kind.EVIDENCE):
             found.setdefault(ref.run, {})[name] = oid
     return found
@@ -74,16 +68,21 @@ def _refresh_runs(
     unknown = {run: after[run] for run in changed if run not in before}
     names = sum(_run_of(name) in unknown for name in now)
     rows = _whole_runs(repo, unknown, workers.processors() if names >= _MANY else 1)
+    with schema.filled(connection) if project.is_empty(connection) else nullcontext():
+        for run in changed:
+            try:
+                if run in unknown:
+                    found = next(rows)
+                    found = read_whole_run(repo, run, after[run]) if found is None else found
+                    if found is not None:
+                        project.add(connection, found)
+                else:
+                    _refresh_run(connection, repo, run, before[run], after.get(run, {}))
+            except SkillgitError as error:
+                project.delete(connection, run)
+                broken[run] = error
     for run in changed:
-        try:
-            if run in unknown:
-                found = next(rows)
-                _take_in(connection, run, read_whole_run(repo, run, after[run]) if found is None else found)
-            else:
-                _refresh_run(connection, repo, run, before[run], after.get(run, {}))
-        except SkillgitError as error:
-            project.delete(connection, run)
-            broken[run] = error
+        project.summarise(connection, run)
     return broken
 
 
@@ -103,7 +102,6 @@ def _take_in(connection: sqlite3.Connection, run: str, rows: Rows | None) -> Non
     project.delete(connection, run)
     if rows is not None:
         project.add(connection, rows)
-        project.summarise(connection, run)
 
 
 def _refresh_run(
@@ -118,8 +116,6 @@ def _refresh_run(
     chain = refs.evidence_ref(run)
     if chain in new and old.get(chain) != new[chain]:
         _load_evidence(connection, repo, run)
-    if project.newest(connection, run) is not None:
-        project.summarise(connection, run)
 
 
 def _added(

@@ -7,7 +7,6 @@ event by event equals one that was built at once.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, assert_never
 
 from skillgit.domain.cost import Cost
@@ -29,8 +28,9 @@ from skillgit.domain.event import (
     event_name,
     event_origin,
 )
-from skillgit.index.schema import AMOUNTS
+from skillgit.index.candidate_rows import add_candidate, amounts, spent_rows
 from skillgit.index.version_rows import Before, Versions
+from skillgit.store.sketches import Sketch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 Row = tuple[Any, ...]
 
 _TABLES = ("event", "candidate", "spent", "edit", "evaluation", "item_outcome", "search")
-_amounts = attrgetter(*AMOUNTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,12 +61,13 @@ class Beside:
 
     Attributes:
         seed: Returns the text of the skill that a run starts from, for searching.
-        proof: Returns what the evidence of an event tells; None if it is not here, or not looked at yet.
+        proof: Returns what the evidence of an event tells, given its kind and the evidence tree; None if it is not
+            here, or not looked at yet.
         before: What the index has of the run already.
     """
 
     seed: Callable[[Recorded], str]
-    proof: Callable[[Recorded], Proof | None] = lambda _: None
+    proof: Callable[[str, str], Proof | None] = lambda _kind, _tree: None
     before: Before = field(default_factory=Before)
 
 
@@ -105,17 +105,21 @@ class _Parts:
     outcome: str = ""
 
 
-def rows_of(records: Sequence[Recorded], beside: Beside) -> Rows:
+def rows_of(records: Sequence[Recorded | Sketch], beside: Beside) -> Rows:
     """Return the rows of ``records``, events of one run in their order."""
-    found = Rows(run=records[0].event.run, tables={name: [] for name in _TABLES})
+    found = Rows(run=_run_of(records[0]), tables={name: [] for name in _TABLES})
     event, candidate, spent, edit, evaluation, outcome, search = (found.tables[name] for name in _TABLES)
     versions = Versions(beside.before)
     for place, record in enumerate(records):
-        parts, proof = _parts(record.event), beside.proof(record)
+        if isinstance(record, Sketch):
+            _add_candidate(found, place, record, beside, versions)
+            continue
+        parts, proof = _parts(record.event), beside.proof(event_name(record.event), record.evidence)
         event.append(_event_row(place, record, parts, loaded=proof is not None))
         if parts.verdict is not None or parts.patch is not None:
             candidate.append(_candidate_row(place, parts))
-        spent.extend(_spent_rows(place, record.event))
+        if not isinstance(record.event, SlowMerged | Edited):
+            spent.extend(spent_rows(place, record.event.cost.parts))
         edit.extend(_edit_rows(place, parts))
         evaluation.extend(_evaluation_rows(place, parts))
         search.append(_search_row(place, record, parts, beside.seed))
@@ -126,6 +130,21 @@ def rows_of(records: Sequence[Recorded], beside: Beside) -> Rows:
         versions.take(place, record.event)
     found.tables["version"], found.measured = versions.rows, versions.measured
     return found
+
+
+def _run_of(record: Recorded | Sketch) -> str:
+    return record.facts.run if isinstance(record, Sketch) else record.event.run
+
+
+def _add_candidate(found: Rows, place: int, sketch: Sketch, beside: Beside, versions: Versions) -> None:
+    facts = sketch.facts
+    proof = beside.proof(facts.kind, facts.evidence)
+    add_candidate(found.tables, place, sketch, loaded=proof is not None)
+    if proof is not None:
+        found.tables["item_outcome"] += [(place, *row) for row in proof.outcomes]
+    if facts.version is not None:
+        scores = (place, facts.hard, facts.soft, facts.n, facts.scored)
+        versions.make(facts.run, facts.version, place, scores)
 
 
 def _parts(event: Event) -> _Parts:
@@ -210,16 +229,10 @@ def _place(record: Recorded) -> OrderKey:
     return at, rank, step, number
 
 
-def _spent_rows(number: int, event: Event) -> Iterable[tuple[Any, ...]]:
-    if not isinstance(event, SlowMerged | Edited):
-        for part in event.cost.parts:
-            yield (number, part.role, part.stage, *_amounts(part.cost))
-
-
 def _paid(event: Event) -> tuple[Models, tuple[float, ...]]:
     if isinstance(event, SlowMerged | Edited):
-        return NOBODY, _amounts(Cost())
-    return event.models, _amounts(event.cost)
+        return NOBODY, amounts(Cost())
+    return event.models, amounts(event.cost)
 
 
 def _candidate_row(number: int, parts: _Parts) -> tuple[Any, ...]:

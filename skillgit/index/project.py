@@ -72,6 +72,11 @@ def _proposal_before(connection: sqlite3.Connection, run: str, first: int, epoch
     return int(found[0]) if found else None
 
 
+def is_empty(connection: sqlite3.Connection) -> bool:
+    """Say whether the index holds no event."""
+    return connection.execute("SELECT 1 FROM event LIMIT 1").fetchone() is None
+
+
 def newest(connection: sqlite3.Connection, run: str) -> OrderKey | None:
     """Return the key of the last event of ``run``."""
     found: OrderKey | None = connection.execute(
@@ -114,32 +119,27 @@ def delete(connection: sqlite3.Connection, run: str) -> None:
 
 
 def summarise(connection: sqlite3.Connection, run: str) -> None:
-    """Bring the run's own row up to date with its events."""
+    """Bring the run's own row up to date with its events; a run without events has none."""
+    connection.execute("DELETE FROM run WHERE name = ?", (run,))
     counts = connection.execute(
         """
         SELECT MAX(skill), MAX(outcome), MAX(step), SUM(version IS NOT NULL), SUM(kind = 'rejected'),
                SUM(kind = 'slow-merged'), MAX(version), MIN(time), MAX(time),
-               SUM(calls), SUM(tokens_in), SUM(tokens_out)
-        FROM event WHERE run = ?""",
+               SUM(calls), SUM(tokens_in), SUM(tokens_out),
+               COALESCE(SUM(c.items), 0), COALESCE(SUM(c.saved), 0),
+               COALESCE(MAX(CASE WHEN c.decision = 'accept_new_best'
+                                 THEN CASE kind WHEN 'measured' THEN at ELSE version END END), 0)
+        FROM event e LEFT JOIN candidate c ON c.event = e.id WHERE run = ?""",
         (run,),
     ).fetchone()
-    skill, outcome, steps, versions, rejected, merges, head, started, updated, *tokens = counts
-    best = connection.execute(
-        "SELECT COALESCE(MAX(CASE e.kind WHEN 'measured' THEN e.at ELSE e.version END), 0)"
-        " FROM event e JOIN candidate c ON c.event = e.id WHERE e.run = ? AND c.decision = 'accept_new_best'",
-        (run,),
-    ).fetchone()[0]
+    if counts[0] is None:
+        return
+    skill, outcome, steps, versions, rejected, merges, head, started, updated, *amounts, best = counts
     # exactly rounded, so that the order of the rows does not matter
     usd = fsum(row[0] for row in connection.execute("SELECT usd FROM event WHERE run = ?", (run,)))
     environment, metric, weight, total = _plan(connection, run)
     row = (run, skill, environment, metric, weight, total, outcome, steps, versions, rejected, merges, best, head)
-    stops = connection.execute(
-        "SELECT COALESCE(SUM(c.items), 0), COALESCE(SUM(c.saved), 0)"
-        " FROM event e JOIN candidate c ON c.event = e.id WHERE e.run = ?",
-        (run,),
-    ).fetchone()
-    connection.execute("DELETE FROM run WHERE name = ?", (run,))
-    _many(connection, "run", [(*row, started, updated, *tokens, usd, *stops)])
+    _many(connection, "run", [(*row, started, updated, *amounts[:3], usd, *amounts[3:])])
 
 
 def _plan(connection: sqlite3.Connection, run: str) -> tuple[str, str, float, int]:
@@ -161,8 +161,12 @@ def _many(connection: sqlite3.Connection, table: str, rows: Iterable[Sequence[An
     """Add rows; those that call events by their places get the numbers that begin with ``first``."""
     rows = list(rows)
     if rows:
-        marks = ["?"] * len(rows[0])
-        for column in () if first is None else _NAMED.get(table, (0,)):
-            marks[column] = f"? + {first}"
+        count = len(rows[0])
+        marks = [f"?{number}" for number in range(1, count + 1)]
+        if first is not None:
+            # a parameter as well, so that the statement is prepared once for all runs
+            rows = [(*row, first) for row in rows]
+            for column in _NAMED.get(table, (0,)):
+                marks[column] += f" + ?{count + 1}"
         target = f"{table} (rowid, subject, body, skill)" if table == "search" else table
         connection.executemany(f"INSERT INTO {target} VALUES ({', '.join(marks)})", rows)  # noqa: S608 - names are ours

@@ -121,12 +121,18 @@ def rebuild(repo: Repo) -> Index:
 
 def _on_disk(repo: Repo, connection: sqlite3.Connection) -> Index:
     try:
-        if not schema.is_current(connection):
+        is_new = not schema.is_current(connection)
+        if is_new:
             schema.create(connection)
-        return Index(repo, connection, on_disk=True)
+        index = Index(repo, connection, on_disk=True)
     except BaseException:
         connection.close()
         raise
+    if is_new:
+        # whoever opens it next tries again
+        with contextlib.suppress(sqlite3.OperationalError):
+            schema.share(connection)
+    return index
 
 
 def refresh(connection: sqlite3.Connection, repo: Repo) -> dict[str, SkillgitError]:

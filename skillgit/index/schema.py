@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-SCHEMA = 6
+SCHEMA = 7
 """Grows by one with every change of the tables, the views or what is written into them."""
 
 HIDEABLE = "kind IN ('rejected', 'slow-proposed', 'slow-merged')"
@@ -150,6 +150,21 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "note": ("oid", "position"),
 }
 
+_LOOKUPS = {
+    "event_by_commit": "event (oid)",
+    "event_by_place": "event (run, at, step, rank, number)",
+    "event_by_step": "event (run, step)",
+    "event_by_version": "event (run, version)",
+    "event_by_time": "event (time, run, at, step, rank, number)",
+    "event_end": "event (run) WHERE kind = 'run-finished'",
+    "event_hideable": f"event (run, kind) WHERE {HIDEABLE}",
+    "ref_by_commit": "ref (oid)",
+    "ref_by_run": "ref (run)",
+    "outcome_by_item": "item_outcome (item)",
+}
+"""What is looked up by other columns than the keys."""
+_UNIQUE = frozenset({"event_by_commit"})
+
 _SCORE = """CASE r.metric WHEN 'hard' THEN {0}.hard WHEN 'soft' THEN {0}.soft
                     ELSE (1.0 - r.soft_weight) * {0}.hard + r.soft_weight * {0}.soft END"""
 """The score of a version under the metric of its run ``r``."""
@@ -186,6 +201,11 @@ _VIEWS = {
 
 _SEARCH = "CREATE VIRTUAL TABLE search USING fts5(subject, body, skill, tokenize = 'unicode61 remove_diacritics 2')"
 
+_GROWING = {"hashsize": 1 << 20, "automerge": 4}
+"""How full text takes in new rows, as FTS5 does it by itself: bytes of words that it gathers, parts that it merges."""
+_FILLING = {"hashsize": 1 << 24, "automerge": 0}
+"""The same while all rows come at once: few large parts need no merging."""
+
 
 def connect(path: Path, patience: float) -> sqlite3.Connection:
     """Open the index file, which may be empty; wait so many seconds for other writers.
@@ -195,14 +215,28 @@ def connect(path: Path, patience: float) -> sqlite3.Connection:
     """
     connection = sqlite3.connect(path, timeout=patience, isolation_level=None)
     try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
+        # what a machine that lost its power left of a file that was being filled is no database, and is made again
+        connection.execute("PRAGMA synchronous = OFF")
+        if is_current(connection):
+            share(connection)
         # an index that is built anew should not have to write what does not fit before its end
         connection.execute("PRAGMA cache_size = -131072")
     except sqlite3.Error:
         connection.close()
         raise
     return connection
+
+
+def share(connection: sqlite3.Connection) -> None:
+    """Let others read the index while it is written, which is for one that has been filled.
+
+    What goes into an empty file is written once without it, and twice with it.
+
+    Raises:
+        sqlite3.OperationalError: Others read it just now, or it cannot be written.
+    """
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
 
 
 def in_memory() -> sqlite3.Connection:
@@ -219,30 +253,45 @@ def is_current(connection: sqlite3.Connection) -> bool:
 
 def create(connection: sqlite3.Connection) -> None:
     """Make all tables and views in an empty index; drop what another schema left."""
-    import sqlite_utils  # noqa: PLC0415 - slow to import, and most openings find the tables in place
+    from sqlite_utils import Database  # noqa: PLC0415 - slow to import, and most openings find the tables in place
 
     with write(connection):
         if is_current(connection):
             return
         _drop_everything(connection)
-        database = sqlite_utils.Database(connection)
+        database = Database(connection)
         for name, columns in _TABLES.items():
             keys = _KEYS[name]
-            database.table(name).create(columns, pk=keys if len(keys) > 1 else keys[0])
-        database.table("event").create_index(["oid"], unique=True)
-        database.table("event").create_index(["run", "at", "step", "rank", "number"])
-        database.table("event").create_index(["run", "step"])
-        database.table("event").create_index(["run", "version"])
-        database.table("event").create_index(["time", "run", "at", "step", "rank", "number"])
-        connection.execute("CREATE INDEX event_end ON event (run) WHERE kind = 'run-finished'")
-        connection.execute(f"CREATE INDEX event_hideable ON event (run, kind) WHERE {HIDEABLE}")
-        database.table("ref").create_index(["oid"])
-        database.table("ref").create_index(["run"])
-        database.table("item_outcome").create_index(["item"])
+            table = database.create_table_sql(name, columns, pk=keys if len(keys) > 1 else keys[0]).strip(" \n;")
+            # a table of rows with longer keys is kept in the order of its keys, without a second copy of them
+            connection.execute(table if keys in (("id",), ("event",)) else f"{table} WITHOUT ROWID")
+        _create_lookups(connection)
         connection.execute(_SEARCH)
         for name, query in _VIEWS.items():
             database.create_view(name, query)
         connection.execute(f"PRAGMA user_version = {SCHEMA}")
+
+
+@contextmanager
+def filled(connection: sqlite3.Connection) -> Iterator[None]:
+    """Let a block fill tables that are empty: SQLite sorts many rows quicker than it finds a place for each."""
+    for name in _LOOKUPS:
+        connection.execute(f"DROP INDEX {name}")
+    _set_up_search(connection, _FILLING)
+    yield
+    _create_lookups(connection)
+    _set_up_search(connection, _GROWING)
+
+
+def _set_up_search(connection: sqlite3.Connection, options: dict[str, int]) -> None:
+    for option in options.items():
+        connection.execute("INSERT INTO search (search, rank) VALUES (?, ?)", option)
+
+
+def _create_lookups(connection: sqlite3.Connection) -> None:
+    for name, place in _LOOKUPS.items():
+        unique = "UNIQUE " if name in _UNIQUE else ""
+        connection.execute(f"CREATE {unique}INDEX {name} ON {place}")
 
 
 @contextmanager
@@ -259,7 +308,7 @@ def write(connection: sqlite3.Connection) -> Iterator[None]:
 
 def discard(path: Path) -> None:
     """Remove the index file and its companions; a process that still reads it keeps what it has open."""
-    for suffix in ("", "-wal", "-shm"):
+    for suffix in ("", "-wal", "-shm", "-journal"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 

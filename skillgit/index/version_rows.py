@@ -55,9 +55,13 @@ class Versions:
             self._measure(place, event)
         elif isinstance(event, MakesVersion):
             inherited, scores = self._told(place, event)
-            row = [event.run, event.version, place, scores[0], inherited, *scores[1:]]
-            self.rows.append(row)
-            self._made[event.version], self._scores[event.version] = row, scores
+            self.make(event.run, event.version, place, scores, inherited)
+
+    def make(self, run: str, version: int, place: int, scores: Scores, inherited: int | None = None) -> None:
+        """Take in ``version``, which the event at ``place`` made."""
+        row = [run, version, place, scores[0], inherited, *scores[1:]]
+        self.rows.append(row)
+        self._made[version], self._scores[version] = row, scores
 
     def _measure(self, place: int, event: Measured) -> None:
         found = event.evaluation

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.domain.event import event_name
 from skillgit.errors import SkillgitError
 from skillgit.index import artefacts
 from skillgit.index.event_rows import Beside, Proof, rows_of
-from skillgit.store import dropping, evidence, history, reader, refs
+from skillgit.store import dropping, evidence, history, reader, refs, sketches
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -27,17 +26,19 @@ def read_whole_run(repo: Repo, run: str, tips: Mapping[str, str]) -> Rows | None
     Raises:
         SkillgitError: Its history cannot be read.
     """
-    if not history.sources(repo, run, tips):
+    branches = history.sources(repo, run, tips)
+    if not branches:
         return None
-    records = reader.read_new(repo, run, {}, tips)
+    records = sketches.sketch_run(repo, branches)
+    if records is None:
+        records = [*reader.read_new(repo, run, {}, tips)]
     gone = dropping.dropped_trees(repo, run)
 
-    def proof(record: Recorded) -> Proof | None:
-        with_outcomes = record.evidence and event_name(record.event) in WITH_OUTCOMES
-        return read_proof(repo, record.evidence, gone) if with_outcomes else None
+    def proof(kind: str, tree: str) -> Proof | None:
+        return read_proof(repo, tree, gone) if tree and kind in WITH_OUTCOMES else None
 
     arrived = refs.evidence_ref(run) in tips
-    beside = Beside(seed=lambda record: seed_text(repo, record), proof=proof if arrived else lambda _: None)
+    beside = Beside(seed=lambda record: seed_text(repo, record), proof=proof if arrived else lambda _kind, _tree: None)
     return rows_of(records, beside)
 
 

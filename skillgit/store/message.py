@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 import textwrap
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, assert_never
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict, assert_never
 
 from skillgit.domain.evaluation import EvaluationSummary
 from skillgit.domain.event import (
@@ -155,33 +155,56 @@ def _flips(name: str, items: Iterable[str]) -> str:
     )
 
 
+class Prose(NamedTuple):
+    """What stands above the trailers, as it stands there.
+
+    Attributes:
+        title: The commit's title without prefix and score.
+        why: The reasons, as paragraphs.
+        changes: Sign and text of each changed line.
+        flips: The paragraph of fixed and broken items.
+    """
+
+    title: str
+    why: str
+    changes: list[tuple[Literal["+", "-"], str]]
+    flips: str
+
+
 def read_body(message: str) -> Body:
     """Return what stands above the trailers of ``message``.
 
     Raises:
         TrailerError: The first line is not a subject of ours.
     """
+    prose = read_prose(message)
+    flips = read_flips(prose.flips)
+    return Body(
+        title=prose.title,
+        why=prose.why,
+        changes=tuple(Change(sign=sign, text=text) for sign, text in prose.changes),
+        fixed=flips["fixed"],
+        broken=flips["broken"],
+    )
+
+
+def read_prose(message: str) -> Prose:
+    """Return the same with nothing made of it yet; it raises what :func:`read_body` does."""
     first, *paragraphs = message.rstrip("\n").split("\n\n")
     match = _SUBJECT.fullmatch(first)
     if match is None:
         raise TrailerError(f"'{first[:60]}' is not the subject of an event", hint="skillgit fsck")
     why: list[str] = []
-    changes: tuple[Change, ...] = ()
-    flips: dict[str, tuple[str, ...]] = {}
+    changes: list[tuple[Literal["+", "-"], str]] = []
+    flips = ""
     for paragraph in paragraphs[:-1]:
         if paragraph.startswith(("fixed: ", "broken: ")):
-            flips = _read_flips(paragraph)
+            flips = paragraph
         elif paragraph[:3] in _SIGNS:
             changes = _read_changes(paragraph)
         else:
-            why.append(" ".join(line.strip(" ") for line in paragraph.split("\n")))
-    return Body(
-        title=match["title"] or "",
-        why="\n\n".join(why),
-        changes=changes,
-        fixed=flips.get("fixed", ()),
-        broken=flips.get("broken", ()),
-    )
+            why.append(" ".join([line.strip(" ") for line in paragraph.split("\n")]))
+    return Prose(match["title"] or "", "\n\n".join(why), changes, flips)
 
 
 def read_free_body(message: str) -> Body:
@@ -190,17 +213,27 @@ def read_free_body(message: str) -> Body:
     return Body(title=first, why=clean_paragraphs(rest))
 
 
-def _read_changes(paragraph: str) -> tuple[Change, ...]:
-    changes: list[Change] = []
+def _read_changes(paragraph: str) -> list[tuple[Literal["+", "-"], str]]:
+    changes: list[tuple[Literal["+", "-"], str]] = []
     for line in paragraph.split("\n"):
         sign, text = _SIGNS.get(line[:3]), line[4:]
         if sign is None or line[3:4] not in {"", " "}:
             raise TrailerError(f"'{line[:60]}' is not a changed line", hint="skillgit fsck")
-        changes.append(Change(sign=sign, text=text))
-    return tuple(changes)
+        changes.append((sign, text))
+    return changes
 
 
-def _read_flips(paragraph: str) -> dict[str, tuple[str, ...]]:
+class Flips(TypedDict):
+    """The items that an event fixed and broke."""
+
+    fixed: tuple[str, ...]
+    broken: tuple[str, ...]
+
+
+def read_flips(paragraph: str) -> Flips:
+    """Return what the paragraph of fixed and broken items tells; it may be empty."""
+    if not paragraph:
+        return Flips(fixed=(), broken=())
     found: dict[str, str] = {}
     for line in paragraph.split("\n"):
         if line.startswith("  "):
@@ -209,7 +242,8 @@ def _read_flips(paragraph: str) -> dict[str, tuple[str, ...]]:
         else:
             name, _, ids = line.partition(": ")
             found[name] = ids
-    return {name: tuple(_decoded(item) for item in ids.split(", ")) for name, ids in found.items()}
+    told = {name: tuple(_decoded(item) for item in ids.split(", ")) for name, ids in found.items()}
+    return Flips(fixed=told.get("fixed", ()), broken=told.get("broken", ()))
 
 
 def _decoded(item: str) -> str:

@@ -24,6 +24,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from skillgit.domain.ids import RUN_NAME
@@ -186,8 +187,12 @@ def branch_of(event: Event) -> str:
             return run_branch(event.run)
 
 
+@lru_cache(maxsize=1 << 18)
 def parse(name: str) -> Ref | None:
-    """Return what the ref ``name`` is; ``None`` if it is not one of ours."""
+    """Return what the ref ``name`` is; ``None`` if it is not one of ours.
+
+    A name is taken apart once: every look at a repository goes through all its names several times.
+    """
     if name == NOTES:
         return Ref(kind=Kind.NOTES)
     if match := _BRANCH.fullmatch(name):

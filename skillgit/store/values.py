@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from skillgit.domain.event import Measurement
     from skillgit.store.trailers import Value
 
-_DEFAULT_WEIGHT = 0.5
+DEFAULT_WEIGHT = 0.5
 EXACT = "exact"
 """How an evaluation was stopped: not before its decision was certain."""
 _SELDOM = {"cached": "cached", "cache-written": "cache_written", "reasoning": "reasoning", "unpriced": "unpriced"}
@@ -222,7 +222,7 @@ _NO_TERMS = _Terms()
 
 def _terms(value: Value) -> _Terms:
     return _Terms(
-        soft_weight=value.number("weight") if value.text("weight") else _DEFAULT_WEIGHT,
+        soft_weight=value.number("weight") if value.text("weight") else DEFAULT_WEIGHT,
         alpha=value.number("alpha") if value.text("alpha") else None,
         margin=value.number("margin") if value.text("margin") else None,
         no_regression=NoRegression(value.text("guard") or NoRegression.NONE),
