@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from skillgit.plugin.redaction import MASK, credentials, redact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from detect_secrets.core.potential_secret import PotentialSecret
     from detect_secrets.plugins.base import BasePlugin
@@ -100,7 +100,8 @@ def secret_scanner() -> Iterator[SecretScanner]:
     )
     from detect_secrets.settings import get_settings, transient_settings  # noqa: PLC0415 - as above
 
-    names = sorted({plugin.__name__ for plugin in get_mapping_from_secret_type_to_class().values()} - _OFF)
+    detectors: Mapping[str, type[BasePlugin]] = get_mapping_from_secret_type_to_class()
+    names = sorted({detector.__name__ for detector in detectors.values()} - _OFF)
     with transient_settings({"plugins_used": [{"name": name} for name in names]}):
         # Whether a line is allowed depends on the one above it, and is asked where a secret was found.
         get_settings().disable_filters("detect_secrets.filters.allowlist.is_line_allowlisted")
