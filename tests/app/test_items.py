@@ -115,7 +115,7 @@ def test_without_evidence_it_says_how_to_fetch_it(context):
     git("update-ref", "-d", f"refs/skillgit/evidence/{RUN}", cwd=context.directory)
     with pytest.raises(NotFoundError, match="not known here") as caught:
         items(context, None, Wanted())
-    assert "git fetch" in caught.value.hint
+    assert "skillgit pull --evidence" in caught.value.hint
 
 
 @pytest.mark.usefixtures("records")

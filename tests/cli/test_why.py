@@ -133,5 +133,5 @@ def test_a_clone_says_how_to_fetch_the_evidence(here, skillgit, tmp_path) -> Non
     done = skillgit("-C", str(tmp_path / "clone"), "why", UNITS)
 
     assert done.code == 0
-    assert "git fetch origin" in done.err
+    assert "skillgit pull --evidence" in done.err
     assert "edits" in done.text

@@ -159,7 +159,7 @@ def test_the_screens_show_in_a_browser_and_end_with_the_page_and_with_the_server
         async with one.session:
             address = await one.enter(served.link)
             async with one.open(address) as opened:
-                assert RUN in await read(opened, "1 Runs")
+                assert "1 Runs" in await read(opened, RUN)
                 (pid,) = served.screens()
                 assert command(pid) == [sys.executable, "-m", "skillgit", "-C", str(sample.workdir), "tui", "--", RUN]
                 await opened.send_json(["stdin", "q"])
