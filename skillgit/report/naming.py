@@ -51,20 +51,7 @@ def decision(row: LogRow) -> str:
 
 def origin_name(origin: OriginRow, run: str) -> str:
     """Return what the event is called that brought a rule; that of another run with its run."""
-    entry = Entry(
-        kind=origin.kind,
-        version=origin.version,
-        step=origin.step,
-        title=origin.title,
-        score=origin.score,
-        delta=origin.delta,
-        measured=True,
-        decision=origin.decision,
-        epoch=origin.epoch,
-        origin=origin.origin,
-        number=origin.number,
-    )
-    label = cells.label(entry) or origin.commit[:7]
+    label = cells.label(Entry.of_origin(origin)) or origin.commit[:7]
     return label if origin.run == run else f"{origin.run}/{label}"
 
 

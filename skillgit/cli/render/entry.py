@@ -11,6 +11,7 @@ from skillgit.cli.screen import UNICODE, Style
 if TYPE_CHECKING:
     from skillgit.cli.screen import Glyphs, Screen
     from skillgit.index.rows import LogRow
+    from skillgit.index.rule_queries import OriginRow
 
 # The words of events and decisions stand here as the index has them: every start of the log would pay for their types.
 _NEW_BEST = "accept_new_best"
@@ -92,6 +93,24 @@ class Entry:
             epoch=row.epoch,
             origin=row.origin,
             number=row.number,
+        )
+
+    @classmethod
+    def of_origin(cls, origin: OriginRow) -> Entry:
+        """Return the entry of the event that brought a rule, which was measured for it."""
+        return cls(
+            kind=origin.kind,
+            version=origin.version,
+            step=origin.step,
+            title=origin.title,
+            score=origin.score,
+            delta=origin.delta,
+            measured=True,
+            bound=origin.bound,
+            decision=origin.decision,
+            epoch=origin.epoch,
+            origin=origin.origin,
+            number=origin.number,
         )
 
 

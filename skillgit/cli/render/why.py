@@ -103,7 +103,7 @@ def _brought(story: Story, screen: Screen, now: datetime) -> Iterator[_Fact]:
         what = f"{story.author}, a person" if story.author else "the seed: the skill had it before the run began"
         yield _Fact(label="from", text=inert(f"{what}{dot}{words.short(story.commit)}"))
         return
-    entry = _entry(origin)
+    entry = Entry.of_origin(origin)
     sign = screen.paint(cells.style(entry), f"{cells.glyph(entry, screen.glyphs)} {cells.decision(entry)}")
     score = f"   {cells.score(entry).strip()} {'' if origin.bound else words.delta(origin.delta)}".rstrip()
     yield _Fact(label="from", text=f"{screen.paint(Style.STRONG, _name(origin, story))}  {sign}{score}", whole=True)
@@ -191,7 +191,9 @@ def _tried(story: Story, screen: Screen) -> Iterator[_Fact]:
         event = tried.event
         when = "later" if story.origin is not None and event.step > story.origin.step else "before"
         sign = screen.paint(Style.REJECTED, screen.glyphs.rejected)
-        score = f"{cells.score(_entry(event)).strip()} {'' if event.bound else words.delta(event.delta)}".rstrip()
+        score = (
+            f"{cells.score(Entry.of_origin(event)).strip()} {'' if event.bound else words.delta(event.delta)}".rstrip()
+        )
         told = f"{sign} {_name(event, story)}, {when}, rejected with {score}"
         yield _Fact(label="" if number else "tried", text=told, whole=True)
         yield _Fact(under="as", text=_short(tried.text, screen))
@@ -212,7 +214,7 @@ def _later(story: Story, screen: Screen) -> Iterator[_Fact]:
 
 
 def _fate(change: LaterChange, screen: Screen) -> str:
-    title = f" ({inert(cells.title(_entry(change.origin)))})" if change.origin else ""
+    title = f" ({inert(cells.title(Entry.of_origin(change.origin)))})" if change.origin else ""
     if change.fate == "removed" or change.rule is None:
         return f"v{change.version} removed it{title}"
     if change.fate == "reworded":
@@ -243,22 +245,5 @@ def _name(origin: OriginRow | None, story: Story) -> str:
     """Return what an event is called on the command line; those of another run with their run."""
     if origin is None:
         return words.short(story.commit)
-    name = cells.label(_entry(origin)) or words.short(origin.commit)
+    name = cells.label(Entry.of_origin(origin)) or words.short(origin.commit)
     return name if origin.run == story.run else f"{origin.run}/{name}"
-
-
-def _entry(origin: OriginRow) -> Entry:
-    return Entry(
-        kind=origin.kind,
-        version=origin.version,
-        step=origin.step,
-        title=origin.title,
-        score=origin.score,
-        delta=origin.delta,
-        measured=True,
-        bound=origin.bound,
-        decision=origin.decision,
-        epoch=origin.epoch,
-        origin=origin.origin,
-        number=origin.number,
-    )
