@@ -27,7 +27,7 @@ from skillgit.domain.event import (
 OrderKey = tuple[int, int, int, int]
 """The version that the run stands at, the step, the rank of the kind, the number of an intervention."""
 
-MADE, _MEASURED, REJECTED, _SKIPPED, _META, _SLOW, _FINISHED, _INTERVENED = range(8)
+MADE, _MEASURED, REJECTED, SKIPPED, _META, SLOW, _FINISHED, _INTERVENED = range(8)
 
 
 def event_at(event: Event) -> int | None:
@@ -58,9 +58,9 @@ def event_rank(event: Event) -> int:
         case Rejected() | Skipped():
             if event.origin is Origin.META:
                 return _META
-            return REJECTED if isinstance(event, Rejected) else _SKIPPED
+            return REJECTED if isinstance(event, Rejected) else SKIPPED
         case SlowProposed():
-            return _SLOW
+            return SLOW
         case RunFinished():
             return _FINISHED
         case _:

@@ -12,7 +12,8 @@ from skillgit.store import dropping, history, notes, reader, refs
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     from skillgit.index.event_rows import Rows
     from skillgit.store.record import Recorded
@@ -32,16 +33,27 @@ def catch_up(
     Returns:
         The runs whose history cannot be read, with the reason.
     """
-    with workers.uncollected():
-        broken = _refresh_runs(connection, repo, known, now)
+    before, after = _by_run(known), _by_run(now)
+    changed = [run for run in sorted(before.keys() | after.keys()) if before.get(run) != after.get(run)]
+    fresh = {run: after[run] for run in changed if run not in before}
+    grown = {run: (before[run], after.get(run, {})) for run in changed if run in before}
+    with workers.uncollected(), schema.filled(connection) if project.is_empty(connection) else nullcontext():
+        with _whole_runs(repo, fresh) as found:
+            _refresh_refs(connection, known, now)
+            broken = _add_runs(connection, repo, fresh, found)
+        broken |= _refresh_runs(connection, repo, grown)
+    # without its tips a run is tried again at every opening
+    connection.executemany("DELETE FROM ref WHERE run = ?", [(run,) for run in broken])
+    project.summarise(connection, changed)
     if known.get(refs.NOTES) != now.get(refs.NOTES):
         _refresh_notes(connection, repo)
-    # a broken run's tips are left out, so that it is tried again at every opening
-    kept = {name: oid for name, oid in now.items() if _run_of(name) not in broken}
-    connection.executemany("DELETE FROM ref WHERE name = ?", [(name,) for name in known.keys() - kept.keys()])
-    fresh = ((name, oid, _run_of(name)) for name, oid in kept.items() if known.get(name) != oid)
-    connection.executemany("INSERT OR REPLACE INTO ref VALUES (?, ?, ?)", fresh)
     return broken
+
+
+def _refresh_refs(connection: sqlite3.Connection, known: Mapping[str, str], now: Mapping[str, str]) -> None:
+    connection.executemany("DELETE FROM ref WHERE name = ?", [(name,) for name in known.keys() - now.keys()])
+    fresh = [(name, oid, _run_of(name)) for name, oid in now.items() if known.get(name) != oid]
+    connection.executemany("INSERT OR REPLACE INTO ref VALUES (?, ?, ?)", fresh)
 
 
 def _run_of(name: str) -> str:
@@ -59,42 +71,48 @@ def _by_run(tips: Mapping[str, str]) -> dict[str, dict[str, str]]:
     return found
 
 
-def _refresh_runs(
-    connection: sqlite3.Connection, repo: Repo, known: Mapping[str, str], now: Mapping[str, str]
-) -> dict[str, SkillgitError]:
-    broken: dict[str, SkillgitError] = {}
-    before, after = _by_run(known), _by_run(now)
-    changed = [run for run in sorted(before.keys() | after.keys()) if before.get(run) != after.get(run)]
-    unknown = {run: after[run] for run in changed if run not in before}
-    names = sum(_run_of(name) in unknown for name in now)
-    rows = _whole_runs(repo, unknown, workers.processors() if names >= _MANY else 1)
-    with schema.filled(connection) if project.is_empty(connection) else nullcontext():
-        for run in changed:
-            try:
-                if run in unknown:
-                    found = next(rows)
-                    found = read_whole_run(repo, run, after[run]) if found is None else found
-                    if found is not None:
-                        project.add(connection, found)
-                else:
-                    _refresh_run(connection, repo, run, before[run], after.get(run, {}))
-            except SkillgitError as error:
-                project.delete(connection, run)
-                broken[run] = error
-    for run in changed:
-        project.summarise(connection, run)
-    return broken
-
-
-def _whole_runs(repo: Repo, runs: Mapping[str, Tips], count: int) -> Iterator[Rows | None]:
-    """Yield the rows of ``runs``; None for a run that has none, or that cannot be read."""
+def _whole_runs(repo: Repo, runs: Mapping[str, Tips]) -> AbstractContextManager[Iterator[Rows | None]]:
+    """Begin to read ``runs``; the rows of each are None if it has none, or cannot be read."""
 
     def read(job: tuple[str, Tips]) -> Rows | None:
         with suppress(SkillgitError):
             return read_whole_run(repo, *job)
         return None
 
+    count = workers.processors() if sum(map(len, runs.values())) >= _MANY else 1
     return workers.spread(read, list(runs.items()), min(count, max(1, len(runs))))
+
+
+def _add_runs(
+    connection: sqlite3.Connection, repo: Repo, runs: Mapping[str, Tips], found: Iterable[Rows | None]
+) -> dict[str, SkillgitError]:
+    """Add ``runs``, which the index does not know and of which these rows were found; return those that are broken."""
+    broken: dict[str, SkillgitError] = {}
+    batch = project.Batch(connection)
+    for (run, tips), read in zip(runs.items(), found, strict=True):
+        try:
+            rows = read_whole_run(repo, run, tips) if read is None else read
+        except SkillgitError as error:
+            broken[run] = error
+        else:
+            if rows is not None:
+                batch.add(rows)
+    batch.flush()
+    return broken
+
+
+def _refresh_runs(
+    connection: sqlite3.Connection, repo: Repo, runs: Mapping[str, tuple[Tips, Tips]]
+) -> dict[str, SkillgitError]:
+    """Bring runs that the index knows up to date; return those that cannot be read."""
+    broken: dict[str, SkillgitError] = {}
+    for run, (before, after) in runs.items():
+        try:
+            _refresh_run(connection, repo, run, before, after)
+        except SkillgitError as error:
+            project.delete(connection, run)
+            broken[run] = error
+    return broken
 
 
 def _take_in(connection: sqlite3.Connection, run: str, rows: Rows | None) -> None:

@@ -28,7 +28,7 @@ from skillgit.domain.event import (
     event_name,
     event_origin,
 )
-from skillgit.index.candidate_rows import add_candidate, amounts, spent_rows
+from skillgit.index.usual_rows import add_usual, amounts, spent_rows
 from skillgit.index.version_rows import Before, Versions
 from skillgit.store.sketches import Sketch
 
@@ -112,7 +112,7 @@ def rows_of(records: Sequence[Recorded | Sketch], beside: Beside) -> Rows:
     versions = Versions(beside.before)
     for place, record in enumerate(records):
         if isinstance(record, Sketch):
-            _add_candidate(found, place, record, beside, versions)
+            _add_usual(found, place, record, beside, versions)
             continue
         parts, proof = _parts(record.event), beside.proof(event_name(record.event), record.evidence)
         event.append(_event_row(place, record, parts, loaded=proof is not None))
@@ -136,15 +136,13 @@ def _run_of(record: Recorded | Sketch) -> str:
     return record.facts.run if isinstance(record, Sketch) else record.event.run
 
 
-def _add_candidate(found: Rows, place: int, sketch: Sketch, beside: Beside, versions: Versions) -> None:
+def _add_usual(found: Rows, place: int, sketch: Sketch, beside: Beside, versions: Versions) -> None:
     facts = sketch.facts
     proof = beside.proof(facts.kind, facts.evidence)
-    add_candidate(found.tables, place, sketch, loaded=proof is not None)
+    add_usual(found.tables, place, sketch, loaded=proof is not None)
     if proof is not None:
         found.tables["item_outcome"] += [(place, *row) for row in proof.outcomes]
-    if facts.version is not None:
-        scores = (place, facts.hard, facts.soft, facts.n, facts.scored)
-        versions.make(facts.run, facts.version, place, scores)
+    versions.take_usual(place, facts)
 
 
 def _parts(event: Event) -> _Parts:

@@ -115,8 +115,7 @@ def _summarise(connection: sqlite3.Connection) -> None:
         "SELECT DISTINCT run FROM main.event WHERE id NOT IN (SELECT id FROM temp.past)"
         " AND run IN (SELECT name FROM temp.run)"
     ).fetchall()
-    for (run,) in cut:
-        project.summarise(connection, run)
+    project.summarise(connection, [run for (run,) in cut])
 
 
 def _tips(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:

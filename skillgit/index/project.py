@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from math import fsum
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,16 @@ if TYPE_CHECKING:
 BY_EVENT = ("spent", "version", "candidate", "edit", "evaluation", "item_outcome")
 _NAMED = {"version": (2, 3)}
 """Which columns of a table name events; of all others it is the first."""
+_AT_ONCE = 250
+"""Events whose rows wait to be added together."""
+_ASKED = "(SELECT value FROM json_each(?))"
+_COUNTS = f"""
+    SELECT run, MAX(skill), MAX(outcome), MAX(step), SUM(version IS NOT NULL), SUM(kind = 'rejected'),
+           SUM(kind = 'slow-merged'), MAX(version), MIN(time), MAX(time), SUM(calls), SUM(tokens_in), SUM(tokens_out),
+           COALESCE(SUM(c.items), 0), COALESCE(SUM(c.saved), 0),
+           COALESCE(MAX(CASE WHEN c.decision = 'accept_new_best'
+                             THEN CASE kind WHEN 'measured' THEN at ELSE version END END), 0)
+    FROM event e LEFT JOIN candidate c ON c.event = e.id WHERE run IN {_ASKED} GROUP BY run"""  # noqa: S608 - names are ours
 
 
 def insert(connection: sqlite3.Connection, records: Sequence[Recorded], seed: Callable[[Recorded], str]) -> None:
@@ -42,15 +53,42 @@ def insert(connection: sqlite3.Connection, records: Sequence[Recorded], seed: Ca
 
 def add(connection: sqlite3.Connection, rows: Rows) -> None:
     """Add rows of events that the index does not hold yet."""
-    first = _next(connection)
-    for table, found in rows.tables.items():
-        _many(connection, table, found, first)
-    connection.executemany(
-        "UPDATE version SET measured_by = ? + ?, inherited = NULL, hard = ?, soft = ?, n = ?, scored = ?"
-        " WHERE run = ? AND version = ?",
-        ((first, *row) for row in rows.measured),
-    )
-    insert_plan(connection, rows.run, rows.plan)
+    batch = Batch(connection)
+    batch.add(rows)
+    batch.flush()
+
+
+class Batch:
+    """Rows of events of many runs that the index does not hold yet, added some hundred at a time."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._next = _next(connection)
+        self._events = 0
+        self._waiting: dict[str, list[tuple[Any, ...]]] = {}
+
+    def add(self, rows: Rows) -> None:
+        """Take in the rows of some events of a run; nobody else may add events before :meth:`flush`."""
+        first = self._next
+        for table, found in rows.tables.items():
+            # where numbers begin is a parameter as well, so that a statement does for all runs
+            self._waiting.setdefault(table, []).extend([(*row, first) for row in found])
+        self._connection.executemany(
+            "UPDATE version SET measured_by = ? + ?, inherited = NULL, hard = ?, soft = ?, n = ?, scored = ?"
+            " WHERE run = ? AND version = ?",
+            [(first, *row) for row in rows.measured],
+        )
+        insert_plan(self._connection, rows.run, rows.plan)
+        count = len(rows.tables["event"])
+        self._next, self._events = first + count, self._events + count
+        if self._events >= _AT_ONCE:
+            self.flush()
+
+    def flush(self) -> None:
+        """Add what waits."""
+        for table, rows in self._waiting.items():
+            _many(self._connection, table, rows, numbered=_NAMED.get(table, (0,)))
+        self._waiting, self._events = {}, 0
 
 
 def _next(connection: sqlite3.Connection) -> int:
@@ -118,28 +156,20 @@ def delete(connection: sqlite3.Connection, run: str) -> None:
     connection.execute("DELETE FROM run WHERE name = ?", (run,))
 
 
-def summarise(connection: sqlite3.Connection, run: str) -> None:
-    """Bring the run's own row up to date with its events; a run without events has none."""
-    connection.execute("DELETE FROM run WHERE name = ?", (run,))
-    counts = connection.execute(
-        """
-        SELECT MAX(skill), MAX(outcome), MAX(step), SUM(version IS NOT NULL), SUM(kind = 'rejected'),
-               SUM(kind = 'slow-merged'), MAX(version), MIN(time), MAX(time),
-               SUM(calls), SUM(tokens_in), SUM(tokens_out),
-               COALESCE(SUM(c.items), 0), COALESCE(SUM(c.saved), 0),
-               COALESCE(MAX(CASE WHEN c.decision = 'accept_new_best'
-                                 THEN CASE kind WHEN 'measured' THEN at ELSE version END END), 0)
-        FROM event e LEFT JOIN candidate c ON c.event = e.id WHERE run = ?""",
-        (run,),
-    ).fetchone()
-    if counts[0] is None:
-        return
-    skill, outcome, steps, versions, rejected, merges, head, started, updated, *amounts, best = counts
-    # exactly rounded, so that the order of the rows does not matter
-    usd = fsum(row[0] for row in connection.execute("SELECT usd FROM event WHERE run = ?", (run,)))
-    environment, metric, weight, total = _plan(connection, run)
-    row = (run, skill, environment, metric, weight, total, outcome, steps, versions, rejected, merges, best, head)
-    _many(connection, "run", [(*row, started, updated, *amounts[:3], usd, *amounts[3:])])
+def summarise(connection: sqlite3.Connection, runs: Sequence[str]) -> None:
+    """Bring the own rows of ``runs`` up to date with their events; a run without events has none."""
+    wanted = (json.dumps(runs),)
+    connection.execute(f"DELETE FROM run WHERE name IN {_ASKED}", wanted)  # noqa: S608 - names are ours
+    costs: dict[str, list[float]] = {}
+    for run, usd in connection.execute(f"SELECT run, usd FROM event WHERE run IN {_ASKED}", wanted):  # noqa: S608 - as above
+        costs.setdefault(run, []).append(usd)
+    for run, *counts in connection.execute(_COUNTS, wanted).fetchall():
+        skill, outcome, steps, versions, rejected, merges, head, started, updated, *amounts, best = counts
+        # exactly rounded, so that the order of the rows does not matter
+        usd = fsum(costs[run])
+        environment, metric, weight, total = _plan(connection, run)
+        row = (run, skill, environment, metric, weight, total, outcome, steps, versions, rejected, merges, best, head)
+        _many(connection, "run", [(*row, started, updated, *amounts[:3], usd, *amounts[3:])])
 
 
 def _plan(connection: sqlite3.Connection, run: str) -> tuple[str, str, float, int]:
@@ -157,16 +187,15 @@ def _plan(connection: sqlite3.Connection, run: str) -> tuple[str, str, float, in
     return environment, metric, weight, total
 
 
-def _many(connection: sqlite3.Connection, table: str, rows: Iterable[Sequence[Any]], first: int | None = None) -> None:
-    """Add rows; those that call events by their places get the numbers that begin with ``first``."""
+def _many(
+    connection: sqlite3.Connection, table: str, rows: Iterable[Sequence[Any]], *, numbered: Sequence[int] = ()
+) -> None:
+    """Add rows; the columns ``numbered`` call events by their places, whose first number stands at the end of a row."""
     rows = list(rows)
     if rows:
-        count = len(rows[0])
+        count = len(rows[0]) - bool(numbered)
         marks = [f"?{number}" for number in range(1, count + 1)]
-        if first is not None:
-            # a parameter as well, so that the statement is prepared once for all runs
-            rows = [(*row, first) for row in rows]
-            for column in _NAMED.get(table, (0,)):
-                marks[column] += f" + ?{count + 1}"
+        for column in numbered:
+            marks[column] += f" + ?{count + 1}"
         target = f"{table} (rowid, subject, body, skill)" if table == "search" else table
         connection.executemany(f"INSERT INTO {target} VALUES ({', '.join(marks)})", rows)  # noqa: S608 - names are ours

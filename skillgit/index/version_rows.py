@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.event import Edited, Inherited, MakesVersion, Measured, SlowMerged, SlowProposed
+from skillgit.store.usual import SLOW_MERGED, SLOW_PROPOSED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from skillgit.domain.event import Event
+    from skillgit.store.usual import Facts
 
 Scores = tuple[int | None, float | None, float | None, int | None, int | None]
 """The event that measured a version, its hard and soft score, its items, and how many of them have a score."""
@@ -55,10 +57,18 @@ class Versions:
             self._measure(place, event)
         elif isinstance(event, MakesVersion):
             inherited, scores = self._told(place, event)
-            self.make(event.run, event.version, place, scores, inherited)
+            self._make(event.run, event.version, place, scores, inherited)
 
-    def make(self, run: str, version: int, place: int, scores: Scores, inherited: int | None = None) -> None:
-        """Take in ``version``, which the event at ``place`` made."""
+    def take_usual(self, place: int, facts: Facts) -> None:
+        """Take in a usual event, whose place among the events is ``place``."""
+        if facts.kind == SLOW_PROPOSED:
+            self._proposals.setdefault(facts.epoch, place)
+        elif facts.version is not None and (told := facts.scores) is not None:
+            measured_by = self._proposal(facts.epoch) if facts.kind == SLOW_MERGED else place
+            scores = (measured_by, told.hard, told.soft, told.n, told.scored)
+            self._make(facts.run, facts.version, place, scores)
+
+    def _make(self, run: str, version: int, place: int, scores: Scores, inherited: int | None = None) -> None:
         row = [run, version, place, scores[0], inherited, *scores[1:]]
         self.rows.append(row)
         self._made[version], self._scores[version] = row, scores

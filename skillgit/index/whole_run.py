@@ -8,6 +8,7 @@ from skillgit.errors import SkillgitError
 from skillgit.index import artefacts
 from skillgit.index.event_rows import Beside, Proof, rows_of
 from skillgit.store import dropping, evidence, history, reader, refs, sketches
+from skillgit.store.bulk import bulk_reading
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -26,6 +27,11 @@ def read_whole_run(repo: Repo, run: str, tips: Mapping[str, str]) -> Rows | None
     Raises:
         SkillgitError: Its history cannot be read.
     """
+    with bulk_reading():
+        return _rows(repo, run, tips)
+
+
+def _rows(repo: Repo, run: str, tips: Mapping[str, str]) -> Rows | None:
     branches = history.sources(repo, run, tips)
     if not branches:
         return None

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _MOST = 8
 """Workers; the process that takes their results is busy with fewer."""
+_PATIENCE = 10
+"""How far workers stand back for the process that takes their results, as ``nice`` counts it."""
 _BUFFER = 1 << 20
 """Bytes of results that may wait for being taken, per worker."""
 
@@ -46,21 +48,26 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def spread(work: Callable[[Job], Result], jobs: Sequence[Job], workers: int) -> Iterator[Result]:
-    """Yield what ``work`` returns for each of ``jobs``, in their order; results can be pickled.
+@contextmanager
+def spread(work: Callable[[Job], Result], jobs: Sequence[Job], workers: int) -> Iterator[Iterator[Result]]:
+    """Let workers begin, and yield what ``work`` returns for each of ``jobs``, in their order; results can be pickled.
 
     What a worker fails at, for whatever reason, is done again in this process, and so is what it had left to do.
     """
     if workers == 1:
-        yield from map(work, jobs)
+        yield map(work, jobs)
         return
     with _crew(work, jobs, workers) as ends:
-        for place, job in enumerate(jobs):
-            try:
-                result = ends[place % workers].recv()
-            except (EOFError, OSError):
-                result = work(job)
-            yield result
+        yield _results(work, jobs, ends)
+
+
+def _results(work: Callable[[Job], Result], jobs: Sequence[Job], ends: Sequence[Connection]) -> Iterator[Result]:
+    for place, job in enumerate(jobs):
+        try:
+            result = ends[place % len(ends)].recv()
+        except (EOFError, OSError):
+            result = work(job)
+        yield result
 
 
 @contextmanager
@@ -95,6 +102,8 @@ def _serve(work: Callable[[Job], Result], jobs: Sequence[Job], far: Connection) 
     # whoever interrupts the process that waits for this one means both
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    # the process that takes results has more to do than any of these, and is what everybody waits for in the end
+    os.nice(_PATIENCE)
     # looking for garbage would copy all memory that is shared, and events have no cycles
     gc.disable()
     try:

@@ -110,7 +110,7 @@ def _by_remote(repo: Repo, run: str, tips: Mapping[str, str]) -> dict[str, dict[
             continue
         theirs = found.setdefault(ref.remote, {})
         if ref.kind is not refs.Kind.ATTIC:
-            theirs[ref.local] = Source(ref=ref, actual=name, tip=tip)
+            theirs[ref.local if ref.remote else name] = Source(ref=ref, actual=name, tip=tip)
         elif ref.remote:
             for branch, one in _candidates(repo, name, tip).items():
                 theirs.setdefault(branch, one)

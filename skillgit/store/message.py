@@ -51,8 +51,10 @@ if TYPE_CHECKING:
 _WIDTH = 72
 _RISKY = re.compile(r"skillgit-|---|#|fixed:|broken:", re.IGNORECASE)
 _SUBJECT = re.compile(r"[a-z-]+: (?:(?P<title>.*) )?\([^()]*\)")
-_SIGNS: dict[str, Literal["+", "-"]] = {"  +": "+", "  -": "-"}
+_SIGNS = ("  +", "  -")
 """What a changed line begins with."""
+_FLIPS = ("fixed: ", "broken: ")
+_CHANGE = re.compile(r"^  ([+-])(?: (.*))?$", re.MULTILINE)
 _PREFIXES: dict[type[Event], str] = {
     RunStarted: "run",
     Skipped: "skip",
@@ -190,21 +192,32 @@ def read_body(message: str) -> Body:
 
 def read_prose(message: str) -> Prose:
     """Return the same with nothing made of it yet; it raises what :func:`read_body` does."""
-    first, *paragraphs = message.rstrip("\n").split("\n\n")
+    return read_head(message.rstrip("\n").rpartition("\n\n")[0])
+
+
+def read_head(head: str) -> Prose:
+    """Return what ``head`` says, which is all of a message that stands above its last paragraph."""
+    first, *paragraphs = head.rstrip("\n").split("\n\n")
     match = _SUBJECT.fullmatch(first)
     if match is None:
         raise TrailerError(f"'{first[:60]}' is not the subject of an event", hint="skillgit fsck")
     why: list[str] = []
     changes: list[tuple[Literal["+", "-"], str]] = []
     flips = ""
-    for paragraph in paragraphs[:-1]:
-        if paragraph.startswith(("fixed: ", "broken: ")):
+    for paragraph in paragraphs:
+        if paragraph.startswith(_FLIPS):
             flips = paragraph
-        elif paragraph[:3] in _SIGNS:
+        elif paragraph.startswith(_SIGNS):
             changes = _read_changes(paragraph)
         else:
-            why.append(" ".join([line.strip(" ") for line in paragraph.split("\n")]))
+            why.append(_unwrapped(paragraph))
     return Prose(match["title"] or "", "\n\n".join(why), changes, flips)
+
+
+def _unwrapped(paragraph: str) -> str:
+    if "\n " in paragraph or " \n" in paragraph:
+        return " ".join([line.strip(" ") for line in paragraph.split("\n")])
+    return paragraph.replace("\n", " ").strip(" ")
 
 
 def read_free_body(message: str) -> Body:
@@ -214,12 +227,10 @@ def read_free_body(message: str) -> Body:
 
 
 def _read_changes(paragraph: str) -> list[tuple[Literal["+", "-"], str]]:
-    changes: list[tuple[Literal["+", "-"], str]] = []
-    for line in paragraph.split("\n"):
-        sign, text = _SIGNS.get(line[:3]), line[4:]
-        if sign is None or line[3:4] not in {"", " "}:
-            raise TrailerError(f"'{line[:60]}' is not a changed line", hint="skillgit fsck")
-        changes.append((sign, text))
+    changes: list[tuple[Literal["+", "-"], str]] = _CHANGE.findall(paragraph)
+    if len(changes) <= paragraph.count("\n"):
+        line = next(line for line in paragraph.split("\n") if _CHANGE.fullmatch(line) is None)
+        raise TrailerError(f"'{line[:60]}' is not a changed line", hint="skillgit fsck")
     return changes
 
 

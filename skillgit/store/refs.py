@@ -22,10 +22,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillgit.domain.ids import RUN_NAME
 
@@ -67,11 +66,15 @@ class Kind(StrEnum):
     @property
     def is_truth(self) -> bool:
         """Whether events of a run are found through refs of this kind."""
-        return self in {Kind.RUN, Kind.REJECTED, Kind.SLOW, Kind.ATTIC}
+        return self in _TRUTH
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ref:
+# a tuple, since members are found by identity and hashed in a function of Python's
+_TRUTH = (Kind.RUN, Kind.REJECTED, Kind.SLOW, Kind.ATTIC)
+_KINDS = {str(kind): kind for kind in Kind}
+
+
+class Ref(NamedTuple):
     """A ref name taken apart.
 
     Attributes:
@@ -193,25 +196,16 @@ def parse(name: str) -> Ref | None:
 
     A name is taken apart once: every look at a repository goes through all its names several times.
     """
-    if name == NOTES:
-        return Ref(kind=Kind.NOTES)
     if match := _BRANCH.fullmatch(name):
-        remote = match["remote"] or ""
-        if match["refused"]:
-            return Ref(
-                kind=Kind.REJECTED,
-                run=match["refused"],
-                number=int(match["step"]),
-                remote=remote,
-                origin=match["origin"] or STEP,
-                intervention=int(match["intervention"] or 0),
-            )
-        return Ref(kind=Kind(match["kind"]), run=match["run"], remote=remote)
+        remote, kind, run, refused, step, origin, intervention = match.groups("")
+        if refused:
+            return Ref(Kind.REJECTED, refused, int(step), remote, origin or STEP, int(intervention or 0))
+        return Ref(_KINDS[kind], run, remote=remote)
     if match := _TAG.fullmatch(name):
-        return Ref(kind=Kind.TAG, run=match["run"], number=int(match["version"]))
+        return Ref(Kind.TAG, match["run"], int(match["version"]))
     if match := _HIDDEN.fullmatch(name):
-        return Ref(kind=Kind(match["kind"]), run=match["run"], remote=match["remote"] or "")
-    return None
+        return Ref(_KINDS[match["kind"]], match["run"], remote=match["remote"] or "")
+    return Ref(Kind.NOTES) if name == NOTES else None
 
 
 def short(name: str) -> str:

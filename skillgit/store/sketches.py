@@ -1,8 +1,8 @@
-"""A whole run read the quick way: its usual candidates as plain values, everything else as events.
+"""A whole run read the quick way: its usual events as plain values, all others as events.
 
 What it returns tells the same as ``reader.read_new`` does, in the same order, but for what only the optimizer needs:
-the memory in slow updates. A run with anything that needs a closer
-look, such as an edit by hand or a commit that cannot be read, is left to that.
+the memory in slow updates. A run with anything that needs a closer look, such as an edit by hand or a commit that
+cannot be read, is left to that.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillgit.domain.event import RunStarted, version_of
-from skillgit.domain.order import MADE, REJECTED
+from skillgit.domain import order
+from skillgit.domain.event import RunStarted, SlowProposed, version_of
 from skillgit.errors import SkillgitError
 from skillgit.store import line, reader, refs, trailers, usual
 
@@ -27,28 +27,38 @@ if TYPE_CHECKING:
     from skillgit.store.repo import Repo
     from skillgit.store.usual import Facts
 
+_RANKS = {
+    usual.ACCEPTED: order.MADE,
+    usual.REJECTED: order.REJECTED,
+    usual.SKIPPED: order.SKIPPED,
+    usual.SLOW_PROPOSED: order.SLOW,
+    usual.SLOW_MERGED: order.MADE,
+}
+_BESIDE_THE_LINE = (usual.REJECTED, usual.SLOW_PROPOSED)
 _order = attrgetter("order")
 
 
 class Sketch(NamedTuple):
-    """A candidate of a step as it stands in git; what :class:`~skillgit.store.record.Recorded` is to its event.
+    """A usual event as it stands in git; what :class:`~skillgit.store.record.Recorded` is to its event.
 
     Attributes:
         commit: The commit's id.
         time: When it was committed, in seconds since 1970.
-        at: The version that the run stands at with it.
+        order: The key that sorts the events of a run; it begins with the version that the run stands at.
         facts: What it tells.
+        guidance: The guidance of a slow update; empty for all others.
     """
 
     commit: str
     time: int
-    at: int
+    order: OrderKey
     facts: Facts
+    guidance: str = ""
 
-    @property
-    def order(self) -> OrderKey:
-        """The key that sorts the events of a run."""
-        return self.at, self.facts.step, REJECTED if self.facts.version is None else MADE, 0
+
+def sketch(commit: str, time: int, at: int, facts: Facts, guidance: str = "") -> Sketch:
+    """Return the sketch of an event; ``at`` is the version that the run stands at with it."""
+    return Sketch(commit, time, (at, facts.step, _RANKS[facts.kind], 0), facts, guidance)
 
 
 def sketch_run(repo: Repo, branches: Sequence[Source]) -> list[Recorded | Sketch] | None:
@@ -72,10 +82,10 @@ def _line(repo: Repo, tip: str) -> Iterator[Recorded | Sketch]:
     version = -1
     for commit, told in reversed(_walk(repo, tip)):
         if isinstance(told, usual.Facts):
-            if told.version is None:
+            if told.kind in _BESIDE_THE_LINE:
                 raise _CloserLook
-            version += 1
-            yield Sketch(str(commit.id), commit.commit_time, version, told)
+            version += told.version is not None
+            yield sketch(str(commit.id), commit.commit_time, version, told)
         else:
             if refs.branch_of(told.event) != refs.run_branch(told.event.run):
                 raise _CloserLook
@@ -103,13 +113,33 @@ def _walk(repo: Repo, tip: str) -> list[tuple[pygit2.Commit, Facts | Decoded]]:
 
 def _side(repo: Repo, branch: Source) -> Sequence[Recorded | Sketch]:
     """Return what happened on a branch beside the line."""
-    if branch.ref.kind is refs.Kind.REJECTED:
-        commit = repo.commit(branch.tip)
+    return _refused(repo, branch) if branch.ref.kind is refs.Kind.REJECTED else list(_slow_updates(repo, branch.tip))
+
+
+def _refused(repo: Repo, branch: Source) -> Sequence[Recorded | Sketch]:
+    """Return the candidate at the end of a rejected branch."""
+    commit = repo.commit(branch.tip)
+    facts = usual.read_facts(commit.message)
+    if facts is None or facts.base is None or facts.kind not in usual.CANDIDATES:
+        return reader.side(repo, branch, frozenset())
+    at = facts.base if facts.version is None else facts.version
+    return [sketch(branch.tip, commit.commit_time, at, facts)]
+
+
+def _slow_updates(repo: Repo, tip: str) -> Iterator[Recorded | Sketch]:
+    """Yield the slow updates from the commit ``tip`` back to the version that the first one was proposed on."""
+    for commit in line.first_parents(repo, tip):
         facts = usual.read_facts(commit.message)
-        if facts is not None:
-            at = facts.base if facts.version is None else facts.version
-            return [Sketch(branch.tip, commit.commit_time, at, facts)]
-    return reader.side(repo, branch, frozenset(), _guidance)
+        if facts is None:
+            told = line.decoded(commit, _guidance)
+            if not isinstance(told.event, SlowProposed):
+                return
+            yield line.recorded(commit, told, told.event.base)
+        elif facts.kind != usual.SLOW_PROPOSED or facts.base is None:
+            return
+        else:
+            guidance = _guidance(commit.tree, facts.skill).guidance
+            yield sketch(str(commit.id), commit.commit_time, facts.base, facts, guidance)
 
 
 def _guidance(root: pygit2.Tree, skill: str) -> SlowText:

@@ -1,7 +1,8 @@
-"""The quick way to read the candidates of steps, which are most of a history: their usual form, matched as a whole.
+"""The quick way to read the events that most of a history consists of: their usual form, matched as a whole.
 
-What deviates from that form in any way is left to ``codec``, and what is read here equals what is read there. It is
-read as plain values first: who needs rows of hundred thousand candidates has no use for as many events.
+These are the candidates of steps, steps without one, and slow updates. What deviates from that form in any way is left
+to ``codec``, and what is read here equals what is read there. It is read as plain values first: who needs rows of
+hundred thousand events has no use for as many objects.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ from skillgit.domain.event import Accepted, Change, EditRecord, Models, PatchCou
 from skillgit.domain.gate import Verdict
 from skillgit.errors import DataError, TrailerError
 from skillgit.store import message, values
-from skillgit.store.trailers import last_paragraph
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable, Sequence
 
     from skillgit.store.message import Prose
+
+ACCEPTED, REJECTED, SKIPPED = "accepted", "rejected", "skipped"
+SLOW_PROPOSED, SLOW_MERGED = "slow-proposed", "slow-merged"
+CANDIDATES = (ACCEPTED, REJECTED)
 
 
 class Edit(NamedTuple):
@@ -34,12 +38,50 @@ class Edit(NamedTuple):
     anchor: str
 
 
+class Scores(NamedTuple):
+    """An evaluation, named as in :class:`~skillgit.domain.evaluation.EvaluationSummary`."""
+
+    split: str
+    item_set: str
+    n: int
+    scored: int
+    hard: float
+    soft: float
+    seed: int
+    unneeded: int
+    spare: int
+
+
+class Gate(NamedTuple):
+    """A verdict, named as in :class:`~skillgit.domain.gate.Verdict`; items are counted."""
+
+    decision: str
+    policy: str
+    metric: str
+    score: float
+    current: float
+    best: float
+    fixed: int
+    broken: int
+    p: float
+
+
+class Paid(NamedTuple):
+    """The models of an event, and what it cost."""
+
+    models: Models
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    usd: float
+    seconds: float
+    parts: tuple[CostPart, ...]
+
+
 class Facts(NamedTuple):
-    """What a candidate tells, named as in its event and its parts; words are those of the trailers.
+    """What an event tells, named as in the event; words are those of the trailers, and what its kind lacks is absent.
 
     Attributes:
-        version: The version that an accepted candidate became; absent for a rejected one.
-        items: Fixed and broken items, counted.
         evidence: Id of the evidence tree; empty without evidence.
         prose: What stands above the trailers, not cleaned yet.
     """
@@ -50,34 +92,12 @@ class Facts(NamedTuple):
     epoch: int
     step: int
     version: int | None
-    base: int
+    base: int | None
     edits: list[Edit]
-    patch: PatchCounts
-    split: str
-    item_set: str
-    n: int
-    scored: int
-    hard: float
-    soft: float
-    seed: int
-    unneeded: int
-    spare: int
-    decision: str
-    policy: str
-    metric: str
-    score: float
-    current: float
-    best: float
-    fixed: int
-    broken: int
-    p: float
-    models: Models
-    calls: int
-    tokens_in: int
-    tokens_out: int
-    usd: float
-    seconds: float
-    parts: tuple[CostPart, ...]
+    patch: PatchCounts | None
+    scores: Scores | None
+    gate: Gate | None
+    paid: Paid | None
     evidence: str
     prose: Prose
 
@@ -100,35 +120,72 @@ _VERDICT = (
     rf"{_one_of(values.DECISIONS)} policy={_one_of(values.POLICIES)} metric={_one_of(values.METRICS)}"
     rf" score={_NUMBER} current={_NUMBER} best={_NUMBER} fixed={_COUNT} broken={_COUNT} p={_NUMBER}"
 )
-_CANDIDATE = re.compile(
-    rf"Skillgit-Format: 1\nSkillgit-Event: (accepted|rejected)\nSkillgit-Run: {_TOKEN}\nSkillgit-Skill: {_TOKEN}"
-    rf"\nSkillgit-Epoch: {_COUNT}\nSkillgit-Step: {_COUNT}(?:\nSkillgit-Version: {_COUNT})?\nSkillgit-Base: {_COUNT}"
-    rf"((?:\nSkillgit-Edit: .+)*)\nSkillgit-Patch: (.+)\nSkillgit-Eval: {_EVALUATION}\nSkillgit-Gate: {_VERDICT}"
-    rf"\nSkillgit-Models: (.+)\nSkillgit-Cost: calls={_COUNT} in={_COUNT} out={_COUNT} usd={_NUMBER} seconds={_NUMBER}"
-    rf"((?:\nSkillgit-Spent: .+)*)(?:\nSkillgit-Evidence: {_TOKEN})?",
+_COST = rf"calls={_COUNT} in={_COUNT} out={_COUNT} usd={_NUMBER} seconds={_NUMBER}"
+_USUAL = re.compile(
+    rf"Skillgit-Format: 1\nSkillgit-Event: {_one_of((ACCEPTED, REJECTED, SKIPPED, SLOW_PROPOSED, SLOW_MERGED))}"
+    rf"\nSkillgit-Run: {_TOKEN}\nSkillgit-Skill: {_TOKEN}\nSkillgit-Epoch: {_COUNT}\nSkillgit-Step: {_COUNT}"
+    rf"(?:\nSkillgit-Version: {_COUNT})?(?:\nSkillgit-Base: {_COUNT})?((?:\nSkillgit-Edit: .+)*)"
+    rf"(?:\nSkillgit-Patch: (.+))?(?:\nSkillgit-Eval: {_EVALUATION}\nSkillgit-Gate: {_VERDICT})?"
+    rf"(?:\nSkillgit-Models: (.+)\nSkillgit-Cost: {_COST}((?:\nSkillgit-Spent: .+)*))?"
+    rf"(?:\nSkillgit-Evidence: {_TOKEN})?",
     re.ASCII,
+)
+_FORMS = frozenset(
+    {
+        # kind, then whether it has: version, base, patch, evaluation and gate, models and cost
+        (ACCEPTED, True, True, True, True, True),
+        (REJECTED, False, True, True, True, True),
+        (SKIPPED, False, False, True, False, True),
+        (SLOW_PROPOSED, False, True, False, True, True),
+        (SLOW_PROPOSED, False, True, False, False, True),
+        (SLOW_MERGED, True, True, False, True, False),
+    }
 )
 
 
 def read_facts(text: str) -> Facts | None:
-    """Return what the commit message ``text`` tells; None if it is not a candidate in its usual form."""
-    match = _CANDIDATE.fullmatch(last_paragraph(text))
+    """Return what the commit message ``text`` tells; None if it is not an event in its usual form."""
+    head, _, block = text.rstrip("\n").rpartition("\n\n")
+    match = _USUAL.fullmatch(block)
     if match is None:
         return None
+    told = match.groups()
+    kind, run, skill, epoch, step, version, base, edits, patch = told[:9]
+    scores, gate, paid = told[9:18], told[18:27], told[27:34]
+    has = (kind, version is not None, base is not None, patch is not None, gate[0] is not None, paid[0] is not None)
+    if has not in _FORMS or (edits and kind not in CANDIDATES):
+        return None
     try:
-        prose = message.read_prose(text)
-        facts = Facts._make([*[read(told) for read, told in zip(_READERS, match.groups(), strict=True)], prose])
+        facts = Facts(
+            # what a run repeats is kept once, which makes it quick to hand over to another process
+            intern(kind),
+            intern(run),
+            intern(skill),
+            int(epoch),
+            int(step),
+            None if version is None else int(version),
+            None if base is None else int(base),
+            _edits(edits) if edits else [],
+            None if patch is None else values.read_patch(patch),
+            None if gate[0] is None else _scores(scores),
+            None if gate[0] is None else _gate(gate),
+            None if paid[0] is None else _paid(paid),
+            told[34] or "",
+            message.read_head(head),
+        )
     except (ValueError, DataError, TrailerError):
         # whoever reads it in the exact way says what is wrong
         return None
-    has_its_version = (facts.kind == "accepted") == (facts.version is not None)
-    return facts if has_its_version and "%" not in prose.flips else None
+    return None if "%" in facts.prose.flips else facts
 
 
 def read_candidate(text: str) -> tuple[Accepted | Rejected, str] | None:
     """Return event and evidence of the commit message ``text``; None if it is not a candidate in its usual form."""
     facts = read_facts(text)
-    return None if facts is None else (_event(facts), facts.evidence)
+    # only candidates have all of these
+    if facts is None or facts.patch is None or facts.scores is None or facts.gate is None or facts.paid is None:
+        return None
+    return _event(facts, facts.patch, _evaluation(facts.scores), _verdict(facts.gate), facts.paid), facts.evidence
 
 
 def _edits(text: str) -> list[Edit]:
@@ -141,33 +198,46 @@ def _edits(text: str) -> list[Edit]:
     ]
 
 
-def _parts(text: str) -> tuple[CostPart, ...]:
-    return values.read_parts(line.partition(": ")[2] for line in text.split("\n")[1:]) if text else ()
+def _scores(told: Sequence[str]) -> Scores:
+    split, item_set, n, scored, hard, soft, seed, unneeded, spare = told
+    return Scores(
+        intern(split),
+        intern(item_set),
+        int(n),
+        int(scored),
+        float(hard),
+        float(soft),
+        int(seed),
+        int(unneeded or 0),
+        int(spare or 0),
+    )
 
 
-def _version(text: str | None) -> int | None:
-    return None if text is None else int(text)
+def _gate(told: Sequence[str]) -> Gate:
+    decision, policy, metric, score, current, best, fixed, broken, p = told
+    return Gate(
+        intern(decision),
+        intern(policy),
+        intern(metric),
+        float(score),
+        float(current),
+        float(best),
+        int(fixed),
+        int(broken),
+        float(p),
+    )
 
 
-def _seldom(text: str | None) -> int:
-    return int(text or 0)
+def _paid(told: Sequence[str]) -> Paid:
+    models, calls, tokens_in, tokens_out, usd, seconds, spent = told
+    parts = values.read_parts(line.partition(": ")[2] for line in spent.split("\n")[1:]) if spent else ()
+    known = values.read_models(models)
+    return Paid(known, int(calls), int(tokens_in), int(tokens_out), float(usd), float(seconds), parts)
 
 
-def _text(text: str | None) -> str:
-    return text or ""
-
-
-# what a run repeats is kept once, which makes it quick to hand over to another process
-_READERS: tuple[Callable[[Any], Any], ...] = (
-    *(intern, intern, intern, int, int, _version, int, _edits, values.read_patch),
-    *(intern, intern, int, int, float, float, int, _seldom, _seldom),
-    *(intern, intern, intern, float, float, float, int, int, float),
-    *(values.read_models, int, int, int, float, float, _parts, _text),
-)
-"""What makes values of the groups of ``_CANDIDATE``, in the order of ``Facts``."""
-
-
-def _event(facts: Facts) -> Accepted | Rejected:
+def _event(
+    facts: Facts, patch: PatchCounts, evaluation: EvaluationSummary, verdict: Verdict, paid: Paid
+) -> Accepted | Rejected:
     kind: Any = Rejected if facts.version is None else Accepted
     made: Accepted | Rejected = kind(
         run=facts.run,
@@ -179,12 +249,12 @@ def _event(facts: Facts) -> Accepted | Rejected:
         base=facts.base,
         edits=tuple(_edit(edit) for edit in facts.edits),
         changes=tuple(Change(sign=sign, text=text) for sign, text in facts.prose.changes),
-        patch=facts.patch,
-        evaluation=_evaluation(facts),
-        verdict=_verdict(facts),
+        patch=patch,
+        evaluation=evaluation,
+        verdict=verdict,
         **message.read_flips(facts.prose.flips),
-        models=facts.models,
-        cost=_cost(facts),
+        models=paid.models,
+        cost=_cost(paid),
         **({} if facts.version is None else {"version": facts.version}),
     )
     return made
@@ -195,40 +265,40 @@ def _edit(told: Edit) -> EditRecord:
     return EditRecord(op=op, file=told.file, support=told.support, source=source, anchor=told.anchor)
 
 
-def _evaluation(facts: Facts) -> EvaluationSummary:
+def _evaluation(told: Scores) -> EvaluationSummary:
     return EvaluationSummary(
-        split=values.SPLITS[facts.split],
-        item_set=facts.item_set,
-        n=facts.n,
-        scored=facts.scored,
-        hard=facts.hard,
-        soft=facts.soft,
-        seed=facts.seed,
-        unneeded=facts.unneeded,
-        spare=facts.spare,
+        split=values.SPLITS[told.split],
+        item_set=told.item_set,
+        n=told.n,
+        scored=told.scored,
+        hard=told.hard,
+        soft=told.soft,
+        seed=told.seed,
+        unneeded=told.unneeded,
+        spare=told.spare,
     )
 
 
-def _verdict(facts: Facts) -> Verdict:
+def _verdict(told: Gate) -> Verdict:
     return Verdict(
-        decision=values.DECISIONS[facts.decision],
-        policy=values.POLICIES[facts.policy],
-        metric=values.METRICS[facts.metric],
-        score=facts.score,
-        current=facts.current,
-        best=facts.best,
-        fixed=facts.fixed,
-        broken=facts.broken,
-        p=facts.p,
+        decision=values.DECISIONS[told.decision],
+        policy=values.POLICIES[told.policy],
+        metric=values.METRICS[told.metric],
+        score=told.score,
+        current=told.current,
+        best=told.best,
+        fixed=told.fixed,
+        broken=told.broken,
+        p=told.p,
     )
 
 
-def _cost(facts: Facts) -> Cost:
+def _cost(told: Paid) -> Cost:
     return Cost(
-        calls=facts.calls,
-        tokens_in=facts.tokens_in,
-        tokens_out=facts.tokens_out,
-        usd=facts.usd,
-        seconds=facts.seconds,
-        parts=facts.parts,
+        calls=told.calls,
+        tokens_in=told.tokens_in,
+        tokens_out=told.tokens_out,
+        usd=told.usd,
+        seconds=told.seconds,
+        parts=told.parts,
     )

@@ -22,7 +22,7 @@ def indexed(*batches):
     for batch in batches:
         project.insert(connection, batch, lambda record: f"text of {record.event.skill}")
         for run in sorted({record.event.run for record in batch}):
-            project.summarise(connection, run)
+            project.summarise(connection, [run])
     return select(connection)
 
 
@@ -71,7 +71,7 @@ def test_scores_are_those_of_the_runs_metric_before_any_gate_has_used_it():
     for metric, score in (("mixed", 0.75 * 0.25 + 0.25 * 0.125), ("soft", 0.125), ("hard", 0.25), ("", 0.25)):
         connection.execute("DELETE FROM plan")
         project.insert_plan(connection, RUN, ("searchqa", metric, 0.25, 12))
-        project.summarise(connection, RUN)
+        project.summarise(connection, [RUN])
         (row,) = queries.run_rows(select(connection), {})
         assert (row.metric, row.first_score, row.total_steps) == (metric or "hard", score, 12)
         assert queries.best_row(select(connection), RUN).score == score
@@ -122,7 +122,7 @@ def test_deleting_a_run_leaves_nothing_of_it_and_everything_of_others():
     kept = comparison.content(index)
     connection = index.select.__closure__[0].cell_contents
     project.insert(connection, recorded(told_story().events), lambda _: "")
-    project.summarise(connection, RUN)
+    project.summarise(connection, [RUN])
     assert comparison.content(index) != kept
     project.delete(connection, RUN)
     assert comparison.content(index) == kept

@@ -30,6 +30,11 @@ def stopping(job):
     return job * job
 
 
+def results(work, count=WORKERS):
+    with workers.spread(work, JOBS, count) as found:
+        return list(found)
+
+
 @pytest.fixture(autouse=True)
 def _nobody_is_left():
     yield
@@ -37,7 +42,7 @@ def _nobody_is_left():
 
 
 def test_results_come_in_order_from_several_processes():
-    found = list(workers.spread(with_process, JOBS, WORKERS))
+    found = results(with_process)
 
     assert [square for square, _ in found] == [job * job for job in JOBS]
     processes = {process for _, process in found}
@@ -46,32 +51,27 @@ def test_results_come_in_order_from_several_processes():
 
 
 def test_one_worker_is_this_process():
-    assert {process for _, process in workers.spread(with_process, JOBS, 1)} == {HERE}
+    assert {process for _, process in results(with_process, 1)} == {HERE}
 
 
 def test_results_may_be_larger_than_what_can_wait():
-    assert [len(text) for text in workers.spread(lambda job: "x" * (job << 18), JOBS, WORKERS)] == [
-        job << 18 for job in JOBS
-    ]
+    assert [len(text) for text in results(lambda job: "x" * (job << 18))] == [job << 18 for job in JOBS]
 
 
 def test_what_workers_fail_at_is_done_here():
-    assert list(workers.spread(stopping, JOBS, WORKERS)) == [job * job for job in JOBS]
+    assert results(stopping) == [job * job for job in JOBS]
 
 
 def test_an_error_is_raised_where_it_belongs():
-    found = workers.spread(lambda job: 6 // (5 - job), JOBS, WORKERS)
-
-    assert [next(found) for _ in range(5)] == [1, 1, 2, 3, 6]
-    with pytest.raises(ZeroDivisionError):
-        next(found)
+    with workers.spread(lambda job: 6 // (5 - job), JOBS, WORKERS) as found:
+        assert [next(found) for _ in range(5)] == [1, 1, 2, 3, 6]
+        with pytest.raises(ZeroDivisionError):
+            next(found)
 
 
 def test_who_wants_no_more_results_ends_the_workers():
-    found = workers.spread(lambda job: "x" * (job << 20), JOBS, WORKERS)
-    next(found)
-
-    found.close()
+    with workers.spread(lambda job: "x" * (job << 20), JOBS, WORKERS) as found:
+        next(found)
 
     assert multiprocessing.active_children() == []
 

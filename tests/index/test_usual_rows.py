@@ -1,4 +1,4 @@
-"""Rows that are made of a candidate's plain values are those that are made of its event."""
+"""Rows that are made of an event's plain values are those that are made of the event."""
 
 from __future__ import annotations
 
@@ -14,17 +14,23 @@ from sample_run import transitions
 from stories import Story, moves, told
 
 from skillgit.domain.cost import Cost, CostPart
-from skillgit.domain.event import Accepted, EditRecord, Rejected
+from skillgit.domain.event import Accepted, EditRecord, Rejected, Skipped, SlowMerged, SlowProposed, event_name
 from skillgit.domain.order import event_at
 from skillgit.index.event_rows import Beside, Proof, rows_of
 from skillgit.store import history, reader, refs, usual
 from skillgit.store.codec import SlowText, decode_exactly, encode
 from skillgit.store.record import Recorded
 from skillgit.store.repo import Repo
-from skillgit.store.sketches import Sketch, sketch_run
+from skillgit.store.sketches import Sketch, sketch, sketch_run
 
 EVIDENCE, COMMIT = "3f0b6c1d" * 5, "0badcafe" * 5
+AT, GUIDANCE = 7, "Name the unit."
 TIME = datetime(2026, 11, 21, 12, tzinfo=UTC)
+USUAL = [
+    sample.event
+    for sample in transitions()
+    if isinstance(sample.event, Accepted | Rejected | Skipped | SlowProposed | SlowMerged)
+]
 CANDIDATES = [sample.event for sample in transitions() if isinstance(sample.event, Accepted | Rejected)]
 BESIDE = Beside(
     seed=lambda _: "",
@@ -33,8 +39,8 @@ BESIDE = Beside(
 
 
 def rows_of_event(text):
-    found = decode_exactly(text, lambda _: SlowText(guidance="", memory=""))
-    event = found.event
+    found = decode_exactly(text, lambda _: SlowText(guidance=GUIDANCE, memory=""))
+    event, at = found.event, event_at(found.event)
     recorded = Recorded(
         event=event,
         commit=COMMIT,
@@ -43,14 +49,15 @@ def rows_of_event(text):
         evidence=found.evidence,
         tree="",
         branch=refs.branch_of(event),
-        at=event_at(event),
+        at=AT if at is None else at,
     )
     return rows_of([recorded], BESIDE)
 
 
 def rows_of_facts(facts):
-    at = facts.base if facts.version is None else facts.version
-    return rows_of([Sketch(COMMIT, int(TIME.timestamp()), at, facts)], BESIDE)
+    at = next((version for version in (facts.version, facts.base) if version is not None), AT)
+    guidance = GUIDANCE if facts.kind == usual.SLOW_PROPOSED else ""
+    return rows_of([sketch(COMMIT, int(TIME.timestamp()), at, facts, guidance)], BESIDE)
 
 
 files = st.sampled_from(["SKILL.md", "references/a.md"])
@@ -83,9 +90,11 @@ def test_any_candidate_has_the_rows_of_its_event(event, evidence):
 
 
 @settings(max_examples=300)
-@given(st.sampled_from(CANDIDATES), st.data())
-def test_a_candidate_that_somebody_changed_has_the_rows_of_its_event(event, data):
+@given(st.sampled_from(USUAL), st.data())
+def test_an_event_that_somebody_changed_has_the_rows_of_its_event(event, data):
     text = encode(event, EVIDENCE)
+    if data.draw(st.booleans()):
+        text = text.replace("\n\nSkillgit", "\n\n  + added\n  - removed\n\nfixed: q1\n\nSkillgit", 1)
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, min(start + 3, len(text))))
     text = text[:start] + data.draw(st.text("0123456789-+.e= %:\r\t\nÄ٣abc\x1b", max_size=3)) + text[end:]
@@ -122,12 +131,20 @@ def test_any_run_has_the_rows_of_its_events(tmp_path_factory, made):
     assert rows_of(found, BESIDE) == rows_of(reader.read_run(repo, RUN), BESIDE)
 
 
-def test_usual_candidates_are_not_made_into_events(repo):
+@pytest.mark.parametrize("event", USUAL, ids=lambda event: f"{event_name(event)}: {event.title}")
+@pytest.mark.parametrize("evidence", ["", EVIDENCE])
+def test_usual_events_have_the_rows_of_their_events(event, evidence):
+    text = encode(event, evidence)
+
+    assert rows_of_facts(usual.read_facts(text)) == rows_of_event(text)
+
+
+def test_usual_events_are_not_made_into_events(repo):
     Chronicle(repo, Story(RUN).proposed(0.5).proposed(0.375).skipped().finished()).go_on()
 
     found = sketch_run(repo, history.sources(repo, RUN, repo.tips()))
 
-    assert [isinstance(one, Sketch) for one in found] == [False, True, True, False, False]
+    assert [isinstance(one, Sketch) for one in found] == [False, True, True, True, False]
 
 
 @pytest.mark.parametrize("story", [Story(RUN).proposed(0.5).edited()], ids=["edited"])
