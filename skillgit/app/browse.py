@@ -94,13 +94,14 @@ def page(context: Context, narrowing: Narrowing, offset: int, limit: int, commit
     """
     with open_workspace(context) as workspace:
         index = workspace.index
-        found = browsing.place(index, narrowing, commit) if commit else None
+        meant = browsing.gather(index, narrowing)
+        found = browsing.place(index, meant, commit) if commit else None
         if commit and found is not None:
             offset = found // limit * limit
-        total, unfiltered = browsing.count(index, narrowing), narrowing.without_filter()
+        total, unfiltered = browsing.count(index, meant), narrowing.without_filter()
         return Page(
             offset=offset,
-            rows=browsing.rows(index, narrowing, offset, limit, total=total),
+            rows=browsing.rows(index, meant, offset, limit, total=total),
             total=total,
             everything=total if narrowing == unfiltered else browsing.count(index, unfiltered),
             found=found,

@@ -55,6 +55,7 @@ class Narrowing:
         since: Only those of this time or later, in seconds since 1970.
         until: Only those of this time or earlier.
         bounds: Only those whose numbers keep all of these.
+        gathered: Whether :func:`gather` has looked for them already.
     """
 
     run: str = ""
@@ -67,6 +68,12 @@ class Narrowing:
     since: int | None = None
     until: int | None = None
     bounds: tuple[Bound, ...] = ()
+    gathered: bool = False
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether it asks for more than kinds that can be hidden."""
+        return self != replace(self.without_filter(), rejected=self.rejected, slow=self.slow)
 
     def without_filter(self) -> Narrowing:
         """Return all events of the same run."""
@@ -105,9 +112,25 @@ class Point:
     commit: str
 
 
+def gather(index: Index, narrowing: Narrowing) -> Narrowing:
+    """Look once for the events that a filter means, for several questions about them over the same connection.
+
+    The answer replaces ``narrowing`` in these questions, until something else is gathered.
+    """
+    if not narrowing.is_filtered:
+        return narrowing
+    where, values = _where(narrowing)
+    index.select("CREATE TEMP TABLE IF NOT EXISTS meant (id INTEGER PRIMARY KEY)")
+    index.select("DELETE FROM temp.meant")
+    index.select(f"INSERT INTO temp.meant SELECT e.id FROM event e{where}", values)  # noqa: S608 - names are ours
+    return replace(narrowing, gathered=True)
+
+
 def count(index: Index, narrowing: Narrowing) -> int:
     """Return how many events are meant."""
-    if narrowing == replace(narrowing.without_filter(), rejected=narrowing.rejected, slow=narrowing.slow):
+    if narrowing.gathered:
+        return int(index.select("SELECT COUNT(*) FROM temp.meant")[0][0])
+    if not narrowing.is_filtered:
         return _count_shown(index, narrowing)
     where, values = _where(narrowing)
     return int(index.select(f"SELECT COUNT(*) FROM event e{where}", values)[0][0])  # noqa: S608 - names are ours
@@ -201,6 +224,10 @@ def _points(index: Index, numbers: list[int]) -> tuple[Point, ...]:
 
 
 def _where(narrowing: Narrowing) -> tuple[str, dict[str, object]]:
+    if narrowing.gathered:
+        # the run is named once more, for the sake of the index that its events are sorted by
+        run = "e.run = :run AND " if narrowing.run else ""
+        return f" WHERE {run}e.id IN (SELECT id FROM temp.meant)", {"run": narrowing.run}
     base, values = condition(narrowing.selection)
     clauses = [base] if base else []
     for clause, found in _clauses(narrowing):

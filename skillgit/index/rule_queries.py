@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from skillgit.index.refresh import Index
 
 _AT_ONCE = 500
-_MERGED_AS = """(SELECT m.version FROM event m WHERE m.run = l.run AND m.kind = 'slow-merged' AND m.epoch >= l.epoch
-                 ORDER BY m.epoch LIMIT 1)"""
+# guidance is merged at the last step of its epoch or of a later one, and steps are what events of a run are found by
+_MERGED_AS = """(SELECT m.version FROM event m WHERE m.run = l.run AND m.step >= l.step AND m.kind = 'slow-merged'
+                 AND m.epoch >= l.epoch ORDER BY m.step LIMIT 1)"""
 _ORIGIN = f"""
     SELECT l.run, l.oid, l.kind, l.origin, CASE l.kind WHEN 'slow-proposed' THEN {_MERGED_AS} ELSE l.version END,
            l.base, l.step, l.epoch, l.title, l.time, l.score, l.delta, l.bound, l.decision, e.evidence, e.number, e.of

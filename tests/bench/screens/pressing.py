@@ -17,10 +17,14 @@ from bench.screens.accounting import Account
 
 from skillgit.app.context import Context
 from skillgit.tui.app import SkillgitApp
+from skillgit.tui.screens.history import HistoryScreen
 
 if TYPE_CHECKING:
     from textual.pilot import Pilot
 
+_WORD = "word"
+"""Stands for the first letters of a word in the title under the cursor: whatever a history says, the event stays."""
+_LETTERS = 4
 SESSIONS = {
     "browse": (
         *("j",) * 12,
@@ -33,8 +37,8 @@ SESSIONS = {
         *("enter", "j", "k", "G", "g", "escape"),
         *("tab", "tab", "tab", "tab", "shift+tab", "shift+tab", "2"),
         *("w", "j", "j", "c", "tab", "tab", "j", "k", "tab", "S", "W", "J", "escape", "b", "escape"),
-        *("slash", "u", "n", "i", "t", "enter", "j", "n", "slash", "escape"),
-        *("slash", *"score", "greater_than_sign", *".2", "enter", "slash", "escape"),
+        *("slash", _WORD, "enter", "j", "n", "slash", "escape"),
+        *("slash", *"score", "greater_than_sign", *".0", "enter", "slash", "escape"),
         *("e", "j", "0", "3", "1", "j", "k", "2"),
         *("question_mark", "j", "escape", "y", "escape", "plus", "j", "underscore"),
     ),
@@ -53,6 +57,12 @@ SESSIONS = {
 _AT_LEAST = 0.08
 """Seconds after a key in which the cursor comes to rest and the event under it is asked for."""
 _LOOKS_EVERY = 0.02
+
+
+def _letters(app: SkillgitApp) -> str:
+    row = app.screen.current if isinstance(app.screen, HistoryScreen) else None
+    words = row.title.split() if row is not None else []
+    return next(word for word in words if word.isalpha() and len(word) >= _LETTERS)[:_LETTERS]
 
 
 async def _calm(app: SkillgitApp) -> None:
@@ -75,10 +85,12 @@ def play(folder: Path, keys: tuple[str, ...]) -> dict[str, object]:
         await _calm(app)
         account.handlers.clear()
         for key in keys:
-            account.longest, before = 0.0, time.process_time_ns()
-            await app._press_keys([key])
-            await _calm(app)
-            pressed.append((key, (time.process_time_ns() - before) / 1e6, account.longest))
+            for place, letter in enumerate(_letters(app) if key == _WORD else (key,), 1):
+                account.longest, before = 0.0, time.process_time_ns()
+                await app._press_keys([letter])
+                await _calm(app)
+                cost = (time.process_time_ns() - before) / 1e6
+                pressed.append((f"filter {place}" if key == _WORD else key, cost, account.longest))
         pilot.app.exit()
 
     asyncio.run(app.run_async(auto_pilot=session))
