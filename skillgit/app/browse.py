@@ -1,17 +1,21 @@
-"""``skillgit tui``: runs, and the events of one of them page by page, as lists that can be scrolled ask for them."""
+"""``skillgit tui``: runs, and the events of one of them page by page, as lists that can be scrolled ask for them.
+
+What reads them is loaded when it is asked: the first screen is given what it shows, and should not wait for that.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.app.revision import default_run
-from skillgit.app.workspace import open_workspace
 from skillgit.errors import RevisionNotFoundError
 from skillgit.index import browsing, queries
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from skillgit.app.context import Context
+    from skillgit.app.workspace import Workspace
     from skillgit.index.browsing import Narrowing, Point
     from skillgit.index.rows import LogRow, RunRow
 
@@ -65,7 +69,9 @@ class Page(Stretch):
 
 def overview(context: Context) -> Overview:
     """Return the runs of the repository."""
-    with open_workspace(context) as workspace:
+    from skillgit.app.revision import default_run  # noqa: PLC0415 - see the module
+
+    with _opened(context) as workspace:
         index = workspace.index
         rows = queries.run_rows(index, workspace.live())
         try:
@@ -92,7 +98,7 @@ def page(context: Context, narrowing: Narrowing, offset: int, limit: int, commit
         limit: How many to return at most.
         commit: An event whose place is wanted, too.
     """
-    with open_workspace(context) as workspace:
+    with _opened(context) as workspace:
         index = workspace.index
         meant = browsing.gather(index, narrowing)
         found = browsing.place(index, meant, commit) if commit else None
@@ -110,18 +116,24 @@ def page(context: Context, narrowing: Narrowing, offset: int, limit: int, commit
 
 def stretch(context: Context, narrowing: Narrowing, offset: int, limit: int, total: int) -> Stretch:
     """Return ``limit`` events from ``offset`` on of a list that is known to have ``total``; nothing is counted."""
-    with open_workspace(context) as workspace:
+    with _opened(context) as workspace:
         found = browsing.rows(workspace.index, narrowing, offset, limit, total=total)
         return Stretch(offset=offset, rows=found)
 
 
 def points(context: Context, run: str, limit: int) -> tuple[Point, ...]:
     """Return the scores of the newest ``limit`` events of ``run`` that have one, oldest first."""
-    with open_workspace(context) as workspace:
+    with _opened(context) as workspace:
         return browsing.points(workspace.index, run, limit)
 
 
 def score_line(context: Context, run: str, most: int) -> tuple[tuple[Point, ...], int]:
     """Return the scores of all of ``run``, oldest first, and every how manieth step they are of: at most ``most``."""
-    with open_workspace(context) as workspace:
+    with _opened(context) as workspace:
         return browsing.sampled_points(workspace.index, run, most)
+
+
+def _opened(context: Context) -> AbstractContextManager[Workspace]:
+    from skillgit.app.workspace import open_workspace  # noqa: PLC0415 - see the module
+
+    return open_workspace(context)

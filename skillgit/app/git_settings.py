@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.store.repo import Repo
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -18,5 +16,7 @@ def git_settings(context: Context, names: Iterable[str]) -> dict[str, str]:
     Raises:
         RepositoryNotFoundError: There is no repository.
     """
+    from skillgit.store.repo import Repo  # noqa: PLC0415 - screens that were given their settings need none
+
     repo = Repo.discover(context.directory)
     return {name: value for name in names if (value := repo.config(name))}

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.store.lock import live_runs
-from skillgit.store.repo import Repo
-
 if TYPE_CHECKING:
     from skillgit.app.context import Context
 
@@ -20,6 +17,9 @@ def standing(context: Context) -> str:
         RepositoryNotFoundError: There is no repository.
         HistoryError: git's refs cannot be read.
     """
+    from skillgit.store.lock import live_runs  # noqa: PLC0415 - the first look at a screen does not wait for it
+    from skillgit.store.repo import Repo  # noqa: PLC0415 - as above
+
     repo = Repo.discover(context.directory)
     look = repo.look()
     try:

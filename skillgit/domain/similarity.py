@@ -12,12 +12,13 @@ ALIKE = 0.5
 """From this similarity on, two texts are taken for one text that was changed."""
 
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
-_WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+(?:['’][^\W{_UNSPACED}]+)*|[^\w\s]")  # noqa: RUF001 - an apostrophe
+# a text, which is compiled when it is first used: so many characters take longer than loading all of a screen's widgets
+_WORD = rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+(?:['’][^\W{_UNSPACED}]+)*|[^\w\s]"  # noqa: RUF001 - an apostrophe
 
 
 def words(text: str) -> tuple[str, ...]:
     """Return the words and signs of ``text`` without case; in scripts without spaces every character is a word."""
-    return tuple(_WORD.findall(text.casefold()))
+    return tuple(re.findall(_WORD, text.casefold()))
 
 
 def common(a: Sequence[Hashable], b: Sequence[Hashable]) -> int:

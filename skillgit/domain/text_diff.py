@@ -22,7 +22,8 @@ MOVED_AT_LEAST = 8
 """Letters and digits that a line needs for its other place to be called where it moved to."""
 
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
-_TOKEN = re.compile(rf"\s+|[{_UNSPACED}]|[^\W{_UNSPACED}]+(?:['’][^\W{_UNSPACED}]+)*|[^\w\s]")  # noqa: RUF001 - an apostrophe
+# compiled when it is first used, as in similarity
+_TOKEN = rf"\s+|[{_UNSPACED}]|[^\W{_UNSPACED}]+(?:['’][^\W{_UNSPACED}]+)*|[^\w\s]"  # noqa: RUF001 - an apostrophe
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t].*)?")
 _FENCE = re.compile(r"[ \t]*(?P<fence>`{3,}|~{3,})(?P<info>.*)")
 _MARKDOWN = (".md", ".markdown")
@@ -152,7 +153,7 @@ def emphasis(old: str, new: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
     """Return what only ``old`` and what only ``new`` has, by words; white space at the edges is left out."""
     from difflib import SequenceMatcher  # noqa: PLC0415 - only a difference with changed lines needs it
 
-    before, after = _TOKEN.findall(old), _TOKEN.findall(new)
+    before, after = re.findall(_TOKEN, old), re.findall(_TOKEN, new)
     gone: list[Span] = []
     come: list[Span] = []
     starts = (_starts(before), _starts(after))

@@ -227,7 +227,7 @@ def _where(narrowing: Narrowing) -> tuple[str, dict[str, object]]:
     if narrowing.gathered:
         # the run is named once more, for the sake of the index that its events are sorted by
         run = "e.run = :run AND " if narrowing.run else ""
-        return f" WHERE {run}e.id IN (SELECT id FROM temp.meant)", {"run": narrowing.run}
+        return f" WHERE {run}e.id IN (SELECT id FROM temp.meant)", {"run": narrowing.run}  # noqa: S608 - names are ours
     base, values = condition(narrowing.selection)
     clauses = [base] if base else []
     for clause, found in _clauses(narrowing):

@@ -79,8 +79,8 @@ def _whole_runs(repo: Repo, runs: Mapping[str, Tips]) -> AbstractContextManager[
             return read_whole_run(repo, *job)
         return None
 
-    count = workers.processors() if sum(map(len, runs.values())) >= _MANY else 1
-    return workers.spread(read, list(runs.items()), min(count, max(1, len(runs))))
+    count = workers.other_processes() if sum(map(len, runs.values())) >= _MANY else 0
+    return workers.spread(read, list(runs.items()), min(count, len(runs)))
 
 
 def _add_runs(

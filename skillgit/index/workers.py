@@ -29,11 +29,12 @@ Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 
-def processors() -> int:
-    """Return how many workers can be of use; 1 where processes must not be forked."""
+def other_processes() -> int:
+    """Return how many processes besides this one can be of use; 0 where none must be forked."""
     if sys.platform != "linux" or threading.active_count() > 1:
-        return 1
-    return min(len(os.sched_getaffinity(0)), _MOST)
+        return 0
+    count = min(len(os.sched_getaffinity(0)), _MOST)
+    return count if count > 1 else 0
 
 
 @contextmanager
@@ -50,11 +51,12 @@ def uncollected() -> Iterator[None]:
 
 @contextmanager
 def spread(work: Callable[[Job], Result], jobs: Sequence[Job], workers: int) -> Iterator[Iterator[Result]]:
-    """Let workers begin, and yield what ``work`` returns for each of ``jobs``, in their order; results can be pickled.
+    """Let workers begin, and yield what ``work`` returns for each of ``jobs``, in order. Results can be pickled.
 
-    What a worker fails at, for whatever reason, is done again in this process, and so is what it had left to do.
+    What a worker fails at, for whatever reason, is done again in this process, and so is what it had left to do. Without
+    workers everything is done here, when it is asked for.
     """
-    if workers == 1:
+    if not workers:
         yield map(work, jobs)
         return
     with _crew(work, jobs, workers) as ends:

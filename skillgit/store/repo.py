@@ -1,18 +1,21 @@
 """The git repository: how it is found or made, its folders, its identity and the tips of its refs.
 
-It opens a repository and answers simple questions; history is read by ``reader`` and written by ``writer``.
+It opens a repository and answers simple questions; history is read by ``reader`` and written by ``writer``. libgit2 is
+loaded with the first repository: screens are ready before that, and it takes as long as half of them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-
-import pygit2
+from typing import TYPE_CHECKING
 
 from skillgit.errors import HistoryError, RepositoryNotFoundError, RevisionNotFoundError
 from skillgit.store import refs
 from skillgit.store.ref_files import Look, RefFiles
+
+if TYPE_CHECKING:
+    import pygit2
 
 _REFUSALS = (
     ("sha256", "uses the SHA-256 object format, which skillgit cannot read", "create one with git init"),
@@ -58,6 +61,8 @@ class Repo:
         Raises:
             RepositoryNotFoundError: There is none, or it is of a kind that libgit2 cannot open.
         """
+        import pygit2  # noqa: PLC0415 - see the module
+
         if not path.is_dir():
             raise RepositoryNotFoundError(f"there is no folder '{path}'", hint="skillgit init DIR")
         try:
@@ -71,6 +76,8 @@ class Repo:
     @classmethod
     def init(cls, path: Path) -> Repo:
         """Make ``path`` a repository whose branch is ``main``; an existing one is opened as it is."""
+        import pygit2  # noqa: PLC0415 - see the module
+
         try:
             if (path / ".git").exists():
                 return cls(pygit2.Repository(str(path)))
@@ -112,6 +119,8 @@ class Repo:
         Raises:
             HistoryError: The ref is damaged.
         """
+        import pygit2  # noqa: PLC0415 - see the module
+
         try:
             found = self.raw.references.get(name)
             return None if found is None else str(found.resolve().target)
@@ -135,6 +144,8 @@ class Repo:
         Raises:
             RevisionNotFoundError: There is no such commit, for example in a shallow clone.
         """
+        import pygit2  # noqa: PLC0415 - see the module
+
         found = self.raw.get(oid)
         if not isinstance(found, pygit2.Commit):
             raise RevisionNotFoundError(f"there is no commit {oid}", hint="git fetch --unshallow, if this is a clone")
@@ -142,6 +153,8 @@ class Repo:
 
     def has_object(self, oid: str) -> bool:
         """Say whether the object ``oid`` is here."""
+        import pygit2  # noqa: PLC0415 - see the module
+
         return pygit2.Oid(hex=oid) in self.raw
 
     def reaches(self, tip: str, ancestor: str) -> bool:

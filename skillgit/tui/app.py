@@ -21,6 +21,7 @@ from skillgit.tui.commands import Ran
 from skillgit.tui.garbage import QUIET, Collector
 from skillgit.tui.palette import KeyCommands
 from skillgit.tui.remote_actions import exchange
+from skillgit.tui.start import THEME, setting_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,13 +36,13 @@ if TYPE_CHECKING:
 
     from skillgit.app.context import Context
     from skillgit.cli.screen import Style
+    from skillgit.tui.start import Start
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 WATCHED_EVERY = 0.5
 """Seconds between two looks at whether history has changed."""
-_THEME = "skillgit.tui.theme"
 _THEMES = {"dark": theme.DARK.name, "light": theme.LIGHT.name}
 
 
@@ -62,6 +63,7 @@ class SkillgitApp(App[None]):
     Args:
         context: Where the repository is, and the clock.
         run: The run to begin with; empty for the default run.
+        start: What the history shows first, if that was read already.
         opening: Makes the screen to begin with, over the history; None for the history itself.
         unicode: Whether the terminal can show the signs of the screens.
         watched: Whether to look again and again at what has changed.
@@ -77,6 +79,7 @@ class SkillgitApp(App[None]):
         context: Context,
         run: str = "",
         *,
+        start: Start | None = None,
         opening: Callable[[], Screen[None]] | None = None,
         unicode: bool = True,
         watched: bool = True,
@@ -88,8 +91,8 @@ class SkillgitApp(App[None]):
         self.ran: list[Ran] = []
         self.rebound: Mapping[str, str] = {}
         self.watched = watched
-        self._opening = opening
-        self._seen = ""
+        self._known, self._opening = start, opening
+        self._seen = start.standing if start is not None else ""
         self._collector = Collector()
         # before anything is styled: another theme would style everything again
         for known in theme.THEMES.values():
@@ -113,14 +116,18 @@ class SkillgitApp(App[None]):
         """Open the first screen; keys are read besides."""
         from skillgit.tui.screens.history import HistoryScreen  # noqa: PLC0415 - it needs this module
 
+        start = self._known
         self.set_class(not self.facts.unicode, "-ascii")
-        self.push_screen(HistoryScreen(self.run_wanted))
-        names = [_THEME, *(key.setting for key in keymap.KEYS)]
-        self.read(git_settings, names, then=self._configure, failed=lambda _: None)
+        if start is None:
+            self.read(git_settings, setting_names(), then=self._configure, failed=lambda _: None)
+        else:
+            self._configure(start.settings)
+        self.push_screen(HistoryScreen(self.run_wanted, start))
         if self._opening is not None:
             self.push_screen(self._opening())
         if self.watched:
-            self._look()
+            if start is None:
+                self._look()
             self.set_interval(WATCHED_EVERY, self._look)
 
     def on_load(self) -> None:
@@ -147,11 +154,11 @@ class SkillgitApp(App[None]):
     def _configure(self, settings: Mapping[str, str]) -> None:
         self.rebound = keymap.rebound(settings)
         self.set_keymap(dict(self.rebound))
-        wanted = settings.get(_THEME, "")
+        wanted = settings.get(THEME, "")
         if wanted in _THEMES:
             self.theme = _THEMES[wanted]
         elif wanted:
-            self.notify(f"{_THEME} is neither dark nor light", severity="warning", markup=False)
+            self.notify(f"{THEME} is neither dark nor light", severity="warning", markup=False)
 
     def read(
         self,

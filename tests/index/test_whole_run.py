@@ -20,7 +20,7 @@ def built(repo, many, monkeypatch):
     asked = []
     with monkeypatch.context() as patch:
         patch.setattr(catch_up, "_MANY", many)
-        patch.setattr(workers, "processors", lambda: asked.append(True) or WORKERS)
+        patch.setattr(workers, "other_processes", lambda: asked.append(True) or WORKERS)
         with Index(repo, schema.in_memory(), on_disk=False) as index:
             told = {run: error.message for run, error in index.broken.items()}
             return comparison.content(index), told, bool(asked)

@@ -50,8 +50,8 @@ def test_results_come_in_order_from_several_processes():
     assert HERE not in processes
 
 
-def test_one_worker_is_this_process():
-    assert {process for _, process in results(with_process, 1)} == {HERE}
+def test_without_workers_it_is_done_here():
+    assert {process for _, process in results(with_process, 0)} == {HERE}
 
 
 def test_results_may_be_larger_than_what_can_wait():
@@ -80,6 +80,6 @@ def test_a_process_with_threads_is_not_forked():
     ended = threading.Event()
     thread = threading.Thread(target=ended.wait)
     thread.start()
-    assert workers.processors() == 1
+    assert workers.other_processes() == 0
     ended.set()
     thread.join()

@@ -55,10 +55,12 @@ def command(
     in_browser = session.context.environ.get("TEXTUAL_DRIVER") == DRIVER
     if not in_browser:
         require_terminal(session, "tui", instead="skillgit log")
-    from skillgit.app.runs import runs  # noqa: PLC0415 - see the package
-    from skillgit.tui.app import SkillgitApp  # noqa: PLC0415 - slow to import
+    from skillgit.tui.start import reading_ahead  # noqa: PLC0415 - see the package
 
-    # an error that concerns all screens is told before there are any
-    runs(session.context)
+    with reading_ahead(session.context, run) as reading:
+        from skillgit.tui.app import SkillgitApp  # noqa: PLC0415 - slow to import
+
+        # an error that concerns all screens is told before there are any
+        start = reading()
     unicode = (in_browser or session.screen.unicode) and not ascii_only
-    return SkillgitApp(session.context, run, unicode=unicode).run(mouse=mouse)
+    return SkillgitApp(session.context, run, start=start, unicode=unicode).run(mouse=mouse)

@@ -17,10 +17,11 @@ from skillgit.index.browsing import Narrowing
 from skillgit.tui.filter_language import narrowed
 from skillgit.tui.keymap import bindings
 from skillgit.tui.screens.panes import Panes
+from skillgit.tui.start import PAGE, STEPS, named
 from skillgit.tui.version_actions import VersionActions
 from skillgit.tui.widgets.detail import Detail
 from skillgit.tui.widgets.event_items import EventItems
-from skillgit.tui.widgets.event_list import PAGE, EventList
+from skillgit.tui.widgets.event_list import EventList
 from skillgit.tui.widgets.filter_bar import FilterBar
 from skillgit.tui.widgets.find_bar import FindBar
 from skillgit.tui.widgets.key_line import KeyLine
@@ -30,20 +31,17 @@ from skillgit.tui.widgets.run_list import RunList
 from skillgit.tui.widgets.score_plot import ScorePlot
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from textual.app import ComposeResult
     from textual.binding import BindingType
     from textual.timer import Timer
 
     from skillgit.app.browse import Overview, Page, Stretch
     from skillgit.index.browsing import Point
-    from skillgit.index.rows import LogRow, RunRow
+    from skillgit.index.rows import LogRow
+    from skillgit.tui.start import Start
 
 SETTLES: Final = 0.05
 """Seconds that the cursor rests before the event under it is read in full."""
-_STEPS: Final = 400
-"""Steps that the plot shows at most, evenly apart: it has no more columns on any screen."""
 
 
 class HistoryScreen(Panes, VersionActions, Screen[None]):
@@ -51,6 +49,7 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
 
     Args:
         run: The run to begin with; empty for the default run.
+        start: What was read of it already.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("history", "tabs")
@@ -59,9 +58,9 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
 
     AUTO_FOCUS = "#events"
 
-    def __init__(self, run: str = "") -> None:
+    def __init__(self, run: str = "", start: Start | None = None) -> None:
         super().__init__(classes="-at-events")
-        self._run = run
+        self._run, self._start = run, start
         self._marked: LogRow | None = None
         self._rejected = self._slow = True
         self._narrowing = Narrowing(run=run)
@@ -80,12 +79,23 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         yield KeyLine()
 
     def on_mount(self) -> None:
-        """Read the runs."""
+        """Show what was read, or read the runs."""
         self.name_panes()
+        if self._start is not None:
+            self._begin(self._start)
+            self._start = None
+            return
         reading = f"reading {app_of(self).facts.glyphs.ellipsis}"
         self.runs.tell(reading)
         self.events.tell(reading)
         self.reload()
+
+    def _begin(self, start: Start) -> None:
+        self._show_overview(start.overview)
+        self._narrowing = Narrowing(run=self._run)
+        if start.page is not None:
+            self._show_page(start.page)
+            self._show_scores(start.scores)
 
     @property
     def runs(self) -> RunList:
@@ -112,27 +122,26 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         app_of(self).read(browse.overview, then=self._show_runs, failed=self._without_runs, group="runs")
 
     def _show_runs(self, found: Overview) -> None:
+        before = self._run
+        self._show_overview(found)
+        if found.runs:
+            self._read_list(keep=before == self._run)
+            self._read_scores()
+
+    def _show_overview(self, found: Overview) -> None:
         self.events.held = found.held
         self.name_panes(fresh=found.fresh, broken=len(found.broken))
         if not found.runs:
             self._show_nothing(found)
             return
-        wanted = self._named(found.runs) or found.chosen
-        before, self._run = self._run, wanted
-        self.runs.show(found.runs, found.chosen, wanted)
+        wanted = named(found.runs, self._run)
+        if self._run and not wanted:
+            self.notify(f"there is no run '{self._run}'", severity="warning", markup=False)
+        self._run = wanted or found.chosen
+        self.runs.show(found.runs, found.chosen, self._run)
         if any(run.running_pid is not None for run in found.runs):
             self.say_running()
         self._say_counts()
-        self._read_list(keep=before == wanted)
-        self._read_scores()
-
-    def _named(self, runs: Sequence[RunRow]) -> str:
-        """Return the run that is open, which the user may have given the beginning of."""
-        exact = [run.name for run in runs if run.name == self._run]
-        near = [run.name for run in runs if self._run and run.name.startswith(self._run)]
-        if self._run and not exact and len(near) != 1:
-            self.notify(f"there is no run '{self._run}'", severity="warning", markup=False)
-        return (exact or near or [""])[0] if exact or len(near) == 1 else ""
 
     def _show_nothing(self, found: Overview) -> None:
         told = f"{found.broken[0][0]}: {found.broken[0][1]}" if found.broken else "no runs yet"
@@ -183,7 +192,7 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
 
     def _read_scores(self) -> None:
         read = app_of(self).read
-        read(browse.score_line, self._run, _STEPS, then=self._show_scores, failed=lambda _: None, group="scores")
+        read(browse.score_line, self._run, STEPS, then=self._show_scores, failed=lambda _: None, group="scores")
 
     def _show_scores(self, found: tuple[tuple[Point, ...], int]) -> None:
         points, apart = found

@@ -19,7 +19,7 @@ from skillgit.cli.screen import Style
 from skillgit.index.browsing import Narrowing
 from skillgit.tui import live_text
 from skillgit.tui.keymap import bindings
-from skillgit.tui.widgets.event_list import PAGE
+from skillgit.tui.start import PAGE
 from skillgit.tui.widgets.failing_list import FailingList
 from skillgit.tui.widgets.key_line import KeyLine
 from skillgit.tui.widgets.live_events import LiveEvents

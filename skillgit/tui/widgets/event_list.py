@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from skillgit.tui.start import PAGE
 from skillgit.tui.widgets.event_row import Setting, event_row
 from skillgit.tui.widgets.painted_lines import Painted, Part, app_of
 from skillgit.tui.widgets.row_list import RowList
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from skillgit.app.browse import Page, Stretch
     from skillgit.index.rows import LogRow
 
-PAGE: Final = 200
-"""Events that are read at once."""
 _KEPT: Final = 25
 """Pages that are kept."""
 

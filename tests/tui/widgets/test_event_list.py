@@ -5,7 +5,8 @@ import cli_sample
 from skillgit.app.browse import Page
 from skillgit.cli.screen import UNICODE
 from skillgit.index.browsing import Point
-from skillgit.tui.widgets.event_list import PAGE, EventList
+from skillgit.tui.start import PAGE
+from skillgit.tui.widgets.event_list import EventList
 from skillgit.tui.widgets.score_plot import Scale, marks
 
 EVERY = 100_000

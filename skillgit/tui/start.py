@@ -1,0 +1,92 @@
+"""What the first picture shows, read before there is one.
+
+Loading the widgets of a screen takes longer than reading what they show, and both take a processor each where there are
+two. This module loads neither.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from skillgit.app import browse
+from skillgit.app.git_settings import git_settings
+from skillgit.app.watch import standing
+from skillgit.index import workers
+from skillgit.index.browsing import Narrowing
+from skillgit.tui.keymap import KEYS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from skillgit.app.browse import Overview, Page
+    from skillgit.app.context import Context
+    from skillgit.index.browsing import Point
+    from skillgit.index.rows import RunRow
+
+PAGE: Final = 200
+"""Events that are read at once."""
+STEPS: Final = 400
+"""Steps that the plot shows at most, evenly apart: it has no more columns on any screen."""
+THEME: Final = "skillgit.tui.theme"
+"""The key of git's configuration that says dark or light."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """What the first picture shows.
+
+    Attributes:
+        standing: What history looked like before it was read, as :func:`skillgit.app.watch.standing` tells it.
+        settings: What git's configuration says about the screens.
+        overview: The runs.
+        page: The newest events of the run to begin with; absent without runs.
+        scores: Its scores, and every how manieth step they are of.
+    """
+
+    standing: str
+    settings: Mapping[str, str]
+    overview: Overview
+    page: Page | None
+    scores: tuple[tuple[Point, ...], int]
+
+
+def setting_names() -> list[str]:
+    """Return the keys of git's configuration that say something about the screens."""
+    return [THEME, *(key.setting for key in KEYS)]
+
+
+def named(runs: Sequence[RunRow], wanted: str) -> str:
+    """Return the run that is called ``wanted``, or the only one whose name begins so; empty if there is none."""
+    near = [run.name for run in runs if wanted and run.name.startswith(wanted)]
+    return wanted if wanted in near else near[0] if len(near) == 1 else ""
+
+
+def read_start(context: Context, run: str) -> Start:
+    """Read what the first picture shows; ``run`` is the run to begin with, empty for the default run.
+
+    Raises:
+        RepositoryNotFoundError: There is no repository.
+        HistoryError: git's refs cannot be read.
+    """
+    before, overview = standing(context), browse.overview(context)
+    first = named(overview.runs, run) or overview.chosen
+    return Start(
+        standing=before,
+        settings=git_settings(context, setting_names()),
+        overview=overview,
+        page=browse.page(context, Narrowing(run=first), 0, PAGE) if overview.runs else None,
+        scores=browse.score_line(context, first, STEPS) if overview.runs else ((), 1),
+    )
+
+
+@contextmanager
+def reading_ahead(context: Context, run: str) -> Iterator[Callable[[], Start]]:
+    """Begin to read what the first picture shows, and yield what waits for it; it raises what :func:`read_start` does.
+
+    Another process does it where there is a processor for it.
+    """
+    with workers.spread(partial(read_start, context), [run], min(1, workers.other_processes())) as found:
+        yield partial(next, found)
