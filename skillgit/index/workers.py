@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import gc
 import os
+import pickle
 import signal
 import sys
 import threading
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from multiprocessing.connection import Connection
+    from typing import BinaryIO
 
 _MOST = 8
 """Workers; the process that takes their results is busy with fewer."""
@@ -53,54 +55,64 @@ def uncollected() -> Iterator[None]:
 def spread(work: Callable[[Job], Result], jobs: Sequence[Job], workers: int) -> Iterator[Iterator[Result]]:
     """Let workers begin, and yield what ``work`` returns for each of ``jobs``, in order. Results can be pickled.
 
-    What a worker fails at, for whatever reason, is done again in this process, and so is what it had left to do. Without
+    What a worker fails at, for whatever reason, is done again in this process, as is what it had left to do. Without
     workers everything is done here, when it is asked for.
     """
     if not workers:
         yield map(work, jobs)
         return
-    with _crew(work, jobs, workers) as ends:
-        yield _results(work, jobs, ends)
+    crew: list[_Worker] = []
+    try:
+        crew.extend(_begin(work, jobs[place::workers]) for place in range(workers))
+        yield _results(work, jobs, crew)
+    finally:
+        for worker in crew:
+            worker.end()
 
 
-def _results(work: Callable[[Job], Result], jobs: Sequence[Job], ends: Sequence[Connection]) -> Iterator[Result]:
+def _results(work: Callable[[Job], Result], jobs: Sequence[Job], crew: Sequence[_Worker]) -> Iterator[Result]:
     for place, job in enumerate(jobs):
         try:
-            result = ends[place % len(ends)].recv()
-        except (EOFError, OSError):
+            result = pickle.load(crew[place % len(crew)].results)  # noqa: S301 - it comes from a fork of this process
+        except (EOFError, OSError, pickle.UnpicklingError):
             result = work(job)
         yield result
 
 
-@contextmanager
-def _crew(work: Callable[[Job], Result], jobs: Sequence[Job], workers: int) -> Iterator[list[Connection]]:
-    """Start workers, each with every so many-th of ``jobs``, and yield where their results come from."""
-    # slow to import, and there is seldom so much to do
+@dataclass(frozen=True, slots=True)
+class _Worker:
+    """A process that works, and where its results come from."""
+
+    process: int
+    results: BinaryIO
+
+    def end(self) -> None:
+        """End it, whatever it is at."""
+        self.results.close()
+        os.kill(self.process, signal.SIGTERM)
+        os.waitpid(self.process, 0)
+
+
+def _begin(work: Callable[[Job], Result], jobs: Sequence[Job]) -> _Worker:
+    # only Linux comes here. multiprocessing would do the same, and takes longer to load than some of this work takes
     import fcntl  # noqa: PLC0415 - see above
-    import multiprocessing  # noqa: PLC0415 - see above
 
-    context = multiprocessing.get_context("fork")
-    ends, crew = [], []
+    near, far = os.pipe()
+    with suppress(OSError):
+        fcntl.fcntl(far, fcntl.F_SETPIPE_SZ, _BUFFER)
+    process = os.fork()
+    if process:
+        os.close(far)
+        return _Worker(process, open(near, "rb", buffering=_BUFFER))  # noqa: PTH123 - no path, and ended later
     try:
-        for place in range(workers):
-            end, far = context.Pipe(duplex=False)
-            ends.append(end)
-            with far:
-                with suppress(OSError):
-                    fcntl.fcntl(far.fileno(), fcntl.F_SETPIPE_SZ, _BUFFER)
-                worker = context.Process(target=_serve, args=(work, jobs[place::workers], far), daemon=True)
-                worker.start()
-                crew.append(worker)
-        yield ends
+        os.close(near)
+        _serve(work, jobs, far)
     finally:
-        for end in ends:
-            end.close()
-        for worker in crew:
-            worker.terminate()
-            worker.join()
+        # what this process has inherited is none of its business: neither files to be written nor anything to clean up
+        os._exit(0)
 
 
-def _serve(work: Callable[[Job], Result], jobs: Sequence[Job], far: Connection) -> None:
+def _serve(work: Callable[[Job], Result], jobs: Sequence[Job], far: int) -> None:
     # whoever interrupts the process that waits for this one means both
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -108,8 +120,8 @@ def _serve(work: Callable[[Job], Result], jobs: Sequence[Job], far: Connection) 
     os.nice(_PATIENCE)
     # looking for garbage would copy all memory that is shared, and events have no cycles
     gc.disable()
-    try:
+    # the process that waits does what fails here itself, and meets the same
+    with suppress(Exception), open(far, "wb") as results:
         for job in jobs:
-            far.send(work(job))
-    except Exception:  # noqa: BLE001 - the process that waits does the rest itself and meets the same
-        far.close()
+            results.write(pickle.dumps(work(job)))
+            results.flush()

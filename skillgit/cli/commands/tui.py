@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING
 
 import click
@@ -57,6 +58,8 @@ def command(
         require_terminal(session, "tui", instead="skillgit log")
     from skillgit.tui.start import reading_ahead  # noqa: PLC0415 - see the package
 
+    # nothing that is loaded from here on is garbage; skillgit.tui.garbage looks for some once the first screen stands
+    gc.disable()
     with reading_ahead(session.context, run) as reading:
         from skillgit.tui.app import SkillgitApp  # noqa: PLC0415 - slow to import
 
