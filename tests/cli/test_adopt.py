@@ -65,6 +65,18 @@ def test_the_folder_holds_the_files_of_the_version_and_nothing_else(trained, pla
     assert git("status", "--porcelain", cwd=trained).out == ""
 
 
+@pytest.mark.parametrize(("typed", "meant"), [("cluade", "claude"), ("Codex", "codex"), ("co-pilot", "copilot")])
+def test_a_misspelt_agent_makes_no_folder(trained, typed, meant):
+    told = skillgit("adopt", "v1", "--to", typed, cwd=trained, code=ExitCode.USAGE)
+
+    assert f"there is no agent '{typed}'" in told.err
+    assert f"hint: did you mean '{meant}'? A new folder is --to ./{typed}" in told.err
+    assert not (trained / typed).exists()
+    skillgit("adopt", "v1", "--to", f"./{typed}", cwd=trained)
+    skillgit("adopt", "v1", "--to", typed, cwd=trained)
+    assert [child.name for child in (trained / typed).iterdir()] == ["searchqa"]
+
+
 def test_several_files_and_the_right_to_run_them_are_adopted(tmp_path, tmp_path_factory):
     repository = shutil.copytree(once(tmp_path_factory, "sums", sums_repository) / "repository", tmp_path / "r")
     skillgit("adopt", "main", "--to", tmp_path / "skills", cwd=repository)

@@ -123,6 +123,9 @@ def test_fetch_names_what_is_new(skillgit, fake):
         "  1 other ref\n"
         "next      skillgit pull origin\n"
     )
+    seen = FetchedRef(ref="refs/skillgit/evidence/demo", run="demo", old="", new=NEW)
+    fake("fetch.fetch", Fetched(remote="origin", url=URL, refs=(seen,)))
+    assert skillgit("fetch").text.endswith("next      skillgit pull origin --evidence\n")
     fake("fetch.fetch", Fetched(remote="origin", url=URL, refs=()))
     assert skillgit("fetch").text == f"nothing new from origin, {URL}\n"
 

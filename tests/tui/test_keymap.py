@@ -43,6 +43,9 @@ keys below are made from the keymap by `tests/tui/test_keymap.py`; `?` shows tho
   own. `@` shows what was run, with its output, and how long it has taken; `:` runs any other command.
 - `P` and `p` push and pull; where there are several remotes, they ask for one. `E` writes a version elsewhere, `A` puts
   it where an agent looks for skills, `C` notes something on it for later steps, `H` writes its run as an HTML page.
+- The mouse chooses a row with a click and opens it with two; its right button opens the palette, where everything that
+  can be done here has its key.
+- The plot of a run of more than 400 steps shows every so many-th of them, and says which.
 - The history is read from the index page by page, and again when a ref moves: a run that is being trained shows as it
   goes on.
 

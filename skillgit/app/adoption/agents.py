@@ -11,6 +11,7 @@ from os.path import normpath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillgit.app.config.wording import nearest
 from skillgit.app.folders.typed import typed_path
 from skillgit.errors import UsageError
 
@@ -43,12 +44,12 @@ def skills_folder(context: Context, workspace: Workspace, to: str, scope: Scope 
     """Return the folder of skills that ``to``, an agent's name or a folder, means.
 
     Raises:
-        UsageError: There is none: no home, no work tree, or a scope for a folder.
+        UsageError: There is none: no home, no work tree, a scope for a folder, or an agent's name is misspelt.
     """
     if to not in set(Agent):
         if scope is not None:
             raise UsageError(f"--scope goes with an agent's name, and '{to}' is a folder", hint=_NAMES)
-        return typed_path(context.directory, to)
+        return _folder(context, to)
     agent = Agent(to)
     if scope is Scope.PROJECT:
         if workspace.repo.workdir is None:
@@ -61,6 +62,14 @@ def skills_folder(context: Context, workspace: Workspace, to: str, scope: Scope 
     if not home:
         raise UsageError("HOME is not set, so that there is no folder of the user's skills", hint="--to DIR")
     return Path(home) / _USER[agent]
+
+
+def _folder(context: Context, to: str) -> Path:
+    folder = typed_path(context.directory, to)
+    near = "" if "/" in to or folder.exists() else nearest(to, list(Agent))
+    if near:
+        raise UsageError(f"there is no agent '{to}'", hint=f"did you mean '{near}'? A new folder is --to ./{to}")
+    return folder
 
 
 _NAMES = f"agents are {', '.join(Agent)}"

@@ -143,7 +143,8 @@ def fetched(result: Fetched, screen: Screen) -> Iterator[str]:
         yield f"  {row}".rstrip()
     if others:
         yield f"  {words.plural(others, 'other ref')}"
-    yield following((f"skillgit pull {result.remote}",), screen)
+    evidence = " --evidence" if any(_kind(one.ref) == "evidence" for one in result.refs) else ""
+    yield following((f"skillgit pull {result.remote}{evidence}",), screen)
 
 
 def cloned(result: Cloned, screen: Screen) -> Iterator[str]:
