@@ -239,6 +239,8 @@ def test_version_tells_the_version(skillgit):
 
 def test_sigint_while_a_command_runs(tmp_path):
     script = "import os, signal, time, skillgit.app.log as m\n"
+    # what runs these tests may ignore the signal, and processes inherit that
+    script += "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     script += "m.log = lambda *a, **k: (os.kill(os.getpid(), signal.SIGINT), time.sleep(60))\n"
     script += "import sys; from skillgit.cli.main import run; sys.exit(run(['log']))"
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path)

@@ -34,15 +34,23 @@ def results(work, count=WORKERS):
         return list(found)
 
 
-def _nobody():
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
-
-
 @pytest.fixture(autouse=True)
-def _nobody_is_left():
-    yield
-    _nobody()
+def nobody_is_left(monkeypatch):
+    """Make sure that all workers have ended and been waited for; what it returns does so at once."""
+    begun, begin = [], workers._begin
+
+    def begins(work, jobs):
+        begun.append(begin(work, jobs))
+        return begun[-1]
+
+    def check():
+        for worker in begun:
+            with pytest.raises(ProcessLookupError):
+                os.kill(worker.process, 0)
+
+    monkeypatch.setattr(workers, "_begin", begins)
+    yield check
+    check()
 
 
 def test_results_come_in_order_from_several_processes():
@@ -73,11 +81,11 @@ def test_an_error_is_raised_where_it_belongs():
             next(found)
 
 
-def test_who_wants_no_more_results_ends_the_workers():
+def test_who_wants_no_more_results_ends_the_workers(nobody_is_left):
     with workers.spread(lambda job: "x" * (job << 20), JOBS, WORKERS) as found:
         next(found)
 
-    _nobody()
+    nobody_is_left()
 
 
 def test_a_process_with_threads_is_not_forked():
