@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from skillgit.index import queries, schema
-from skillgit.index.selection import KEY, Selection, condition
+from skillgit.index.selection import KEY, Selection, condition, hits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,11 +119,25 @@ def gather(index: Index, narrowing: Narrowing) -> Narrowing:
     """
     if not narrowing.is_filtered:
         return narrowing
-    where, values = _where(narrowing)
+    if _is_words_alone(index, narrowing):
+        query, values = hits(narrowing.selection)
+    else:
+        where, values = _where(narrowing)
+        query = f"SELECT e.id FROM event e{where}"  # noqa: S608 - names are ours
     index.select("CREATE TEMP TABLE IF NOT EXISTS meant (id INTEGER PRIMARY KEY)")
     index.select("DELETE FROM temp.meant")
-    index.select(f"INSERT INTO temp.meant SELECT e.id FROM event e{where}", values)  # noqa: S608 - names are ours
+    index.select(f"INSERT INTO temp.meant {query}", values)
     return replace(narrowing, gathered=True)
+
+
+def _is_words_alone(index: Index, narrowing: Narrowing) -> bool:
+    """Say whether words decide which events are meant, and all that have them belong to the run."""
+    if not narrowing.words.strip() or narrowing != replace(narrowing.without_filter(), words=narrowing.words):
+        return False
+    if not narrowing.run:
+        return True
+    apart = index.select("SELECT MAX(id) - MIN(id) + 1 = COUNT(*) FROM event WHERE run = ?", (narrowing.run,))
+    return bool(apart[0][0])
 
 
 def count(index: Index, narrowing: Narrowing) -> int:

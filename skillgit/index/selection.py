@@ -88,10 +88,8 @@ def _clauses(selection: Selection) -> Iterator[tuple[str, dict[str, object]]]:
         names = {f"kind{place}": kind for place, kind in enumerate(sorted(selection.kinds))}
         yield f"e.kind IN ({', '.join(f':{name}' for name in names)})", dict(names)
     if selection.words.strip():
-        # texts of other runs are left out before they are looked at; the ids of a run have few others between them
-        near = _NEAR if selection.run else ""
-        wanted = f"e.id IN (SELECT rowid FROM search WHERE search MATCH :words{near})"  # noqa: S608 - names are ours
-        yield wanted, {"words": _match(selection.words)}
+        query, found = hits(selection)
+        yield f"e.id IN ({query})", found
     if selection.since is not None:
         yield "e.time >= :since", {"since": selection.since}
     if selection.until is not None:
@@ -101,6 +99,16 @@ def _clauses(selection: Selection) -> Iterator[tuple[str, dict[str, object]]]:
             yield _compared(name, sign), {f"{name}{place}": value for place, value in enumerate(key)}
     if selection.item:
         yield f"e.id IN (SELECT id FROM ({_FLIPS}))", {"item": selection.item}  # noqa: S608 - names are ours
+
+
+def hits(selection: Selection) -> tuple[str, dict[str, object]]:
+    """Return a query for the ids of events with the words that are looked for, and its parameters.
+
+    Texts of other runs are left out before they are looked at, as far as their ids are not between those of the run.
+    """
+    near = _NEAR if selection.run else ""
+    query = f"SELECT rowid FROM search WHERE search MATCH :words{near}"  # noqa: S608 - names are ours
+    return query, {"words": _match(selection.words), **({"run": selection.run} if selection.run else {})}
 
 
 def commits(index: Index, selection: Selection, *, at_once: int) -> Iterator[str]:

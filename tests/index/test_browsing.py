@@ -5,9 +5,11 @@ from itertools import product
 import pytest
 from bench.histories.fast_import import write_history
 from bench.histories.story import gain_of
+from chronicle import Chronicle
+from stories import Story
 
 from skillgit.index import browsing, queries
-from skillgit.index.browsing import Narrowing
+from skillgit.index.browsing import Bound, Narrowing
 from skillgit.index.refresh import open_index
 from skillgit.store.repo import Repo
 
@@ -43,6 +45,52 @@ def test_words_are_looked_up_in_one_run_or_in_all(index):
     found = {run: browsing.rows(index, Narrowing(run=run, words="unit"), 0, 1_000) for run in (RUN, "demo-001", "")}
     assert {row.run for row in found[RUN]} == {RUN}
     assert len(found[""]) == len(found[RUN]) + len(found["demo-001"])
+
+
+FILTERS = [
+    {"words": "unit"},
+    {"words": "u s"},
+    {"words": "unit", "rejected": False},
+    {"words": "unit", "kinds": frozenset({"accepted"})},
+    {"bounds": (Bound(what="score", sign=">", value=0.1),)},
+    {"operation": "delete", "slow": False},
+    {"words": "nothing-says-this"},
+]
+
+
+@pytest.mark.parametrize("run", [RUN, "demo-001", ""])
+@pytest.mark.parametrize("wanted", FILTERS, ids=str)
+def test_what_is_gathered_once_is_what_is_looked_for_each_time(index, run, wanted):
+    narrowing = Narrowing(run=run, **wanted)
+    asked = browsing.rows(index, narrowing, 0, 1_000), browsing.count(index, narrowing)
+    commits = [row.commit for row in asked[0]]
+    places = [browsing.place(index, narrowing, commit) for commit in commits[:3]]
+
+    meant = browsing.gather(index, narrowing)
+
+    assert meant.gathered
+    assert (browsing.rows(index, meant, 0, 1_000), browsing.count(index, meant)) == asked
+    assert [browsing.place(index, meant, commit) for commit in commits[:3]] == places == list(range(len(places)))
+    assert bool(commits) == (wanted.get("words") != "nothing-says-this")
+
+
+def test_runs_whose_events_came_in_turns_are_told_apart(repo):
+    chronicles = [Chronicle(repo, Story(run).proposed(0.5).proposed(0.25)) for run in ("one", "two")]
+    with open_index(repo) as index:
+        for _ in range(3):
+            for chronicle in chronicles:
+                chronicle.go_on(1)
+                index.refresh()
+        for run in ("one", "two"):
+            meant = browsing.gather(index, Narrowing(run=run, words="mismatch"))
+            found = browsing.rows(index, Narrowing(run=run, words="mismatch"), 0, 9)
+            assert browsing.count(index, meant) == len(found) > 0
+            assert {row.run for row in browsing.rows(index, meant, 0, 9)} == {run}
+
+
+def test_all_events_are_not_gathered(index):
+    narrowing = Narrowing(run=RUN, rejected=False)
+    assert browsing.gather(index, narrowing) is narrowing
 
 
 def test_a_short_run_has_all_its_scores(index):
