@@ -28,7 +28,9 @@ _OF_A_START = {"HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "LC_ALL"}
 
 def surroundings(**more: str) -> dict[str, str]:
     """Return environment variables without the user's git configuration and with a stopped clock."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "SKILLGIT_"))}
+    # Textual's pictures leave the size of their last screen behind, and a program takes it for that of its terminal
+    left_behind = ("GIT_", "SKILLGIT_", "COLUMNS", "LINES")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(left_behind)}
     return kept | {
         "SKILLGIT_CLOCK": "2026-11-21T12:00:00Z",
         "GIT_CONFIG_GLOBAL": os.devnull,
