@@ -143,9 +143,6 @@ def insert_plan(connection: sqlite3.Connection, run: str, plan: PlanRow | None) 
 
 def delete(connection: sqlite3.Connection, run: str) -> None:
     """Remove every row of a run."""
-    if newest(connection, run) is None:
-        # a rebuild comes by here with every run, and looking for text to remove takes longer than adding some
-        return
     events = "SELECT id FROM event WHERE run = ?"
     # the table of versions has no index of events
     for table in (name for name in BY_EVENT if name != "version"):
