@@ -31,8 +31,11 @@ from skillgit.tui.widgets.run_list import RunList
 from skillgit.tui.widgets.score_plot import ScorePlot
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from textual.app import ComposeResult
     from textual.binding import BindingType
+    from textual.events import ScreenResume
     from textual.timer import Timer
 
     from skillgit.app.browse import Overview, Page, Stretch
@@ -65,9 +68,15 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         self._rejected = self._slow = True
         self._narrowing = Narrowing(run=run)
         self._waiting: Timer | None = None
+        self._shown = False
 
     def compose(self) -> ComposeResult:
         """Return the panes and the lines below them."""
+        # what the size asks for, before anything is styled: told later, everything would be styled a second time
+        width, height = self.app.size
+        self.add_class(
+            _reached(self.HORIZONTAL_BREAKPOINTS, width), _reached(self.VERTICAL_BREAKPOINTS, height), update=False
+        )
         with Horizontal(id="panes"):
             with Vertical(id="side"):
                 yield RunList(id="runs")
@@ -89,6 +98,11 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         self.runs.tell(reading)
         self.events.tell(reading)
         self.reload()
+
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        """Leave styles as they are when the screen is shown for the first time: all of them have been made just now."""
+        event.refresh_styles = self._shown
+        self._shown = True
 
     def _begin(self, start: Start) -> None:
         self._show_overview(start.overview)
@@ -346,3 +360,7 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
             self.events.focus()
         elif self.query_one(FilterBar).text:
             self.query_one(FilterBar).clear()
+
+
+def _reached(breakpoints: Sequence[tuple[int, str]], size: int) -> str:
+    return max(point for point in breakpoints if point[0] <= size)[1]
