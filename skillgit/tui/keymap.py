@@ -133,6 +133,10 @@ def at(*places: Place) -> tuple[Key, ...]:
     return tuple(key for key in KEYS if set(places) & set(key.places))
 
 
+_BEFORE_THE_NEXT: Final = frozenset({"find.open"})
+"""What takes effect before the next key is handed to anybody: the keys after it are text, however soon they come."""
+
+
 def bindings(*places: Place) -> list[BindingType]:
     """Return the bindings of a widget or screen for ``places``, each with the id that users bind other keys to."""
     from textual.binding import Binding  # noqa: PLC0415 - the documents are made without it
@@ -146,6 +150,7 @@ def bindings(*places: Place) -> list[BindingType]:
             id=key.id,
             tooltip=key.label,
             key_display=shown(key.keys[0]),
+            priority=key.id in _BEFORE_THE_NEXT,
         )
         for key in at(*places)
     ]

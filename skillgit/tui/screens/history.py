@@ -6,8 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
+from textual.actions import SkipAction
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
+from textual.widgets import Input
 
 from skillgit.app import browse
 from skillgit.cli.render.inert import one_line
@@ -274,7 +276,13 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
             self.detail.view.seek(message.text)
 
     def action_find_open(self) -> None:
-        """Filter the history; in the detail, search its text."""
+        """Filter the history; in the detail, search its text.
+
+        Raises:
+            SkipAction: Somebody types, and the key is a sign like others.
+        """
+        if isinstance(self.focused, Input):
+            raise SkipAction
         if self.detail.has_focus_within:
             self.query_one(FindBar).open()
         else:

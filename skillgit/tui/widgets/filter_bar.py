@@ -44,9 +44,11 @@ class FilterBar(Horizontal):
         return self.query_one(Input).value
 
     def open(self) -> None:
-        """Let the user type."""
-        self.add_class("-open")
-        self.query_one(Input).focus()
+        """Let the user type; the next key belongs here already, however soon it comes."""
+        self.add_class("-open", update=False)
+        # focus() waits until all messages before it are through, and only what is in sight can have the focus
+        self.app.stylesheet.update(self)
+        self.screen.set_focus(self.query_one(Input))
 
     def say(self, told: str, *, wrong: bool = False) -> None:
         """Tell how much is left, or what is wrong with the filter."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from textual.actions import SkipAction
 from textual.message import Message
 from textual.widgets import Input
 
@@ -34,10 +35,17 @@ class FindBar(Input):
         super().__init__(placeholder="search", id=id, compact=True)
 
     def open(self) -> None:
-        """Let the user type."""
+        """Let the user type; the next key belongs here already, as in the filter.
+
+        Raises:
+            SkipAction: It is open, and its key is a sign like others.
+        """
+        if self.has_focus:
+            raise SkipAction
         self.value = ""
-        self.add_class("-open")
-        self.focus()
+        self.add_class("-open", update=False)
+        self.app.stylesheet.update(self)
+        self.screen.set_focus(self)
 
     async def action_submit(self) -> None:
         """Send what was typed."""

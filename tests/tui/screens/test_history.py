@@ -4,6 +4,8 @@ import asyncio
 
 import pytest
 from sample_run import write_run
+from textual.events import Key
+from textual.widgets import Input
 
 from skillgit.store.repo import Repo
 from skillgit.tui import outside
@@ -15,6 +17,8 @@ from skillgit.tui.screens.item import ItemScreen
 from skillgit.tui.screens.prompt import NameScreen
 from skillgit.tui.widgets.diff_view import DiffView
 from skillgit.tui.widgets.event_list import EventList
+from skillgit.tui.widgets.filter_bar import FilterBar
+from skillgit.tui.widgets.find_bar import FindBar
 
 RUN = "demo-20261121-abcd"
 
@@ -424,3 +428,17 @@ def test_ascii_terminals_get_ascii(visit, press):
             assert "\n".join(lines(widget)).isascii()
 
     visit(scenario, unicode=False)
+
+
+@pytest.mark.parametrize("pane", ["2", "0"])
+def test_keys_that_follow_at_once_are_typed_into_the_bar(visit, press, settled, pane):
+    async def scenario(app, pilot):
+        await press(pilot, pane)
+        for key in ("slash", "u", "q", "slash", "x"):
+            app.post_message(Key(key, "/" if key == "slash" else key))
+        await settled(pilot)
+        bar = app.screen.query_one(FilterBar).query_one(Input) if pane == "2" else app.screen.query_one(FindBar)
+        assert bar.has_focus
+        assert bar.value == "uq/x"
+
+    visit(scenario)
