@@ -195,7 +195,8 @@ class SkillgitApp(App[None]):
 
     def _hand_on(self, taker: Callable[[Any], object], result: object) -> None:
         owner = getattr(getattr(taker, "func", taker), "__self__", None)
-        if not isinstance(owner, DOMNode) or owner.is_attached:
+        # an app that ends takes its screens apart before what was read has all been handed on
+        if self.is_running and (not isinstance(owner, DOMNode) or owner.is_attached):
             taker(result)
 
     def told(self, error: SkillgitError) -> None:

@@ -193,6 +193,19 @@ def test_a_ref_that_moves_is_seen(visit, sample, press):
     visit(scenario)
 
 
+def test_nothing_is_handed_to_an_app_that_has_ended(visit):
+    seen, taken = [], []
+
+    async def scenario(app, pilot):
+        await pilot.pause()
+        app._hand_on(taken.append, "in time")
+        seen.append(app)
+
+    visit(scenario)
+    seen[0]._hand_on(taken.append, "too late")
+    assert taken == ["in time"]
+
+
 def test_an_error_is_told_with_its_hint(visit, press):
     def wrong(_context):
         raise UsageError("that [b]cannot[/b] be", hint="do this")
