@@ -63,7 +63,7 @@ def read_new(repo: Repo, run: str, since: Mapping[str, str], now: Mapping[str, s
     known = frozenset(since.values())
     chain, stop = line.links(repo, branches[0], known, slow_text)
     on_line = {str(one.commit.id) for one in chain}
-    found = {record.commit: record for branch in branches[1:] for record in side(repo, branch, known)}
+    found = {record.commit: record for branch in branches[1:] for record in _side(repo, branch, known)}
     # A branch that somebody moved may lead to an event that another one has already.
     sides = [record for commit, record in found.items() if commit not in on_line]
     before = _place_before(repo, run, chain, stop)
@@ -82,9 +82,7 @@ def _place_before(repo: Repo, run: str, chain: list[line.Link], stop: str | None
     return line.place_of(repo, stop)
 
 
-def side(
-    repo: Repo, branch: history.Source, known: frozenset[str], read_slow: line.ReadSlow | None = None
-) -> list[Recorded]:
+def _side(repo: Repo, branch: history.Source, known: frozenset[str]) -> list[Recorded]:
     """Return the events of a branch beside the run's line, but for those in ``known`` and before."""
     if branch.ref.kind is refs.Kind.REJECTED:
         return [] if branch.tip in known else [read_commit(repo, branch.tip)]
@@ -92,7 +90,7 @@ def side(
     for commit in first_parents(repo, branch.tip):
         if str(commit.id) in known:
             break
-        told = line.decoded(commit, read_slow or slow_text)
+        told = line.decoded(commit, slow_text)
         if not isinstance(told.event, SlowProposed):
             break
         found.append(line.recorded(commit, told, told.event.base))

@@ -121,7 +121,7 @@ def _refused(repo: Repo, branch: Source) -> Sequence[Recorded | Sketch]:
     commit = repo.commit(branch.tip)
     facts = usual.read_facts(commit.message)
     if facts is None or facts.base is None or facts.kind not in usual.CANDIDATES:
-        return reader.side(repo, branch, frozenset())
+        return [reader.read_commit(repo, branch.tip)]
     at = facts.base if facts.version is None else facts.version
     return [sketch(branch.tip, commit.commit_time, at, facts)]
 

@@ -35,10 +35,7 @@ class Tmux:
     def begin(self, *command: str) -> None:
         columns, rows = SIZE
         environment = surroundings(TERM="screen-256color") | {"TMUX": ""}
-        # said before there is a window: one that is made larger later may tell the program while it only starts
-        size = ("set-option", "-g", "default-size", f"{columns}x{rows}", ";")
-        session = ("new-session", "-d", "-x", str(columns), "-y", str(rows), shlex.join(command))
-        self._run("start-server", ";", *size, *session, env=environment)
+        self._run(*("new-session", "-d", "-x", str(columns), "-y", str(rows), shlex.join(command)), env=environment)
 
     async def press(self, *keys: str) -> None:
         self._run("send-keys", *(NAMES.get(key, key) for key in keys))
