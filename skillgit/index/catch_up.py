@@ -12,7 +12,7 @@ from skillgit.store import dropping, history, notes, reader, refs
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from skillgit.index.event_rows import Rows
@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 _MANY = 300
 """From so many refs of new runs on it is worth while to read them in several processes."""
 
+_ROOM = 1 << 24
+"""How many numbers a new run has for its events, so that what it calls them is known before other runs are read."""
+
 Tips = dict[str, str]
+Job = tuple[str, Tips, int]
+"""A run that is to be read whole, its refs, and the number of its first event."""
 
 
 def catch_up(
@@ -35,7 +40,9 @@ def catch_up(
     """
     before, after = _by_run(known), _by_run(now)
     changed = [run for run in sorted(before.keys() | after.keys()) if before.get(run) != after.get(run)]
-    fresh = {run: after[run] for run in changed if run not in before}
+    first = project.next_number(connection)
+    new = [run for run in changed if run not in before]
+    fresh = [(run, after[run], first + place * _ROOM) for place, run in enumerate(new)]
     grown = {run: (before[run], after.get(run, {})) for run in changed if run in before}
     with workers.uncollected(), schema.filled(connection) if project.is_empty(connection) else nullcontext():
         with _whole_runs(repo, fresh) as found:
@@ -71,29 +78,29 @@ def _by_run(tips: Mapping[str, str]) -> dict[str, dict[str, str]]:
     return found
 
 
-def _whole_runs(repo: Repo, runs: Mapping[str, Tips]) -> AbstractContextManager[Iterator[Rows | None]]:
-    """Begin to read ``runs``; the rows of each are None if it has none, or cannot be read."""
+def _whole_runs(repo: Repo, jobs: Sequence[Job]) -> AbstractContextManager[Iterator[Rows | None]]:
+    """Begin to read runs; the rows of each are None if it has none, or cannot be read."""
 
-    def read(job: tuple[str, Tips]) -> Rows | None:
+    def read(job: Job) -> Rows | None:
         with suppress(SkillgitError):
             return read_whole_run(repo, *job)
         return None
 
-    count = workers.other_processes() if sum(map(len, runs.values())) >= _MANY else 0
-    return workers.spread(read, list(runs.items()), min(count, len(runs)))
+    count = workers.other_processes() if sum(len(tips) for _, tips, _ in jobs) >= _MANY else 0
+    return workers.spread(read, jobs, min(count, len(jobs)))
 
 
 def _add_runs(
-    connection: sqlite3.Connection, repo: Repo, runs: Mapping[str, Tips], found: Iterable[Rows | None]
+    connection: sqlite3.Connection, repo: Repo, jobs: Sequence[Job], found: Iterable[Rows | None]
 ) -> dict[str, SkillgitError]:
-    """Add ``runs``, which the index does not know and of which these rows were found; return those that are broken."""
+    """Add runs that the index does not know and of which these rows were found; return those that are broken."""
     broken: dict[str, SkillgitError] = {}
     batch = project.Batch(connection)
-    for (run, tips), read in zip(runs.items(), found, strict=True):
+    for job, read in zip(jobs, found, strict=True):
         try:
-            rows = read_whole_run(repo, run, tips) if read is None else read
+            rows = read_whole_run(repo, *job) if read is None else read
         except SkillgitError as error:
-            broken[run] = error
+            broken[job[0]] = error
         else:
             if rows is not None:
                 batch.add(rows)
@@ -127,7 +134,7 @@ def _refresh_run(
 ) -> None:
     added = _added(connection, repo, run, old, new)
     if added is None:
-        _take_in(connection, run, read_whole_run(repo, run, new))
+        _take_in(connection, run, read_whole_run(repo, run, new, project.next_number(connection)))
         return
     if added:
         project.insert(connection, added, lambda record: seed_text(repo, record))

@@ -1,7 +1,7 @@
-"""How events become rows: what each table holds of them, before they are numbered.
+"""How events become rows: what each table holds of them.
 
-Everything here is a function of the events alone, never of the order in which they arrived, so that an index that grew
-event by event equals one that was built at once.
+Everything here but the numbers of events is a function of the events alone, never of the order in which they arrived,
+so that an index that grew event by event equals one that was built at once.
 """
 
 from __future__ import annotations
@@ -73,12 +73,12 @@ class Beside:
 
 @dataclass(slots=True, kw_only=True)
 class Rows:
-    """Rows of events of one run, which they call by their places among themselves.
+    """Rows of events of one run.
 
     Attributes:
         run: The run.
         tables: Table to its rows.
-        measured: Places of events and scores of versions that are in the index already and had none.
+        measured: Events and scores of versions that are in the index already and had none.
         plan: What the run was planned to be.
     """
 
@@ -105,29 +105,29 @@ class _Parts:
     outcome: str = ""
 
 
-def rows_of(records: Sequence[Recorded | Sketch], beside: Beside) -> Rows:
-    """Return the rows of ``records``, events of one run in their order."""
+def rows_of(records: Sequence[Recorded | Sketch], beside: Beside, first: int = 1) -> Rows:
+    """Return the rows of ``records``, events of one run in their order, which are numbered from ``first`` on."""
     found = Rows(run=_run_of(records[0]), tables={name: [] for name in _TABLES})
     event, candidate, spent, edit, evaluation, outcome, search = (found.tables[name] for name in _TABLES)
     versions = Versions(beside.before)
-    for place, record in enumerate(records):
+    for number, record in enumerate(records, first):
         if isinstance(record, Sketch):
-            _add_usual(found, place, record, beside, versions)
+            _add_usual(found, number, record, beside, versions)
             continue
         parts, proof = _parts(record.event), beside.proof(event_name(record.event), record.evidence)
-        event.append(_event_row(place, record, parts, loaded=proof is not None))
+        event.append(_event_row(number, record, parts, loaded=proof is not None))
         if parts.verdict is not None or parts.patch is not None:
-            candidate.append(_candidate_row(place, parts))
+            candidate.append(_candidate_row(number, parts))
         if not isinstance(record.event, SlowMerged | Edited):
-            spent.extend(spent_rows(place, record.event.cost.parts))
-        edit.extend(_edit_rows(place, parts))
-        evaluation.extend(_evaluation_rows(place, parts))
-        search.append(_search_row(place, record, parts, beside.seed))
+            spent.extend(spent_rows(number, record.event.cost.parts))
+        edit.extend(_edit_rows(number, parts))
+        evaluation.extend(_evaluation_rows(number, parts))
+        search.append(_search_row(number, record, parts, beside.seed))
         if proof is not None:
-            outcome.extend((place, *row) for row in proof.outcomes)
+            outcome.extend((number, *row) for row in proof.outcomes)
             if isinstance(record.event, RunStarted):
                 found.plan = proof.plan
-        versions.take(place, record.event)
+        versions.take(number, record.event)
     found.tables["version"], found.measured = versions.rows, versions.measured
     return found
 
@@ -136,13 +136,13 @@ def _run_of(record: Recorded | Sketch) -> str:
     return record.facts.run if isinstance(record, Sketch) else record.event.run
 
 
-def _add_usual(found: Rows, place: int, sketch: Sketch, beside: Beside, versions: Versions) -> None:
+def _add_usual(found: Rows, number: int, sketch: Sketch, beside: Beside, versions: Versions) -> None:
     facts = sketch.facts
     proof = beside.proof(facts.kind, facts.evidence)
-    add_usual(found.tables, place, sketch, loaded=proof is not None)
+    add_usual(found.tables, number, sketch, loaded=proof is not None)
     if proof is not None:
-        found.tables["item_outcome"] += [(place, *row) for row in proof.outcomes]
-    versions.take_usual(place, facts)
+        found.tables["item_outcome"] += [(number, *row) for row in proof.outcomes]
+    versions.take_usual(number, facts)
 
 
 def _parts(event: Event) -> _Parts:

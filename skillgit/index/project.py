@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from math import fsum
 from typing import TYPE_CHECKING, Any
 
 from skillgit.index.event_rows import Beside, rows_of
@@ -21,15 +20,15 @@ if TYPE_CHECKING:
     from skillgit.store.record import Recorded
 
 BY_EVENT = ("spent", "version", "candidate", "edit", "evaluation", "item_outcome")
-_NAMED = {"version": (2, 3)}
-"""Which columns of a table name events; of all others it is the first."""
 _AT_ONCE = 250
 """Events whose rows wait to be added together."""
+_USD_DIGITS = 9
+"""To which a sum of amounts is rounded, so that the order of the rows does not matter."""
 _ASKED = "(SELECT value FROM json_each(?))"
 _COUNTS = f"""
     SELECT run, MAX(skill), MAX(outcome), MAX(step), SUM(version IS NOT NULL), SUM(kind = 'rejected'),
            SUM(kind = 'slow-merged'), MAX(version), MIN(time), MAX(time), SUM(calls), SUM(tokens_in), SUM(tokens_out),
-           COALESCE(SUM(c.items), 0), COALESCE(SUM(c.saved), 0),
+           ROUND(SUM(usd), {_USD_DIGITS}), COALESCE(SUM(c.items), 0), COALESCE(SUM(c.saved), 0),
            COALESCE(MAX(CASE WHEN c.decision = 'accept_new_best'
                              THEN CASE kind WHEN 'measured' THEN at ELSE version END END), 0)
     FROM event e LEFT JOIN candidate c ON c.event = e.id WHERE run IN {_ASKED} GROUP BY run"""  # noqa: S608 - names are ours
@@ -43,12 +42,11 @@ def insert(connection: sqlite3.Connection, records: Sequence[Recorded], seed: Ca
         records: Events of one run in their order; all events before them are in the index.
         seed: Returns the text of the skill that a run starts from, for searching.
     """
-    run, first = records[0].event.run, _next(connection)
+    run = records[0].event.run
     before = Before(
-        scores=partial(_scores_before, connection, run, first),
-        proposal=partial(_proposal_before, connection, run, first),
+        scores=partial(_scores_before, connection, run), proposal=partial(_proposal_before, connection, run)
     )
-    add(connection, rows_of(records, Beside(seed=seed, before=before)))
+    add(connection, rows_of(records, Beside(seed=seed, before=before), next_number(connection)))
 
 
 def add(connection: sqlite3.Connection, rows: Rows) -> None:
@@ -63,49 +61,45 @@ class Batch:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._next = _next(connection)
         self._events = 0
         self._waiting: dict[str, list[tuple[Any, ...]]] = {}
 
     def add(self, rows: Rows) -> None:
-        """Take in the rows of some events of a run; nobody else may add events before :meth:`flush`."""
-        first = self._next
+        """Take in the rows of some events of a run."""
         for table, found in rows.tables.items():
-            # where numbers begin is a parameter as well, so that a statement does for all runs
-            self._waiting.setdefault(table, []).extend([(*row, first) for row in found])
+            self._waiting.setdefault(table, []).extend(found)
         self._connection.executemany(
-            "UPDATE version SET measured_by = ? + ?, inherited = NULL, hard = ?, soft = ?, n = ?, scored = ?"
+            "UPDATE version SET measured_by = ?, inherited = NULL, hard = ?, soft = ?, n = ?, scored = ?"
             " WHERE run = ? AND version = ?",
-            [(first, *row) for row in rows.measured],
+            rows.measured,
         )
         insert_plan(self._connection, rows.run, rows.plan)
-        count = len(rows.tables["event"])
-        self._next, self._events = first + count, self._events + count
+        self._events += len(rows.tables["event"])
         if self._events >= _AT_ONCE:
             self.flush()
 
     def flush(self) -> None:
         """Add what waits."""
         for table, rows in self._waiting.items():
-            _many(self._connection, table, rows, numbered=_NAMED.get(table, (0,)))
+            _many(self._connection, table, rows)
         self._waiting, self._events = {}, 0
 
 
-def _next(connection: sqlite3.Connection) -> int:
+def next_number(connection: sqlite3.Connection) -> int:
+    """Return a number from which on no event is called yet."""
     return int(connection.execute("SELECT COALESCE(MAX(id), 0) + 1 FROM event").fetchone()[0])
 
 
-def _scores_before(connection: sqlite3.Connection, run: str, first: int, version: int) -> Scores | None:
+def _scores_before(connection: sqlite3.Connection, run: str, version: int) -> Scores | None:
     found: Scores | None = connection.execute(
-        "SELECT measured_by - ?, hard, soft, n, scored FROM version WHERE run = ? AND version = ?",
-        (first, run, version),
+        "SELECT measured_by, hard, soft, n, scored FROM version WHERE run = ? AND version = ?", (run, version)
     ).fetchone()
     return found
 
 
-def _proposal_before(connection: sqlite3.Connection, run: str, first: int, epoch: int) -> int | None:
+def _proposal_before(connection: sqlite3.Connection, run: str, epoch: int) -> int | None:
     found = connection.execute(
-        "SELECT id - ? FROM event WHERE run = ? AND kind = 'slow-proposed' AND epoch = ?", (first, run, epoch)
+        "SELECT id FROM event WHERE run = ? AND kind = 'slow-proposed' AND epoch = ?", (run, epoch)
     ).fetchone()
     return int(found[0]) if found else None
 
@@ -157,16 +151,11 @@ def summarise(connection: sqlite3.Connection, runs: Sequence[str]) -> None:
     """Bring the own rows of ``runs`` up to date with their events; a run without events has none."""
     wanted = (json.dumps(runs),)
     connection.execute(f"DELETE FROM run WHERE name IN {_ASKED}", wanted)  # noqa: S608 - names are ours
-    costs: dict[str, list[float]] = {}
-    for run, usd in connection.execute(f"SELECT run, usd FROM event WHERE run IN {_ASKED}", wanted):  # noqa: S608 - as above
-        costs.setdefault(run, []).append(usd)
     for run, *counts in connection.execute(_COUNTS, wanted).fetchall():
         skill, outcome, steps, versions, rejected, merges, head, started, updated, *amounts, best = counts
-        # exactly rounded, so that the order of the rows does not matter
-        usd = fsum(costs[run])
         environment, metric, weight, total = _plan(connection, run)
         row = (run, skill, environment, metric, weight, total, outcome, steps, versions, rejected, merges, best, head)
-        _many(connection, "run", [(*row, started, updated, *amounts[:3], usd, *amounts[3:])])
+        _many(connection, "run", [(*row, started, updated, *amounts)])
 
 
 def _plan(connection: sqlite3.Connection, run: str) -> tuple[str, str, float, int]:
@@ -184,15 +173,9 @@ def _plan(connection: sqlite3.Connection, run: str) -> tuple[str, str, float, in
     return environment, metric, weight, total
 
 
-def _many(
-    connection: sqlite3.Connection, table: str, rows: Iterable[Sequence[Any]], *, numbered: Sequence[int] = ()
-) -> None:
-    """Add rows; the columns ``numbered`` call events by their places, whose first number stands at the end of a row."""
+def _many(connection: sqlite3.Connection, table: str, rows: Iterable[Sequence[Any]]) -> None:
     rows = list(rows)
     if rows:
-        count = len(rows[0]) - bool(numbered)
-        marks = [f"?{number}" for number in range(1, count + 1)]
-        for column in numbered:
-            marks[column] += f" + ?{count + 1}"
+        marks = "?" * len(rows[0])
         target = f"{table} (rowid, subject, body, skill)" if table == "search" else table
         connection.executemany(f"INSERT INTO {target} VALUES ({', '.join(marks)})", rows)  # noqa: S608 - names are ours

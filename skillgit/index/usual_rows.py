@@ -30,37 +30,37 @@ _UNGATED, _UNPATCHED = (None,) * 13, (None,) * 5
 _NOT_STOPPED = (None, None, 0)
 
 
-def add_usual(tables: Mapping[str, list[Any]], place: int, sketch: Sketch, *, loaded: bool) -> None:
-    """Add the rows of the event whose place among the events is ``place`` to those of each table."""
+def add_usual(tables: Mapping[str, list[Any]], number: int, sketch: Sketch, *, loaded: bool) -> None:
+    """Add the rows of the event that is called ``number`` to those of each table."""
     facts, title = sketch.facts, clean_title(sketch.facts.prose.title)
-    tables["event"].append(_event_row(place, sketch, title, loaded=loaded))
+    tables["event"].append(_event_row(number, sketch, title, loaded=loaded))
     if facts.gate is not None or facts.patch is not None:
-        tables["candidate"].append(_candidate_row(place, facts))
+        tables["candidate"].append(_candidate_row(number, facts))
     if facts.edits:
-        tables["edit"] += [(place, position, *edit) for position, edit in enumerate(facts.edits[:EDITS_SHOWN])]
+        tables["edit"] += [(number, position, *edit) for position, edit in enumerate(facts.edits[:EDITS_SHOWN])]
     if facts.paid is not None and facts.paid.parts:
-        tables["spent"] += spent_rows(place, facts.paid.parts)
+        tables["spent"] += spent_rows(number, facts.paid.parts)
     if (scores := facts.scores) is not None:
-        tables["evaluation"].append((place, 0, scores.split, facts.version, *scores[1:7]))
-    tables["search"].append((place, title, *_texts(sketch)))
+        tables["evaluation"].append((number, 0, scores.split, facts.version, *scores[1:7]))
+    tables["search"].append((number, title, *_texts(sketch)))
 
 
-def spent_rows(place: int, parts: Iterable[CostPart]) -> Iterable[tuple[Any, ...]]:
+def spent_rows(number: int, parts: Iterable[CostPart]) -> Iterable[tuple[Any, ...]]:
     """Return the rows of what an event cost by role and stage."""
-    return [(place, part.role, part.stage, *amounts(part.cost)) for part in parts]
+    return [(number, part.role, part.stage, *amounts(part.cost)) for part in parts]
 
 
-def _event_row(place: int, sketch: Sketch, title: str, *, loaded: bool) -> tuple[Any, ...]:
-    facts, (at, step, rank, number) = sketch.facts, sketch.order
+def _event_row(number: int, sketch: Sketch, title: str, *, loaded: bool) -> tuple[Any, ...]:
+    facts, (at, step, rank, intervention) = sketch.facts, sketch.order
     return (
-        place,
+        number,
         facts.run,
         sketch.commit,
         facts.kind,
         at,
         rank,
         step,
-        number,
+        intervention,
         facts.epoch,
         facts.version,
         facts.base,
@@ -82,10 +82,10 @@ def _paid(paid: Paid) -> tuple[Any, ...]:
     return (models.target, models.optimizer, models.judge, *told, *_SELDOM)
 
 
-def _candidate_row(place: int, facts: Facts) -> tuple[Any, ...]:
+def _candidate_row(number: int, facts: Facts) -> tuple[Any, ...]:
     patch = facts.patch
     return (
-        place,
+        number,
         *_gated(facts),
         *(_UNPATCHED if patch is None else (patch.merged, patch.ranked, patch.applied, patch.skipped, patch.budget)),
     )

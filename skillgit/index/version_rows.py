@@ -49,41 +49,41 @@ class Versions:
         self._made: dict[int, list[Any]] = {}
         self._proposals: dict[int, int] = {}
 
-    def take(self, place: int, event: Event) -> None:
-        """Take in ``event``, whose place among the events is ``place``."""
+    def take(self, number: int, event: Event) -> None:
+        """Take in ``event``, which is called ``number``."""
         if isinstance(event, SlowProposed):
-            self._proposals.setdefault(event.epoch, place)
+            self._proposals.setdefault(event.epoch, number)
         elif isinstance(event, Measured):
-            self._measure(place, event)
+            self._measure(number, event)
         elif isinstance(event, MakesVersion):
-            inherited, scores = self._told(place, event)
-            self._make(event.run, event.version, place, scores, inherited)
+            inherited, scores = self._told(number, event)
+            self._make(event.run, event.version, number, scores, inherited)
 
-    def take_usual(self, place: int, facts: Facts) -> None:
-        """Take in a usual event, whose place among the events is ``place``."""
+    def take_usual(self, number: int, facts: Facts) -> None:
+        """Take in a usual event, which is called ``number``."""
         if facts.kind == SLOW_PROPOSED:
-            self._proposals.setdefault(facts.epoch, place)
+            self._proposals.setdefault(facts.epoch, number)
         elif facts.version is not None and (told := facts.scores) is not None:
-            measured_by = self._proposal(facts.epoch) if facts.kind == SLOW_MERGED else place
+            measured_by = self._proposal(facts.epoch) if facts.kind == SLOW_MERGED else number
             scores = (measured_by, told.hard, told.soft, told.n, told.scored)
-            self._make(facts.run, facts.version, place, scores)
+            self._make(facts.run, facts.version, number, scores)
 
-    def _make(self, run: str, version: int, place: int, scores: Scores, inherited: int | None = None) -> None:
-        row = [run, version, place, scores[0], inherited, *scores[1:]]
+    def _make(self, run: str, version: int, number: int, scores: Scores, inherited: int | None = None) -> None:
+        row = [run, version, number, scores[0], inherited, *scores[1:]]
         self.rows.append(row)
         self._made[version], self._scores[version] = row, scores
 
-    def _measure(self, place: int, event: Measured) -> None:
+    def _measure(self, number: int, event: Measured) -> None:
         found = event.evaluation
-        scores = (place, found.hard, found.soft, found.n, found.scored)
+        scores = (number, found.hard, found.soft, found.n, found.scored)
         self._scores[event.version] = scores
         row = self._made.get(event.version)
         if row is None:
             self.measured.append((*scores, event.run, event.version))
         else:
-            row[3:] = [place, None, *scores[1:]]
+            row[3:] = [number, None, *scores[1:]]
 
-    def _told(self, place: int, event: MakesVersion) -> tuple[int | None, Scores]:
+    def _told(self, number: int, event: MakesVersion) -> tuple[int | None, Scores]:
         """Return the version that the scores are inherited from, if they are, and the scores."""
         if isinstance(event, Edited):
             return None, _UNMEASURED
@@ -91,7 +91,7 @@ class Versions:
         if isinstance(found, Inherited):
             scores = self._scores.get(found.version) or self._before.scores(found.version)
             return found.version, scores or _UNMEASURED
-        measured_by = self._proposal(event.epoch) if isinstance(event, SlowMerged) else place
+        measured_by = self._proposal(event.epoch) if isinstance(event, SlowMerged) else number
         return None, (measured_by, found.hard, found.soft, found.n, found.scored)
 
     def _proposal(self, epoch: int) -> int | None:

@@ -21,17 +21,19 @@ WITH_OUTCOMES = ("run-started", "accepted", "rejected", "slow-proposed", "revert
 """The events whose evidence holds outcomes of items."""
 
 
-def read_whole_run(repo: Repo, run: str, tips: Mapping[str, str]) -> Rows | None:
+def read_whole_run(repo: Repo, run: str, tips: Mapping[str, str], first: int) -> Rows | None:
     """Return the rows of ``run``, whose refs are ``tips``; None if it has no accepted line.
+
+    Its events are numbered from ``first`` on.
 
     Raises:
         SkillgitError: Its history cannot be read.
     """
     with bulk_reading():
-        return _rows(repo, run, tips)
+        return _rows(repo, run, tips, first)
 
 
-def _rows(repo: Repo, run: str, tips: Mapping[str, str]) -> Rows | None:
+def _rows(repo: Repo, run: str, tips: Mapping[str, str], first: int) -> Rows | None:
     branches = history.sources(repo, run, tips)
     if not branches:
         return None
@@ -45,7 +47,7 @@ def _rows(repo: Repo, run: str, tips: Mapping[str, str]) -> Rows | None:
 
     arrived = refs.evidence_ref(run) in tips
     beside = Beside(seed=lambda record: seed_text(repo, record), proof=proof if arrived else lambda _kind, _tree: None)
-    return rows_of(records, beside)
+    return rows_of(records, beside, first)
 
 
 def read_proof(repo: Repo, tree: str, gone: Collection[str]) -> Proof | None:
