@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.absent_evidence import IF_CLONED
+from skillgit.app.revision import is_address
 from skillgit.app.span import span_of
 from skillgit.app.workspace import Workspace, open_workspace
 from skillgit.domain.kinds import EVENT_KINDS
@@ -76,7 +77,7 @@ def log(context: Context, wanted: Wanted | None = None) -> Log:
     """
     wanted = wanted or Wanted()
     check_wanted(wanted)
-    with open_workspace(context) as workspace:
+    with open_workspace(_looking_back(context, wanted.words)) as workspace:
         span = None if wanted.all_runs else span_of(workspace, wanted.words)
         if span is not None and not span.run:
             return Log(run="", rows=())
@@ -99,6 +100,15 @@ def log(context: Context, wanted: Wanted | None = None) -> Log:
             rows=rows[::-1] if wanted.reverse else rows,
             flips={commit: "fixed" if fixed else "broken" for commit, fixed in rose.items()},
         )
+
+
+def _looking_back(context: Context, words: Sequence[str]) -> Context:
+    """Return ``context`` that looks back to a version of the run that ``words`` mean, if it names no other run."""
+    if not words or not is_address(context.as_of) or "/" in context.as_of:
+        return context
+    with open_workspace(replace(context, as_of="")) as workspace:
+        run = span_of(workspace, words).run
+    return replace(context, as_of=f"{run}/{context.as_of}")
 
 
 def changes(context: Context, rows: Sequence[LogRow], *, patch: bool, stat: bool) -> Iterator[tuple[LogRow, bytes]]:

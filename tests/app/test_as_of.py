@@ -93,6 +93,16 @@ def test_revisions_are_those_of_then(context, records):
         log(replace(context, as_of="v9x"))
 
 
+@pytest.mark.usefixtures("records")
+def test_a_log_is_cut_off_behind_a_version_of_the_run_that_it_is_about(context, repo):
+    others = write_run(repo, "other", events=4)
+    past = replace(context, as_of="v1")
+    for word in ("other", "other/v0.."):
+        assert log(past, Wanted(words=(word,))).rows[0].commit == others[1].commit
+    with pytest.raises(RevisionNotFoundError, match="run other has no v3"):
+        log(past, Wanted(words=("other/v3",)))
+
+
 def test_other_runs_are_cut_by_time_and_searches_find_nothing_later(context, repo, records):
     write_run(repo, "other", events=4)
     past = replace(context, as_of=f"{RUN}/v1")

@@ -254,6 +254,16 @@ def test_log_hands_its_options_on(skillgit, fake):
     assert calls == [(expected,)]
 
 
+def test_log_takes_a_count_as_git_does(skillgit, fake):
+    calls = fake("log.log", sample.LOG)
+    skillgit("log", "-3", "--grep", "-7", "v3")
+    assert calls == [(Wanted(words=("v3",), limit=3, grep="-7"),)]
+    skillgit("log", "-n", "5", "-12")
+    assert calls[1] == (Wanted(limit=12),)
+    skillgit("log", "--", "-3")
+    assert calls[2] == (Wanted(words=("-3",)),)
+
+
 def test_cost_hands_its_options_on(skillgit, fake):
     calls = fake("cost.cost", cost_sample.SPENDING)
     skillgit("cost", "other", "--by", "version")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import click
@@ -9,7 +10,7 @@ import click
 from skillgit.cli.options import as_of_option, complete_items, complete_revisions, list_forms
 from skillgit.cli.output import Form
 from skillgit.cli.render.log import COLUMNS, log_lines, with_changes
-from skillgit.cli.verb import verb
+from skillgit.cli.verb import Verb
 from skillgit.domain.kinds import EVENT_KINDS
 
 if TYPE_CHECKING:
@@ -19,13 +20,36 @@ if TYPE_CHECKING:
     from skillgit.cli.session import Session
 
 
-@verb("log")
+_COUNT = re.compile(r"-\d+")
+
+
+class LogVerb(Verb):
+    """``log``, which takes ``-3`` for ``-n 3`` as ``git log`` does."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments."""
+        options = (param for param in self.params if isinstance(param, click.Option) and not param.is_flag)
+        valued = {name for option in options for name in option.opts}
+        end = args.index("--") if "--" in args else len(args)
+        counts = [place for place in range(end) if _COUNT.fullmatch(args[place]) and not {*args[:place][-1:]} & valued]
+        told = [f"--max-count={arg[1:]}" if place in counts else arg for place, arg in enumerate(args)]
+        return super().parse_args(ctx, told)
+
+
+@click.command("log", cls=LogVerb)
 @click.argument("revisions", nargs=-1, metavar="[RUN | REV | REV..REV]", shell_complete=complete_revisions)
 @click.option("--graph", is_flag=True, help="Draw how the events hang together")
 @click.option("-p", "--patch", is_flag=True, help="Show under each event what it changed")
 @click.option("--stat", is_flag=True, help="Show under each event how much it changed in which file")
 @click.option("--rejected/--no-rejected", default=True, show_default=True, help="Show rejected candidates")
-@click.option("-n", "--max-count", "limit", type=click.IntRange(min=0), metavar="N", help="Show N events at most")
+@click.option(
+    "-n",
+    "--max-count",
+    "limit",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Show N events at most; -3 is short for -n 3",
+)
 @click.option("--since", "--after", metavar="TIME", default="", help="Show events of TIME or later, like '2 days ago'")
 @click.option("--until", "--before", metavar="TIME", default="", help="Show events of TIME or earlier")
 @click.option(
