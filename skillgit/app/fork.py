@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
+from skillgit.app.revision import default_run
 from skillgit.app.tried import tried_before
 from skillgit.app.version_named import version_in
 from skillgit.app.workspace import Workspace, open_workspace
@@ -43,6 +44,7 @@ class Fork:
         hard: The hard score of that version on the selection split.
         event: The event that started it; absent if nothing was written.
         planned: Whether the configuration of the source is here, so that the fork keeps it too.
+        default: Whether it is the default run now.
     """
 
     run: str
@@ -50,6 +52,7 @@ class Fork:
     hard: float
     event: LogRow | None
     planned: bool
+    default: bool = False
 
 
 def fork(context: Context, revision: str, name: str | None = None, *, dry_run: bool = False) -> Fork:
@@ -89,7 +92,8 @@ def fork(context: Context, revision: str, name: str | None = None, *, dry_run: b
             writer = RunWriter(workspace.repo, chosen, context.clock, workspace.repo.identity())
             record = writer.append(event, None, evidence, start=row.commit, check=lambda event: fold([event]))
         workspace.index.refresh()
-        return replace(found, event=queries.row_of_commit(workspace.index, record.commit))
+        made = queries.row_of_commit(workspace.index, record.commit)
+        return replace(found, event=made, default=default_run(workspace) == chosen)
 
 
 def _event(row: LogRow, state: RunState, name: str) -> RunStarted:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
+
 import pytest
 from sample_run import PATH, RUN, seed_skill
 
@@ -51,6 +54,14 @@ def test_evidence_is_the_plan_of_the_source_and_the_outcomes_of_the_version(cont
     with open_index(repo) as index:
         ours, theirs = (queries.row_of_version(index, run, version) for run, version in (("other", 0), (RUN, 3)))
         assert queries.item_rows(index, ours) == queries.item_rows(index, theirs)
+
+
+def test_the_newest_run_is_the_default_one_unless_another_was_chosen(context, repo):
+    later = replace(context, clock=lambda: datetime(2030, 1, 1, tzinfo=UTC))
+    assert fork(later, "v1", "one").default
+    assert not fork(later, f"{RUN}/v1", "two", dry_run=True).default
+    repo.set_config("skillgit.run", RUN)
+    assert not fork(later, "v1", "three").default
 
 
 def test_names_are_made_where_none_is_given(context):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import cli_sample
 import pytest
 from sample_run import PATH, RUN, seed_skill, write_run
 
+from skillgit.app.fork import Fork
 from skillgit.app.revert import RevertResult
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.gate import Decision, Policy, Verdict
@@ -62,6 +64,15 @@ def test_a_fork_names_its_run_and_the_next_command(skillgit):
     assert done.text.startswith(f"run other begins at {RUN}/v3 · hard .8000 · ")
     assert "skillgit train CONFIG --run other" in done.text
     assert skillgit("fork", f"{RUN}/v3", "other").code == 4
+
+
+@pytest.mark.parametrize(("default", "other"), [(True, RUN), (False, "b")])
+def test_a_fork_that_is_the_default_run_says_so_and_how_to_leave_it(default, other, skillgit, fake):
+    event = replace(cli_sample.V8, run="b")
+    fake("fork.fork", Fork(run="b", source=f"{RUN}/v3", hard=0.5, event=event, planned=True, default=default))
+    text = skillgit("fork", f"{RUN}/v3", "b").text
+    assert ("it is the default run now, as the newest one" in text) == default
+    assert f"skillgit use {other}\n" in text
 
 
 def test_a_promotion_says_what_main_holds(skillgit, repo):

@@ -61,7 +61,10 @@ def forked(result: Fork, screen: Screen) -> Iterator[str]:
     yield f"{told}{dot}{words.short(result.event.commit)}"
     if not result.planned:
         yield f"the configuration of {result.source} is not in this clone: train with the one that its run had"
-    yield following((f"skillgit train CONFIG --run {result.run}", f"skillgit use {result.run}"), screen)
+    if result.default:
+        yield "it is the default run now, as the newest one"
+    other = result.source.rpartition("/")[0] if result.default else result.run
+    yield following((f"skillgit train CONFIG --run {result.run}", f"skillgit use {other}"), screen)
 
 
 def promoted(result: Promoted, screen: Screen) -> Iterator[str]:
