@@ -141,7 +141,9 @@ class LiveScreen(Screen[None]):
         read(browse.points, self.run_name, _POINTS, then=self._show_points, failed=lambda _: None, group="live-points")
 
     def _show(self, look: LiveLook) -> None:
-        self.look = look
+        was_trained, self.look = self._trained is not None, look
+        if was_trained != (self._trained is not None):
+            self.refresh_bindings()
         if self._trainer is not None and look.snapshot is None and self._trainer.ended():
             self.app.exit()  # it failed before it had anything to show: what it said is printed
             return
@@ -212,13 +214,22 @@ class LiveScreen(Screen[None]):
         """Follow the newest event, or stay where the cursor is."""
         self.landed.follow(on=not self.landed.following)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Say whether ``action`` is possible now: where nobody trains, there is nobody to stop."""
+        return self._trained is not None if action == "live_stop" else super().check_action(action, parameters)
+
+    @property
+    def _trained(self) -> LiveLook | None:
+        """How it is going, if a process trains the run now."""
+        look = self.look
+        return look if look is not None and look.pid and look.standing in live_text.ALIVE else None
+
     def action_live_stop(self) -> None:
         """Ask whether to stop after this step; once that is asked for, whether to stop as soon as can be."""
         from skillgit.tui.screens.ask import AskScreen  # noqa: PLC0415 - few runs are stopped
 
-        look = self.look
-        if look is None or not look.pid or look.standing not in live_text.ALIVE:
-            self.notify("nobody trains this run now", severity="warning")
+        look = self._trained
+        if look is None:
             return
         if look.standing is Standing.STOPPING:
             question = f"Process {look.pid} was asked to stop after its step. Stop it now, after the calls in flight?"

@@ -280,6 +280,9 @@ def test_a_run_that_nobody_trains_cannot_be_stopped(play, seen):
         assert "process 4127 is gone without a word" in text
         assert "hint: skillgit train demo --run" in text
         assert "ETA" not in text
+        assert "K stop" not in text
+        seen["look"] = RUNNING
+        assert "K stop after this step" in await press("R")
 
     play(LiveScreen(), scenario)
 
