@@ -118,7 +118,7 @@ summaries = (
         scored=counts,
         hard=numbers,
         soft=numbers,
-        seed=st.integers(),
+        seed=st.integers(1 - 10**18, 10**18 - 1),
         version=st.none() | counts,
         unneeded=counts,
     )

@@ -69,6 +69,22 @@ def test_every_command_knows_an_edit(repository):
     assert "no problems" in skillgit("fsck", cwd=repository).out, "its tag comes with the next event"
 
 
+def test_the_title_of_an_edit_is_not_cut(repository):
+    long = f"say who gave the award only if the question asks for it, {'and never guess ' * 9}at all"
+    edit(repository, "\nMore.\n", long)
+    assert events(repository)[-1]["title"] == long
+    assert json.loads(skillgit("show", "head", "--json", cwd=repository).out)["event"]["title"] == long
+
+
+def test_a_version_that_git_copied_is_told_and_hides_no_other_run(repository):
+    skillgit("fork", "small/v0", "other", cwd=repository)
+    git("branch", "run/copy", "run/small", cwd=repository)
+    said = "run copy makes v0, which"
+    told = skillgit("runs", cwd=repository)
+    assert "other" in told.out
+    assert told.err
+
+
 def test_training_measures_the_edit_and_goes_on_from_it(repository):
     (version,) = [row["version"] for row in events(repository) if row["kind"] == "edited"]
 

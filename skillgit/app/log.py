@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.absent_evidence import IF_CLONED
@@ -125,22 +126,12 @@ def changes(context: Context, rows: Sequence[LogRow], *, patch: bool, stat: bool
 
     options = (*(("--stat",) if stat else ()), *(("-p",) if patch else ()))
     with open_workspace(context) as workspace:
-        for run, part in _by_run(rows):
-            path = workspace.index.skill_path(run)
+        paths = {run: workspace.index.skill_path(run) for run in {row.run for row in rows}}
+        # runs that take turns mostly train one skill
+        for path, stretch in groupby(rows, lambda row: paths[row.run]):
+            part = list(stretch)
             texts = patches(workspace.repo, [row.commit for row in part], path, options)
             yield from zip(part, texts, strict=True)
-
-
-def _by_run(rows: Sequence[LogRow]) -> Iterator[tuple[str, list[LogRow]]]:
-    """Yield stretches of rows of one run."""
-    part: list[LogRow] = []
-    for row in rows:
-        if part and part[0].run != row.run:
-            yield part[0].run, part
-            part = []
-        part.append(row)
-    if part:
-        yield part[0].run, part
 
 
 def check_wanted(wanted: Wanted) -> None:

@@ -277,7 +277,10 @@ class Edited(_Event):
     changes: tuple[Change, ...] = ()
 
     def __post_init__(self) -> None:
+        # titles of ours are cut; what a person wrote stays whole
+        title = clean_line(self.title)
         _Event.__post_init__(self)
+        object.__setattr__(self, "title", title)
         object.__setattr__(self, "author", clean_line(self.author))
 
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from datetime import date
 
 RUN_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,58}[a-z0-9])?")
+_TAKEN = re.compile(r"[vrmi]\d+|best|head|main")
+"""Names that mean something else where a revision is expected."""
 _ITEM_ID = re.compile(r"[^\s,\x00-\x1f\x7f]{1,200}")
 _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 
@@ -21,13 +23,16 @@ def check_run_name(name: str) -> str:
     """Return ``name`` if it can name a run.
 
     Raises:
-        UsageError: It has other characters than ``a-z0-9-``, is longer than 60 or starts or ends with a hyphen.
+        UsageError: It has other characters than ``a-z0-9-``, is longer than 60, starts or ends with a hyphen, or means
+            something else, as ``v5`` and ``best`` do.
     """
     if not RUN_NAME.fullmatch(name) or "--" in name:
         raise UsageError(
             f"'{name}' cannot name a run",
             hint="use lower-case letters, digits and single hyphens, 60 characters at most",
         )
+    if _TAKEN.fullmatch(name):
+        raise UsageError(f"'{name}' cannot name a run, since it names a revision", hint=f"skill-{name} could")
     return name
 
 

@@ -96,7 +96,7 @@ class TrainSettings(_Section):
     train_size: Natural = Field(0, description="Train items that there must be; 0 takes them as they are.")
     batch_size: Positive = Field(40, description="Train items per batch; a step has accumulation batches.")
     accumulation: Positive = Field(1, description="Batches per step; all see the same skill and history.")
-    seed: int = Field(42, description="Seed of every random choice.")
+    seed: int = Field(42, gt=-(10**18), lt=10**18, description="Seed of every random choice.")
     patience: Natural = Field(0, description="Steps in a row without a new best after which a run ends; 0 is never.")
     stop_at_ceiling: bool = Field(default=True, description="End a run whose version has the full selection score.")
     placebo: Natural = Field(0, description="No-op candidates sent through the gate at the end of the run.")

@@ -137,7 +137,7 @@ def _refresh_run(
         _take_in(connection, run, read_whole_run(repo, run, new, project.next_number(connection)))
         return
     if added:
-        project.insert(connection, added, lambda record: seed_text(repo, record))
+        project.insert(connection, run, added, lambda record: seed_text(repo, record))
     chain = refs.evidence_ref(run)
     if chain in new and old.get(chain) != new[chain]:
         _load_evidence(connection, repo, run)

@@ -28,6 +28,7 @@ from skillgit.domain.event import (
     event_name,
     event_origin,
 )
+from skillgit.errors import InvariantError
 from skillgit.index.usual_rows import add_usual, amounts, spent_rows
 from skillgit.index.version_rows import Before, Versions
 from skillgit.store.sketches import Sketch
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 Row = tuple[Any, ...]
 
+_SHORT = 12
 _TABLES = ("event", "candidate", "spent", "edit", "evaluation", "item_outcome", "search")
 
 
@@ -105,9 +107,14 @@ class _Parts:
     outcome: str = ""
 
 
-def rows_of(records: Sequence[Recorded | Sketch], beside: Beside, first: int = 1) -> Rows:
-    """Return the rows of ``records``, events of one run in their order, which are numbered from ``first`` on."""
-    found = Rows(run=_run_of(records[0]), tables={name: [] for name in _TABLES})
+def rows_of(run: str, records: Sequence[Recorded | Sketch], beside: Beside, first: int = 1) -> Rows:
+    """Return the rows of ``records``, the events of ``run`` in their order, which are numbered from ``first`` on.
+
+    Raises:
+        InvariantError: There is an event of another run among them, or a version is made twice.
+    """
+    _check_run(run, records)
+    found = Rows(run=run, tables={name: [] for name in _TABLES})
     event, candidate, spent, edit, evaluation, outcome, search = (found.tables[name] for name in _TABLES)
     versions = Versions(beside.before)
     for number, record in enumerate(records, first):
@@ -132,8 +139,13 @@ def rows_of(records: Sequence[Recorded | Sketch], beside: Beside, first: int = 1
     return found
 
 
-def _run_of(record: Recorded | Sketch) -> str:
-    return record.facts.run if isinstance(record, Sketch) else record.event.run
+def _check_run(run: str, records: Iterable[Recorded | Sketch]) -> None:
+    """Refuse events of another run, as a copied branch has them."""
+    for record in records:
+        told = record.facts.run if isinstance(record, Sketch) else record.event.run
+        if told != run:
+            sentence = f"an event of run {told} stands in run {run}: commit {record.commit[:_SHORT]}"
+            raise InvariantError(sentence, hint="skillgit fsck")
 
 
 def _add_usual(found: Rows, number: int, sketch: Sketch, beside: Beside, versions: Versions) -> None:

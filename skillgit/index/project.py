@@ -34,19 +34,24 @@ _COUNTS = f"""
     FROM event e LEFT JOIN candidate c ON c.event = e.id WHERE run IN {_ASKED} GROUP BY run"""  # noqa: S608 - names are ours
 
 
-def insert(connection: sqlite3.Connection, records: Sequence[Recorded], seed: Callable[[Recorded], str]) -> None:
-    """Add the rows of events that the index does not hold yet.
+def insert(
+    connection: sqlite3.Connection, run: str, records: Sequence[Recorded], seed: Callable[[Recorded], str]
+) -> None:
+    """Add the rows of events of ``run`` that the index does not hold yet.
 
     Args:
         connection: The index, inside a write transaction.
-        records: Events of one run in their order; all events before them are in the index.
+        run: The run.
+        records: Its events in their order; all events before them are in the index.
         seed: Returns the text of the skill that a run starts from, for searching.
+
+    Raises:
+        InvariantError: There is an event of another run among them, or a version is made twice.
     """
-    run = records[0].event.run
     before = Before(
         scores=partial(_scores_before, connection, run), proposal=partial(_proposal_before, connection, run)
     )
-    add(connection, rows_of(records, Beside(seed=seed, before=before), next_number(connection)))
+    add(connection, rows_of(run, records, Beside(seed=seed, before=before), next_number(connection)))
 
 
 def add(connection: sqlite3.Connection, rows: Rows) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.event import Edited, Inherited, MakesVersion, Measured, SlowMerged, SlowProposed
+from skillgit.errors import InvariantError
 from skillgit.store.usual import SLOW_MERGED, SLOW_PROPOSED
 
 if TYPE_CHECKING:
@@ -50,7 +51,11 @@ class Versions:
         self._proposals: dict[int, int] = {}
 
     def take(self, number: int, event: Event) -> None:
-        """Take in ``event``, which is called ``number``."""
+        """Take in ``event``, which is called ``number``.
+
+        Raises:
+            InvariantError: It makes a version that there is already.
+        """
         if isinstance(event, SlowProposed):
             self._proposals.setdefault(event.epoch, number)
         elif isinstance(event, Measured):
@@ -60,7 +65,7 @@ class Versions:
             self._make(event.run, event.version, number, scores, inherited)
 
     def take_usual(self, number: int, facts: Facts) -> None:
-        """Take in a usual event, which is called ``number``."""
+        """Take in a usual event, which is called ``number``; it raises what :meth:`take` does."""
         if facts.kind == SLOW_PROPOSED:
             self._proposals.setdefault(facts.epoch, number)
         elif facts.version is not None and (told := facts.scores) is not None:
@@ -69,6 +74,9 @@ class Versions:
             self._make(facts.run, facts.version, number, scores)
 
     def _make(self, run: str, version: int, number: int, scores: Scores, inherited: int | None = None) -> None:
+        if version in self._made or self._before.scores(version) is not None:
+            # copied with its commit, as git cherry-pick does
+            raise InvariantError(f"run {run} makes v{version} twice", hint="skillgit fsck")
         row = [run, version, number, scores[0], inherited, *scores[1:]]
         self.rows.append(row)
         self._made[version], self._scores[version] = row, scores

@@ -47,7 +47,7 @@ def _rows(repo: Repo, run: str, tips: Mapping[str, str], first: int) -> Rows | N
 
     arrived = refs.evidence_ref(run) in tips
     beside = Beside(seed=lambda record: seed_text(repo, record), proof=proof if arrived else lambda _kind, _tree: None)
-    return rows_of(records, beside, first)
+    return rows_of(run, records, beside, first)
 
 
 def read_proof(repo: Repo, tree: str, gone: Collection[str]) -> Proof | None:

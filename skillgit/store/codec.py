@@ -6,6 +6,7 @@ they are handed to ``decode`` as ``SlowText``.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypedDict, assert_never
 
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from skillgit.store.message import Body
     from skillgit.store.trailers import Block
 
+_TREE = re.compile(r"[0-9a-f]{40}")
 _KINDS = {name: kind for kind, name in EVENT_NAMES.items() if kind is not Edited}
 
 
@@ -196,7 +198,10 @@ def decode_exactly(text: str, read_slow: Callable[[str], SlowText]) -> Decoded:
         event = _event(block, message.read_body(text), read_slow)
     except (ValueError, DataError) as error:
         raise TrailerError(f"the commit's trailers cannot be read: {error}", hint="skillgit fsck") from error
-    return Decoded(event=event, evidence=block.one("Evidence"))
+    evidence = block.one("Evidence")
+    if evidence and _TREE.fullmatch(evidence) is None:
+        raise TrailerError(f"'{evidence}' is not the id of an evidence tree", hint="skillgit fsck")
+    return Decoded(event=event, evidence=evidence)
 
 
 def _kind(block: Block) -> type[Event]:

@@ -17,9 +17,13 @@ if TYPE_CHECKING:
 
 
 def versions(records: Iterable[Recorded]) -> dict[int, str]:
-    """Return version to commit."""
-    found = ((version_of(record.event), record.commit) for record in records)
-    return {version: commit for version, commit in found if version is not None}
+    """Return version to commit: of a version that stands there twice, as after ``git cherry-pick``, the first one."""
+    found: dict[int, str] = {}
+    for record in records:
+        version = version_of(record.event)
+        if version is not None:
+            found.setdefault(version, record.commit)
+    return found
 
 
 def derived_refs(run: str, records: Iterable[Recorded], known: Mapping[int, str]) -> dict[str, str]:

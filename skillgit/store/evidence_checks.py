@@ -79,6 +79,8 @@ def _stray_links(repo: Repo, run: str, records: Sequence[Recorded], chain: Seque
         else:
             branch = refs.short(found.branch)
             sentence = f"it was an event of the run, and {branch} does not lead to it any more"
+            if repo.tip(found.branch) is None:
+                sentence += f"; git branch {branch} {link.event[:_SHORT]} brings it back"
             yield Problem(commit=link.event, sentence=sentence)
 
 

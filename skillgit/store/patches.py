@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from skillgit.store.repo import Repo
 
-_AT_ONCE = 64
-"""Commits for one git process: enough to make its start cheap, few enough to have the first ones soon."""
+_AT_FIRST, _AT_MOST = 64, 1024
+"""Commits for one git process: at first few enough to have them soon, later enough to make its start cheap."""
 _COMMAND = (
     # what `git diff PARENT COMMIT` prints: no signatures, no notes, the first parent of a merge, everything of a root
     *("-c", "log.showRoot=true", "-c", "log.showSignature=false", "log", "--no-walk=unsorted", "--stdin"),
@@ -37,10 +37,11 @@ def patches(repo: Repo, commits: Sequence[str], path: str, options: tuple[str, .
         NotFoundError: There is no git on this machine.
         RevisionNotFoundError: A commit does not exist.
     """
-    for start in range(0, len(commits), _AT_ONCE):
-        part = commits[start : start + _AT_ONCE]
+    start, count = 0, _AT_FIRST
+    while part := commits[start : start + count]:
         found = _changes(repo, part, path, options)
         yield from (found.get(commit, b"") for commit in part)
+        start, count = start + count, min(2 * count, _AT_MOST)
 
 
 def _changes(repo: Repo, commits: Sequence[str], path: str, options: tuple[str, ...]) -> dict[str, bytes]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.errors import SkillgitError
 from skillgit.store import derived, reader, refs
+from skillgit.store.at_work import git_is_at_work
 from skillgit.store.dropping import dropped_trees, rebuilt_chain
 from skillgit.store.evidence import read_chain
 from skillgit.store.lock import repo_lock
@@ -61,7 +62,8 @@ def remove_locks(repo: Repo) -> list[str]:
 
 def _left(repo: Repo) -> list[Path]:
     seen = {path: _mark(path) for path in _lock_files(repo)}
-    if not seen:
+    # git may hold locks for as long as a hook takes
+    if not seen or git_is_at_work(repo):
         return []
     time.sleep(_PATIENCE_S)
     return sorted(path for path, mark in seen.items() if mark is not None and _mark(path) == mark)

@@ -17,6 +17,9 @@ from skillgit.store.ref_files import Look, RefFiles
 if TYPE_CHECKING:
     import pygit2
 
+_SHORT = 12
+_LAST_TIME = 253_402_300_799
+"""The end of the year 9999, in seconds since 1970: what lies behind it is no date to most programs."""
 _REFUSALS = (
     ("sha256", "uses the SHA-256 object format, which skillgit cannot read", "create one with git init"),
     ("refstorage", "keeps its refs as reftable, which skillgit cannot read", "create one with git init"),
@@ -143,13 +146,21 @@ class Repo:
 
         Raises:
             RevisionNotFoundError: There is no such commit, for example in a shallow clone.
+            HistoryError: It cannot be read.
         """
         import pygit2  # noqa: PLC0415 - see the module
 
-        found = self.raw.get(oid)
-        if not isinstance(found, pygit2.Commit):
+        try:
+            found = self.raw.get(oid)
+            if isinstance(found, pygit2.Commit) and found.message is not None and 0 <= found.commit_time <= _LAST_TIME:
+                return found
+        except (pygit2.GitError, ValueError, LookupError) as error:
+            raise HistoryError(f"commit {oid[:_SHORT]} cannot be read: {error}", hint="skillgit fsck") from error
+        if found is None:
             raise RevisionNotFoundError(f"there is no commit {oid}", hint="git fetch --unshallow, if this is a clone")
-        return found
+        if isinstance(found, pygit2.Commit):
+            raise HistoryError(f"commit {oid[:_SHORT]} has a time that is no date", hint="skillgit fsck")
+        raise RevisionNotFoundError(f"{oid} is no commit but a {found.type_str}", hint="skillgit fsck")
 
     def has_object(self, oid: str) -> bool:
         """Say whether the object ``oid`` is here."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import isfinite, nan
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
@@ -28,7 +29,9 @@ BLOCK_LIMIT = 8192
 _SAFE = "._:/+-"
 _NAME = re.compile(r"[A-Za-z0-9-]+")
 _LINE = re.compile(r"(?P<name>[A-Za-z0-9-]+): ?(?P<value>.*)")
-_INTEGER = re.compile(r"-?\d+", re.ASCII)
+_DIGITS = 18
+"""Digits of a whole number at most, so that it fits into what a database calls an integer."""
+_INTEGER = re.compile(rf"-?\d{{1,{_DIGITS}}}", re.ASCII)
 _OURS = re.compile(rf"^{PREFIX}[a-z-]+:", re.IGNORECASE | re.MULTILINE)
 _CHARACTERS = r"[A-Za-z0-9._:/+%-]+"
 _VALUE = re.compile(rf"(?:(?P<word>[^ =]*)|[^ =]+={_CHARACTERS})(?: [^ =]+={_CHARACTERS})*")
@@ -57,7 +60,7 @@ class Value:
         """
         text = self.fields.get(key, "")
         # digits alone, by far the most usual, need no pattern
-        return int(text) if text.isdigit() and text.isascii() else as_integer(text, key)
+        return int(text) if text.isdigit() and text.isascii() and len(text) <= _DIGITS else as_integer(text, key)
 
     def count(self, key: str) -> int:
         """Return the field ``key`` as an integer; 0 if it is absent."""
@@ -68,19 +71,22 @@ class Value:
         """Return the field ``key`` as a float.
 
         Raises:
-            TrailerError: It is absent or not a number.
+            TrailerError: It is absent or not a finite number.
         """
         try:
-            return float(self.fields.get(key, ""))
+            number = float(self.fields.get(key, ""))
         except ValueError:
-            raise TrailerError(f"'{key}={self.text(key)}' is not a number", hint="skillgit fsck") from None
+            number = nan
+        if not isfinite(number):
+            raise TrailerError(f"'{key}={self.text(key)}' is not a number", hint="skillgit fsck")
+        return number
 
 
 def as_integer(text: str, key: str) -> int:
     """Return ``text`` as an integer; ``key`` names it in the error.
 
     Raises:
-        TrailerError: It is not one.
+        TrailerError: It is not one, or has more than eighteen digits.
     """
     if _INTEGER.fullmatch(text) is None:
         raise TrailerError(f"{key} is {text!r}, not an integer", hint="skillgit fsck")

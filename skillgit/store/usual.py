@@ -8,6 +8,7 @@ hundred thousand events has no use for as many objects.
 from __future__ import annotations
 
 import re
+from math import isfinite
 from sys import intern
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -106,7 +107,7 @@ def _one_of(words: Iterable[str]) -> str:
     return f"({'|'.join(map(re.escape, words))})"
 
 
-# eighteen digits fit into what a database calls an integer
+# numbers are as long as ``trailers`` and ``values`` let them be
 _COUNT, _NUMBER, _TOKEN = r"(-?\d{1,18})", r"(-?\d[0-9.e+-]*)", r"([A-Za-z0-9._:/+-]+)"
 _OP, _SOURCE = _one_of(values.OPS), _one_of(values.SOURCES)
 _EDIT = re.compile(
@@ -120,14 +121,15 @@ _VERDICT = (
     rf"{_one_of(values.DECISIONS)} policy={_one_of(values.POLICIES)} metric={_one_of(values.METRICS)}"
     rf" score={_NUMBER} current={_NUMBER} best={_NUMBER} fixed={_COUNT} broken={_COUNT} p={_NUMBER}"
 )
-_COST = rf"calls={_COUNT} in={_COUNT} out={_COUNT} usd={_NUMBER} seconds={_NUMBER}"
+_AMOUNT = r"(\d{1,15})"
+_COST = rf"calls={_AMOUNT} in={_AMOUNT} out={_AMOUNT} usd={_NUMBER} seconds={_NUMBER}"
 _USUAL = re.compile(
     rf"Skillgit-Format: 1\nSkillgit-Event: {_one_of((ACCEPTED, REJECTED, SKIPPED, SLOW_PROPOSED, SLOW_MERGED))}"
     rf"\nSkillgit-Run: {_TOKEN}\nSkillgit-Skill: {_TOKEN}\nSkillgit-Epoch: {_COUNT}\nSkillgit-Step: {_COUNT}"
     rf"(?:\nSkillgit-Version: {_COUNT})?(?:\nSkillgit-Base: {_COUNT})?((?:\nSkillgit-Edit: .+)*)"
     rf"(?:\nSkillgit-Patch: (.+))?(?:\nSkillgit-Eval: {_EVALUATION}\nSkillgit-Gate: {_VERDICT})?"
     rf"(?:\nSkillgit-Models: (.+)\nSkillgit-Cost: {_COST}((?:\nSkillgit-Spent: .+)*))?"
-    rf"(?:\nSkillgit-Evidence: {_TOKEN})?",
+    rf"(?:\nSkillgit-Evidence: ([0-9a-f]{{40}}))?",
     re.ASCII,
 )
 _FORMS = frozenset(
@@ -176,7 +178,15 @@ def read_facts(text: str) -> Facts | None:
     except (ValueError, DataError, TrailerError):
         # whoever reads it in the exact way says what is wrong
         return None
-    return None if "%" in facts.prose.flips else facts
+    return facts if "%" not in facts.prose.flips and _is_finite(facts) else None
+
+
+def _is_finite(facts: Facts) -> bool:
+    """Say whether all numbers of an event are numbers; a sum is none if one of its parts is none."""
+    scores, gate, paid = facts.scores, facts.gate, facts.paid
+    total = 0.0 if scores is None else scores.hard + scores.soft
+    total += 0.0 if gate is None else gate.score + gate.current + gate.best + gate.p
+    return isfinite(total if paid is None else total + paid.usd + paid.seconds)
 
 
 def read_candidate(text: str) -> tuple[Accepted | Rejected, str] | None:

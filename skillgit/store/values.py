@@ -13,6 +13,7 @@ from skillgit.domain.event import NOBODY, BudgetSource, EditRecord, Inherited, M
 from skillgit.domain.gate import Decision, NoRegression, Policy, Verdict
 from skillgit.domain.placebo import Placebo
 from skillgit.domain.rewrite import UpdateMode
+from skillgit.errors import TrailerError
 from skillgit.store.trailers import as_integer, format_value, parse_value
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ EXACT = "exact"
 """How an evaluation was stopped: not before its decision was certain."""
 _SELDOM = {"cached": "cached", "cache-written": "cache_written", "reasoning": "reasoning", "unpriced": "unpriced"}
 """The counts of a cost that stand only where they are not 0: key to field."""
+_MOST = 10**15
+"""What an amount is less than."""
 _VERDICT = 8
 """How many fields a verdict has at least; most have no more."""
 
@@ -250,10 +253,13 @@ def format_spent(part: CostPart) -> str:
 
 def read_parts(spent: Iterable[str]) -> tuple[CostPart, ...]:
     """Read every ``Skillgit-Spent``."""
-    found = map(parse_value, spent)
-    return tuple(
-        CostPart(role=value.text("role"), stage=value.text("stage"), cost=_read_amounts(value)) for value in found
-    )
+    found = [
+        CostPart(role=value.text("role"), stage=value.text("stage"), cost=_read_amounts(value))
+        for value in map(parse_value, spent)
+    ]
+    if len({(part.role, part.stage) for part in found}) < len(found):
+        raise TrailerError("two trailers Skillgit-Spent tell of one role in one stage", hint="skillgit fsck")
+    return tuple(found)
 
 
 def _amounts(cost: Cost) -> dict[str, int | float]:
@@ -264,9 +270,9 @@ def _amounts(cost: Cost) -> dict[str, int | float]:
 
 def _read_amounts(value: Value, parts: tuple[CostPart, ...] = ()) -> Cost:
     return Cost(
-        calls=value.integer("calls"),
-        tokens_in=value.integer("in"),
-        tokens_out=value.integer("out"),
+        calls=_amount(value, "calls"),
+        tokens_in=_amount(value, "in"),
+        tokens_out=_amount(value, "out"),
         usd=value.number("usd"),
         seconds=value.number("seconds"),
         parts=parts,
@@ -275,7 +281,19 @@ def _read_amounts(value: Value, parts: tuple[CostPart, ...] = ()) -> Cost:
 
 
 def _seldom_counts(value: Value) -> dict[str, int]:
-    return {name: value.count(key) for key, name in _SELDOM.items()}
+    return {name: _amount(value, key) if value.text(key) else 0 for key, name in _SELDOM.items()}
+
+
+def _amount(value: Value, key: str) -> int:
+    """Return the count ``key``; the sum over a history of any length has to fit into what a database calls an integer.
+
+    Raises:
+        TrailerError: It is absent, not an integer, or not between 0 and a thousand million millions.
+    """
+    found = value.integer(key)
+    if not 0 <= found < _MOST:
+        raise TrailerError(f"'{key}={value.text(key)}' cannot be an amount", hint="skillgit fsck")
+    return found
 
 
 def format_placebo(placebo: Placebo | None) -> str:

@@ -53,7 +53,11 @@ def skillgit(
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[object, ...]]]:
-    """Let a use case return a value, or raise it; the answer collects what it is called with."""
+    """Let a use case return a value, or raise it; the answer collects what it is called with.
+
+    Where one is asked, there is no run that cannot be read.
+    """
+    monkeypatch.setattr("skillgit.app.runs.unreadable", lambda _: {})
 
     def replace(verb: str, result: object) -> list[tuple[object, ...]]:
         calls: list[tuple[object, ...]] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
 from itertools import count
 
 import pytest
@@ -215,6 +216,30 @@ def test_a_damaged_object_that_is_written_again_is_whole_again(patient, context)
     fresh.raw.create_blob(text)
     assert fsck(context, None, deep=True).problems == ()
     assert str(fresh.commit(patient.commit(ONE)).tree[f"{PATH}/SKILL.md"].id) == patient.blob(ONE)
+
+
+def test_a_lock_that_git_may_hold_stays(patient, context):
+    """Git locks a ref, and waits for what it is told next."""
+    told = f"start\nupdate {LINE} {patient.commit(FIRST)}\nprepare\n"
+    with subprocess.Popen(
+        ["git", "update-ref", "--stdin"], cwd=patient.repo.workdir, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        holder.stdin.write(told.encode())
+        holder.stdin.flush()
+        assert holder.stdout.readline() + holder.stdout.readline() == b"start: ok\nprepare: ok\n"
+        repaired = fsck(context, None, repair=True)
+        assert (repaired.problems, repaired.mended) == ((), ())
+        holder.stdin.write(b"abort\n")
+        holder.stdin.close()
+    assert holder.returncode == 0
+
+
+def test_a_rejected_branch_that_was_deleted_is_named_with_what_brings_it_back(patient, context):
+    gone(REJECTED[0])(patient)
+    (told,) = [one.sentence for one in fsck(context, None).problems if "brings it back" in one.sentence]
+    command = told.partition("; git ")[2].removesuffix(" brings it back")
+    patient.git(*command.split())
+    assert fsck(context, None).problems == ()
 
 
 def test_one_broken_run_does_not_hide_the_others(patient, context):

@@ -35,7 +35,14 @@ def test_names_that_git_or_people_would_stumble_over_are_refused(name) -> None:
         check_run_name(name)
 
 
-@pytest.mark.parametrize("name", ["a", "7", "a-b", "a" * 60])
+@pytest.mark.parametrize("name", ["v5", "r17", "m2", "i1", "best", "head", "main"])
+def test_names_of_revisions_are_refused(name) -> None:
+    with pytest.raises(UsageError, match="since it names a revision") as caught:
+        check_run_name(name)
+    assert check_run_name(caught.value.hint.partition(" ")[0])
+
+
+@pytest.mark.parametrize("name", ["a", "7", "a-b", "v", "v5a", "best-of", "a" * 60])
 def test_plain_names_are_taken(name) -> None:
     assert check_run_name(name) == name
 

@@ -20,7 +20,7 @@ def select(connection):
 def indexed(*batches):
     connection = schema.in_memory()
     for batch in batches:
-        project.insert(connection, batch, lambda record: f"text of {record.event.skill}")
+        project.insert(connection, batch[0].event.run, batch, lambda record: f"text of {record.event.skill}")
         for run in sorted({record.event.run for record in batch}):
             project.summarise(connection, [run])
     return select(connection)
@@ -67,7 +67,7 @@ def test_a_run_is_summed_up():
 
 def test_scores_are_those_of_the_runs_metric_before_any_gate_has_used_it():
     connection = schema.in_memory()
-    project.insert(connection, recorded(Story().events), lambda _: "")
+    project.insert(connection, RUN, recorded(Story().events), lambda _: "")
     for metric, score in (("mixed", 0.75 * 0.25 + 0.25 * 0.125), ("soft", 0.125), ("hard", 0.25), ("", 0.25)):
         connection.execute("DELETE FROM plan")
         project.insert_plan(connection, RUN, ("searchqa", metric, 0.25, 12))
@@ -121,7 +121,7 @@ def test_deleting_a_run_leaves_nothing_of_it_and_everything_of_others():
     index = indexed(other)
     kept = comparison.content(index)
     connection = index.select.__closure__[0].cell_contents
-    project.insert(connection, recorded(told_story().events), lambda _: "")
+    project.insert(connection, RUN, recorded(told_story().events), lambda _: "")
     project.summarise(connection, [RUN])
     assert comparison.content(index) != kept
     project.delete(connection, RUN)

@@ -103,7 +103,7 @@ def test_only_new_commits_are_read(repo, monkeypatch):
     real = sys.modules["skillgit.index.project"].insert
     monkeypatch.setattr(
         "skillgit.index.project.insert",
-        lambda connection, records, seed: inserted.extend(records) or real(connection, records, seed),
+        lambda connection, run, records, seed: inserted.extend(records) or real(connection, run, records, seed),
     )
     with open_index(repo) as index:
         assert [record.commit for record in inserted] == [record.commit for record in chronicle.records[4:6]]

@@ -23,7 +23,7 @@ SPENT = replace(COST, cached=30, unpriced=1, parts=PARTS)
 
 def index_of(events):
     connection = schema.in_memory()
-    project.insert(connection, recorded(events), lambda _: "")
+    project.insert(connection, RUN, recorded(events), lambda _: "")
     return SimpleNamespace(select=lambda query, values=(): connection.execute(query, values).fetchall())
 
 
@@ -61,7 +61,7 @@ def test_a_cost_comes_out_of_the_index_as_it_went_in(cost, asked):
 def test_deleting_a_run_leaves_none_of_its_parts(made):
     connection = schema.in_memory()
     events = [replace(event, cost=SPENT) if hasattr(event, "cost") else event for event in told(made).events]
-    project.insert(connection, recorded(events), lambda _: "")
+    project.insert(connection, RUN, recorded(events), lambda _: "")
     assert connection.execute("SELECT COUNT(*) FROM spent").fetchone()[0] >= len(PARTS)
     project.delete(connection, RUN)
     assert connection.execute("SELECT COUNT(*) FROM spent").fetchone() == (0,)

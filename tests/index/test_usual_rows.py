@@ -51,13 +51,13 @@ def rows_of_event(text):
         branch=refs.branch_of(event),
         at=AT if at is None else at,
     )
-    return rows_of([recorded], BESIDE)
+    return rows_of(event.run, [recorded], BESIDE)
 
 
 def rows_of_facts(facts):
     at = next((version for version in (facts.version, facts.base) if version is not None), AT)
     guidance = GUIDANCE if facts.kind == usual.SLOW_PROPOSED else ""
-    return rows_of([sketch(COMMIT, int(TIME.timestamp()), at, facts, guidance)], BESIDE)
+    return rows_of(facts.run, [sketch(COMMIT, int(TIME.timestamp()), at, facts, guidance)], BESIDE)
 
 
 files = st.sampled_from(["SKILL.md", "references/a.md"])
@@ -128,7 +128,7 @@ def test_any_run_has_the_rows_of_its_events(tmp_path_factory, made):
     found = sketch_run(repo, history.sources(repo, RUN, repo.tips()))
     assume(found is not None)
 
-    assert rows_of(found, BESIDE) == rows_of(reader.read_run(repo, RUN), BESIDE)
+    assert rows_of(RUN, found, BESIDE) == rows_of(RUN, reader.read_run(repo, RUN), BESIDE)
 
 
 @pytest.mark.parametrize("event", USUAL, ids=lambda event: f"{event_name(event)}: {event.title}")

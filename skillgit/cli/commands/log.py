@@ -10,6 +10,7 @@ import click
 from skillgit.cli.options import as_of_option, complete_items, complete_revisions, list_forms
 from skillgit.cli.output import Form
 from skillgit.cli.render.log import COLUMNS, log_lines, with_changes
+from skillgit.cli.unreadable import tell_unreadable
 from skillgit.cli.verb import Verb
 from skillgit.domain.kinds import EVENT_KINDS
 
@@ -115,6 +116,8 @@ def command(
         reverse=reverse,
     )
     result = log(session.context, wanted)
+    if not revisions:
+        tell_unreadable(session)
     if form is Form.TEXT:
         _show(session, result, graph=graph, patch=patch, stat=stat, runs=all_runs)
     else:

@@ -9,6 +9,7 @@ import click
 from skillgit.cli.options import document_form
 from skillgit.cli.output import Form
 from skillgit.cli.render.words import plural
+from skillgit.cli.unreadable import tell_unreadable
 from skillgit.cli.verb import verb
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def command(session: Session, form: Form) -> None:
     from skillgit.app.reindex import reindex  # noqa: PLC0415 - see the package
 
     result = reindex(session.context)
+    tell_unreadable(session)
     if form is Form.JSON:
         session.output.document("reindex/1", result)
     else:

@@ -9,6 +9,7 @@ import click
 from skillgit.cli.options import as_of_option, list_forms
 from skillgit.cli.output import Form
 from skillgit.cli.render.runs import COLUMNS, lines
+from skillgit.cli.unreadable import tell_unreadable
 from skillgit.cli.verb import verb
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def command(session: Session, form: Form) -> None:
     from skillgit.app.runs import runs  # noqa: PLC0415 - see the package
 
     rows = runs(session.context)
+    tell_unreadable(session)
     if form is not Form.TEXT:
         session.output.listing(form, rows, schema="runs/1", name="runs", columns=COLUMNS)
         return

@@ -9,6 +9,7 @@ import click
 from skillgit.cli.options import as_of_option, document_form
 from skillgit.cli.output import Form
 from skillgit.cli.render.runs import standing
+from skillgit.cli.unreadable import tell_unreadable
 from skillgit.cli.verb import verb
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def command(session: Session, form: Form) -> None:
     from skillgit.app.status import status  # noqa: PLC0415 - see the package
 
     result = status(session.context)
+    tell_unreadable(session)
     if form is Form.JSON:
         session.output.document("status/1", result)
         return
