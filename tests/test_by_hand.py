@@ -76,15 +76,6 @@ def test_the_title_of_an_edit_is_not_cut(repository):
     assert json.loads(skillgit("show", "head", "--json", cwd=repository).out)["event"]["title"] == long
 
 
-def test_a_version_that_git_copied_is_told_and_hides_no_other_run(repository):
-    skillgit("fork", "small/v0", "other", cwd=repository)
-    git("branch", "run/copy", "run/small", cwd=repository)
-    said = "run copy makes v0, which"
-    told = skillgit("runs", cwd=repository)
-    assert "other" in told.out
-    assert told.err
-
-
 def test_training_measures_the_edit_and_goes_on_from_it(repository):
     (version,) = [row["version"] for row in events(repository) if row["kind"] == "edited"]
 

@@ -15,6 +15,7 @@ from skillgit.index import comparison, queries, refresh
 from skillgit.store import checks, derived, integrity, reader, refs
 from skillgit.store import repair as repairs
 from skillgit.store.gates import recompute_gates
+from skillgit.store.git_sight import sight_problems
 from skillgit.store.lock import RunLock
 from skillgit.store.note_checks import note_problems
 from skillgit.store.repo import Repo
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from skillgit.app.context import Context
     from skillgit.store.problem import Problem as Found
 
+_OWN = {refs.Kind.RUN, refs.Kind.REJECTED, refs.Kind.SLOW, refs.Kind.BEST, refs.Kind.ATTIC, refs.Kind.EVIDENCE}
+"""The refs that a run has in its writer's repository, and in no clone of its accepted line."""
 _STALE = "the index differs from one that is built anew; skillgit reindex"
 
 
@@ -80,12 +83,13 @@ def fsck(context: Context, run: str | None, deep: bool = False, *, repair: bool 
     if damaged := integrity.damaged_files(repo):
         # Whatever reads such a file may wait for ever.
         return Checked(runs=0, commits=0, problems=tuple(map(_of_file, damaged)), mended=tuple(mended))
+    sight = [_of("", problem) for problem in sight_problems(repo)]
     with open_workspace(context) as workspace:
         names = _names(workspace) if run is None else [_known(workspace, run)]
-        if repair:
+        if repair and not sight:
             mended += [told for name in names for told in _mended_run(context, workspace, name)]
             workspace.index.refresh()
-        problems = [*_left_problems(repo), *_note_problems(workspace, names if run is not None else None)]
+        problems = [*sight, *_left_problems(repo), *_note_problems(workspace, names if run is not None else None)]
         problems += [problem for name in names for problem in _problems(workspace, name, deep=deep)]
         stale = _stale(workspace, names) if deep else []
         commits = sum(queries.events_of(workspace.index, name) for name in names)
@@ -119,12 +123,13 @@ def _left_problems(repo: Repo) -> list[Problem]:
 
 def _names(workspace: Workspace) -> list[str]:
     """Return all runs, those included of which only side branches are left."""
-    found = {ref.run for name in workspace.repo.tips() if (ref := refs.parse(name)) is not None and _is_local(ref)}
+    names = (*workspace.repo.tips(), *workspace.repo.damaged_refs())
+    found = {ref.run for name in names if (ref := refs.parse(name)) is not None and _is_local(ref)}
     return sorted({*reader.runs(workspace.repo), *found})
 
 
 def _is_local(ref: refs.Ref) -> bool:
-    return ref.kind in {refs.Kind.REJECTED, refs.Kind.SLOW, refs.Kind.BEST, refs.Kind.ATTIC} and not ref.remote
+    return ref.kind in _OWN and not ref.remote
 
 
 def _known(workspace: Workspace, run: str) -> str:
@@ -136,6 +141,9 @@ def _mended_run(context: Context, workspace: Workspace, run: str) -> list[str]:
         # a clone; its writer's repository is where such a run is mended
         return []
     with RunLock(workspace.repo, run, context.clock):
+        # names that follow from a history that is not sound may be all that is left of the one that was
+        if not all(problem.repairable for problem in checks.check_run(workspace.repo, run)):
+            return []
         try:
             return [f"{run}: {told}" for told in repairs.repair_run(workspace.repo, run)]
         except (HistoryError, RevisionNotFoundError):

@@ -78,7 +78,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except SkillgitError as error:
         return diagnostics.failed(error)
     except Exception as error:  # noqa: BLE001 - the last line of defence: a bug becomes one sentence
-        return diagnostics.crashed(error)
+        from skillgit.cli.foreign_errors import explained  # noqa: PLC0415 - hardly ever needed
+
+        known = explained(error)
+        return diagnostics.failed(known) if known is not None else diagnostics.crashed(error)
 
 
 def main() -> NoReturn:

@@ -191,6 +191,8 @@ def _load_evidence(connection: sqlite3.Connection, repo: Repo, run: str) -> None
 
 def _refresh_notes(connection: sqlite3.Connection, repo: Repo) -> None:
     connection.execute("DELETE FROM note")
-    for commit, lines in notes.read_all(repo).items():
-        rows = [(commit, place, line) for place, line in enumerate(lines)]
-        connection.executemany("INSERT INTO note VALUES (?, ?, ?)", rows)
+    # notes that cannot be read keep nobody from the history; fsck names them
+    with suppress(SkillgitError):
+        for commit, lines in notes.read_all(repo).items():
+            rows = [(commit, place, line) for place, line in enumerate(lines)]
+            connection.executemany("INSERT INTO note VALUES (?, ?, ?)", rows)

@@ -17,10 +17,11 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
     event_name,
+    version_of,
 )
 from skillgit.domain.state import advance, begin
-from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError
-from skillgit.store import contents, derived, history, objects, reader, refs, scores, trailers
+from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, SkillgitError
+from skillgit.store import contents, derived, history, line, objects, reader, refs, scores, trailers
 from skillgit.store.evidence import read_chain
 from skillgit.store.evidence_checks import digest_problems, evidence_problems
 from skillgit.store.problem import Problem
@@ -47,32 +48,45 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
         RevisionNotFoundError: There is no such run.
     """
     tips = repo.tips()
-    if not any((ref := refs.parse(name)) is not None and ref.run == run for name in tips):
+    names = (*tips, *repo.damaged_refs())
+    if not any((ref := refs.parse(name)) is not None and ref.run == run for name in names):
         raise RevisionNotFoundError(f"there is no run '{run}'", hint="skillgit runs")
     try:
         # The chain goes first: a run that is being trained may only have more events than evidence, never fewer.
         chain, branches = read_chain(repo, run), history.sources(repo, run, tips)
     except (HistoryError, RevisionNotFoundError) as error:
         return [Problem(commit="", sentence=error.message)]
+    damaged = [*_damaged_refs(repo, run)]
     if not branches:
-        return [Problem(commit="", sentence=f"it has refs, and its branch {refs.short(refs.run_branch(run))} is gone")]
+        return damaged or [
+            Problem(commit="", sentence=f"it has refs, and its branch {refs.short(refs.run_branch(run))} is gone")
+        ]
     try:
         records = reader.read_run(repo, run)
     except (HistoryError, RevisionNotFoundError) as error:
         if repo.raw.is_shallow:
             return [Problem(commit="", sentence=error.message)]
-        unreadable = [problem for branch in branches for problem in _unreadable(repo, branch.tip)]
-        return unreadable or [Problem(commit="", sentence=error.message)]
+        unreadable = dict.fromkeys(problem for branch in branches for problem in _unreadable(repo, branch.tip))
+        return list(unreadable) or [Problem(commit="", sentence=error.message)]
     versions, seen = derived.versions(records), set[str]()
-    problems = list(_fold_problems(run, records, budget))
+    problems = [*damaged, *_fold_problems(run, records, budget)]
     guidance = frozenset(record.commit for record in records if isinstance(record.event, SlowProposed))
     for record in records:
         found = (*_parent_problems(record, guidance, versions), *_content_problems(repo, record, versions, seen))
         problems.extend(Problem(commit=record.commit, sentence=sentence) for sentence in found)
     problems.extend(_branch_problems(branches, records))
     problems.extend(evidence_problems(repo, run, records, tips, chain))
-    problems.extend(_derived_problems(run, records, tips))
+    problems.extend(_derived_problems(repo, run, records, tips))
     return problems
+
+
+def _damaged_refs(repo: Repo, run: str) -> Iterator[Problem]:
+    """Yield which refs of the run, but for those that follow from its history, hold no commit."""
+    for name in repo.damaged_refs():
+        ref = refs.parse(name)
+        if ref is not None and ref.run == run and ref.kind not in {refs.Kind.TAG, refs.Kind.BEST}:
+            sentence = f"the file of {refs.short(name)} holds no commit; git reflog {refs.short(name)} may tell which"
+            yield Problem(commit="", sentence=sentence)
 
 
 def _unreadable(repo: Repo, tip: str) -> Iterator[Problem]:
@@ -82,7 +96,7 @@ def _unreadable(repo: Repo, tip: str) -> Iterator[Problem]:
             if not trailers.has_trailers(commit.message):
                 continue
             try:
-                event = reader.read_commit(repo, str(commit.id)).event
+                event = line.decoded(commit, reader.slow_text).event
             except HistoryError as error:
                 yield Problem(commit=str(commit.id), sentence=error.message)
                 continue
@@ -157,7 +171,7 @@ def _branch_problems(branches: Sequence[history.Source], records: Sequence[Recor
             yield Problem(commit=branch.tip, sentence=f"{found} holds the candidate of {meant}")
 
 
-def _derived_problems(run: str, records: Sequence[Recorded], tips: Mapping[str, str]) -> Iterator[Problem]:
+def _derived_problems(repo: Repo, run: str, records: Sequence[Recorded], tips: Mapping[str, str]) -> Iterator[Problem]:
     if refs.run_branch(run) not in tips:
         # A clone: what it lacks is made with the first event that is written here.
         return
@@ -169,6 +183,11 @@ def _derived_problems(run: str, records: Sequence[Recorded], tips: Mapping[str, 
             # A person's commit: the event that follows it brings its tag.
             continue
         found, name = tips.get(update.name, ""), refs.short(update.name)
+        if update.new is None and _is_lost(repo, run, update.name, found):
+            branch = refs.short(refs.run_branch(run))
+            sentence = f"{branch} does not lead to {name} any more; git branch -f {branch} {name} brings it back"
+            yield Problem(commit=found, sentence=sentence)
+            continue
         if update.new is None:
             sentence = f"{name} is a version that the run does not have"
         elif not found:
@@ -176,3 +195,15 @@ def _derived_problems(run: str, records: Sequence[Recorded], tips: Mapping[str, 
         else:
             sentence = f"{name} points to commit {found[:_SHORT]}, not to {update.new[:_SHORT]}"
         yield Problem(commit=update.new or found, sentence=sentence, repairable=True)
+
+
+def _is_lost(repo: Repo, run: str, tag: str, commit: str) -> bool:
+    """Say whether ``commit``, which ``tag`` points to, is the version of ``run`` that the tag names.
+
+    Where it is not part of the history, the line was moved back, and the tag may be all that is left of it.
+    """
+    try:
+        event = reader.read_commit(repo, commit).event
+    except SkillgitError:
+        return False
+    return refs.version_tag(event.run, version_of(event) or 0) == tag and event.run == run

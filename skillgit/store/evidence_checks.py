@@ -65,6 +65,10 @@ def _stray_links(repo: Repo, run: str, records: Sequence[Recorded], chain: Seque
     for link in chain:
         if link.event in known:
             continue
+        if not link.event:
+            sentence = f"a commit of {refs.short(refs.evidence_ref(run))} names no event, so that it is no evidence"
+            yield Problem(commit=link.commit, sentence=sentence)
+            continue
         try:
             found = reader.read_commit(repo, link.event)
         except SkillgitError:

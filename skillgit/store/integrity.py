@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from skillgit.store.repo import Repo
 
 _HASH = 20
+_PART = 1 << 20
 _FANOUT, _NAME = 2, 38
 
 
@@ -75,7 +76,10 @@ def _loose(objects: Path) -> Iterator[Damage]:
 
 def _wrong_with(path: Path) -> str:
     """Return what is wrong with a loose object; empty if nothing is."""
-    data = path.read_bytes()
+    try:
+        data = path.read_bytes()
+    except IsADirectoryError:
+        return "a folder stands in its place"
     if not data:
         return "its file is empty"
     reading = zlib.decompressobj()
@@ -97,6 +101,22 @@ def _packs(objects: Path) -> Iterator[Damage]:
             yield Damage(path=pack, sentence=f"the pack {pack.name} has no index; git index-pack {pack}", loose=False)
         elif _tail(pack, _HASH) != _tail(index, 2 * _HASH)[:_HASH]:
             yield Damage(path=pack, sentence=f"the pack {pack.name} is cut short or is not its index's", loose=False)
+        else:
+            for path in (pack, index):
+                if not _is_whole(path):
+                    yield Damage(
+                        path=path, sentence=f"the content of {path.name} is not what its end says", loose=False
+                    )
+
+
+def _is_whole(path: Path) -> bool:
+    """Say whether a pack, or the index of one, has the content whose hash it ends with."""
+    left, found = path.stat().st_size - _HASH, hashlib.sha1(usedforsecurity=False)
+    with path.open("rb") as file:
+        while left > 0 and (part := file.read(min(left, _PART))):
+            found.update(part)
+            left -= len(part)
+        return found.digest() == file.read(_HASH)
 
 
 def _tail(path: Path, size: int) -> bytes:

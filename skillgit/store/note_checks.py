@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from skillgit.store import notes
+from skillgit.errors import SkillgitError
+from skillgit.store import notes, refs
 from skillgit.store.problem import Problem
 
 if TYPE_CHECKING:
@@ -22,7 +23,12 @@ def note_problems(repo: Repo) -> Iterator[Problem]:
     A commit that is not here is no fault: ``gate`` notes what it measured on the head of a pull request, whose branch
     is never pushed, or deleted after the merge, and the note travels all the same.
     """
-    for commit, lines in notes.read_all(repo).items():
+    try:
+        told = notes.read_all(repo)
+    except SkillgitError as error:
+        yield Problem(commit="", sentence=f"{refs.short(refs.NOTES)} cannot be read: {error.message}")
+        return
+    for commit, lines in told.items():
         for line in lines:
             if not _is_object(line):
                 yield Problem(commit=commit, sentence=f"a line of its note is no JSON object: '{line[:_SHOWN]}'")

@@ -85,15 +85,26 @@ def _mark(path: Path) -> tuple[int, int, int] | None:
 
 
 def _mend_derived(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterator[str]:
-    tips = repo.tips()
-    if refs.run_branch(run) not in tips:
+    if refs.run_branch(run) not in repo.tips():
         return
+    yield from _remove_damaged(repo, run)
+    tips = repo.tips()
     updates = derived.derived_updates(run, records, tips)
     if updates:
         update_refs(repo, updates, identity=repo.identity(), reason=_REASON)
     for update in updates:
         name = refs.short(update.name)
         yield f"removed {name}" if update.new is None else f"moved {name} to commit {update.new[:_SHORT]}"
+
+
+def _remove_damaged(repo: Repo, run: str) -> Iterator[str]:
+    """Remove the files of derived refs that hold no commit, which nobody could move."""
+    with repo_lock(repo):
+        for name in repo.damaged_refs():
+            ref = refs.parse(name)
+            if ref is not None and ref.run == run and ref.kind in {refs.Kind.TAG, refs.Kind.BEST}:
+                (repo.common_dir / name).unlink(missing_ok=True)
+                yield f"removed the file of {refs.short(name)}, which held no commit"
 
 
 def _mend_evidence(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterator[str]:

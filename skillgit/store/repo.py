@@ -137,6 +137,10 @@ class Repo:
         """
         return self._ref_files.read()
 
+    def damaged_refs(self) -> list[str]:
+        """Return those refs of skillgit's whose own file holds no commit, so that nobody can move them."""
+        return sorted(name for name, oid in self.look().loose.items() if not oid and refs.parse(name) is not None)
+
     def look(self) -> Look:
         """Return what the refs look like now, so that a later look can tell whether any moved."""
         return self._ref_files.look()
@@ -172,7 +176,13 @@ class Repo:
         """Say whether ``ancestor`` is ``tip`` or one of its ancestors."""
         if not (self.has_object(tip) and self.has_object(ancestor)):
             return False
-        return tip == ancestor or bool(self.raw.descendant_of(tip, ancestor))
+        import pygit2  # noqa: PLC0415 - see the module
+
+        try:
+            return tip == ancestor or bool(self.raw.descendant_of(tip, ancestor))
+        except pygit2.GitError:
+            # one of them is no commit
+            return False
 
 
 def _clean_name(text: str) -> str:

@@ -2,7 +2,7 @@
 
 A process that is killed inside a libgit2 transaction leaves ``<ref>.lock`` behind, and then neither libgit2 nor git
 moves that ref again. Such a file is removed only while the repository lock is held, which says that no skillgit process
-owns it, and only after it has stood unchanged for a while, which says that no git process does.
+owns it, and only after it has stood unchanged for a while in which no git process works in the repository.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pygit2
 
 from skillgit.errors import ConcurrentWriteError, ConflictError
+from skillgit.store.at_work import git_is_at_work
 from skillgit.store.lock import repo_lock
 from skillgit.store.refs import short
 
@@ -102,6 +103,10 @@ def _lock(repo: Repo, transaction: ReferenceTransaction, name: str) -> None:
             elif time.monotonic() - since > _PATIENCE_S:
                 if mark is None:
                     raise ConflictError(f"git cannot lock {short(name)}: {error}", hint="git fsck") from error
+                if git_is_at_work(repo):
+                    raise ConflictError(
+                        f"git works in this repository now and holds {short(name)}", hint="try again when it has ended"
+                    ) from error
                 path.unlink(missing_ok=True)
             time.sleep(_PAUSE_S)
         else:

@@ -14,7 +14,7 @@ from skillgit.app.fsck import Checked, Problem
 from skillgit.app.log import Log, Wanted
 from skillgit.app.plugins import BackendEntry, EnvironmentEntry
 from skillgit.app.reach import Room
-from skillgit.errors import ExitCode
+from skillgit.errors import ExitCode, HistoryError
 from skillgit.plugin.backend import BackendInfo, Price
 from skillgit.plugin.environment import EnvironmentInfo, Option, PublicSource, SourceKind
 
@@ -252,6 +252,20 @@ def test_log_hands_its_options_on(skillgit, fake):
         reverse=True,
     )
     assert calls == [(expected,)]
+
+
+@pytest.mark.parametrize("words", [("log",), ("log", "--all"), ("runs",), ("status",), ("runs", "--json")])
+def test_lists_tell_which_runs_are_left_out(words, skillgit, fake, monkeypatch):
+    uses = {
+        "log": ("log.log", sample.LOG),
+        "runs": ("runs.runs", sample.RUNS),
+        "status": ("status.status", sample.STATUS),
+    }
+    fake(*uses[words[0]])
+    monkeypatch.setattr("skillgit.app.runs.unreadable", lambda _: {"mine": HistoryError("it is odd", hint="")})
+    ended = skillgit(*words)
+    assert ended.err == "run mine is left out, since it cannot be read: it is odd\nhint: skillgit fsck\n"
+    assert ended.out
 
 
 def test_log_takes_a_count_as_git_does(skillgit, fake):

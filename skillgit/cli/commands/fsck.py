@@ -43,8 +43,11 @@ def command(session: Session, run: str | None, *, deep: bool, repair: bool, form
     checked = fsck(session.context, run, deep=deep, repair=repair)
     if form is Form.TEXT:
         session.output.text(_lines(checked, session.screen))
-        if not repair and any(problem.repairable for problem in checked.problems):
-            session.diagnostics.hint("skillgit fsck --repair")
+        if any(problem.repairable for problem in checked.problems):
+            if repair:
+                session.diagnostics.note("what can be repaired in a run waits until nothing in it is broken")
+            else:
+                session.diagnostics.hint("skillgit fsck --repair")
     else:
         head = {"runs": checked.runs, "commits": checked.commits, "mended": checked.mended}
         problems = checked.problems
