@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from skillgit.app.absent_evidence import IF_CLONED
 from skillgit.app.revision import is_address
 from skillgit.app.span import span_of
+from skillgit.app.topology import in_order, parents_beside
 from skillgit.app.workspace import Workspace, open_workspace
 from skillgit.domain.kinds import EVENT_KINDS
 from skillgit.errors import NotFoundError, UsageError
@@ -39,6 +40,7 @@ class Wanted:
         until: Only events of this time or earlier.
         item: Only events that fixed or broke this item.
         reverse: Whether the oldest comes first.
+        graph: Whether to tell how the events hang together, and to keep those of a run together.
     """
 
     words: Sequence[str] = ()
@@ -51,6 +53,7 @@ class Wanted:
     until: str = ""
     item: str = ""
     reverse: bool = False
+    graph: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,11 +64,14 @@ class Log:
         run: The run that they belong to; empty if they are of all runs or there is no run.
         rows: The events.
         flips: Commit to what its event did to the item that was asked for.
+        parents: Commit to those events among the rows that it rests on besides the one before it in its run; only for a
+            graph.
     """
 
     run: str
     rows: tuple[LogRow, ...]
     flips: Mapping[str, Flip] = field(default_factory=dict)
+    parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def log(context: Context, wanted: Wanted | None = None) -> Log:
@@ -96,10 +102,13 @@ def log(context: Context, wanted: Wanted | None = None) -> Log:
         )
         rows = queries.selected_rows(index, chosen, wanted.limit)
         rose = selection.flips(index, [row.commit for row in rows], wanted.item) if wanted.item else {}
+        parents = parents_beside(workspace.repo, rows) if wanted.graph else {}
+        rows = in_order(rows, parents) if wanted.graph else rows
         return Log(
             run=chosen.run,
             rows=rows[::-1] if wanted.reverse else rows,
             flips={commit: "fixed" if fixed else "broken" for commit, fixed in rose.items()},
+            parents=parents,
         )
 
 

@@ -42,6 +42,14 @@ class Glyphs:
     ellipsis: str = "…"
     line: str = "│"
     branch: str = "├"
+    branch_left: str = "┤"
+    branch_up: str = "┴"
+    branch_down: str = "┬"
+    cross: str = "┼"
+    up_left: str = "╯"
+    up_right: str = "╰"
+    down_left: str = "╮"
+    down_right: str = "╭"
     rule: str = "─"
     at_most: str = "≤"
 
@@ -62,6 +70,14 @@ ASCII = Glyphs(
     ellipsis="~",
     line="|",
     branch="|",
+    branch_left="|",
+    branch_up="'",
+    branch_down=".",
+    cross="+",
+    up_left="'",
+    up_right="'",
+    down_left=".",
+    down_right=".",
     rule="-",
     at_most="<=",
 )

@@ -85,7 +85,7 @@ def test_what_became_of_an_item_stands_before_the_title(skillgit, fake):
 
 def test_a_graph_of_many_events_takes_time_in_proportion():
     rows = [sample.GUIDANCE] * 20_000
-    assert sum(1 for _ in log_lines(rows, Screen(), sample.NOW, graph=True)) == len(rows)
+    assert sum(1 for _ in log_lines(rows, Screen(), sample.NOW, graph={})) == len(rows)
 
 
 def test_changes_and_lines_go_hand_in_hand():

@@ -23,8 +23,8 @@ def test_ascii_screens_get_the_signs_of_the_design():
 
 
 def test_an_ascii_log_has_the_columns_of_the_unicode_log():
-    fine = [line.text for line in log_lines(sample.ROWS, Screen(), sample.NOW, graph=True)]
-    poor = [line.text for line in log_lines(sample.ROWS, Screen(unicode=False), sample.NOW, graph=True)]
+    fine = [line.text for line in log_lines(sample.ROWS, Screen(), sample.NOW, graph={})]
+    poor = [line.text for line in log_lines(sample.ROWS, Screen(unicode=False), sample.NOW, graph={})]
     assert all(line.isascii() for line in poor)
     assert [width(line) for line in fine] == [width(line) for line in poor]
     assert poor[0].startswith("M   v9  (.7500) ")

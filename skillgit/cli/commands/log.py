@@ -39,7 +39,7 @@ class LogVerb(Verb):
 
 @click.command("log", cls=LogVerb)
 @click.argument("revisions", nargs=-1, metavar="[RUN | REV | REV..REV]", shell_complete=complete_revisions)
-@click.option("--graph", is_flag=True, help="Draw how the events hang together")
+@click.option("--graph", is_flag=True, help="Draw how the events hang together; those of a run stay together")
 @click.option("-p", "--patch", is_flag=True, help="Show under each event what it changed")
 @click.option("--stat", is_flag=True, help="Show under each event how much it changed in which file")
 @click.option("--rejected/--no-rejected", default=True, show_default=True, help="Show rejected candidates")
@@ -95,14 +95,15 @@ def command(
     RUN is all of a run, REV everything up to a version, and v3..v7 everything after v3 up to v7; v3.. goes on to the
     end, ..best begins with the run, and ^v3 v7 is another way to write v3..v7.
 
-    A score in brackets was inherited, not measured.
+    A score in brackets was inherited, not measured. In a graph, the line of a fork leads to the version that it began
+    at, that of a merge to what it took in; … stands for lines that find no room.
 
     \b
     ●  new best   ○  accepted   ×  rejected   ◆  slow update   ·  skipped   ↩  reverted   ✎  edited by hand
     """  # noqa: D301, RUF002 - click reads the mark; the sign of the screens
     from skillgit.app.log import Wanted, log  # noqa: PLC0415 - see the package
 
-    _refuse(graph=graph and reverse, change=(patch or stat) and form is not Form.TEXT)
+    _refuse(form, graph=graph, reverse=reverse, change=patch or stat)
     wanted = Wanted(
         words=revisions,
         all_runs=all_runs,
@@ -114,6 +115,7 @@ def command(
         until=until,
         item=item,
         reverse=reverse,
+        graph=graph,
     )
     result = log(session.context, wanted)
     if not revisions:
@@ -125,11 +127,14 @@ def command(
         session.output.listing(form, result.rows, schema="log/1", name="events", columns=COLUMNS, head=head)
 
 
-def _refuse(*, graph: bool, change: bool) -> None:
-    if graph:
-        raise click.UsageError("--graph and --reverse do not go together", click.get_current_context())
-    if change:
-        raise click.UsageError("-p and --stat are for people; use diff --json", click.get_current_context())
+def _refuse(form: Form, *, graph: bool, reverse: bool, change: bool) -> None:
+    ctx = click.get_current_context()
+    if graph and reverse:
+        raise click.UsageError("--graph and --reverse do not go together", ctx)
+    if form is not Form.TEXT and change:
+        raise click.UsageError("-p and --stat are for people; use diff --json", ctx)
+    if form is not Form.TEXT and graph:
+        raise click.UsageError("--graph is for people; --json tells the base of each event", ctx)
 
 
 def _show(session: Session, result: Log, *, graph: bool, patch: bool, stat: bool, runs: bool) -> None:
@@ -137,7 +142,8 @@ def _show(session: Session, result: Log, *, graph: bool, patch: bool, stat: bool
         session.diagnostics.note("there are no such events" if result.run or runs else "there are no runs yet")
         session.diagnostics.hint("" if result.run or runs else "skillgit train CONFIG")
         return
-    shown = log_lines(result.rows, session.screen, session.now, graph=graph, runs=runs, flips=result.flips)
+    edges = result.parents if graph else None
+    shown = log_lines(result.rows, session.screen, session.now, graph=edges, runs=runs, flips=result.flips)
     with session.output.paged():
         if not (patch or stat):
             session.output.text(line.text for line in shown)

@@ -1,25 +1,32 @@
-"""How the events of a log hang together: a lane for each run, rejected and slow commits beside it.
+"""How the events of a log hang together, drawn in front of them: a line for each run, and edges between runs.
 
 A run's line goes from its newest version to its seed. A rejected candidate or a skipped step stands beside it; a slow
-proposal that was merged is tied to it.
+proposal that was merged is tied to it. The line of a fork ends at the version that it began at; a merge has a line to
+what it took in.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from skillgit.cli.render import entry as cells
 from skillgit.cli.render.entry import Entry
+from skillgit.cli.render.lanes import BESIDE, places
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from skillgit.cli.screen import Screen
+    from skillgit.cli.render.lanes import Place
+    from skillgit.cli.screen import Glyphs, Screen
     from skillgit.index.rows import LogRow
 
-_BESIDE = frozenset({"rejected", "skipped", "slow-proposed", "measured"})
-_FREE = ""
+_WIDE, _CLOSE = 4, 2
+"""Columns of a lane: those of its line, and of what stands beside it."""
+_CUT = 2
+"""Columns of what stands for the lanes that are not shown: an ellipsis, and an event in one of them."""
+_UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +34,7 @@ class Drawn:
     """The graph in front of an event.
 
     Attributes:
-        row: Its cells on the event's line.
+        row: Its cells on the event's line; all are of one width.
         below: Its cells on the lines between this event and the next.
     """
 
@@ -35,49 +42,148 @@ class Drawn:
     below: str
 
 
-def draw(rows: Sequence[LogRow], screen: Screen) -> Iterator[Drawn]:
-    """Yield the graph's cells for each row, newest first."""
-    ends = {row.run: index for index, row in enumerate(rows)}
-    lanes: list[str] = []
-    begun: set[str] = set()
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """The graph in front of a log.
+
+    Attributes:
+        rows: Its cells for each event.
+        width: Its columns.
+    """
+
+    rows: tuple[Drawn, ...]
+    width: int
+
+
+def draw(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]], screen: Screen, room: int = 0) -> Graph:
+    """Draw the graph of ``rows``, newest first.
+
+    Lanes move closer together where they would take more than ``room`` columns. If that is not enough, an ellipsis
+    stands for those that are left over, and what happens in one of them is shown behind it.
+
+    Args:
+        rows: Events, none of them above what rests on it.
+        parents: Commit to the events that it rests on besides the one before it in its run.
+        screen: Where they go.
+        room: How many columns the graph may take; 0 for any number.
+    """
+    placed = list(places(rows, parents))
+    lanes = max((max(place.lane + 1, len(place.above), len(place.below)) for place in placed), default=0)
+    pitch = _CLOSE if room and lanes * _WIDE - 1 > room else _WIDE
+    shown = max(1, (room - _CUT) // pitch) if room and lanes * pitch > room else lanes
+    pen = _Pen(screen, pitch, shown, cut=shown < lanes)
+    drawn = [
+        (pen.row(place, row, tied=tied), pen.below(place))
+        for place, row, tied in zip(placed, rows, _tied(rows), strict=True)
+    ]
+    width = max((len(line) for line, _ in drawn), default=0)
+    return Graph(tuple(Drawn("".join(line) + " " * (width - len(line)), below) for line, below in drawn), width)
+
+
+def _tied(rows: Sequence[LogRow]) -> Iterator[bool]:
+    """Yield for each row whether it is the proposal of the slow merge that stands next above it in its run."""
     merged: dict[str, LogRow] = {}
-    for index, row in enumerate(rows):
-        lane = _lane(lanes, row.run)
-        drawn = [_passing(run, screen, begun=run in begun) for run in lanes]
-        drawn[lane] = _cell(row, merged.get(row.run), screen, begun=row.run in begun)
-        if row.kind not in _BESIDE:
-            begun.add(row.run)
+    for row in rows:
+        above = merged.get(row.run)
+        yield (
+            row.kind == "slow-proposed" and above is not None and (above.kind, above.step) == ("slow-merged", row.step)
+        )
         if row.kind in {"slow-merged", "slow-proposed"}:
             merged[row.run] = row
-        if index == ends[row.run]:
-            lanes[lane] = _FREE
-        below = "".join(_passing(run, screen, begun=run in begun) for run in lanes)
-        while lanes and lanes[-1] == _FREE:
-            lanes.pop()
-        yield Drawn("".join(drawn).rstrip(), below)
 
 
-def _lane(lanes: list[str], run: str) -> int:
-    if run in lanes:
-        return lanes.index(run)
-    if _FREE in lanes:
-        lane = lanes.index(_FREE)
-        lanes[lane] = run
-        return lane
-    lanes.append(run)
-    return len(lanes) - 1
+class _Pen:
+    """What draws a line of the graph: so many columns for a lane, so many lanes."""
+
+    def __init__(self, screen: Screen, pitch: int, shown: int, *, cut: bool) -> None:
+        self._screen = screen
+        self._pitch, self._shown, self._cut = pitch, shown, cut
+        self._joints = _joints(screen.glyphs)
+        self._below: dict[tuple[tuple[bool, ...], int], str] = {}
+        self._last: tuple[tuple[bool, ...], tuple[bool, ...]] = ((), ())
+        self._base: list[str] = []
+
+    def row(self, place: Place, row: LogRow, *, tied: bool) -> list[str]:
+        """Return the columns on the event's line, without the empty ones at the end."""
+        sign = cells.sign(Entry.of_row(row), self._screen)
+        own = place.lane * self._pitch
+        at = own + (0 if row.kind not in BESIDE else 1 if tied else self._pitch // 2)
+        columns = self._lines(place, beside=at > own)
+        if tied:
+            columns[own] = self._screen.glyphs.branch
+        for edge in place.joined:
+            self._lead(columns, place, at, edge)
+        columns[at] = sign
+        return self._fitted(columns, sign if at >= self._shown * self._pitch else " ")
+
+    def below(self, place: Place) -> str:
+        """Return the columns on the lines under the event."""
+        lanes = max(place.lane + 1, len(place.below))
+        found = self._below.get((place.below, lanes))
+        if found is None:
+            glyphs = self._screen.glyphs
+            lines = [*place.below, *[False] * (lanes - len(place.below))]
+            found = "".join(f"{glyphs.line if line else ' ':<{self._pitch}}" for line in lines[: self._shown])
+            found += f"{glyphs.ellipsis} " if self._cut and any(lines[self._shown :]) else ""
+            self._below[place.below, lanes] = found
+        return found
+
+    def _lines(self, place: Place, *, beside: bool) -> list[str]:
+        """Return the columns with all lines that pass; that of the event's run, too, if it stands ``beside`` it."""
+        own = place.lane
+        columns = self._passing(place.above, place.below)
+        columns += " " * ((own + 1) * self._pitch - len(columns))
+        if not (beside and own < len(place.above) and place.above[own]):
+            columns[own * self._pitch] = " "
+        return columns
+
+    def _passing(self, above: tuple[bool, ...], below: tuple[bool, ...]) -> list[str]:
+        # most events of a run change nothing in the lanes, and there may be hundreds of lanes
+        if not (above is self._last[0] and below is self._last[1]):
+            signs = (" ", self._screen.glyphs.line)
+            space = [" "] * (self._pitch - 1)
+            lanes = zip_longest(above, below, fillvalue=False)
+            self._last = above, below
+            self._base = [column for up, down in lanes for column in (signs[up or down], *space)]
+        return self._base.copy()
+
+    def _lead(self, columns: list[str], place: Place, at: int, edge: int) -> None:
+        """Draw the edge between the event's sign and the lane ``edge``; other lines run over it."""
+        goal = edge * self._pitch
+        step = 1 if goal > at else -1
+        for column in range(at + step, goal, step):
+            if columns[column] == " ":
+                columns[column] = self._screen.glyphs.rule
+        behind = any((lane * self._pitch - goal) * step > 0 for lane in place.joined)
+        sides = (_LEFT if step > 0 or behind else 0) | (_RIGHT if step < 0 or behind else 0)
+        columns[goal] = self._joints[sides | _ends(place, edge)]
+
+    def _fitted(self, columns: list[str], beyond: str) -> list[str]:
+        end = self._shown * self._pitch
+        if self._cut and any(column != " " for column in columns[end:]):
+            return [*columns[:end], self._screen.glyphs.ellipsis, beyond]
+        while columns and columns[-1] == " ":
+            columns.pop()
+        return columns
 
 
-def _cell(row: LogRow, slow: LogRow | None, screen: Screen, *, begun: bool) -> str:
-    """Return the cell of ``row``; ``slow`` is the slow event of its run that stands next above it."""
-    glyphs = screen.glyphs
-    sign = cells.sign(Entry.of_row(row), screen)
-    if row.kind not in _BESIDE:
-        return f"{sign}   "
-    if row.kind == "slow-proposed" and slow is not None and (slow.kind, slow.step) == ("slow-merged", row.step):
-        return f"{glyphs.branch}{sign}  "
-    return f"{glyphs.line if begun else ' '} {sign} "
+def _ends(place: Place, lane: int) -> int:
+    """Return whether the lane comes from above and whether it goes on below."""
+    up = lane < len(place.above) and place.above[lane]
+    down = lane < len(place.below) and place.below[lane]
+    return (_UP if up else 0) | (_DOWN if down else 0)
 
 
-def _passing(run: str, screen: Screen, *, begun: bool) -> str:
-    return f"{screen.glyphs.line if run and begun else ' '}   "
+def _joints(glyphs: Glyphs) -> dict[int, str]:
+    """Return the sign of a lane by the sides on which something leads there."""
+    return {
+        _UP | _LEFT: glyphs.up_left,
+        _UP | _RIGHT: glyphs.up_right,
+        _DOWN | _LEFT: glyphs.down_left,
+        _DOWN | _RIGHT: glyphs.down_right,
+        _UP | _DOWN | _LEFT: glyphs.branch_left,
+        _UP | _DOWN | _RIGHT: glyphs.branch,
+        _UP | _LEFT | _RIGHT: glyphs.branch_up,
+        _DOWN | _LEFT | _RIGHT: glyphs.branch_down,
+        _UP | _DOWN | _LEFT | _RIGHT: glyphs.cross,
+    }

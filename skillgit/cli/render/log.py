@@ -9,7 +9,7 @@ from skillgit.cli.render import entry as cells
 from skillgit.cli.render import words
 from skillgit.cli.render.columns import fit, pad, width
 from skillgit.cli.render.entry import Entry
-from skillgit.cli.render.graph import Drawn, draw
+from skillgit.cli.render.graph import Drawn, Graph, draw
 from skillgit.cli.render.text_diff import coloured, plain
 from skillgit.cli.screen import Style
 
@@ -43,6 +43,9 @@ COLUMNS = (
 
 _TITLE_WIDTH = 40
 _TITLE_LEAST = 16
+_GRAPH_LEAST = 8
+_SPACES = 6
+"""Columns between graph, scores, title and age."""
 _EVENT_REST = 33
 """Columns of an event's line besides its title: sign, label, scores, commit and the space between them."""
 
@@ -70,7 +73,7 @@ def log_lines(
     screen: Screen,
     now: datetime,
     *,
-    graph: bool = False,
+    graph: Mapping[str, Sequence[str]] | None = None,
     runs: bool = False,
     flips: Mapping[str, str] | None = None,
 ) -> Iterator[Line]:
@@ -80,24 +83,28 @@ def log_lines(
         rows: Events, newest first.
         screen: Where they go.
         now: What ages are counted from.
-        graph: Whether to draw how the events hang together.
+        graph: What the events rest on besides those before them in their runs, to be drawn; None for no graph.
         runs: Whether to name each event's run.
         flips: Commit to what its event did to an item, to be told in front of its title.
     """
     if not rows:
         return
     entries = [Entry.of_row(row) for row in rows]
-    drawn = list(draw(rows, screen)) if graph else [Drawn(f"{cells.sign(entry, screen)} ", "") for entry in entries]
-    margin = max(width(cell.row) for cell in drawn)
-    fronts = [f"{pad(cell.row, margin)} {front(entry)}" for cell, entry in zip(drawn, entries, strict=True)]
+    fronts = [front(entry) for entry in entries]
     backs = [back(row, screen, now) for row in rows]
     names = _names(rows, flips or {}, runs=runs)
     texts = [name + cells.title(entry) for name, entry in zip(names, entries, strict=True)]
-    room = _room(screen, max(map(width, fronts)), max(map(width, backs)), max(map(width, texts)))
-    for before, text, after, name, cell in zip(fronts, texts, backs, names, drawn, strict=True):
+    taken = max(map(width, fronts)) + max(map(width, backs)) + _SPACES
+    drawn = _signs(entries, screen) if graph is None else draw(rows, graph, screen, _graph_room(screen, taken))
+    room = _room(screen, drawn.width + taken, max(map(width, texts)))
+    for cell, before, text, after, name in zip(drawn.rows, fronts, texts, backs, names, strict=True):
         shown = fit(text, room, screen.glyphs.ellipsis)
         painted = screen.paint(Style.FAINT, shown[: len(name)]) + shown[len(name) :]
-        yield Line(f"{before}   {pad(painted, room)}  {after}".rstrip(), cell.below)
+        yield Line(f"{cell.row} {before}   {pad(painted, room)}  {after}".rstrip(), cell.below)
+
+
+def _signs(entries: Sequence[Entry], screen: Screen) -> Graph:
+    return Graph(tuple(Drawn(f"{cells.sign(entry, screen)} ", "") for entry in entries), 2)
 
 
 def with_changes(shown: Iterable[Line], changes: Iterable[bytes], screen: Screen) -> Iterator[str | bytes]:
@@ -133,11 +140,16 @@ def _names(rows: Sequence[LogRow], flips: Mapping[str, str], *, runs: bool) -> l
     return found
 
 
-def _room(screen: Screen, front_width: int, back_width: int, longest: int) -> int:
+def _graph_room(screen: Screen, taken: int) -> int:
+    """Return how many columns the graph may take, so that titles can be read beside it; 0 for any number."""
+    return min(screen.width // 2, max(_GRAPH_LEAST, screen.width - taken - _TITLE_LEAST))
+
+
+def _room(screen: Screen, taken: int, longest: int) -> int:
     wanted = max(_TITLE_WIDTH, longest)
     if not screen.width:
         return wanted
-    return max(_TITLE_LEAST, min(wanted, screen.width - front_width - back_width - 5))
+    return max(_TITLE_LEAST, min(wanted, screen.width - taken))
 
 
 def front(entry: Entry) -> str:
