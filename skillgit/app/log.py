@@ -38,7 +38,7 @@ class Wanted:
         grep: Only events whose title, reasons or text hold words that begin with each of these.
         since: Only events of this time or later, as git or RFC 3339 writes times.
         until: Only events of this time or earlier.
-        item: Only events that fixed or broke this item.
+        items: Only events that fixed or broke one of these items; none for all.
         reverse: Whether the oldest comes first.
         graph: Whether to tell how the events hang together, and to keep those of a run together.
     """
@@ -51,7 +51,7 @@ class Wanted:
     grep: str = ""
     since: str = ""
     until: str = ""
-    item: str = ""
+    items: tuple[str, ...] = ()
     reverse: bool = False
     graph: bool = False
 
@@ -63,14 +63,14 @@ class Log:
     Attributes:
         run: The run that they belong to; empty if they are of all runs or there is no run.
         rows: The events.
-        flips: Commit to what its event did to the item that was asked for.
+        flips: Commit to what its event did to the items that were asked for.
         parents: Commit to those events among the rows that it rests on besides the one before it in its run; only for a
             graph.
     """
 
     run: str
     rows: tuple[LogRow, ...]
-    flips: Mapping[str, Flip] = field(default_factory=dict)
+    flips: Mapping[str, Mapping[str, Flip]] = field(default_factory=dict)
     parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -78,7 +78,7 @@ def log(context: Context, wanted: Wanted | None = None) -> Log:
     """Return the events that are ``wanted``; nothing where there is no run.
 
     Raises:
-        NotFoundError: No event measured the item.
+        NotFoundError: No event measured an item.
         RevisionNotFoundError: There is no such run or revision.
         UsageError: There is no such kind of event, or a range or a time is none.
     """
@@ -88,8 +88,8 @@ def log(context: Context, wanted: Wanted | None = None) -> Log:
         span = None if wanted.all_runs else span_of(workspace, wanted.words)
         if span is not None and not span.run:
             return Log(run="", rows=())
-        if wanted.item:
-            _check_item(workspace, wanted.item)
+        for item in wanted.items:
+            _check_item(workspace, item)
         index = workspace.index
         chosen = replace(
             span.selection(index) if span else Selection(),
@@ -98,16 +98,19 @@ def log(context: Context, wanted: Wanted | None = None) -> Log:
             words=wanted.grep,
             since=_moment(context, workspace, wanted.since),
             until=_moment(context, workspace, wanted.until),
-            item=wanted.item,
+            items=wanted.items,
         )
         rows = queries.selected_rows(index, chosen, wanted.limit)
-        rose = selection.flips(index, [row.commit for row in rows], wanted.item) if wanted.item else {}
+        rose = selection.flips(index, [row.commit for row in rows], wanted.items) if wanted.items else {}
         parents = parents_beside(workspace.repo, rows) if wanted.graph else {}
         rows = in_order(rows, parents) if wanted.graph else rows
         return Log(
             run=chosen.run,
             rows=rows[::-1] if wanted.reverse else rows,
-            flips={commit: "fixed" if fixed else "broken" for commit, fixed in rose.items()},
+            flips={
+                commit: {item: "fixed" if fixed else "broken" for item, fixed in moved.items()}
+                for commit, moved in rose.items()
+            },
             parents=parents,
         )
 

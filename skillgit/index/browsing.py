@@ -89,7 +89,7 @@ class Narrowing:
             words=self.words,
             since=self.since,
             until=self.until,
-            item=self.item,
+            items=(self.item,) if self.item else (),
         )
 
 

@@ -6,11 +6,12 @@ index and only their rows are joined with scores.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from skillgit.index.refresh import Index
 
@@ -26,14 +27,14 @@ _NEAR = (
 _VALUE = """CASE r.metric WHEN 'hard' THEN {0}.hard WHEN 'soft' THEN {0}.soft
                  ELSE (1.0 - r.soft_weight) * {0}.hard + r.soft_weight * {0}.soft END"""
 _FLIPS = f"""
-    SELECT e.id, e.oid, {_VALUE.format("o")} > {_VALUE.format("b")} AS rose
+    SELECT e.id, e.oid, o.item, {_VALUE.format("o")} > {_VALUE.format("b")} AS rose
     FROM event e
     JOIN run r ON r.name = e.run
     LEFT JOIN version v ON v.run = e.run AND v.version = e.version
     JOIN version w ON w.run = e.run AND w.version = e.base
-    JOIN item_outcome o ON o.event = COALESCE(v.measured_by, e.id) AND o.item = :item
-    JOIN item_outcome b ON b.event = w.measured_by AND b.item = :item
-    WHERE {_VALUE.format("o")} <> {_VALUE.format("b")}"""  # noqa: S608 - names are ours
+    JOIN item_outcome o ON o.event = COALESCE(v.measured_by, e.id)
+    JOIN item_outcome b ON b.event = w.measured_by AND b.item = o.item
+    WHERE o.item IN (SELECT value FROM json_each(:items)) AND {_VALUE.format("o")} <> {_VALUE.format("b")}"""  # noqa: S608 - names are ours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +50,7 @@ class Selection:
         until: Only those of this time or earlier.
         after: Only those after this place in the run.
         upto: Only those up to this place.
-        item: Only those that fixed or broke this item.
+        items: Only those that fixed or broke one of these items; none for all.
     """
 
     run: str = ""
@@ -60,7 +61,7 @@ class Selection:
     until: int | None = None
     after: Key | None = None
     upto: Key | None = None
-    item: str = ""
+    items: tuple[str, ...] = ()
 
     @property
     def order(self) -> str:
@@ -97,8 +98,8 @@ def _clauses(selection: Selection) -> Iterator[tuple[str, dict[str, object]]]:
     for name, sign, key in (("after", ">", selection.after), ("upto", "<=", selection.upto)):
         if key is not None:
             yield _compared(name, sign), {f"{name}{place}": value for place, value in enumerate(key)}
-    if selection.item:
-        yield f"e.id IN (SELECT id FROM ({_FLIPS}))", {"item": selection.item}  # noqa: S608 - names are ours
+    if selection.items:
+        yield f"e.id IN (SELECT id FROM ({_FLIPS}))", {"items": json.dumps(selection.items)}  # noqa: S608 - names are ours
 
 
 def hits(selection: Selection) -> tuple[str, dict[str, object]]:
@@ -127,10 +128,14 @@ def commits(index: Index, selection: Selection, *, at_once: int) -> Iterator[str
         after = tuple(rows[-1][1:])
 
 
-def flips(index: Index, commits: list[str], item: str) -> dict[str, bool]:
-    """Return commit to whether its event fixed ``item``, or broke it."""
+def flips(index: Index, commits: list[str], items: Sequence[str]) -> dict[str, dict[str, bool]]:
+    """Return commit to each of ``items`` that its event moved, with whether it fixed it or broke it."""
     wanted = set(commits)
-    return {oid: bool(rose) for _, oid, rose in index.select(_FLIPS, {"item": item}) if oid in wanted}
+    found: dict[str, dict[str, bool]] = {}
+    for _, oid, item, rose in index.select(f"{_FLIPS} ORDER BY o.item", {"items": json.dumps(items)}):
+        if oid in wanted:
+            found.setdefault(oid, {})[item] = bool(rose)
+    return found
 
 
 def knows_item(index: Index, item: str) -> bool:

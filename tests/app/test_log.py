@@ -116,14 +116,21 @@ def test_events_of_a_time_are_chosen_by_time(context, records):
 
 @pytest.mark.usefixtures("records")
 def test_an_item_is_followed_through_the_events_that_moved_it(context):
-    assert steps(context, item="q04") == ["v2", "s3", "v1"]
-    found = log(context, Wanted(item="q04"))
-    assert [found.flips[row.commit] for row in found.rows] == ["fixed", "fixed", "broken"]
-    assert steps(context, item="q07") == ["r2", "v1"]
-    assert steps(context, item="q01") == []
+    assert steps(context, items=("q04",)) == ["v2", "s3", "v1"]
+    found = log(context, Wanted(items=("q04",)))
+    assert [found.flips[row.commit] for row in found.rows] == [{"q04": "fixed"}, {"q04": "fixed"}, {"q04": "broken"}]
+    assert steps(context, items=("q07",)) == ["r2", "v1"]
+    assert steps(context, items=("q01",)) == []
     with pytest.raises(NotFoundError, match="no event measured an item 'q4'") as caught:
-        log(context, Wanted(item="q4"))
+        log(context, Wanted(items=("q04", "q4")))
     assert "q04" in caught.value.hint
+
+
+@pytest.mark.usefixtures("records")
+def test_several_items_are_followed_at_once(context):
+    assert steps(context, items=("q04", "q07")) == ["v2", "s3", "r2", "v1"]
+    found = log(context, Wanted(items=("q07", "q04", "q07")))
+    assert [list(found.flips[row.commit]) for row in found.rows] == [["q04"], ["q04"], ["q07"], ["q04", "q07"]]
 
 
 def test_a_change_is_what_git_diff_prints(context, repo, records):

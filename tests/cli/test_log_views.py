@@ -76,11 +76,20 @@ def test_what_does_not_go_together_is_refused(skillgit, arguments, said):
 
 def test_what_became_of_an_item_stands_before_the_title(skillgit, fake):
     rows = (sample.V8, sample.R18)
-    flips = {sample.V8.commit: "fixed", sample.R18.commit: "broken"}
+    flips = {sample.V8.commit: {"q17": "fixed"}, sample.R18.commit: {"q17": "broken"}}
     fake("log.log", Log(run=sample.RUN, rows=rows, flips=flips))
     first, second = skillgit("log", "--item", "q17").text.splitlines()
     assert "   fixed   skill: cite" in first
     assert "   broken  skill: one-word" in second
+
+
+def test_of_several_items_each_is_named(skillgit, fake):
+    flips = {sample.V8.commit: {"q17": "fixed", "q22": "broken"}, sample.R18.commit: {"q22": "fixed"}}
+    calls = fake("log.log", Log(run=sample.RUN, rows=(sample.V8, sample.R18), flips=flips))
+    first, second = skillgit("log", "--item", "q17", "--item", "q22").text.splitlines()
+    assert calls[0][0].items == ("q17", "q22")
+    assert "   fixed q17, broken q22  skill: cite" in first
+    assert "   fixed q22              skill: one-word" in second
 
 
 def test_a_graph_of_many_events_takes_time_in_proportion():

@@ -248,7 +248,7 @@ def test_log_hands_its_options_on(skillgit, fake):
         grep="unit",
         since="yesterday",
         until="2026-11-21",
-        item="q17",
+        items=("q17",),
         reverse=True,
     )
     assert calls == [(expected,)]

@@ -65,7 +65,12 @@ class LogVerb(Verb):
     help=f"Show events of KIND: {' '.join(EVENT_KINDS)}; repeat it for more",
 )
 @click.option(
-    "--item", metavar="ID", default="", shell_complete=complete_items, help="Show events that fixed or broke item ID"
+    "--item",
+    "items",
+    multiple=True,
+    metavar="ID",
+    shell_complete=complete_items,
+    help="Show events that fixed or broke item ID; repeat it for more",
 )
 @click.option("--reverse", is_flag=True, help="Show the oldest event first")
 @click.option("--all", "all_runs", is_flag=True, help="Show the events of all runs")
@@ -81,7 +86,7 @@ def command(
     until: str,
     grep: str,
     events: tuple[str, ...],
-    item: str,
+    items: tuple[str, ...],
     graph: bool,
     patch: bool,
     stat: bool,
@@ -113,7 +118,7 @@ def command(
         grep=grep,
         since=since,
         until=until,
-        item=item,
+        items=items,
         reverse=reverse,
         graph=graph,
     )
@@ -121,7 +126,7 @@ def command(
     if not revisions:
         tell_unreadable(session)
     if form is Form.TEXT:
-        _show(session, result, graph=graph, patch=patch, stat=stat, runs=all_runs)
+        _show(session, result, graph=graph, patch=patch, stat=stat, runs=all_runs, several=len(set(items)) > 1)
     else:
         head = {"run": result.run}
         session.output.listing(form, result.rows, schema="log/1", name="events", columns=COLUMNS, head=head)
@@ -137,13 +142,13 @@ def _refuse(form: Form, *, graph: bool, reverse: bool, change: bool) -> None:
         raise click.UsageError("--graph is for people; --json tells the base of each event", ctx)
 
 
-def _show(session: Session, result: Log, *, graph: bool, patch: bool, stat: bool, runs: bool) -> None:
+def _show(session: Session, result: Log, *, graph: bool, patch: bool, stat: bool, runs: bool, several: bool) -> None:
     if not result.rows:
         session.diagnostics.note("there are no such events" if result.run or runs else "there are no runs yet")
         session.diagnostics.hint("" if result.run or runs else "skillgit train CONFIG")
         return
-    edges = result.parents if graph else None
-    shown = log_lines(result.rows, session.screen, session.now, graph=edges, runs=runs, flips=result.flips)
+    edges, flips = result.parents if graph else None, _flips(result, several=several)
+    shown = log_lines(result.rows, session.screen, session.now, graph=edges, runs=runs, flips=flips)
     with session.output.paged():
         if not (patch or stat):
             session.output.text(line.text for line in shown)
@@ -153,6 +158,14 @@ def _show(session: Session, result: Log, *, graph: bool, patch: bool, stat: bool
                 session.output.raw(text)
             else:
                 session.output.text([text])
+
+
+def _flips(result: Log, *, several: bool) -> dict[str, str]:
+    """Return commit to what its event did to the items that were asked for; a single one need not be named."""
+    return {
+        commit: ", ".join(f"{flip} {item}" if several else flip for item, flip in moved.items())
+        for commit, moved in result.flips.items()
+    }
 
 
 def _changes(session: Session, result: Log, *, patch: bool, stat: bool) -> Iterator[bytes]:
