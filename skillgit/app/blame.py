@@ -16,8 +16,13 @@ from skillgit.index import rule_queries
 from skillgit.store import tree
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from skillgit.app.context import Context
     from skillgit.index.rule_queries import OriginRow
+
+Stretch = tuple[int, int | None]
+"""The first and the last line of a part of a file; None for the file's end."""
 
 HEAD = "head"
 _NAMED = 8
@@ -108,14 +113,14 @@ class Place:
     path: str
 
 
-def blame(context: Context, revision: str = "", path: str = "", lines: tuple[int, int | None] = (1, None)) -> Blame:
+def blame(context: Context, revision: str = "", path: str = "", lines: Sequence[Stretch] = ()) -> Blame:
     """Return where each line of a file of a skill comes from.
 
     Args:
         context: Where to look.
         revision: The version; the newest of the default run if empty.
         path: The file, inside the skill folder or as the repository calls it; ``SKILL.md`` if empty.
-        lines: The first and the last line to return; None for the end of the file.
+        lines: The stretches to return, in the order of the file; none for all of it.
 
     Raises:
         RevisionNotFoundError: The revision names nothing.
@@ -192,11 +197,15 @@ def _near(workspace: Workspace, commit: str, skill: str, wanted: str) -> str:
     return f"did you mean '{near[0]}'?" if near else f"the skill has {', '.join(names[:_NAMED])}"
 
 
-def _cut(lines: tuple[TracedLine, ...], wanted: tuple[int, int | None], path: str) -> tuple[TracedLine, ...]:
-    first, last = wanted
-    if first > max(1, len(lines)):
-        raise UsageError(f"{path} has {len(lines)} lines, and none at {first}", hint=f"-L 1,{len(lines)}")
-    return lines[first - 1 : last]
+def _cut(lines: tuple[TracedLine, ...], wanted: Sequence[Stretch], path: str) -> tuple[TracedLine, ...]:
+    for first, _ in wanted:
+        if first > max(1, len(lines)):
+            raise UsageError(f"{path} has {len(lines)} lines, and none at {first}", hint=f"-L 1,{len(lines)}")
+    return tuple(
+        line
+        for line in lines
+        if not wanted or any(first <= line.line and (last is None or line.line <= last) for first, last in wanted)
+    )
 
 
 def _row(workspace: Workspace, line: TracedLine, credit: Credit) -> BlameRow:

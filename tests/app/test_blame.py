@@ -92,11 +92,13 @@ def test_a_word_is_a_revision_or_a_file(context) -> None:
 def test_only_the_lines_that_were_asked_for_are_told(context) -> None:
     everything = blame(context).lines
 
-    assert blame(context, lines=(7, 8)).lines == everything[6:8]
-    assert blame(context, lines=(7, None)).lines == everything[6:]
-    assert blame(context, lines=(7, 900)).lines == everything[6:]
+    assert blame(context, lines=[(7, 8)]).lines == everything[6:8]
+    assert blame(context, lines=[(7, None)]).lines == everything[6:]
+    assert blame(context, lines=[(7, 900)]).lines == everything[6:]
+    assert blame(context, lines=[(7, 8), (2, 3)]).lines == everything[1:3] + everything[6:8]
+    assert blame(context, lines=[(2, 4), (3, 5)]).lines == everything[1:5]
     with pytest.raises(UsageError, match="none at 900"):
-        blame(context, lines=(900, None))
+        blame(context, lines=[(1, 2), (900, None)])
 
 
 @pytest.mark.usefixtures("events")

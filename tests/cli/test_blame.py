@@ -72,6 +72,12 @@ def test_a_pipe_gets_every_cell_of_every_line(here, skillgit) -> None:
     assert len({line.index("│") for line in rows}) == 1
 
 
+def test_lines_that_are_no_neighbours_each_show_their_origin() -> None:
+    screen = Screen(terminal=True, width=120)
+    _, first, second, far = lines(blamed(row(3), row(4), row(8)), screen)
+    assert ("v7" in first, "v7" in second, "v7" in far) == (True, False, True)
+
+
 def test_a_terminal_shows_an_origin_once() -> None:
     shown = list(lines(ROWS, Screen(terminal=True, width=120)))
 
@@ -154,9 +160,16 @@ def test_lines_are_chosen_as_in_git(here, skillgit, wanted: str, numbers: list[i
     assert [line["line"] for line in document["lines"]] == numbers
 
 
+def test_several_stretches_of_lines_are_shown_in_the_order_of_the_file(here, skillgit) -> None:
+    document = json.loads(skillgit("-C", here, "blame", "v1", "-L", "8,9", "-L", "3,+2", "-L", "4", "--json").out)
+
+    assert [line["line"] for line in document["lines"]] == [3, 4, 8, 9]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
+        (("-L", "3", "-L", "x"), 2, "-L x names no lines"),
         (("-L", "4,3"), 2, "names no lines"),
         (("-L", "x"), 2, "names no lines"),
         (("-L", "0"), 2, "names no lines"),

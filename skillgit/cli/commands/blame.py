@@ -21,11 +21,17 @@ _RANGE = re.compile(r"(?P<first>[1-9]\d*)(?:(?P<comma>,)(?P<plus>\+)?(?P<last>[1
 @verb("blame")
 @click.argument("revision", metavar="[REV]", required=False, default="", shell_complete=complete_revisions)
 @click.argument("path", metavar="[PATH]", required=False, default="")
-@click.option("-L", "wanted", metavar="N,M", default="1,", help="Show lines N to M; N,+COUNT and N alone work, too")
+@click.option(
+    "-L",
+    "wanted",
+    multiple=True,
+    metavar="N,M",
+    help="Show lines N to M; N,+COUNT and N alone work, too; repeat it for more",
+)
 @as_of_option
 @list_forms
 @click.pass_obj
-def command(session: Session, revision: str, path: str, wanted: str, form: Form) -> None:
+def command(session: Session, revision: str, path: str, wanted: tuple[str, ...], form: Form) -> None:
     """Show where each line of a skill comes from.
 
     Each line has the version and the step that brought it, what it rests on and how many rollouts, how much the
@@ -37,7 +43,7 @@ def command(session: Session, revision: str, path: str, wanted: str, form: Form)
     from skillgit.app.absent_evidence import BRING  # noqa: PLC0415 - see the package
     from skillgit.app.blame import blame  # noqa: PLC0415
 
-    result = blame(session.context, revision, path, _range(wanted))
+    result = blame(session.context, revision, path, [_range(one) for one in wanted])
     if form is not Form.TEXT:
         head = {"run": result.run, "version": result.version, "commit": result.commit, "path": result.path}
         session.output.listing(form, result.lines, schema="blame/1", name="lines", columns=COLUMNS, head=head)

@@ -130,7 +130,9 @@ def _joined(cells: Sequence[str]) -> str:
 
 
 def _same(before: BlameRow, row: BlameRow) -> bool:
-    """Say whether two neighbours come from one event."""
+    """Say whether two rows are neighbours and come from one event."""
+    if row.line != before.line + 1:
+        return False
     return (before.commit, before.restored) == (row.commit, row.restored) or before.source == row.source == "seed"
 
 
