@@ -105,7 +105,8 @@ def test_it_exits_with_1_only_if_asked_to(options, verb, same, different, *, ski
     fake(verb, different)
     assert skillgit("diff", "a", "b", *options).code == ExitCode.OK
     assert skillgit("diff", "a", "b", "--exit-code", *options).code == ExitCode.NO
-    assert skillgit("diff", "a", "b", "--exit-code", "--json", *options).code == ExitCode.NO
+    if options != ("--side-by-side",):
+        assert skillgit("diff", "a", "b", "--exit-code", "--json", *options).code == ExitCode.NO
     fake(verb, same)
     assert skillgit("diff", "a", "b", "--exit-code", *options).code == ExitCode.OK
 
@@ -117,6 +118,15 @@ def test_it_exits_with_1_only_if_asked_to(options, verb, same, different, *, ski
         (("v1", "v2", "--stat", "-z"), "--plain and -z go with --items and --rules"),
         (("..v2",), "name two versions, as in v3 v7 or v3..v7"),
         (("v1", "v2", "--items", "--", "SKILL.md"), "--items goes without PATH: scores are those of the whole skill"),
+        (("v1", "v2", "--rules", "--stat"), "--rules and --stat do not go together"),
+        (("v1", "v2", "--items", "--rules"), "--items and --rules do not go together"),
+        (("v1", "v2", "--word", "--side-by-side"), "--word and --side-by-side do not go together"),
+        (("v1", "v2", "--word", "--stat"), "--word and --stat do not go together"),
+        (("v1", "v2", "--tui", "--items"), "--tui and --items do not go together"),
+        (("v1", "v2", "--stat", "-U", "1"), "-U goes with the text of a difference, not with --stat"),
+        (("v1", "v2", "--rules", "-U1"), "-U goes with the text of a difference, not with --rules"),
+        (("v1", "v2", "--side-by-side", "--json"), "--side-by-side is for people; --json has the same lines"),
+        (("v1", "v2", "--tui", "--exit-code"), "--tui and --exit-code do not go together"),
     ],
 )
 def test_what_does_not_go_together_is_told(arguments, said, skillgit):

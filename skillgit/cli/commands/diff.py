@@ -14,7 +14,7 @@ from skillgit.cli.verb import Verb
 from skillgit.errors import ExitCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from skillgit.app.diff.text import Diffed
     from skillgit.cli.screen import Screen
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _PATHS = "skillgit.diff.paths"
 _LISTS = frozenset({"items", "rules"})
+_WITHOUT_TEXT = _LISTS | {"stat", "tui"}
+_FOR_PEOPLE = frozenset({"side_by_side", "tui"})
 
 
 class _Diff(Verb):
@@ -42,19 +44,19 @@ class _Diff(Verb):
 @click.command("diff", cls=_Diff)
 @click.argument("a", shell_complete=complete_revisions)
 @click.argument("b", required=False, shell_complete=complete_revisions)
-@click.option("--word", "what", flag_value="word", help="Mark changed words [-like-]{+this+}, as git diff --word-diff")
-@click.option("--side-by-side", "what", flag_value="side", help="Show the two texts in two columns")
-@click.option("--stat", "what", flag_value="stat", help="Show how much changed: lines, rules, items, scores, length")
-@click.option("--rules", "what", flag_value="rules", help="Show which rules came and went, and by which step")
-@click.option("--items", "what", flag_value="items", help="Show which items were fixed and which were broken")
-@click.option("--tui", "what", flag_value="tui", help="Compare the two on the screen: text, rules and items")
+@click.option("--word", is_flag=True, help="Mark changed words [-like-]{+this+}, as git diff --word-diff")
+@click.option("--side-by-side", is_flag=True, help="Show the two texts in two columns")
+@click.option("--stat", is_flag=True, help="Show how much changed: lines, rules, items, scores, length")
+@click.option("--rules", is_flag=True, help="Show which rules came and went, and by which step")
+@click.option("--items", is_flag=True, help="Show which items were fixed and which were broken")
+@click.option("--tui", is_flag=True, help="Compare the two on the screen: text, rules and items")
 @click.option("-U", "--unified", "lines", type=click.IntRange(min=0), metavar="N", help="Show N lines around a change")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if there is a difference, with 0 if there is none")
 @as_of_option
 @forms(Form.JSON, Form.PLAIN, Form.NUL)
 @click.pass_obj
 def command(
-    session: Session, a: str, b: str | None, *, what: str | None, lines: int | None, exit_code: bool, form: Form
+    session: Session, /, a: str, b: str | None, *, lines: int | None, exit_code: bool, form: Form, **ways: bool
 ) -> ExitCode:
     """Show the difference of two versions.
 
@@ -67,13 +69,11 @@ def command(
     ctx = click.get_current_context()
     if b is None and ".." in a:
         a, b = _ends(ctx, a)
-    if form in {Form.PLAIN, Form.NUL} and what not in _LISTS:
-        raise click.UsageError("--plain and -z go with --items and --rules", ctx)
     paths: tuple[str, ...] = ctx.meta.get(_PATHS, ())
-    if what == "items" and paths:
-        raise click.UsageError("--items goes without PATH: scores are those of the whole skill", ctx)
+    what = _way(ctx, [way for way, chosen in ways.items() if chosen])
+    _refuse(ctx, what, form, lines=lines is not None, exit_code=exit_code, paths=bool(paths))
     if what == "tui":
-        return _on_screen(session, a, b, paths)
+        return _on_screen(session, a, b)
     if what == "items":
         differs = _items(session, a, b, form)
     elif what == "rules":
@@ -85,14 +85,47 @@ def command(
     return ExitCode.NO if differs and exit_code else ExitCode.OK
 
 
-def _on_screen(session: Session, a: str, b: str | None, paths: tuple[str, ...]) -> ExitCode:
+def _way(ctx: click.Context, chosen: Sequence[str]) -> str:
+    """Return the one way to show the difference; empty for its text.
+
+    Raises:
+        click.UsageError: There is more than one.
+    """
+    if len(chosen) > 1:
+        raise click.UsageError(f"{_option(chosen[0])} and {_option(chosen[1])} do not go together", ctx)
+    return "".join(chosen)
+
+
+def _option(way: str) -> str:
+    return f"--{way.replace('_', '-')}"
+
+
+def _refuse(ctx: click.Context, what: str, form: Form, *, lines: bool, exit_code: bool, paths: bool) -> None:
+    """Refuse options that this way to show the difference would ignore.
+
+    Raises:
+        click.UsageError: There is one.
+    """
+    if form in {Form.PLAIN, Form.NUL} and what not in _LISTS:
+        raise click.UsageError("--plain and -z go with --items and --rules", ctx)
+    if form is Form.JSON and what in _FOR_PEOPLE:
+        raise click.UsageError(f"{_option(what)} is for people; --json has the same lines", ctx)
+    if lines and what in _WITHOUT_TEXT:
+        raise click.UsageError(f"-U goes with the text of a difference, not with {_option(what)}", ctx)
+    if what == "items" and paths:
+        raise click.UsageError("--items goes without PATH: scores are those of the whole skill", ctx)
+    if what == "tui" and paths:
+        raise click.UsageError("--tui goes without PATH: it shows the whole skill", ctx)
+    if what == "tui" and exit_code:
+        raise click.UsageError("--tui and --exit-code do not go together", ctx)
+
+
+def _on_screen(session: Session, a: str, b: str | None) -> ExitCode:
     """Open the comparison on the screen, once both versions are known to be there."""
     from skillgit.app.diff.text import diff  # noqa: PLC0415 - see the package
     from skillgit.cli.terminal import require_terminal  # noqa: PLC0415 - likewise
 
     require_terminal(session, "diff --tui", instead="skillgit diff")
-    if paths:
-        raise click.UsageError("--tui goes without PATH: it shows the whole skill", click.get_current_context())
     found = diff(session.context, a, b)
     from skillgit.tui.app import SkillgitApp  # noqa: PLC0415 - slow to import
     from skillgit.tui.naming import address  # noqa: PLC0415 - likewise
@@ -123,7 +156,7 @@ class _Wanted:
     b: str | None
     paths: tuple[str, ...]
     lines: int | None
-    what: str | None
+    what: str
     form: Form
 
 
@@ -160,7 +193,7 @@ def _text(session: Session, wanted: _Wanted) -> bool:
 def _view(session: Session, wanted: _Wanted) -> Callable[[Diffed, Screen], Iterator[str]] | None:
     """Return what shows the text to a person; None where git's own text is wanted: by a pipe, by a pager like delta."""
     screen = session.screen
-    if wanted.what == "side":
+    if wanted.what == "side_by_side":
         from skillgit.cli.render import side_by_side  # noqa: PLC0415 - a pipe does not need it
 
         return side_by_side.lines

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from skillgit.cli.options import as_of_option, complete_items, complete_revisions, list_forms, run_argument
 from skillgit.cli.output import Form
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 NEWEST = 60
 """Attempts at one item that a person is shown without asking for all."""
+_CHOICES = frozenset({"flaky", "never_solved", "solved", "task_type", "rejected", "sort"})
 ORDERS = ("item", "first", "flips", "share")
 
 
@@ -61,6 +63,7 @@ def command(
     if trajectory is not None and item is None:
         raise click.UsageError("--trajectory goes with --item", click.get_current_context())
     if item is not None:
+        _refuse_choice(click.get_current_context())
         _one(session, run, item, trajectory, form, every=all_versions)
         return
     from skillgit.app.items import Order, Wanted, items  # noqa: PLC0415 - see the package
@@ -82,6 +85,13 @@ def command(
         return
     with session.output.paged():
         session.output.text(lines(table, session.screen, every=all_versions))
+
+
+def _refuse_choice(ctx: click.Context) -> None:
+    """Refuse what chooses or sorts items where one is named."""
+    for param in ctx.command.params:
+        if param.name in _CHOICES and ctx.get_parameter_source(param.name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{param.opts[0]} goes without --item: that shows the whole history of one", ctx)
 
 
 def _listing(session: Session, table: ItemTable, form: Form) -> None:
