@@ -16,6 +16,8 @@ class Verb(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments; click's parser does not say which command it could not read."""
         try:
+            if not ctx.resilient_parsing:
+                refuse_empty(ctx, args)
             return super().parse_args(ctx, args)
         except click.UsageError as error:
             error.ctx = error.ctx or ctx
@@ -59,6 +61,29 @@ def refuse_unknown(ctx: click.Context, args: list[str], known: Iterable[str]) ->
     near = nearest(args[0], known)
     meant = f", did you mean '{near}'?" if near else ""
     raise click.UsageError(f"there is no command '{args[0]}'{meant}", ctx)
+
+
+def refuse_empty(ctx: click.Context, args: list[str]) -> None:
+    """Refuse a value that is empty, as that of an unset shell variable: it would silently stand for everything.
+
+    Raises:
+        click.UsageError: There is one.
+    """
+    if not any(arg == "" or arg.endswith("=") for arg in args):
+        return
+    given, _, order = ctx.command.make_parser(ctx).parse_args([*args])
+    for param in order:
+        value = given.get(param.name or "")
+        values = value if isinstance(value, list | tuple) else (value,)
+        if "" in values:
+            raise click.UsageError(f"{_name(param)} is empty", ctx)
+
+
+def _name(param: click.Parameter) -> str:
+    """Return what a person calls a parameter: an option by its first long name, an argument as the usage has it."""
+    if isinstance(param, click.Option):
+        return next((name for name in param.opts if name.startswith("--")), param.opts[0])
+    return f"the argument {param.human_readable_name.strip('[].- ')}"
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:

@@ -81,6 +81,9 @@ def test_what_cannot_be_done_is_said(context, repo):
     for request in (Request(), Request(fold=True, unfold=True), Request(evidence_older="whenever")):
         with pytest.raises(UsageError):
             gc(context, request)
+    for age in ("-5", " -5 days"):
+        with pytest.raises(UsageError, match=f"'{age}' is no age"):
+            gc(context, Request(evidence_older=age, dry_run=True))
     with pytest.raises(RevisionNotFoundError):
         gc(context, Request(runs=("nope",), fold=True))
     with RunLock(repo, RUN, context.clock), pytest.raises(RunLockedError):

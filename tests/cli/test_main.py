@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import cli_sample as sample
 import click
 import pytest
 
@@ -51,6 +52,44 @@ def test_options_are_imperative_and_end_without_a_full_stop(name):
         assert option.help, option.name
         assert option.help[0].isupper(), option.help
         assert not option.help.endswith("."), option.help
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("log", "--item", ""), "--item is empty"),
+        (("log", "--item", "q1", "--item", ""), "--item is empty"),
+        (("log", "--since="), "--since is empty"),
+        (("log", "--until", ""), "--until is empty"),
+        (("log", "-n", ""), "--max-count is empty"),
+        (("log", ""), "the argument RUN | REV | REV..REV is empty"),
+        (("log", "v1", ""), "the argument RUN | REV | REV..REV is empty"),
+        (("diff", "v1", "v2", "--as-of", ""), "--as-of is empty"),
+        (("blame", ""), "the argument REV is empty"),
+        (("blame", "v1", ""), "the argument PATH is empty"),
+        (("gc", "--evidence-older", ""), "--evidence-older is empty"),
+        (("envs", "show", ""), "the argument NAME is empty"),
+        (("remote", "add", "", "somewhere"), "the argument NAME is empty"),
+    ],
+)
+def test_an_empty_value_is_no_value(arguments, said, skillgit):
+    ended = skillgit(*arguments)
+    assert (ended.code, ended.out) == (ExitCode.USAGE, b"")
+    assert ended.err.splitlines()[0] == f"skillgit: {said}"
+    assert ended.err.splitlines()[1].startswith(f"hint: skillgit {arguments[0]}")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_command_looks_at_the_past_behind_nothing(name, skillgit):
+    if any("--as-of" in option.opts for option in options_of(command_called(name))):
+        ended = skillgit(name, "--as-of", "")
+        assert (ended.code, ended.err.splitlines()[0]) == (ExitCode.USAGE, "skillgit: --as-of is empty")
+
+
+def test_what_only_ends_like_an_empty_value_is_none(fake, skillgit):
+    calls = fake("log.log", sample.LOG)
+    assert skillgit("log", "--grep", "score=").code == ExitCode.OK
+    assert calls[0][0].grep == "score="
 
 
 def test_every_command_module_is_in_the_catalogue():

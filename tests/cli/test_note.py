@@ -129,7 +129,7 @@ def test_without_a_text_a_terminal_opens_the_editor(trained, tmp_path):
         (("main", "x"), ExitCode.NOT_FOUND, "is no event of a run"),
         (("v1", "x", "--list"), ExitCode.USAGE, "give either"),
         (("v1", "x", "--plain"), ExitCode.USAGE, "--plain goes with --list"),
-        (("--remove", ""), ExitCode.NOT_FOUND, "there is no note"),
+        (("--remove", ""), ExitCode.USAGE, "--remove is empty"),
     ],
 )
 def test_what_cannot_be_noted_is_refused_in_one_sentence(trained, words, code, said):

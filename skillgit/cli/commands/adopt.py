@@ -64,8 +64,6 @@ def _check(revision: str | None, to: str | None, *, undo: bool, skill: str | Non
     context = click.get_current_context()
     if undo + listing + (revision is not None) != 1:
         raise click.UsageError("give either REV, --undo or --list", context)
-    if to == "":
-        raise click.UsageError("--to is empty", context)
     if revision is not None and to is None:
         raise click.UsageError(f"say where to: --to {', '.join(AGENTS)} or a folder of skills", context)
     if skill is not None and not undo:

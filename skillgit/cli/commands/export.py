@@ -69,9 +69,7 @@ def command(
 def _check_kinds(kinds: list[str], of_skill: list[str], place: str | None, table: str | None) -> None:
     """Refuse options that do not belong together."""
     told = ""
-    if place == "":
-        told = "--to is empty"
-    elif len(kinds) > 1:
+    if len(kinds) > 1:
         told = f"{' and '.join(kinds)} write different things; give one of them"
     elif kinds and of_skill:
         told = f"{of_skill[0]} is for skills, and {kinds[0]} writes a run"
