@@ -55,10 +55,22 @@ STAT = DiffStat(
     rules_moved=0,
     fixed=7,
     broken=2,
+    compared=40,
+    missing=0,
     length=Length(before=183, after=215),
 )
+STOPPED_STAT = replace(STAT, b=sample.R18, fixed=0, broken=1, compared=4, missing=36)
 UNMEASURED_STAT = replace(
-    STAT, text="", a=None, rules_added=0, rules_removed=0, rules_changed=0, fixed=None, broken=None
+    STAT,
+    text="",
+    a=None,
+    rules_added=0,
+    rules_removed=0,
+    rules_changed=0,
+    fixed=None,
+    broken=None,
+    compared=None,
+    missing=None,
 )
 ITEMS = ItemDiff(
     a=sample.V6,

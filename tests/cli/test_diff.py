@@ -24,6 +24,7 @@ CASES = {
     "json": (DATA, ("diff", "v6", "v7", "--json")),
     "stat": (STAT, ("diff", "v6", "v7", "--stat")),
     "stat-unmeasured": (("diff.summary.stat", sample.UNMEASURED_STAT), ("diff", "main", "v7", "--stat")),
+    "stat-stopped": (("diff.summary.stat", sample.STOPPED_STAT), ("diff", "v6", "r18", "--stat")),
     "stat-json": (STAT, ("diff", "v6", "v7", "--stat", "--json")),
     "items": (ITEMS, ("diff", "v6", "v7", "--items")),
     "items-stopped": (("diff.items.items", sample.STOPPED_ITEMS), ("diff", "v6", "r18", "--items")),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.app.diff.items import Length, item_changes, length
+from skillgit.app.diff.items import Change, Length, item_changes, length
 from skillgit.app.diff.rules import matches
 from skillgit.app.diff.sides import sides
 from skillgit.app.workspace import Workspace, open_workspace
@@ -33,6 +34,8 @@ class DiffStat:
         rules_moved: Rules with the same words in another place.
         fixed: Items that score higher under the newer side; absent where outcomes are not known.
         broken: Items that score lower; absent where outcomes are not known.
+        compared: Items with a score on both sides; absent where outcomes are not known.
+        missing: Items without a score on one side; absent where outcomes are not known.
         length: The length of the two texts.
     """
 
@@ -45,6 +48,8 @@ class DiffStat:
     rules_moved: int
     fixed: int | None
     broken: int | None
+    compared: int | None
+    missing: int | None
     length: Length
 
 
@@ -56,7 +61,7 @@ def stat(context: Context, a: str, b: str | None = None, paths: Sequence[str] = 
     with open_workspace(context) as workspace:
         both = sides(workspace, a, b, paths)
         found = [diff for _, diff in matches(workspace, both)]
-        flips = _flips(workspace, both.a.row, both.b.row)
+        changes = _changes(workspace, both.a.row, both.b.row)
         return DiffStat(
             text=store_diff.stat(workspace.repo, both.a.commit, both.b.commit, *both.paths),
             a=both.a.row,
@@ -65,18 +70,19 @@ def stat(context: Context, a: str, b: str | None = None, paths: Sequence[str] = 
             rules_removed=sum(len(diff.removed) for diff in found),
             rules_changed=sum(len(diff.changed) for diff in found),
             rules_moved=sum(len(diff.moved) for diff in found),
-            fixed=flips and flips[0],
-            broken=flips and flips[1],
+            fixed=None if changes is None else changes["fixed"],
+            broken=None if changes is None else changes["broken"],
+            compared=None if changes is None else changes.total() - changes["missing"],
+            missing=None if changes is None else changes["missing"],
             length=length(workspace, both),
         )
 
 
-def _flips(workspace: Workspace, a: LogRow | None, b: LogRow | None) -> tuple[int, int] | None:
-    """Return how many items were fixed and broken; None where the outcomes of a side are not known."""
+def _changes(workspace: Workspace, a: LogRow | None, b: LogRow | None) -> Counter[Change] | None:
+    """Return how many items were fixed, broken and so on; None where the outcomes of a side are not known."""
     if a is None or b is None:
         return None
     before, after = queries.item_rows(workspace.index, a), queries.item_rows(workspace.index, b)
     if not before or not after:
         return None
-    rows = item_changes(before, after, queries.gauge(workspace.index, b.run))
-    return sum(row.change == "fixed" for row in rows), sum(row.change == "broken" for row in rows)
+    return Counter(row.change for row in item_changes(before, after, queries.gauge(workspace.index, b.run)))

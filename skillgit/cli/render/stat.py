@@ -34,4 +34,5 @@ def _rules(found: DiffStat) -> str:
 def _items(found: DiffStat) -> str:
     if found.fixed is None or found.broken is None:
         return ""
-    return f"items {found.fixed} fixed, {found.broken} broken"
+    told = f"items {found.fixed} fixed, {found.broken} broken"
+    return f"{told} of {found.compared}, {found.missing} without a score on both sides" if found.missing else told

@@ -12,6 +12,7 @@ from skillgit.app.diff.rules import rule_diff
 from skillgit.app.diff.summary import stat
 from skillgit.app.diff.text import diff
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
+from skillgit.index import queries
 from skillgit.store import reader
 from skillgit.store.writer import RunWriter
 
@@ -126,8 +127,18 @@ def test_the_summary_counts_lines_rules_and_items(context, repo, records, plain)
     found = stat(context, "v0", "v3")
     assert found.text == git(repo.workdir, "diff", "--stat", records[0].commit, f"{RUN}/v3").decode()
     assert (found.rules_added, found.rules_removed, found.rules_changed, found.rules_moved) == (3, 1, 0, 0)
-    assert (found.fixed, found.broken) == (4, 0)
+    assert (found.fixed, found.broken, found.compared, found.missing) == (4, 0, 10, 0)
     assert (found.length.before, found.length.after) == (20, 61)
     unknown = stat(context, plain, "v3")
     assert (unknown.fixed, unknown.broken, unknown.rules_added) == (None, None, 3)
+    assert (unknown.compared, unknown.missing) == (None, None)
     assert stat(context, "v3", "r5", ["references"]).rules_added == 1
+
+
+@pytest.mark.usefixtures("records")
+def test_the_summary_counts_the_items_that_only_one_side_measured(context, monkeypatch):
+    every = queries.item_rows
+    monkeypatch.setattr(queries, "item_rows", lambda index, row: every(index, row)[: None if row.version == 0 else 4])
+    found = stat(context, "v0", "v3")
+    assert (found.compared, found.missing) == (4, 6)
+    assert (found.fixed, found.broken) == (0, 0)
