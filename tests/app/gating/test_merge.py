@@ -5,6 +5,7 @@ import json
 import pytest
 from program import git, refs, skillgit
 
+from skillgit.app.log import Wanted, log
 from skillgit.app.merge import MergeRequest, merge
 from skillgit.errors import SkillgitError, UsageError
 
@@ -47,6 +48,12 @@ def test_the_commit_of_a_merge_has_both_lines_as_parents(repository, trailers, e
     chosen = [row["chosen"] for row in evidence(repository, "run/one", "merge.json")]
     assert set(chosen) <= {"ours", "theirs", "both", "neither"}
     sound(repository)
+
+
+def test_the_graph_of_the_log_shows_what_a_merge_took_in(user, repository, eyes):
+    join(user, repository, "one", "two", eyes)
+    made, taken = (git("rev-parse", name, cwd=repository).out.strip() for name in ("run/one", "best/two"))
+    assert log(user(repository), Wanted(all_runs=True, graph=True)).parents == {made: (taken,)}
 
 
 def test_merging_again_brings_nothing(user, repository, eyes):
