@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 SELECTION, CONFIG, SPLITS, ENVIRONMENT = "selection.json", "config.json", "splits.json", "environment.json"
 NEEDED = (SELECTION, CONFIG, SPLITS, ENVIRONMENT)
 """The files of an evidence tree that the index reads."""
+WITH_OUTCOMES = ("run-started", "accepted", "rejected", "slow-proposed", "reverted", "measured")
+"""The events whose evidence holds outcomes of items."""
 
 OutcomeRow = tuple[str, str, float | None, float | None, str]
 PlanRow = tuple[str, str, float, int]

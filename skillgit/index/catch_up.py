@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from skillgit.errors import SkillgitError
 from skillgit.index import project, schema, workers
-from skillgit.index.whole_run import WITH_OUTCOMES, read_proof, read_whole_run, seed_text
+from skillgit.index.artefacts import WITH_OUTCOMES
+from skillgit.index.whole_run import read_proof, read_whole_run, seed_text
 from skillgit.store import dropping, history, notes, reader, refs
 
 if TYPE_CHECKING:

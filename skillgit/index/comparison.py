@@ -26,11 +26,12 @@ _CONTENT = {
     "edit": "SELECT e.run, e.oid, t.* FROM event e JOIN edit t ON t.event = e.id",
     "evaluation": "SELECT e.run, e.oid, t.* FROM event e JOIN evaluation t ON t.event = e.id",
     "item_outcome": "SELECT e.run, e.oid, t.* FROM event e JOIN item_outcome t ON t.event = e.id",
+    "flip": "SELECT e.run, e.oid, t.* FROM event e JOIN flip t ON t.event = e.id",
     "search": "SELECT e.run, e.oid, t.subject, t.body, t.skill FROM event e JOIN search t ON t.rowid = e.id",
     "note": "SELECT '', oid, position, line FROM note",
     "ref": "SELECT '', name, oid FROM ref",
 }
-_NUMBERED = frozenset({"spent", "candidate", "edit", "evaluation", "item_outcome"})
+_NUMBERED = frozenset({"spent", "candidate", "edit", "evaluation", "item_outcome", "flip"})
 
 
 def content(index: Index) -> dict[tuple[str, str], list[tuple[Any, ...]]]:

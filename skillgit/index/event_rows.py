@@ -29,7 +29,7 @@ from skillgit.domain.event import (
     event_origin,
 )
 from skillgit.errors import InvariantError
-from skillgit.index.usual_rows import add_usual, amounts, spent_rows
+from skillgit.index.usual_rows import add_usual, amounts, flip_rows, spent_rows
 from skillgit.index.version_rows import Before, Versions
 from skillgit.store.sketches import Sketch
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 Row = tuple[Any, ...]
 
 _SHORT = 12
-_TABLES = ("event", "candidate", "spent", "edit", "evaluation", "item_outcome", "search")
+_TABLES = ("event", "candidate", "spent", "edit", "evaluation", "item_outcome", "flip", "search")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +115,7 @@ def rows_of(run: str, records: Sequence[Recorded | Sketch], beside: Beside, firs
     """
     _check_run(run, records)
     found = Rows(run=run, tables={name: [] for name in _TABLES})
-    event, candidate, spent, edit, evaluation, outcome, search = (found.tables[name] for name in _TABLES)
+    event, candidate, spent, edit, evaluation, outcome, flip, search = (found.tables[name] for name in _TABLES)
     versions = Versions(beside.before)
     for number, record in enumerate(records, first):
         if isinstance(record, Sketch):
@@ -129,6 +129,8 @@ def rows_of(run: str, records: Sequence[Recorded | Sketch], beside: Beside, firs
             spent.extend(spent_rows(number, record.event.cost.parts))
         edit.extend(_edit_rows(number, parts))
         evaluation.extend(_evaluation_rows(number, parts))
+        if isinstance(record.event, Accepted | Rejected | SlowProposed | Reverted | Measured):
+            flip.extend(flip_rows(number, record.event.fixed, record.event.broken))
         search.append(_search_row(number, record, parts, beside.seed))
         if proof is not None:
             outcome.extend((number, *row) for row in proof.outcomes)

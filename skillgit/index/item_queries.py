@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from skillgit.index.artefacts import WITH_OUTCOMES
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -135,6 +137,54 @@ def evidence_of(index: Index, events: Sequence[int]) -> dict[int, str]:
         rows = index.select(f"SELECT id, evidence FROM event WHERE id IN ({marks})", chunk)  # noqa: S608 - marks only
         found.update((row[0], row[1]) for row in rows)
     return found
+
+
+def not_loaded(index: Index, run: str) -> dict[int, str]:
+    """Return event to evidence tree for the events of ``run`` that measured items and whose outcomes are not here."""
+    kinds = ", ".join(f"'{kind}'" for kind in WITH_OUTCOMES)
+    found = index.select(
+        f"SELECT id, evidence FROM event WHERE run = ? AND loaded = 0 AND evidence <> '' AND kind IN ({kinds})",  # noqa: S608 - ours
+        (run,),
+    )
+    return {row[0]: row[1] for row in found}
+
+
+def item_sets(index: Index, run: str, split: str) -> frozenset[str]:
+    """Return the digests of the items that ``run`` measured on ``split``."""
+    found = index.select(
+        "SELECT DISTINCT m.item_set FROM evaluation m JOIN event e ON e.id = m.event WHERE e.run = ? AND m.split = ?",
+        (run, split),
+    )
+    return frozenset(row[0] for row in found)
+
+
+def measured_by(index: Index, run: str, version: int | None, commit: str) -> int | None:
+    """Return the event that measured a version, or the candidate in ``commit``; None if none did."""
+    query = "SELECT measured_by FROM version WHERE run = ? AND version = ?"
+    found = (
+        index.select("SELECT id FROM event WHERE oid = ?", (commit,))
+        if version is None
+        else index.select(query, (run, version))
+    )
+    return found[0][0] if found else None
+
+
+def task_types(index: Index, run: str) -> tuple[tuple[str, str], ...]:
+    """Return item and task type of the items that the versions of ``run`` were measured on."""
+    found = index.select(
+        "SELECT DISTINCT item, task_type FROM item_outcome"
+        " WHERE event IN (SELECT DISTINCT measured_by FROM version WHERE run = ?)",
+        (run,),
+    )
+    return tuple((row[0], row[1]) for row in found)
+
+
+def told_flips(index: Index, run: str, item: str) -> dict[int, bool]:
+    """Return event to whether its message says that it fixed ``item``, or broke it."""
+    found = index.select(
+        "SELECT f.event, f.rose FROM flip f JOIN event e ON e.id = f.event WHERE f.item = ? AND e.run = ?", (item, run)
+    )
+    return {row[0]: bool(row[1]) for row in found}
 
 
 def evidence_of_commit(index: Index, commit: str) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from skillgit.index.version_rows import Scores
     from skillgit.store.record import Recorded
 
-BY_EVENT = ("spent", "version", "candidate", "edit", "evaluation", "item_outcome")
+BY_EVENT = ("spent", "version", "candidate", "edit", "evaluation", "item_outcome", "flip")
 _AT_ONCE = 250
 """Events whose rows wait to be added together."""
 _USD_DIGITS = 9

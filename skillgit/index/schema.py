@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-SCHEMA = 7
+SCHEMA = 8
 """Grows by one with every change of the tables, the views or what is written into them."""
 
 HIDEABLE = "kind IN ('rejected', 'slow-proposed', 'slow-merged')"
@@ -132,6 +132,7 @@ _TABLES: dict[str, dict[str, type]] = {
         "seed": int,
     },
     "item_outcome": {"event": int, "item": str, "task_type": str, "hard": float, "soft": float, "failed": str},
+    "flip": {"event": int, "item": str, "rose": int},
     "note": {"oid": str, "position": int, "line": str},
 }
 
@@ -147,6 +148,7 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "edit": ("event", "position"),
     "evaluation": ("event", "position"),
     "item_outcome": ("event", "item"),
+    "flip": ("event", "item"),
     "note": ("oid", "position"),
 }
 
@@ -161,6 +163,7 @@ _LOOKUPS = {
     "ref_by_commit": "ref (oid)",
     "ref_by_run": "ref (run)",
     "outcome_by_item": "item_outcome (item)",
+    "flip_by_item": "flip (item)",
 }
 """What is looked up by other columns than the keys."""
 _UNIQUE = frozenset({"event_by_commit"})

@@ -26,7 +26,19 @@ _NEAR = (
 )
 _VALUE = """CASE r.metric WHEN 'hard' THEN {0}.hard WHEN 'soft' THEN {0}.soft
                  ELSE (1.0 - r.soft_weight) * {0}.hard + r.soft_weight * {0}.soft END"""
+_ITEMS = "(SELECT value FROM json_each(:items))"
 _FLIPS = f"""
+    SELECT e.id, e.oid, f.item, f.rose
+    FROM flip f
+    JOIN event e ON e.id = f.event
+    WHERE f.item IN {_ITEMS} AND e.kind <> 'measured'
+    UNION
+    SELECT e.id, e.oid, f.item, f.rose
+    FROM flip f
+    JOIN version v ON v.measured_by = f.event AND v.inherited IS NULL
+    JOIN event e ON e.id = v.event AND e.kind = 'slow-merged'
+    WHERE f.item IN {_ITEMS}
+    UNION
     SELECT e.id, e.oid, o.item, {_VALUE.format("o")} > {_VALUE.format("b")} AS rose
     FROM event e
     JOIN run r ON r.name = e.run
@@ -34,7 +46,18 @@ _FLIPS = f"""
     JOIN version w ON w.run = e.run AND w.version = e.base
     JOIN item_outcome o ON o.event = COALESCE(v.measured_by, e.id)
     JOIN item_outcome b ON b.event = w.measured_by AND b.item = o.item
-    WHERE o.item IN (SELECT value FROM json_each(:items)) AND {_VALUE.format("o")} <> {_VALUE.format("b")}"""  # noqa: S608 - names are ours
+    WHERE o.item IN {_ITEMS} AND {_VALUE.format("o")} <> {_VALUE.format("b")}"""  # noqa: S608 - names are ours
+"""Events that fixed or broke an item: as commit messages list it, and as outcomes tell it where those list nothing."""
+_UNTOLD = """
+    SELECT e.id
+    FROM event e
+    JOIN version v ON v.run = e.run AND v.version = e.version
+    JOIN version w ON w.run = e.run AND w.version = e.base
+    JOIN event o ON o.id = v.measured_by
+    JOIN event b ON b.id = w.measured_by
+    LEFT JOIN candidate c ON c.event = e.id
+    WHERE e.kind IN ('reverted', 'edited') AND c.decision IS NULL AND o.id <> b.id AND 0 IN (o.loaded, b.loaded)"""
+"""Versions without a list of what they fixed and broke, whose outcomes or those of their base are not here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,20 +155,34 @@ def flips(index: Index, commits: list[str], items: Sequence[str]) -> dict[str, d
     """Return commit to each of ``items`` that its event moved, with whether it fixed it or broke it."""
     wanted = set(commits)
     found: dict[str, dict[str, bool]] = {}
-    for _, oid, item, rose in index.select(f"{_FLIPS} ORDER BY o.item", {"items": json.dumps(items)}):
+    for _, oid, item, rose in index.select(f"{_FLIPS} ORDER BY 3", {"items": json.dumps(items)}):
         if oid in wanted:
             found.setdefault(oid, {})[item] = bool(rose)
     return found
 
 
+def untold(index: Index, selection: Selection) -> tuple[str, ...]:
+    """Return the commits of those events of which nothing here tells whether they fixed or broke an item."""
+    where, values = condition(replace(selection, items=()))
+    found = index.select(
+        f"SELECT e.oid FROM event e WHERE {where or 'TRUE'} AND e.id IN (SELECT id FROM ({_UNTOLD}))"  # noqa: S608 - ours
+        f" ORDER BY {selection.order}",
+        values,
+    )
+    return tuple(row[0] for row in found)
+
+
 def knows_item(index: Index, item: str) -> bool:
     """Say whether any event measured ``item``."""
-    return bool(index.select("SELECT 1 FROM item_outcome WHERE item = ? LIMIT 1", (item,)))
+    known = "SELECT 1 FROM item_outcome WHERE item = :item UNION SELECT 1 FROM flip WHERE item = :item"
+    return bool(index.select(known, {"item": item}))
 
 
 def item_names(index: Index) -> tuple[str, ...]:
     """Return all items that were ever measured."""
-    return tuple(row[0] for row in index.select("SELECT DISTINCT item FROM item_outcome ORDER BY item"))
+    return tuple(
+        row[0] for row in index.select("SELECT item FROM item_outcome UNION SELECT item FROM flip ORDER BY item")
+    )
 
 
 def key_of(index: Index, commit: str) -> Key:

@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+import re
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.event import EDITS_SHOWN, NOBODY, Origin
 from skillgit.domain.prose import clean_line, clean_paragraphs, clean_title
 from skillgit.index.schema import AMOUNTS
-from skillgit.store.usual import CANDIDATES, SLOW_MERGED
+from skillgit.store.message import read_flips
+from skillgit.store.usual import CANDIDATES, SLOW_MERGED, SLOW_PROPOSED
 from skillgit.store.values import DEFAULT_WEIGHT
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ _SELDOM = (0,) * (len(AMOUNTS) - 5)
 _NOTHING_PAID = (NOBODY.target, NOBODY.optimizer, NOBODY.judge, 0, 0, 0, 0.0, 0.0, *_SELDOM)
 _UNGATED, _UNPATCHED = (None,) * 13, (None,) * 5
 _NOT_STOPPED = (None, None, 0)
+_COMPARED = frozenset({*CANDIDATES, SLOW_PROPOSED})
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def add_usual(tables: Mapping[str, list[Any]], number: int, sketch: Sketch, *, loaded: bool) -> None:
@@ -42,12 +46,21 @@ def add_usual(tables: Mapping[str, list[Any]], number: int, sketch: Sketch, *, l
         tables["spent"] += spent_rows(number, facts.paid.parts)
     if (scores := facts.scores) is not None:
         tables["evaluation"].append((number, 0, scores.split, facts.version, *scores[1:7]))
+    if facts.prose.flips and facts.kind in _COMPARED:
+        tables["flip"] += flip_rows(number, **read_flips(facts.prose.flips))
     tables["search"].append((number, title, *_texts(sketch)))
 
 
 def spent_rows(number: int, parts: Iterable[CostPart]) -> Iterable[tuple[Any, ...]]:
     """Return the rows of what an event cost by role and stage."""
     return [(number, part.role, part.stage, *amounts(part.cost)) for part in parts]
+
+
+def flip_rows(number: int, fixed: Iterable[str], broken: Iterable[str]) -> Iterable[tuple[int, str, int]]:
+    """Return the rows of the items that an event says it fixed and broke, each item once."""
+    found = {**dict.fromkeys(broken, 0), **dict.fromkeys(fixed, 1)}
+    # an item's name is a stranger's: half a surrogate pair is no text that SQLite takes
+    return [(number, item, rose) for item, rose in found.items() if not _SURROGATE.search(item)]
 
 
 def _event_row(number: int, sketch: Sketch, title: str, *, loaded: bool) -> tuple[Any, ...]:

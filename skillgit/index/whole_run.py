@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.errors import SkillgitError
 from skillgit.index import artefacts
+from skillgit.index.artefacts import WITH_OUTCOMES
 from skillgit.index.event_rows import Beside, Proof, rows_of
 from skillgit.store import dropping, evidence, history, reader, refs, sketches
 from skillgit.store.bulk import bulk_reading
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from skillgit.index.event_rows import Rows
     from skillgit.store.record import Recorded
     from skillgit.store.repo import Repo
-
-WITH_OUTCOMES = ("run-started", "accepted", "rejected", "slow-proposed", "reverted", "measured")
-"""The events whose evidence holds outcomes of items."""
 
 
 def read_whole_run(repo: Repo, run: str, tips: Mapping[str, str], first: int) -> Rows | None:

@@ -19,6 +19,7 @@ line of this format, so that neither git nor skillgit mistakes it for one.
 from __future__ import annotations
 
 import re
+import sys
 import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypedDict, assert_never
@@ -258,4 +259,9 @@ def read_flips(paragraph: str) -> Flips:
 
 
 def _decoded(item: str) -> str:
-    return _ENCODED.sub(lambda match: chr(int(match[1], 16)), item) if "%" in item else item
+    return _ENCODED.sub(_character, item) if "%" in item else item
+
+
+def _character(code: re.Match[str]) -> str:
+    number = int(code[1], 16)
+    return chr(number) if number <= sys.maxunicode else code[0]

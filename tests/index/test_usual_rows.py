@@ -17,8 +17,10 @@ from skillgit.domain.cost import Cost, CostPart
 from skillgit.domain.event import Accepted, EditRecord, Rejected, Skipped, SlowMerged, SlowProposed, event_name
 from skillgit.domain.order import event_at
 from skillgit.index.event_rows import Beside, Proof, rows_of
+from skillgit.index.usual_rows import flip_rows
 from skillgit.store import history, reader, refs, usual
 from skillgit.store.codec import SlowText, decode_exactly, encode
+from skillgit.store.message import read_flips
 from skillgit.store.record import Recorded
 from skillgit.store.repo import Repo
 from skillgit.store.sketches import Sketch, sketch, sketch_run
@@ -152,3 +154,8 @@ def test_a_run_that_a_person_edited_is_left_to_a_closer_look(repo, story):
     Chronicle(repo, story).go_on()
 
     assert sketch_run(repo, history.sources(repo, RUN, repo.tips())) is None
+
+
+def test_names_of_items_that_no_database_takes_are_left_out_and_each_is_told_once():
+    assert [*flip_rows(7, ("a", "a", "\ud800"), ("a", "b"))] == [(7, "a", 1), (7, "b", 0)]
+    assert read_flips("fixed: %ffffff;, b") == {"fixed": ("%ffffff;", "b"), "broken": ()}
