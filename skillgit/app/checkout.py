@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from os.path import normpath, relpath
 from typing import TYPE_CHECKING
 
-from skillgit.app.revision import resolve_in
+from skillgit.app.revision import is_address, resolve_in
 from skillgit.app.workspace import Workspace, open_workspace
 from skillgit.errors import UsageError
+from skillgit.index import queries
 from skillgit.store import checkout as store_checkout
 
 if TYPE_CHECKING:
@@ -24,11 +25,15 @@ class CheckedOut:
         row: The event that was checked out; absent for a commit that is no event.
         commit: The commit.
         files: The files that were written, relative to the work tree.
+        branch: The branch that HEAD is on now; empty if it is detached, or stayed where it was.
+        back: The branch that it was on before, or last if it was detached; empty if there is none to go back to.
     """
 
     row: LogRow | None
     commit: str
     files: tuple[str, ...]
+    branch: str = ""
+    back: str = ""
 
 
 def checkout(context: Context, revision: str, paths: tuple[str, ...] = ()) -> CheckedOut:
@@ -36,7 +41,7 @@ def checkout(context: Context, revision: str, paths: tuple[str, ...] = ()) -> Ch
 
     Args:
         context: Where to look; relative paths begin there.
-        revision: What to check out; without ``paths``, HEAD is detached at it.
+        revision: What to check out; without ``paths``, HEAD goes to it: onto a branch that is named, else detached.
         paths: Files or folders.
 
     Raises:
@@ -49,9 +54,18 @@ def checkout(context: Context, revision: str, paths: tuple[str, ...] = ()) -> Ch
         if paths:
             inside = [_inside(context, workspace, path) for path in paths]
             files = store_checkout.write_paths(workspace.repo, found.commit, inside)
-        else:
-            files = store_checkout.checkout(workspace.repo, found.commit)
-        return CheckedOut(row=found.row, commit=found.commit, files=files)
+            return CheckedOut(row=found.row, commit=found.commit, files=files)
+        branch = _branch(workspace, revision)
+        back = store_checkout.last_branch(workspace.repo)
+        files = store_checkout.checkout(workspace.repo, found.commit, branch)
+        left = "" if back == branch else back
+        return CheckedOut(row=found.row, commit=found.commit, files=files, branch=branch, back=left)
+
+
+def _branch(workspace: Workspace, revision: str) -> str:
+    """Return the branch that ``revision`` names; empty where it is a version or a run, or something else of git's."""
+    is_ours = is_address(revision) or revision in queries.run_names(workspace.index)
+    return revision if not is_ours and store_checkout.is_branch(workspace.repo, revision) else ""
 
 
 def _inside(context: Context, workspace: Workspace, path: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pygit2
@@ -17,10 +18,13 @@ if TYPE_CHECKING:
     from skillgit.store.repo import Repo
 
 _SHOWN = 5
+_BRANCHES = "refs/heads/"
+_MOVE = re.compile(r"checkout: moving from (?P<left>\S+) to ")
+"""What git writes into the log of HEAD when it goes elsewhere."""
 
 
-def checkout(repo: Repo, commit: str) -> tuple[str, ...]:
-    """Detach HEAD at ``commit``, as ``git checkout --detach`` does; return the files that changed.
+def checkout(repo: Repo, commit: str, branch: str = "") -> tuple[str, ...]:
+    """Detach HEAD at ``commit``, or put it on ``branch``, whose tip that is; return the files that changed.
 
     Raises:
         ConflictError: A file has changes that would be lost; nothing was written.
@@ -29,16 +33,32 @@ def checkout(repo: Repo, commit: str) -> tuple[str, ...]:
     _work_tree(repo)
     repo.commit(commit)
     before = repo.head()[1]
-    answer = git(repo, "checkout", "--quiet", "--detach", commit, "--")
+    place = (branch,) if branch else ("--detach", commit)
+    answer = git(repo, "checkout", "--quiet", *place, "--")
     if answer.code != 0:
         raise ConflictError(
-            f"git will not check out {commit[:12]}: {answer.error}",
+            f"git will not check out {branch or commit[:12]}: {answer.error}",
             hint="commit or stash the changes: git stash",
         )
     if not before:
         return tuple(sorted(path for path, _ in _blobs(repo, commit, "")))
     changed = diff.diff(repo, before, commit, options=("--name-only", "-z", "--no-renames"))
     return tuple(path.decode(errors="replace") for path in changed.split(b"\0") if path)
+
+
+def is_branch(repo: Repo, name: str) -> bool:
+    """Say whether ``name`` is that of a branch of this repository."""
+    return repo.tip(f"{_BRANCHES}{name}") is not None
+
+
+def last_branch(repo: Repo) -> str:
+    """Return the branch that HEAD is on, or was on last; empty if that is not known, or the branch is gone."""
+    name, _ = repo.head()
+    if name:
+        return name.removeprefix(_BRANCHES)
+    moves = (_MOVE.match(entry.message) for entry in repo.raw.lookup_reference("HEAD").log())
+    left = (move["left"] for move in moves if move is not None)
+    return next((branch for branch in left if is_branch(repo, branch)), "")
 
 
 def write_paths(repo: Repo, commit: str, paths: Sequence[str]) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 
 import pytest
@@ -46,3 +47,33 @@ def test_paths_that_are_not_there_or_outside_are_refused(context):
         checkout(context, "v0", ("nothing.md",))
     with pytest.raises(UsageError, match="outside"):
         checkout(context, "v0", ("../SKILL.md",))
+
+
+def on(repo, *arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=repo.workdir, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.mark.usefixtures("records")
+def test_the_way_back_is_the_branch_that_was_left_however_many_versions_later(context, repo):
+    on(repo, "switch", "-q", "-c", "mine", f"run/{RUN}")
+    assert checkout(context, "v1").back == "mine"
+    assert checkout(context, "v2").back == "mine"
+    on(repo, "switch", "-q", "mine")
+    assert repo.head()[0] == "mine"
+    checkout(context, "v1")
+    on(repo, "branch", "-q", "-D", "mine")
+    assert checkout(context, "v2").back != "mine", "a branch that is gone is no way back"
+
+
+@pytest.mark.usefixtures("records")
+def test_a_branch_is_gone_to_and_a_run_is_a_version(context, repo):
+    on(repo, "branch", "mine", f"{RUN}/v1")
+    checkout(context, "v2")
+    found = checkout(context, "mine")
+    assert (found.branch, found.row.version) == ("mine", 1)
+    assert repo.head()[0] == "mine"
+    again = checkout(context, "mine")
+    assert (again.branch, again.back, again.files) == ("mine", "", ())
+    assert checkout(context, RUN).branch == ""
+    assert repo.head()[0] == ""

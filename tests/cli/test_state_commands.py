@@ -62,9 +62,10 @@ def test_use_names_the_run_and_what_comes_next(skillgit, fake):
 
 
 def test_checkout_names_the_version_and_the_way_back(skillgit, fake):
-    calls = fake("checkout.checkout", CheckedOut(row=sample.V7, commit=sample.V7.commit, files=("SKILL.md",)))
+    found = CheckedOut(row=sample.V7, commit=sample.V7.commit, files=("SKILL.md",), back="main")
+    calls = fake("checkout.checkout", found)
     assert skillgit("checkout", "v7").text == (
-        f"work tree holds v7 of {sample.RUN}, 1 file written; back: git switch -\n"
+        f"work tree holds v7 of {sample.RUN}, 1 file written; back: git switch main\n"
     )
     assert skillgit("checkout", "v7", "--", "--odd-name", "b").text == (
         f"1 file written from v7 of {sample.RUN}; see: git diff\n"
@@ -72,9 +73,12 @@ def test_checkout_names_the_version_and_the_way_back(skillgit, fake):
     assert calls == [("v7", ()), ("v7", ("--odd-name", "b"))]
 
 
-def test_checkout_of_a_commit_that_is_no_event(skillgit, fake):
-    fake("checkout.checkout", CheckedOut(row=None, commit=sample.oid("abcdef1"), files=("a", "b")))
-    assert skillgit("checkout", "main").text.startswith("work tree holds abcdef1, 2 files written")
+def test_checkout_of_a_commit_that_is_no_event_and_of_a_branch(skillgit, fake):
+    found = CheckedOut(row=None, commit=sample.oid("abcdef1"), files=("a", "b"))
+    fake("checkout.checkout", found)
+    assert skillgit("checkout", "HEAD~1").text == "work tree holds abcdef1, 2 files written\n"
+    fake("checkout.checkout", replace(found, branch="main"))
+    assert skillgit("checkout", "main").text == "work tree is on branch main, 2 files written\n"
 
 
 def test_reindex_counts(skillgit, fake):

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def command(session: Session, revision: str, paths: tuple[str, ...], form: Form) -> None:
     """Put a version in the work tree.
 
-    HEAD is detached, as with git. With PATH only these files are written and HEAD stays. Nothing that you changed is
-    overwritten.
+    HEAD is detached, as with git; where REV is a branch, like main, it goes to that branch. With PATH only these files
+    are written and HEAD stays. Nothing that you changed is overwritten.
     """
     from skillgit.app.checkout import checkout  # noqa: PLC0415 - see the package
 
@@ -40,5 +40,8 @@ def command(session: Session, revision: str, paths: tuple[str, ...], form: Form)
 def _line(result: CheckedOut, *, whole: bool) -> str:
     what = f"{name(result.row)} of {result.row.run}" if result.row else short(result.commit)
     files = f"{plural(len(result.files), 'file')} written"
-    back = "; back: git switch -" if whole else "; see: git diff"
-    return f"work tree holds {what}, {files}{back}" if whole else f"{files} from {what}{back}"
+    if not whole:
+        return f"{files} from {what}; see: git diff"
+    place = f"is on branch {result.branch}" if result.branch else f"holds {what}"
+    back = f"; back: git switch {result.back}" if result.back else ""
+    return f"work tree {place}, {files}{back}"
