@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.bisect import known
 from skillgit.app.evaluations import record
-from skillgit.app.item_history import name, started
+from skillgit.app.item_history import name
 from skillgit.app.measuring import Sample, measuring
 from skillgit.app.noted_outcomes import as_outcomes_note
 from skillgit.app.recipe import differences, find_config
+from skillgit.app.run_start import started
 from skillgit.app.setup import set_up
 from skillgit.calls.door import Caps
 from skillgit.domain.evaluation import Scored, Split

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from skillgit.app.item_history import started
+from skillgit.app.noted_outcomes import noted_outcomes
 from skillgit.app.recorded_outcomes import event_outcomes, is_own
+from skillgit.app.run_start import AsMeasured, started
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Metric, Scored, Split, mean
 from skillgit.domain.statistics import binomial_test, bootstrap_interval, sign_flip_test, wilson_interval
 from skillgit.index import known, queries, score_queries
@@ -34,7 +35,7 @@ class Claim:
         n: Number of items that it is the mean of.
         target: The model that worked on them.
         paired: Whether the outcomes are here and add up to the score.
-        remark: What is wrong with them; empty if nothing is.
+        remark: What is to be known of them: what is wrong, or that a note tells them; empty if nothing is.
     """
 
     score: float
@@ -81,11 +82,12 @@ def claim_of(workspace: Workspace, row: LogRow, split: Split) -> tuple[Claim, Ev
 
     The outcomes that add up to it come with it, if they are here.
 
-    What was inherited or is only an upper bound is no claim about this text.
+    What was inherited or is only an upper bound is no claim about this text; then the first note that tells of all
+    items is one.
     """
     found = _score(workspace, row, split)
     if found is None:
-        return None
+        return _noted(workspace, row, split)
     score, n = found
     gauge, start = queries.gauge(workspace.index, row.run), started(workspace, row.run)
     told = event_outcomes(workspace, row, split)  # not notes, which measured the claim again, perhaps a sample of it
@@ -104,6 +106,18 @@ def claim_of(workspace: Workspace, row: LogRow, split: Split) -> tuple[Claim, Ev
         remark="" if adds_up else wrong,
     )
     return claim, outcomes if adds_up else None
+
+
+def _noted(workspace: Workspace, row: LogRow, split: Split) -> tuple[Claim, Evaluation | None] | None:
+    gauge, run = queries.gauge(workspace.index, row.run), AsMeasured(workspace, row.run)
+    for told in filter(None, map(noted_outcomes, known.note_lines(workspace.index, row.commit))):
+        if told.split == split.value and told.outcomes and run.counts(told) and run.is_whole(told):
+            found = Evaluation(split=split, item_set=told.item_set, outcomes=dict(told.outcomes), seed=0)
+            score = found.summary().score(gauge.metric, gauge.soft_weight)
+            remark = "measured after the run; a note tells it"
+            claim = Claim(score=score, n=len(told.outcomes), target=told.target, paired=True, remark=remark)
+            return claim, found
+    return None
 
 
 def _score(workspace: Workspace, row: LogRow, split: Split) -> tuple[float, int] | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.arms import read_arms, resolve_all
 from skillgit.app.evaluations import known_evaluations, reads_of_test, record
 from skillgit.app.measuring import Sample, evaluation_note, measuring, too_few
+from skillgit.app.noted_outcomes import with_outcomes
 from skillgit.app.recipe import differences, find_config
 from skillgit.app.scores import by_type, compare, scores
 from skillgit.app.setup import set_up
@@ -15,6 +16,7 @@ from skillgit.app.workspace import open_workspace
 from skillgit.calls.door import Caps
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.errors import ExitCode, UsageError
+from skillgit.plugin.environment import asks_judge
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -194,8 +196,14 @@ class _Evaluating:
                 evaluation = self._measured.get((arm.name, split))
                 if arm.commit and evaluation is not None and evaluation.scored:
                     line = evaluation_note(self._setup, self._setup.task.items[split], evaluation, time)
+                    line = with_outcomes(line, evaluation, sample=0) | self._judge()
                     notes.setdefault(arm.commit, []).append(line)
         self._noted = record(self._workspace, notes, time)
+
+    def _judge(self) -> Note:
+        """Return the model that scored, for a note; nothing where none is asked."""
+        asked = asks_judge(self._setup.task.environment)
+        return {"judge": self._setup.routes["judge"].name} if asked else {}
 
     def result(self, cost: Cost, warnings: tuple[str, ...]) -> Evaluated:
         """Return everything that was measured."""

@@ -6,13 +6,13 @@ import difflib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from skillgit.app.absent_evidence import IF_CLONED
+from skillgit.app.absent_evidence import IF_CLONED, Absence
 from skillgit.app.noted_outcomes import noted_outcomes
+from skillgit.app.run_start import AsMeasured
 from skillgit.domain.evaluation import Scored
-from skillgit.domain.event import RunStarted
 from skillgit.errors import NotFoundError
 from skillgit.index import item_queries, queries
-from skillgit.store.reader import read_commit
+from skillgit.store.dropping import dropped_trees
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -63,6 +63,7 @@ class RunItems:
         cells: Item to one cell for each column, None where it was not measured; by the items' names.
         types: Item to its task type.
         again: Item to outcomes of the run's own target that were measured once more, each with its column's place.
+        absent: For each column why what its event measured is not known here; None where it is.
     """
 
     run: str
@@ -71,6 +72,7 @@ class RunItems:
     cells: dict[str, list[Cell | None]]
     types: dict[str, str]
     again: dict[str, list[tuple[int, Cell]]] = field(default_factory=dict)
+    absent: tuple[Absence | None, ...] = ()
     _known: dict[str, list[tuple[MeasuredRow, Cell]]] = field(default_factory=dict, repr=False)
 
     def of_versions(self, item: str) -> list[tuple[MeasuredRow, Cell]]:
@@ -82,6 +84,14 @@ class RunItems:
                 if column.version is not None and cell is not None and cell.solved is not None
             ]
         return self._known[item]
+
+    def gaps(self, item: str) -> list[MeasuredRow]:
+        """Return the versions that may have been measured on ``item`` with an outcome that is not known here."""
+        return [
+            column
+            for column, cell, absence in zip(self.columns, self.cells[item], self.absent, strict=True)
+            if column.version is not None and column.measured and cell is None and absence is not None
+        ]
 
 
 def name(row: MeasuredRow | LogRow) -> str:
@@ -108,7 +118,15 @@ def load(workspace: Workspace, run: str, *, rejected: bool = False, item: str | 
     if rejected:
         tried = item_queries.candidates(workspace.index, run)
         columns = tuple(sorted((*columns, *tried), key=_place))
-    found = RunItems(run=run, gauge=queries.gauge(workspace.index, run), columns=columns, cells={}, types={})
+    missing = absences(workspace, run)
+    found = RunItems(
+        run=run,
+        gauge=queries.gauge(workspace.index, run),
+        columns=columns,
+        cells={},
+        types={},
+        absent=tuple(None if column.event is None else missing.get(column.event) for column in columns),
+    )
     places: dict[int, list[int]] = {}
     for place, column in enumerate(columns):
         if column.event is not None:
@@ -138,6 +156,30 @@ def flips(cells: Sequence[tuple[MeasuredRow, Cell]]) -> tuple[int, ...]:
     return tuple(place for place in range(1, len(cells)) if cells[place][1].solved != cells[place - 1][1].solved)
 
 
+def absences(workspace: Workspace, run: str) -> dict[int, Absence]:
+    """Return event to why its outcomes are not known here, for the events of ``run`` that measured items."""
+    waiting = item_queries.not_loaded(workspace.index, run)
+    dropped = dropped_trees(workspace.repo, run) if waiting else frozenset()
+    return {event: Absence.DROPPED if tree in dropped else Absence.AWAY for event, tree in waiting.items()}
+
+
+def first_solved(measured: Sequence[tuple[MeasuredRow, Cell]], gaps: Sequence[MeasuredRow]) -> tuple[str, bool]:
+    """Return the first version that is known to solve an item, empty if none is, and whether it is the first of all."""
+    row = next((row for row, cell in measured if cell.solved), None)
+    earlier = [gap for gap in gaps if row is None or _place(gap) < _place(row)]
+    return (name(row) if row is not None else "", not earlier)
+
+
+def flip_names(measured: Sequence[tuple[MeasuredRow, Cell]], gaps: Sequence[MeasuredRow]) -> tuple[str, ...]:
+    """Return the versions at which an item flips; ``v3..v7`` where it is one of those, which are not all known."""
+    found = []
+    for place in flips(measured):
+        older, newer = measured[place - 1][0], measured[place][0]
+        is_open = any(_place(older) < _place(gap) < _place(newer) for gap in gaps)
+        found.append(f"{name(older)}..{name(newer)}" if is_open else name(newer))
+    return tuple(found)
+
+
 def unknown_item(workspace: Workspace, run: str, item: str) -> NotFoundError:
     """Return the error for an item that ``run`` has no outcomes of."""
     known = item_queries.item_names(workspace.index, run)
@@ -156,13 +198,6 @@ def no_outcomes(run: str) -> NotFoundError:
     )
 
 
-def started(workspace: Workspace, run: str) -> RunStarted | None:
-    """Return the event that started ``run``."""
-    row = queries.row_of_version(workspace.index, run, 0)
-    event = read_commit(workspace.repo, row.commit).event if row is not None else None
-    return event if isinstance(event, RunStarted) else None
-
-
 def _place(row: MeasuredRow) -> tuple[int, int]:
     """Return where a column stands: a version in its own place, a candidate behind the version that it rests on."""
     return (row.version, 0) if row.version is not None else (row.base or 0, 1)
@@ -170,15 +205,13 @@ def _place(row: MeasuredRow) -> tuple[int, int]:
 
 def _add_notes(workspace: Workspace, found: RunItems, only: str | None) -> None:
     lines = item_queries.noted_commits(workspace.index, found.run)
-    start = started(workspace, found.run) if lines else None
-    if start is None:
+    if not lines:
         return
+    run = AsMeasured(workspace, found.run)
     places = {column.commit: place for place, column in enumerate(found.columns)}
     for commit, line in lines:
         told = noted_outcomes(line) if commit in places else None
-        if told is None or (told.target, told.environment) != (start.models.target, start.environment):
-            continue
-        if told.split == "selection":
+        if told is not None and told.split == "selection" and run.counts(told):
             for item, outcome in told.outcomes.items():
                 if only in {None, item}:
                     _add(found, places[commit], item, outcome)

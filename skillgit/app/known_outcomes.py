@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.app.item_history import started
 from skillgit.app.noted_outcomes import noted_outcomes
-from skillgit.app.recorded_outcomes import event_outcomes, recorded_items
+from skillgit.app.recorded_outcomes import event_outcomes
+from skillgit.app.run_start import recorded_items, started
 from skillgit.domain.evaluation import Scored, item_set_digest
 from skillgit.index import queries
 from skillgit.plugin.environment import asks_judge

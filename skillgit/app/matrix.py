@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.evaluations import known_evaluations
-from skillgit.app.item_history import started
 from skillgit.app.revision import find_run
+from skillgit.app.run_start import started
 from skillgit.app.workspace import open_workspace
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.index import queries, score_queries

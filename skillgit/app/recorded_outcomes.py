@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
-from skillgit.app.item_history import started
 from skillgit.app.noted_outcomes import noted_outcomes
+from skillgit.app.run_start import AsMeasured
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Scored, Split
 from skillgit.index import artefacts, item_queries, known, queries, score_queries
 from skillgit.store.evidence import read_evidence
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from skillgit.app.workspace import Workspace
     from skillgit.domain.evaluation import Outcome
     from skillgit.index.rows import LogRow
-
-_SPLITS = "splits.json"
 
 
 def recorded_outcomes(workspace: Workspace, row: LogRow, split: Split) -> Evaluation | None:
@@ -45,21 +42,6 @@ def is_own(row: LogRow) -> bool:
     return row.measured or row.kind in item_queries.SAME_TEXT
 
 
-def recorded_items(workspace: Workspace, run: str, split: Split) -> dict[str, str] | None:
-    """Return item to the digest of its content as ``run`` recorded them at its start; None where that is not here."""
-    start = queries.row_of_version(workspace.index, run, 0)
-    tree = item_queries.evidence_of_commit(workspace.index, start.commit) if start is not None else ""
-    content = (read_evidence(workspace.repo, tree, (_SPLITS,)) or {}).get(_SPLITS, b"null")
-    try:
-        document = json.loads(content)
-    except (ValueError, RecursionError):
-        return None
-    rows = document.get(split.value) if isinstance(document, dict) else None
-    if not isinstance(rows, list):
-        return None
-    return {str(row.get("id")): str(row.get("digest")) for row in rows if isinstance(row, dict)}
-
-
 def _selection(workspace: Workspace, row: LogRow) -> dict[str, Outcome]:
     return {
         found.item: FailedToEvaluate(found.failed or "failed")
@@ -84,11 +66,9 @@ def _test(workspace: Workspace, run: str, version: int) -> dict[str, Outcome]:
 
 
 def _noted(workspace: Workspace, row: LogRow, split: Split) -> dict[str, Outcome]:
-    start = started(workspace, row.run)
-    for line in known.note_lines(workspace.index, row.commit):
-        told = noted_outcomes(line)
-        if told is None or start is None or told.split != split.value:
-            continue
-        if (told.target, told.environment) == (start.models.target, start.environment):
+    lines = known.note_lines(workspace.index, row.commit)
+    run = AsMeasured(workspace, row.run) if lines else None
+    for told in filter(None, map(noted_outcomes, lines)):
+        if run is not None and told.split == split.value and run.counts(told):
             return dict(told.outcomes)
     return {}

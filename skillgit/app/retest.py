@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from skillgit.app.arms import read_arms, resolve_all
 from skillgit.app.estimate import rollouts_row
 from skillgit.app.evaluations import known_evaluations, reads_of_test, record
-from skillgit.app.item_history import started
 from skillgit.app.measuring import Sample, evaluation_note, measuring, too_few
 from skillgit.app.noted_outcomes import with_outcomes
 from skillgit.app.recipe import differences, find_config, or_name_one
 from skillgit.app.recorded_outcomes import recorded_outcomes
+from skillgit.app.run_start import started
 from skillgit.app.scores import compare, scores
 from skillgit.app.setup import set_up
 from skillgit.app.workspace import open_workspace

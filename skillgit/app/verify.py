@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from skillgit.app.claim import Claim, Verdict, claim_of, judge
 from skillgit.app.estimate import rollouts_row
 from skillgit.app.evaluations import known_evaluations, reads_of_test, record
-from skillgit.app.item_history import name, started
+from skillgit.app.item_history import name
 from skillgit.app.measuring import Sample, evaluation_note, measuring
 from skillgit.app.noted_outcomes import with_outcomes
 from skillgit.app.recipe import find_config, or_name_one
-from skillgit.app.recorded_outcomes import recorded_items
 from skillgit.app.revision import event_in
+from skillgit.app.run_start import recorded_items, started
 from skillgit.app.setup import set_up
 from skillgit.app.workspace import open_workspace
 from skillgit.calls.door import Caps
@@ -137,8 +137,10 @@ def verify(
         row, split = event_in(workspace, request.revision), Split.parse(request.split)
         known = claim_of(workspace, row, split)
         if known is None:
+            bound = row.bound and split is Split.SELECTION
+            what = "only an upper bound of the score" if bound else "no score"
             raise NotFoundError(
-                f"no score of {request.revision} on the {split.value} split is recorded",
+                f"{what} of {request.revision} on the {split.value} split is recorded",
                 hint=f"skillgit eval {request.revision} --split {split.value}",
             )
         claim, recorded = known

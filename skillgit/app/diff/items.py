@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from math import ceil, fsum
 from typing import TYPE_CHECKING, Literal, get_args
 
-from skillgit.app.absent_evidence import IF_CLONED
+from skillgit.app.absent_evidence import measure
 from skillgit.app.diff.sides import Sides, sides
+from skillgit.app.item_history import absences, name
+from skillgit.app.recorded_outcomes import recorded_outcomes
 from skillgit.app.workspace import Workspace, open_workspace
-from skillgit.domain.evaluation import Metric, Scored
+from skillgit.domain.evaluation import Metric, Scored, Split
 from skillgit.domain.skill import DOCUMENT, frontmatter
 from skillgit.domain.statistics import sign_flip_test, sign_test
 from skillgit.errors import NotFoundError, RevisionNotFoundError
-from skillgit.index import queries
+from skillgit.index import item_queries, queries
+from skillgit.index.rows import ItemRow
 from skillgit.store import tree
 
 if TYPE_CHECKING:
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     from skillgit.app.context import Context
     from skillgit.app.revision import Resolved
     from skillgit.index.queries import Gauge
-    from skillgit.index.rows import ItemRow, LogRow
+    from skillgit.index.rows import LogRow
 
 Change = Literal["fixed", "broken", "pass", "fail", "missing"]
 """What became of an item: its score rose, fell or stayed, solved or not; or a side has no score."""
@@ -139,7 +142,7 @@ def items(context: Context, a: str, b: str | None = None) -> ItemDiff:
         both = sides(workspace, a, b)
         older, newer = _event(both.a), _event(both.b)
         gauge = queries.gauge(workspace.index, newer.run)
-        before, after = (_outcomes(workspace, row) for row in (older, newer))
+        (before, noted), (after, noted_too) = (_outcomes(workspace, row) for row in (older, newer))
         rows = item_changes(before, after, gauge)
         named = {change: tuple(row.item for row in rows if row.change == change) for change in get_args(Change)}
         better, worse = paired_test(rows, gauge.metric)
@@ -157,7 +160,7 @@ def items(context: Context, a: str, b: str | None = None) -> ItemDiff:
             p_worse=worse,
             types=tuple(by_type(rows)),
             length=length(workspace, both),
-            notes=tuple(notes(workspace, older, newer, rows)),
+            notes=(*notes(workspace, older, newer, rows), *noted, *noted_too),
         )
 
 
@@ -180,15 +183,15 @@ def paired_test(rows: Sequence[ItemChange], metric: Metric) -> tuple[float, floa
 
 def by_type(rows: Sequence[ItemChange]) -> Iterator[TypeChange]:
     """Yield the changes of each task type, in the order of their names."""
-    for name in sorted({row.task_type for row in rows}):
+    for kind in sorted({row.task_type for row in rows}):
         pairs = [
             (row.before, row.after)
             for row in rows
-            if row.task_type == name and row.before is not None and row.after is not None
+            if row.task_type == kind and row.before is not None and row.after is not None
         ]
         if pairs:
             yield TypeChange(
-                task_type=name,
+                task_type=kind,
                 n=len(pairs),
                 before=fsum(old for old, _ in pairs) / len(pairs),
                 after=fsum(new for _, new in pairs) / len(pairs),
@@ -232,15 +235,42 @@ def _event(side: Resolved) -> LogRow:
     return side.row
 
 
-def _outcomes(workspace: Workspace, row: LogRow) -> tuple[ItemRow, ...]:
-    found = queries.item_rows(workspace.index, row)
-    if not found:
-        name = f"v{row.version}" if row.version is not None else row.commit[:12]
-        raise NotFoundError(
-            f"the outcomes of {name} on single items are not known here",
-            hint=IF_CLONED,
+def _outcomes(workspace: Workspace, row: LogRow) -> tuple[tuple[ItemRow, ...], tuple[str, ...]]:
+    """Return the outcomes of ``row``, and a sentence where they are not those of its run.
+
+    Raises:
+        NotFoundError: Neither the run's evidence nor a note tells any here.
+    """
+    if found := queries.item_rows(workspace.index, row):
+        return found, ()
+    if found := noted_rows(workspace, row):
+        return found, (f"{name(row)} was measured after the run; a note tells it",)
+    raise _unknown(workspace, row)
+
+
+def noted_rows(workspace: Workspace, row: LogRow) -> tuple[ItemRow, ...]:
+    """Return the outcomes of items that a note tells of an event whose run's own are not here; none without one."""
+    measured = recorded_outcomes(workspace, row, Split.SELECTION)
+    if measured is None:
+        return ()
+    types = dict(item_queries.task_types(workspace.index, row.run))
+    return tuple(
+        ItemRow(item=item, task_type=types.get(item, ""), hard=scored.hard, soft=scored.soft, failed="")
+        for item, scored in sorted(measured.scored.items())
+    )
+
+
+def _unknown(workspace: Workspace, row: LogRow) -> NotFoundError:
+    """Return the error for an event of which no outcome of an item is known here."""
+    revision = f"{row.run}/{name(row)}"
+    event = item_queries.measured_by(workspace.index, row.run, row.version, row.commit)
+    absence = None if event is None else absences(workspace, row.run).get(event)
+    if absence is not None:
+        lost = absence.sentence(name(row))
+        return NotFoundError(
+            f"the outcomes of {name(row)} on single items are not known here: {lost}", hint=absence.remedy(revision)
         )
-    return found
+    return NotFoundError(f"{name(row)} was not measured on single items", hint=measure(revision))
 
 
 def _tokens(document: bytes | None) -> int | None:

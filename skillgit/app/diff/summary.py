@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.app.diff.items import Change, Length, item_changes, length
+from skillgit.app.diff.items import Change, Length, item_changes, length, noted_rows
 from skillgit.app.diff.rules import matches
 from skillgit.app.diff.sides import sides
 from skillgit.app.workspace import Workspace, open_workspace
@@ -82,7 +82,7 @@ def _changes(workspace: Workspace, a: LogRow | None, b: LogRow | None) -> Counte
     """Return how many items were fixed, broken and so on; None where the outcomes of a side are not known."""
     if a is None or b is None:
         return None
-    before, after = queries.item_rows(workspace.index, a), queries.item_rows(workspace.index, b)
+    before, after = (queries.item_rows(workspace.index, row) or noted_rows(workspace, row) for row in (a, b))
     if not before or not after:
         return None
     return Counter(row.change for row in item_changes(before, after, queries.gauge(workspace.index, b.run)))
