@@ -63,7 +63,7 @@ def span_of(workspace: Workspace, words: Sequence[str]) -> Span:
     upto = event_in(workspace, end) if end else None
     known = after or upto
     if known is None:
-        raise UsageError("a range needs a version at one end", hint="skillgit log v3..v7")
+        raise UsageError("a range needs a version at one end", hint="write one like v3..v7, v3.. or ..v7")
     if after is not None and upto is not None and after.run != upto.run:
         raise UsageError(
             f"'{begin}' is of run {after.run}, and '{end}' of run {upto.run}",
@@ -90,7 +90,7 @@ def _ends(words: Sequence[str]) -> tuple[str, str]:
     excluded = [word.removeprefix("^") for word in words if word.startswith("^")]
     included = [word for word in words if not word.startswith("^")]
     if len(excluded) > 1 or len(included) > 1 or any(split_range(word) for word in words):
-        raise UsageError(f"'{' '.join(words)}' is not one range", hint="skillgit log v3..v7, or --all for all runs")
+        raise UsageError(f"'{' '.join(words)}' is not one range", hint="name one run, or one range like v3..v7")
     return "".join(excluded), "".join(included)
 
 

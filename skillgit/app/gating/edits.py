@@ -59,9 +59,9 @@ def apply_again(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Ap
     again = apply(head, recorded_edits(workspace, row))
     made = _by_patch(row, again) or _by_merge(workspace, row, head, onto, again.reports)
     if made.skill.digest == head.digest:
-        raise SkillgitError(
-            f"{onto} already has what {full_name(row)} changed", hint=f"skillgit diff {full_name(row)} {onto}"
-        )
+        itself = full_name(row) == onto
+        compared = f"skillgit show {onto} tells what it changed" if itself else f"skillgit diff {full_name(row)} {onto}"
+        raise SkillgitError(f"{onto} already has what {full_name(row)} changed", hint=compared)
     return made
 
 
