@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.item import attempts
-from skillgit.app.item_history import load, name, unknown_item
+from skillgit.app.item_history import absences, load, name, unknown_item
 from skillgit.app.revision import event_in, find_run
 from skillgit.app.workspace import open_workspace
 from skillgit.domain.event import Accepted
@@ -17,8 +17,9 @@ from skillgit.store import diff as store_diff
 from skillgit.store.reader import read_commit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from skillgit.app.absent_evidence import Absence
     from skillgit.app.context import Context
     from skillgit.app.item import Attempt
     from skillgit.app.item_history import Cell
@@ -89,7 +90,10 @@ class Bisected:
         row: The version that did it, as the log has it; absent if there are several suspects.
         edits: What it did to the skill, edit by edit.
         diff: How it changed the skill, as git prints it; empty if there are several suspects.
-        flips: All flips between the ends, oldest first.
+        gaps: The suspects whose outcome is not known here for want of evidence; without a flip such versions of all.
+        absence: Why it is not; absent without such versions.
+        told: Those of the suspects whose commit message says that they did it.
+        flips: All flips between the ends that are known, oldest first.
         measured: The versions that were rolled out for this, in this order.
         cost: What that cost; absent if nothing was asked.
     """
@@ -106,6 +110,9 @@ class Bisected:
     edits: tuple[EditRecord, ...]
     diff: str
     flips: tuple[Flip, ...]
+    gaps: tuple[str, ...] = ()
+    absence: Absence | None = None
+    told: tuple[str, ...] = ()
     measured: tuple[str, ...] = ()
     cost: Cost | None = None
 
@@ -159,13 +166,15 @@ def _found(
     workspace: Workspace, request: BisectRequest, run: str, line: Line, *, measured: tuple[str, ...], cost: Cost | None
 ) -> Bisected:
     scored = known(line)
-    _check_measured(line, scored, request)
+    _check_measured(workspace, line, scored, request)
     flips = flips_of(line)
     flip = flips[-1] if flips and _differ(scored, request) else None
     around = {name(row): (row, cell) for row, cell in scored}
     ends = (around[flip.older], around[flip.newer]) if flip else (scored[0], scored[-1])
     older, newer = attempts(workspace, ends, request.item)
     possible = suspects(line, flip) if flip else []
+    absent = dict(_absent(workspace, possible or line))
+    lost = attempts(workspace, [(row, None) for row in absent], request.item)
     culprit = possible[0][0] if len(possible) == 1 else None
     event = read_commit(workspace.repo, culprit.commit).event if culprit is not None else None
     return Bisected(
@@ -181,12 +190,15 @@ def _found(
         edits=event.edits if isinstance(event, Accepted) else (),
         diff=_diff(workspace, culprit),
         flips=flips,
+        gaps=tuple(one.name for one in lost),
+        absence=next(iter(absent.values()), None),
+        told=tuple(one.name for one in lost if flip is not None and one.told == flip.change),
         measured=measured,
         cost=cost,
     )
 
 
-def _check_measured(line: Line, scored: Line, request: BisectRequest) -> None:
+def _check_measured(workspace: Workspace, line: Line, scored: Line, request: BisectRequest) -> None:
     """Refuse to search where there is nothing to search between.
 
     Raises:
@@ -194,12 +206,28 @@ def _check_measured(line: Line, scored: Line, request: BisectRequest) -> None:
     """
     wanted = (line[0][0], line[-1][0]) if request.ends else ()
     measured = {row.commit for row, _ in scored}
-    missing = [name(row) for row in wanted if row.commit not in measured]
-    if missing or not scored:
-        what = f"{missing[0]} was not" if missing else "no version was"
+    missing = [row for row in wanted if row.commit not in measured]
+    if not missing and scored:
+        return
+    lost = [(row, why) for row, why in _absent(workspace, line) if not missing or row in missing]
+    if lost:
+        row, why = lost[0]
         raise NotFoundError(
-            f"{what} measured on {request.item}", hint="--run rolls the item out where an outcome is missing"
+            f"whether {name(row)} solves {request.item} is not known: {why.sentence(name(row))}",
+            hint=f"skillgit log {row.run} --item {request.item} tells what commit messages say, and --run rolls it out",
         )
+    what = f"{name(missing[0])} was not" if missing else "no version was"
+    raise NotFoundError(
+        f"{what} measured on {request.item}", hint="--run rolls the item out where an outcome is missing"
+    )
+
+
+def _absent(workspace: Workspace, line: Line) -> Iterator[tuple[MeasuredRow, Absence]]:
+    """Yield the versions whose outcome was recorded, and is not known here for want of evidence."""
+    missing = absences(workspace, line[0][0].run)
+    for row, cell in line:
+        if cell is None and row.event is not None and row.event in missing:
+            yield row, missing[row.event]
 
 
 def _diff(workspace: Workspace, culprit: MeasuredRow | None) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
-from skillgit.app.absent_evidence import IF_CLONED
+from skillgit.app.absent_evidence import IF_CLONED, Absence
 from skillgit.app.flaky_items import doubts
-from skillgit.app.item_history import evidence_trees, flips, load, name, unknown_item
+from skillgit.app.item_history import absences, evidence_trees, first_solved, flip_names, load, name, unknown_item
 from skillgit.app.revision import event_in, find_run
 from skillgit.app.workspace import open_workspace
 from skillgit.errors import NotFoundError
+from skillgit.index.item_queries import told_flips
 from skillgit.store.evidence import read_evidence
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class Attempt:
         answer: The answer that was scored; empty if the evidence is not here.
         feedback: Why it got its score; empty likewise.
         trajectory: Tree and path of the trajectory in the evidence, as git takes it; empty if there is none here.
+        absence: Why it is not known whether it was measured on the item; absent where that is known.
+        told: What its commit message says that it did to the item; absent if it lists it as neither.
     """
 
     name: str
@@ -49,6 +52,8 @@ class Attempt:
     answer: str = ""
     feedback: str = ""
     trajectory: str = ""
+    absence: Absence | None = None
+    told: Literal["fixed", "broken"] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +66,15 @@ class ItemStory:
         item: The item.
         task_type: The group that it is reported under.
         question: What the target was asked first, in full; empty if the evidence is not here.
-        first: The first version that solved it; empty if none did.
-        flips: The versions at which it changed between solved and not solved.
+        first: The first version that is known to have solved it; empty if none is.
+        flips: The versions at which it changed between solved and not solved; ``v3..v7`` where it is not known which.
         solved: How many versions solve it.
-        measured: How many versions have a score of their own on it.
+        measured: How many versions have a score of their own on it that is known here.
         doubts: What speaks for a noisy outcome.
         attempts: All versions and candidates, oldest first; the newest of them only, if there was a limit.
         every: How many of them there are without it.
+        is_first: Whether all versions before ``first`` are known; without it, whether all versions are.
+        unknown: How many more versions may have a score of their own, in evidence that is not here.
     """
 
     run: str
@@ -82,6 +89,8 @@ class ItemStory:
     doubts: tuple[str, ...]
     attempts: tuple[Attempt, ...]
     every: int
+    is_first: bool = True
+    unknown: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,18 +132,20 @@ def item_story(context: Context, run: str | None, item: str, *, limit: int | Non
             raise unknown_item(workspace, chosen, item)
         pairs = list(zip(found.columns, found.cells[item], strict=True))
         shown = attempts(workspace, pairs[-limit:] if limit else pairs, item)
-        measured = found.of_versions(item)
-        solved = [row for row, cell in measured if cell.solved]
+        measured, gaps = found.of_versions(item), found.gaps(item)
+        first, is_first = first_solved(measured, gaps)
         return ItemStory(
             run=chosen,
             metric=str(found.gauge.metric),
             item=item,
             task_type=found.types[item],
             question=_question(workspace, shown),
-            first=name(solved[0]) if solved else "",
-            flips=tuple(name(measured[place][0]) for place in flips(measured)),
-            solved=len(solved),
+            first=first,
+            is_first=is_first,
+            flips=flip_names(measured, gaps),
+            solved=sum(cell.solved is True for _, cell in measured),
             measured=len(measured),
+            unknown=len(gaps),
             doubts=doubts(workspace, found).get(item, ()),
             attempts=shown,
             every=len(pairs),
@@ -164,7 +175,24 @@ def item_trajectory(context: Context, item: str, revision: str) -> ItemTrajector
 def attempts(workspace: Workspace, pairs: Sequence[tuple[MeasuredRow, Cell | None]], item: str) -> tuple[Attempt, ...]:
     """Return the versions and candidates in ``pairs`` with what their evidence tells of ``item``."""
     trees = dict(evidence_trees(workspace, [row for row, _ in pairs]))
-    return tuple(_attempt(workspace, row, cell, trees[row], item) for row, cell in pairs)
+    runs = {row.run for row, _ in pairs}
+    absent = {event: why for run in runs for event, why in absences(workspace, run).items()}
+    told = {event: rose for run in runs for event, rose in told_flips(workspace.index, run, item).items()}
+    return tuple(
+        replace(
+            _attempt(workspace, row, cell, trees[row], item),
+            absence=absent.get(row.event) if cell is None and row.event is not None else None,
+            told=_told(row, told),
+        )
+        for row, cell in pairs
+    )
+
+
+def _told(row: MeasuredRow, told: Mapping[int, bool]) -> Literal["fixed", "broken"] | None:
+    # an event that took its score over with the text of another tells nothing of what that one did
+    if row.event is None or row.event not in told or not row.measured or row.kind == "reverted":
+        return None
+    return "fixed" if told[row.event] else "broken"
 
 
 def _attempt(workspace: Workspace, row: MeasuredRow, cell: Cell | None, tree: str, item: str) -> Attempt:
@@ -210,9 +238,12 @@ def _question(workspace: Workspace, shown: Sequence[Attempt]) -> str:
 def _why_not(event: LogRow, shown: Sequence[Attempt], item: str) -> str:
     if not shown:
         return f"skillgit items {event.run} --item {item} lists what was measured"
-    if shown[0].outcome is None:
+    attempt = shown[0]
+    if attempt.absence is Absence.DROPPED:
+        return "its evidence was dropped, and what happened with it"
+    if attempt.outcome is None:
         return "it was not measured on this item"
-    return IF_CLONED
+    return "a note tells the outcome, and no trajectory" if attempt.outcome.noted else IF_CLONED
 
 
 def _parsed(content: bytes) -> object:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from skillgit.app.flaky_items import doubts
-from skillgit.app.item_history import flips, load, name, no_outcomes
+from skillgit.app.item_history import first_solved, flips, load, name, no_outcomes
 from skillgit.app.revision import find_run
 from skillgit.app.workspace import open_workspace
 from skillgit.errors import NotFoundError
@@ -18,6 +18,7 @@ from skillgit.index import queries
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from skillgit.app.absent_evidence import Absence
     from skillgit.app.context import Context
     from skillgit.app.item_history import Cell, RunItems
     from skillgit.app.workspace import Workspace
@@ -48,6 +49,8 @@ class Column:
         solved: How many items it solves.
         is_best: Whether it is the best version.
         is_head: Whether it is the newest version.
+        absence: Why what its event measured is not known here; absent where it is.
+        lacking: For how many items it has no outcome.
     """
 
     name: str
@@ -61,6 +64,8 @@ class Column:
     solved: int
     is_best: bool
     is_head: bool
+    absence: Absence | None = None
+    lacking: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,13 +75,15 @@ class ItemLine:
     Attributes:
         item: The item.
         task_type: The group that it is reported under.
-        first: The first version that solved it; empty if none did.
-        flips: How often it changed between solved and not solved from one measured version to the next.
+        first: The first version that is known to have solved it; empty if none is.
+        flips: How often it changed between solved and not solved from one known outcome to the next.
         solved: How many versions solve it.
-        measured: How many versions have a score of their own on it.
+        measured: How many versions have a score of their own on it that is known here.
         share: The share of those that solve it; absent without any.
         doubts: What speaks for a noisy outcome; nothing if nothing does.
-        cells: Its outcome under each column; None where it was not measured.
+        cells: Its outcome under each column; None where it was not measured, or is not known.
+        is_first: Whether all versions before ``first`` are known; without it, whether all versions are.
+        unknown: How many more versions may have a score of their own, in evidence that is not here.
     """
 
     item: str
@@ -88,6 +95,8 @@ class ItemLine:
     share: float | None
     doubts: tuple[str, ...]
     cells: tuple[Cell | None, ...]
+    is_first: bool = True
+    unknown: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,10 +167,11 @@ def items(context: Context, run: str | None, wanted: Wanted) -> ItemTable:
 def _columns(workspace: Workspace, found: RunItems) -> tuple[Column, ...]:
     best, head = queries.best_row(workspace.index, found.run), queries.head_row(workspace.index, found.run)
     marks = {"best": best.commit if best else "", "head": head.commit if head else ""}
-    sums = [0] * len(found.columns)
+    sums, blanks = [0] * len(found.columns), [0] * len(found.columns)
     for cells in found.cells.values():
         for place, cell in enumerate(cells):
             sums[place] += bool(cell and cell.solved)
+            blanks[place] += cell is None
     return tuple(
         Column(
             name=name(row),
@@ -175,22 +185,27 @@ def _columns(workspace: Workspace, found: RunItems) -> tuple[Column, ...]:
             solved=solved,
             is_best=row.commit == marks["best"],
             is_head=row.commit == marks["head"],
+            absence=absence,
+            lacking=lacking,
         )
-        for row, solved in zip(found.columns, sums, strict=True)
+        for row, solved, absence, lacking in zip(found.columns, sums, found.absent, blanks, strict=True)
     )
 
 
 def _line(found: RunItems, item: str, noisy: tuple[str, ...]) -> ItemLine:
-    measured = found.of_versions(item)
-    solved = [row for row, cell in measured if cell.solved]
+    measured, gaps = found.of_versions(item), found.gaps(item)
+    first, is_first = first_solved(measured, gaps)
+    solved = sum(cell.solved is True for _, cell in measured)
     return ItemLine(
         item=item,
         task_type=found.types[item],
-        first=name(solved[0]) if solved else "",
+        first=first,
+        is_first=is_first,
         flips=len(flips(measured)),
-        solved=len(solved),
+        solved=solved,
         measured=len(measured),
-        share=len(solved) / len(measured) if measured else None,
+        unknown=len(gaps),
+        share=solved / len(measured) if measured else None,
         doubts=noisy,
         cells=tuple(found.cells[item]),
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
-from skillgit.app.absent_evidence import IF_CLONED
+from skillgit.app.absent_evidence import IF_CLONED, Absence
 from skillgit.app.revision import is_address
 from skillgit.app.span import span_of
 from skillgit.app.topology import in_order, parents_beside
@@ -17,7 +17,7 @@ from skillgit.index import queries, selection
 from skillgit.index.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from skillgit.app.context import Context
     from skillgit.index.rows import LogRow
@@ -64,6 +64,8 @@ class Log:
         run: The run that they belong to; empty if they are of all runs or there is no run.
         rows: The events.
         flips: Commit to what its event did to the items that were asked for.
+        untold: Versions that may have fixed or broken one of them, which nothing here tells, newest first.
+        absence: Why not; absent if every one is told.
         parents: Commit to those events among the rows that it rests on besides the one before it in its run; only for a
             graph.
     """
@@ -71,6 +73,8 @@ class Log:
     run: str
     rows: tuple[LogRow, ...]
     flips: Mapping[str, Mapping[str, Flip]] = field(default_factory=dict)
+    untold: tuple[str, ...] = ()
+    absence: Absence | None = None
     parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -111,8 +115,28 @@ def log(context: Context, wanted: Wanted | None = None) -> Log:
                 commit: {item: "fixed" if fixed else "broken" for item, fixed in moved.items()}
                 for commit, moved in rose.items()
             },
+            untold=(untold := _untold(workspace, chosen) if wanted.items else ()),
+            absence=_absence(workspace, {name.rpartition("/")[0] for name in untold}),
             parents=parents,
         )
+
+
+def _untold(workspace: Workspace, chosen: Selection) -> tuple[str, ...]:
+    """Return the versions of which neither outcomes nor messages tell what they did to the item."""
+    rows = [queries.row_of_commit(workspace.index, commit) for commit in selection.untold(workspace.index, chosen)]
+    return tuple(f"{row.run}/v{row.version}" for row in rows if row is not None)
+
+
+def _absence(workspace: Workspace, runs: Iterable[str]) -> Absence | None:
+    """Return why outcomes of ``runs`` are not known here; None if all are."""
+    found = {absence for run in runs for absence in _absences(workspace, run)}
+    return next((one for one in Absence if one in found), None)
+
+
+def _absences(workspace: Workspace, run: str) -> Collection[Absence]:
+    from skillgit.app.item_history import absences  # noqa: PLC0415 - it reads evidence, and most logs need none
+
+    return absences(workspace, run).values()
 
 
 def _looking_back(context: Context, words: Sequence[str]) -> Context:
@@ -156,7 +180,7 @@ def check_wanted(wanted: Wanted) -> None:
     if unknown:
         raise UsageError(f"there is no event '{unknown[0]}'", hint=f"events are {', '.join(EVENT_KINDS)}")
     if wanted.all_runs and wanted.words:
-        raise UsageError("--all goes without a run or a range", hint="skillgit log --all")
+        raise UsageError("--all goes without a run or a range", hint="leave out the run or the range")
 
 
 def _check_item(workspace: Workspace, item: str) -> None:
@@ -166,11 +190,12 @@ def _check_item(workspace: Workspace, item: str) -> None:
 
     known = selection.item_names(workspace.index)
     near = get_close_matches(item, known, n=3, cutoff=0.5)
-    if not known:
+    if any(Absence.AWAY in _absences(workspace, run) for run in queries.run_names(workspace.index)):
         raise NotFoundError(
-            "the outcomes of single items are not known here",
-            hint=IF_CLONED,
+            f"no commit message names '{item}', and the outcomes of single items are not known here", hint=IF_CLONED
         )
+    if not known:
+        raise NotFoundError("the outcomes of single items are not known here", hint=IF_CLONED)
     raise NotFoundError(
         f"no event measured an item '{item}'",
         hint=f"did you mean {' or '.join(near)}?" if near else f"items are {', '.join(known[:8])}, …",

@@ -15,12 +15,14 @@ from skillgit.cli.verb import Verb
 from skillgit.domain.kinds import EVENT_KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from skillgit.app.log import Log
     from skillgit.cli.session import Session
 
 
+_NAMED = 6
+"""Versions that one sentence names."""
 _COUNT = re.compile(r"-\d+")
 
 
@@ -125,6 +127,7 @@ def command(
     result = log(session.context, wanted)
     if not revisions:
         tell_unreadable(session)
+    _tell_gaps(session, result, items)
     if form is Form.TEXT:
         _show(session, result, graph=graph, patch=patch, stat=stat, runs=all_runs, several=len(set(items)) > 1)
     else:
@@ -158,6 +161,14 @@ def _show(session: Session, result: Log, *, graph: bool, patch: bool, stat: bool
                 session.output.raw(text)
             else:
                 session.output.text([text])
+
+
+def _tell_gaps(session: Session, result: Log, items: Sequence[str]) -> None:
+    if result.untold and result.absence is not None:
+        names = f"{', '.join(result.untold[:_NAMED])}{', …' if len(result.untold) > _NAMED else ''}"
+        lost = result.absence.sentence("what they are compared by")
+        session.diagnostics.note(f"whether {names} fixed or broke {' or '.join(items)} is not known: {lost}")
+        session.diagnostics.hint(result.absence.remedy(result.untold[0]))
 
 
 def _flips(result: Log, *, several: bool) -> dict[str, str]:

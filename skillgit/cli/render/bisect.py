@@ -53,16 +53,23 @@ def _verdict(found: Bisected, screen: Screen) -> str:
                 else f"neither {found.first} nor {found.last} solves"
             )
             return f"{ends} {item}; it changed in between"
-        return f"{'every' if solved else 'no'} measured version from {found.first} to {found.last} solves {item}"
+        kind = "known" if found.gaps else "measured"
+        return f"{'every' if solved else 'no'} {kind} version from {found.first} to {found.last} solves {item}"
     style = Style.ACCEPTED if found.flip.change == "fixed" else Style.REJECTED
     did = screen.paint(style, "fixed" if found.flip.change == "fixed" else "broke")
     if len(found.suspects) == 1:
         return f"{screen.paint(Style.STRONG, found.suspects[0])} {did} {item}"
-    return (
-        f"one of {found.suspects[0]} to {found.suspects[-1]} {did} {item}; "
-        f"{words.plural(len(found.suspects) - 1, 'version')} between {found.flip.older} and {found.flip.newer} "
-        f"{'was' if len(found.suspects) == 2 else 'were'} not measured on it"  # noqa: PLR2004 - one of them
-    )
+    return f"one of {found.suspects[0]} to {found.suspects[-1]} {did} {item}; {_why_open(found, found.flip)}"
+
+
+def _why_open(found: Bisected, flip: Flip) -> str:
+    """Return why it is not known which of the suspects it was."""
+    between = len(found.suspects) - 1
+    where = f"{words.plural(between, 'version')} between {flip.older} and {flip.newer}"
+    if found.absence is None:
+        return f"{where} {'was' if between == 1 else 'were'} not measured on it"
+    lost = f"{len(found.gaps)} of {where}" if len(found.gaps) < between else where
+    return found.absence.sentence(lost)
 
 
 def _changed(found: Bisected, screen: Screen) -> Iterator[str]:
@@ -106,6 +113,9 @@ def _asked(found: Bisected, screen: Screen) -> Iterator[str]:
     elif found.flip is not None and len(found.suspects) > 1:
         ends = f"{found.run}/{found.flip.older} {found.run}/{found.flip.newer}"
         yield ""
+        if found.told:
+            did = "fixed" if found.flip.change == "fixed" else "broke"
+            yield f"commit messages say that {', '.join(found.told)} {did} it"
         yield screen.paint(Style.FAINT, f"next: skillgit bisect --item {found.item} {ends} --run")
 
 

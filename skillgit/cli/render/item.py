@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillgit.app.absent_evidence import Absence
 from skillgit.cli.render import words
 from skillgit.cli.render.columns import fit, pad, width, wrap
 from skillgit.cli.render.item_table import sign
@@ -52,6 +53,8 @@ class Record:
     feedback: str
     trajectory: str
     title: str
+    absence: str | None
+    told: str | None
 
 
 def records(story: ItemStory) -> list[Record]:
@@ -70,6 +73,8 @@ def records(story: ItemStory) -> list[Record]:
             feedback=attempt.feedback,
             trajectory=attempt.trajectory,
             title=attempt.title,
+            absence=attempt.absence,
+            told=attempt.told,
         )
         for attempt in story.attempts
         for cell in (attempt.outcome,)
@@ -111,13 +116,13 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _attempts(story: ItemStory, screen: Screen) -> Iterator[str]:
-    known = [attempt for attempt in story.attempts if attempt.outcome is not None]
+    known = [attempt for attempt in story.attempts if attempt.outcome is not None or attempt.told]
     names = max((width(attempt.name) for attempt in known), default=0)
     answers = min(_ANSWER, max((width(_quoted(attempt)) for attempt in known), default=0))
     before: tuple[str, str] | None = None
     for attempt in known:
         told = (attempt.answer, attempt.feedback)
-        again = told == before and any(told)
+        again = told == before and any(told) and attempt.outcome is not None
         before = told
         yield _attempt(attempt, screen, (names, answers), again=again)
 
@@ -127,7 +132,7 @@ def _attempt(attempt: Attempt, screen: Screen, sizes: tuple[int, int], *, again:
     label = pad(attempt.name, names)
     label = screen.paint(Style.REJECTED, label) if attempt.version is None else label
     value = words.score(cell.value) if cell is not None and cell.value is not None else ""
-    front = f"{label}  {pad(sign(cell, screen), 3, right=True)}  {value:<5}"
+    front = f"{label}  {pad(sign(cell, screen, attempt.absence), 3, right=True)}  {value:<5}"
     if again:
         return f"{front}  {screen.paint(Style.FAINT, 'the same answer')}"
     room = max(_ANSWER, screen.width - width(front) - answers - 4) if screen.width else 0
@@ -140,6 +145,8 @@ def _attempt(attempt: Attempt, screen: Screen, sizes: tuple[int, int], *, again:
 def _why(attempt: Attempt) -> str:
     if attempt.outcome is not None and attempt.outcome.noted:
         return "measured after the run; a note tells it"
+    if attempt.outcome is None and attempt.told is not None:
+        return f"its commit message lists it as {attempt.told}"
     return " ".join(attempt.feedback.split())
 
 
@@ -147,16 +154,36 @@ def _quoted(attempt: Attempt) -> str:
     return " ".join(attempt.answer.split())
 
 
+def who_solves(story: ItemStory) -> tuple[str, str]:
+    """Return which version solved the item first and how many solve it, as two phrases that claim what is known."""
+    if story.first:
+        first = f"first solved by {story.first}" if story.is_first else f"solved by {story.first} or an earlier version"
+    else:
+        first = "no version solves it" if story.is_first else "no version is known to solve it"
+    known = " whose outcome is known" if story.unknown else ""
+    return first, f"{story.solved} of {words.plural(story.measured, 'version')}{known} solve it"
+
+
+def _without(story: ItemStory, screen: Screen) -> Iterator[str]:
+    """Yield under which attempts the item has no outcome, by what became of it, and what helps."""
+    without = [attempt for attempt in story.attempts if attempt.outcome is None]
+    for absence in (None, *Absence):
+        lacking = [attempt.name for attempt in without if attempt.absence is absence]
+        if lacking:
+            why = "not measured on it" if absence is None else absence.sentence("these")
+            yield screen.paint(Style.FAINT, f"{why}: {_some(lacking)}")
+    gap = next((one for one in reversed(without) if one.absence is not None and one.version is not None), None)
+    if gap is not None and gap.absence is not None:
+        yield screen.paint(Style.FAINT, gap.absence.remedy(f"{story.run}/{gap.name}"))
+
+
 def _sums(story: ItemStory, screen: Screen) -> Iterator[str]:
     dot = f" {screen.glyphs.dot} "
-    first = f"first solved by {story.first}" if story.first else "no version solves it"
-    flips = f"flips at {_some(story.flips)}" if story.flips else "no flips"
-    yield dot.join((first, f"{story.solved} of {words.plural(story.measured, 'version')} solve it", flips))
+    unknown = "no flips known" if story.unknown else "no flips"
+    yield dot.join((*who_solves(story), f"flips at {_some(story.flips)}" if story.flips else unknown))
     if story.doubts:
         yield screen.paint(Style.REVERTED, f"noisy: {', '.join(story.doubts)}")
-    without = [attempt.name for attempt in story.attempts if attempt.outcome is None]
-    if without:
-        yield screen.paint(Style.FAINT, f"not measured on it: {_some(without)}")
+    yield from _without(story, screen)
     if len(story.attempts) < story.every:
         yield screen.paint(
             Style.FAINT, f"the newest {len(story.attempts)} of {story.every}; --all-versions shows every one"

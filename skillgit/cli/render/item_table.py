@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillgit.app.absent_evidence import Absence
 from skillgit.cli.render import words
 from skillgit.cli.render.columns import fit, pad, width
 from skillgit.cli.screen import Style
@@ -22,6 +23,7 @@ COLUMNS = ("item", "task_type", "first", "flips", "solved", "measured", "share",
 _LONGEST_NAME = 24
 _GAP = 1
 _TENTHS = 10
+_UNKNOWN = "?"
 _FULL = 5
 """Columns of a score with all its digits."""
 
@@ -41,7 +43,7 @@ def lines(table: ItemTable, screen: Screen, *, every: bool = False) -> Iterator[
     type_width = max(map(width, kinds), default=0)
     name_width = left - type_width - 4
     for line, name, side in zip(table.rows, names, sides, strict=True):
-        signs = (" " * _GAP).join(pad(sign(line.cells[place], screen), cells, right=True) for place in shown)
+        signs = (" " * _GAP).join(pad(_sign(table, line, place, screen), cells, right=True) for place in shown)
         kind = screen.paint(Style.FAINT, pad(line.task_type, type_width))
         yield f"{pad(name, name_width)}  {kind}  {signs}  {side}".rstrip()
     scores = (" " * _GAP).join(pad(_score(table.columns[place], screen, cells), cells, right=True) for place in shown)
@@ -74,13 +76,14 @@ def _around(place: int, count: int) -> Iterator[int]:
         yield from (near for near in (place - distance, place + distance) if 0 <= near < count)
 
 
-def sign(cell: Cell | None, screen: Screen) -> str:
+def sign(cell: Cell | None, screen: Screen, absence: Absence | None = None) -> str:
     """Return one outcome as a sign: solved, not solved, tenths of a score in between, ``!`` where it failed.
 
-    What was inherited from another text stands in brackets, or is faint where there is colour.
+    What was inherited from another text stands in brackets, or is faint where there is colour. Without an outcome
+    ``absence`` says whether that is for want of evidence.
     """
     if cell is None:
-        return screen.paint(Style.FAINT, screen.glyphs.dot)
+        return screen.paint(Style.FAINT, screen.glyphs.dot if absence is None else _UNKNOWN)
     if cell.value is None or cell.hard is None:
         return screen.paint(Style.REVERTED, "!")
     solved = cell.hard >= 1.0
@@ -92,6 +95,10 @@ def sign(cell: Cell | None, screen: Screen) -> str:
     return screen.paint(Style.ACCEPTED if solved else Style.SKIPPED if partly else Style.REJECTED, mark)
 
 
+def _sign(table: ItemTable, line: ItemLine, place: int, screen: Screen) -> str:
+    return sign(line.cells[place], screen, table.columns[place].absence)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
     """One item in machine formats; ``outcomes`` are its scores by version or candidate."""
@@ -99,9 +106,11 @@ class Record:
     item: str
     task_type: str
     first: str
+    is_first: bool
     flips: int
     solved: int
     measured: int
+    unknown: int
     share: float | None
     doubts: tuple[str, ...]
     outcomes: Mapping[str, float | None] | tuple[str, ...]
@@ -120,9 +129,11 @@ def _record(line: ItemLine, columns: Sequence[Column], *, cells: bool) -> Record
         item=line.item,
         task_type=line.task_type,
         first=line.first,
+        is_first=line.is_first,
         flips=line.flips,
         solved=line.solved,
         measured=line.measured,
+        unknown=line.unknown,
         share=line.share,
         doubts=line.doubts,
         outcomes=told if cells else scores,
@@ -160,10 +171,17 @@ def _score(column: Column, screen: Screen, cells: int) -> str:
 
 
 def _side(line: ItemLine, screen: Screen) -> str:
-    first = line.first or screen.paint(Style.REJECTED, "never")
+    first = _first(line, screen)
     share = f"{line.solved}/{line.measured}"
     noisy = screen.paint(Style.REVERTED, f"  {', '.join(line.doubts)}") if line.doubts else ""
     return f"{pad(first, 5)}  {line.flips:>5}  {share:>6}{noisy}"
+
+
+def _first(line: ItemLine, screen: Screen) -> str:
+    """Return the first version that solves an item; ``≤`` where an earlier one may, too."""
+    if line.is_first:
+        return line.first or screen.paint(Style.REJECTED, "never")
+    return f"{screen.glyphs.at_most}{line.first}" if line.first else _UNKNOWN
 
 
 def _legend(table: ItemTable, shown: int, screen: Screen) -> Iterator[str]:
@@ -175,7 +193,8 @@ def _legend(table: ItemTable, shown: int, screen: Screen) -> Iterator[str]:
             (glyphs.passed, "solved", True),
             (glyphs.rejected, "not solved", True),
             ("1-9", f"tenths of the {table.metric} score", any(c and c.value and c.value < 1.0 for c in every)),
-            (glyphs.dot, "not measured", any(c is None for c in every)),
+            (glyphs.dot, "not measured", any(told is None and not absence for told, absence in _blank(table))),
+            (_UNKNOWN, "not known", any(told is None and absence for told, absence in _blank(table))),
             ("!", "failed to evaluate", any(c is not None and c.value is None for c in every)),
             ("( )", "inherited, not measured", any(c is not None and not c.measured for c in every)),
         )
@@ -191,3 +210,21 @@ def _legend(table: ItemTable, shown: int, screen: Screen) -> Iterator[str]:
     what = "columns" if any(column.version is None for column in table.columns) else "versions"
     thinned = f"; {shown} of {many} {what} fit, --all-versions shows every one" if shown < many else ""
     yield screen.paint(Style.FAINT, f"{counted} of the selection split, run {table.run}{thinned}")
+    yield from _unknown(table, screen)
+
+
+def _blank(table: ItemTable) -> Iterator[tuple[Cell | None, Absence | None]]:
+    """Yield every cell with what its column says of evidence that is not here."""
+    for line in table.rows:
+        yield from zip(line.cells, (column.absence for column in table.columns), strict=True)
+
+
+def _unknown(table: ItemTable, screen: Screen) -> Iterator[str]:
+    """Yield what is not known for want of evidence, so that nobody takes the rest for all, and what helps."""
+    for absence in Absence:
+        columns = [column for column in table.columns if column.absence is absence and column.lacking]
+        if columns:
+            named = f"{columns[0].name} … {columns[-1].name}" if len(columns) > 1 else columns[0].name
+            told = absence.sentence(f"{words.plural(len(columns), 'column')}, {named},")
+            yield screen.paint(Style.FAINT, f"{told}: flips and solved count what is left")
+            yield screen.paint(Style.FAINT, absence.remedy(f"{table.run}/{columns[-1].name}"))

@@ -11,6 +11,7 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from skillgit.app.item import item_story, item_trajectory
+from skillgit.cli.render.item import who_solves
 from skillgit.cli.render.item_table import sign
 from skillgit.cli.screen import Style
 from skillgit.tui.keymap import bindings
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from skillgit.app.item import Attempt, ItemStory, ItemTrajectory
-    from skillgit.app.item_history import Cell
     from skillgit.cli.screen import Screen as Facts
     from skillgit.errors import SkillgitError
 
@@ -126,8 +126,7 @@ class ItemScreen(Screen[None]):
         kind = f"  {on_one_line(story.task_type, facts)}" if story.task_type else ""
         told = dot.join(
             [
-                f"first solved by {story.first}" if story.first else "no version solves it",
-                f"{story.solved} of {story.measured} versions solve it",
+                *who_solves(story),
                 *(f"noisy: {doubt}" for doubt in story.doubts[:1]),
             ]
         )
@@ -248,20 +247,23 @@ def _title(attempt: Attempt, facts: Facts, what: str = "") -> list[Part]:
     answer = on_one_line(attempt.answer, facts)
     told = [
         Part(f" {attempt.name}{what} ", Style.STRONG),
-        *rendered([sign(attempt.outcome, replace(facts, colour=True))])[0],
+        *rendered([sign(attempt.outcome, replace(facts, colour=True), attempt.absence)])[0],
     ]
     return [*told, Part(f" {answer} ")]
 
 
 def _outcome(attempt: Attempt, facts: Facts) -> list[Part]:
-    told = [Part(f" {attempt.name}  ", Style.STRONG), Part(_scores(attempt.outcome))]
+    told = [Part(f" {attempt.name}  ", Style.STRONG), Part(_scores(attempt))]
     reason = on_one_line(attempt.feedback, facts)
     return [*told, Part(f"  {reason}", Style.FAINT)] if reason else told
 
 
-def _scores(cell: Cell | None) -> str:
+def _scores(attempt: Attempt) -> str:
+    cell = attempt.outcome
     if cell is None:
-        return "not measured on it"
+        return (
+            "not measured on it" if attempt.absence is None else f"not known: {attempt.absence.sentence(attempt.name)}"
+        )
     if cell.hard is None or cell.soft is None:
         return "failed to evaluate"
     told = f"hard {cell.hard:g}  soft {cell.soft:.2f}"

@@ -61,7 +61,7 @@ class VersionStrip(OneLine):
 
 def _cell(attempt: Attempt, ink: Screen, *, chosen: bool) -> Painted:
     name = shown(attempt.name, ink).text
-    [mark] = rendered([sign(attempt.outcome, replace(ink, colour=True))])
+    [mark] = rendered([sign(attempt.outcome, replace(ink, colour=True), attempt.absence)])
     style = Style.STRONG if chosen else "" if attempt.version is not None else Style.FAINT
     return (Part(_CHOSEN[ink.unicode] if chosen else " ", Style.RUNNING), Part(f"{name} ", style), *mark)
 
