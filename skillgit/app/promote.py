@@ -95,8 +95,8 @@ def _promote(
     last = promotion.last_change(repo, path)
     release = _release(workspace, row, path, version) if version else None
     held = _held(workspace, row, path, release)
-    tagged = release is None or repo.tip(release.tag) is not None
-    if release is not None and tagged and not held:
+    tagged = release is None or release.is_tagged
+    if release is not None and tagged and not promotion.holds(repo, path, row.commit, release.document, at=release.tag):
         raise ConflictError(
             f"{refs.short(release.tag)} is the release of another text", hint="release it under a higher version"
         )
@@ -169,8 +169,10 @@ def _release(workspace: Workspace, row: LogRow, path: str, version: str) -> prom
         text = promotion.document_of(workspace.repo, row.commit, path).decode()
     except UnicodeDecodeError as error:
         raise SkillError(f"{path}/SKILL.md of {row.run}/v{row.version} is not UTF-8", hint="skillgit lint") from error
+    tag = refs.release_tag(skill, version)
     return promotion.Release(
-        tag=refs.release_tag(skill, version),
+        tag=tag,
+        is_tagged=workspace.repo.tip(tag) is not None,
         message=f"{skill} {version}\n\nVersion {row.version} of run {row.run}.\n",
         document=frontmatter.with_version(text, version).encode(),
     )

@@ -81,15 +81,16 @@ def last_change(repo: Repo, path: str, within: int = _LOOKED_BACK) -> LastChange
     return None
 
 
-def holds(repo: Repo, path: str, version: str, document: bytes | None = None) -> bool:
-    """Say whether ``main`` has the folder ``path`` of the commit ``version``, with ``document`` as its SKILL.md."""
-    tip = repo.tip(refs.MAIN)
+def holds(repo: Repo, path: str, version: str, document: bytes | None = None, *, at: str = refs.MAIN) -> bool:
+    """Say whether the ref ``at`` has the folder ``path`` of the commit ``version``, with ``document`` as SKILL.md."""
+    tip = repo.tip(at)
     if tip is None:
         return False
     wanted = _folder(repo.commit(version), path)
     if wanted is not None and document is not None:
         wanted = _with_document(repo, wanted, document)
-    return _folder(repo.commit(tip), path) == wanted
+    there = repo.raw[tip].peel(pygit2.Commit)
+    return _folder(there, path) == wanted
 
 
 def document_of(repo: Repo, commit: str, path: str) -> bytes:
@@ -129,11 +130,13 @@ class Release:
         tag: The full name of the tag.
         message: What the tag says.
         document: The SKILL.md with its version.
+        is_tagged: Whether the tag is there already, as after the release of a text that ``main`` left since.
     """
 
     tag: str
     message: str
     document: bytes
+    is_tagged: bool = False
 
 
 def promote(
@@ -162,7 +165,11 @@ def promote(
     identity = repo.identity()
     signature = pygit2.Signature(identity.name, identity.email, int(time.timestamp()), 0)
     commit = str(repo.raw.create_commit(None, signature, signature, message, new.id, [tip, version]))
-    tags = [RefUpdate(name=release.tag, new=_tag(repo, release, commit, signature))] if release is not None else []
+    tags = (
+        [RefUpdate(name=release.tag, new=_tag(repo, release, commit, signature))]
+        if release is not None and not release.is_tagged
+        else []
+    )
     move_main(repo, tip, commit, reason=reason, beside=tags)
     return commit
 

@@ -62,6 +62,21 @@ def test_releasing_twice_does_nothing_and_promoting_a_released_version_neither(c
     assert frontmatter.version_of(git(home, "show", f"main:{PATH}/SKILL.md")) == "1.2.1"
 
 
+def test_a_release_that_main_left_comes_back_under_its_tag(context, repo, home):
+    first = promote(context, "v3", release="1.2.0")
+    tag = git(home, "rev-parse", TAG)
+    promote(context, "v1")
+    back = promote(context, "v3", release="1.2.0")
+    assert (back.held, back.tag) == (False, "demo/v1.2.0")
+    assert back.commit == repo.tip(refs.MAIN) != first.commit
+    assert git(home, "rev-parse", TAG) == tag, "a tag that was pushed never moves"
+    assert git(home, "diff", TAG, "main") == ""
+    promote(context, "v1")
+    assert promote(context, "v3", release="1.2.0", dry_run=True).commit == ""
+    with pytest.raises(ConflictError, match="release of another text"):
+        promote(context, "v1", release="1.2.0")
+
+
 def test_a_version_that_is_on_main_already_can_be_released_later(context, repo, home):
     promote(context, "v3")
     result = promote(context, "v3", release="1.2.0")
