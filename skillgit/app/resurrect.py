@@ -11,7 +11,9 @@ from skillgit.app.gating.measuring import Measuring, Terms, open_measuring
 from skillgit.app.gating.naming import full_name, short_name
 from skillgit.app.gating.run import Gating, judge, open_gating, write
 from skillgit.app.recipe import differences
+from skillgit.app.retest import model_overrides
 from skillgit.app.revision import find_run
+from skillgit.app.run_start import started
 from skillgit.app.scores import compare
 from skillgit.app.workspace import open_workspace
 from skillgit.domain.evaluation import Split
@@ -42,9 +44,9 @@ class ResurrectRequest:
 
     Attributes:
         run: The run; None is the default run.
-        model: Another target model; None takes the run's.
+        model: The target, as ``backend/model`` or as a model of the run's backend; None for the run's own.
         split: ``train``, ``selection`` or ``test``.
-        most: How many candidates at most.
+        most: How many candidates that still apply at most.
         keep: Whether the first that passes becomes a version.
         terms: The caps, and another configuration where one is named.
     """
@@ -101,13 +103,13 @@ class Resurrected:
     Attributes:
         run: The run.
         base: Its newest version.
-        base_score: What it scores here.
+        base_score: What it scores here; absent if no candidate applies, so that nothing was measured.
         target: The model that worked on the items.
         own_model: Whether that is the run's.
         split: The split.
         n: Number of its items.
         metric: The score that is compared.
-        rows: The candidates, those first that had come closest.
+        rows: The candidates that were tried, and those that had come as close and do not apply; closest first.
         kept: What the gate decided on the one that was to become a version; absent without ``keep``, or if none passed.
         cost: What it cost; what was measured before cost nothing.
         warnings: What the user should know of the numbers.
@@ -116,7 +118,7 @@ class Resurrected:
 
     run: str
     base: int
-    base_score: float
+    base_score: float | None
     target: str
     own_model: bool
     split: str
@@ -145,7 +147,7 @@ def resurrect(context: Context, request: ResurrectRequest, watcher: GateWatcher)
         )
     with open_workspace(context) as workspace:
         run = find_run(workspace, request.run)
-        rows = _closest(workspace, run, request.most)
+        rows = _closest(workspace, run)
         if request.keep:
             with open_gating(context, workspace, run, request.terms, watcher) as gating:
                 head = _Head(run=run, version=gating.state.version, skill=gating.head)
@@ -154,7 +156,7 @@ def resurrect(context: Context, request: ResurrectRequest, watcher: GateWatcher)
         newest = queries.head_row(workspace.index, run)
         if newest is None or newest.version is None:
             raise NotFoundError(f"run {run} has no versions", hint="skillgit fsck")
-        overrides = (f"model.target={request.model}",) if request.model else ()
+        overrides = model_overrides(request.model)
         with open_measuring(context, workspace, run, request.terms, watcher, overrides=overrides) as measuring:
             skill = skill_at(workspace.repo, newest.commit, workspace.index.skill_path(run))
             head = _Head(run=run, version=newest.version, skill=skill)
@@ -180,26 +182,41 @@ class _Retrial:
         self._request = request
         self._split = Split(request.split)
         self._base: Evaluation | None = None
+        self._chosen: list[tuple[LogRow, Applied | str]] = []
         self._found: list[Retried] = []
         self._kept: Decided | None = None
 
     def result(self, rows: Sequence[LogRow], gating: Gating | None) -> Resurrected:
-        """Measure the candidates of ``rows``; with ``gating`` the first that passes becomes a version."""
+        """Measure the first of ``rows`` that apply; with ``gating`` the first that passes becomes a version."""
         measuring, entropy = self._measuring, self._measuring.context.entropy(8).hex()
         scope = f"resurrect/{entropy}" if gating is None else f"{self._head.run}/resurrect/{gating.number}"
-        most = (1 + len(rows)) * len(measuring.setup.task.items[self._split])
-        count = "1 candidate" if len(rows) == 1 else f"{len(rows)} candidates"
+        applying = self._choose(rows)
+        if not applying:
+            self._found = [replace(_then(row), reason=str(reason)) for row, reason in self._chosen]
+            return self._told()
+        most = (1 + applying) * len(measuring.setup.task.items[self._split])
+        count = "1 candidate" if applying == 1 else f"{applying} candidates"
         measuring.watcher.remark(f"{count} again; at most {most:,} rollouts, what is known costs nothing")
-        measuring.expect(1 + len(rows), self._split)
-        measuring.carry_out(scope, self._measured(rows, gating))
+        measuring.expect(1 + applying, self._split)
+        measuring.carry_out(scope, self._measured(gating))
         return self._told()
 
-    async def _measured(self, rows: Sequence[LogRow], gating: Gating | None) -> None:
-        base = await self._measuring.measure(f"v{self._head.version}", self._head.skill, self._split)
-        self._base = base
+    def _choose(self, rows: Sequence[LogRow]) -> int:
+        """Take the first of ``rows`` until so many apply as were asked for; return how many do."""
         seen: dict[str, str] = {}
+        applying = 0
         for row in rows:
             again = self._again(row, seen)
+            self._chosen.append((row, again))
+            applying += not isinstance(again, str)
+            if applying == self._request.most:
+                break
+        return applying
+
+    async def _measured(self, gating: Gating | None) -> None:
+        base = await self._measuring.measure(f"v{self._head.version}", self._head.skill, self._split)
+        self._base = base
+        for row, again in self._chosen:
             if isinstance(again, str):
                 self._found.append(replace(_then(row), reason=again))
                 continue
@@ -250,25 +267,24 @@ class _Retrial:
 
     def _told(self) -> Resurrected:
         measuring, head, base = self._measuring, self._head, self._base
-        if base is None:
-            raise AssertionError("nothing was measured")
+        target, start = measuring.setup.routes["target"].name, started(self._workspace, self._head.run)
         warnings = list(differences(self._workspace, head.run, measuring.setup))
         if self._split is Split.TEST:
             warnings.append("choosing among candidates by the test split makes later scores on it too good")
         cost, passed = measuring.cost(), any(row.passes for row in self._found)
         if self._request.keep:
             passed = self._kept is not None
-        thin = len(base.scored) < measuring.session.rule.min_coverage * len(base.outcomes)
-        if thin:
+        thin = base is not None and len(base.scored) < measuring.session.rule.min_coverage * len(base.outcomes)
+        if base is not None and thin:
             warnings.append(f"v{head.version} has a score on {len(base.scored)} of {len(base.outcomes)} items only")
         return Resurrected(
             run=head.run,
             base=head.version,
-            base_score=measuring.value(base),
-            target=measuring.session.calls.model_name("target"),
-            own_model=not self._request.model,
+            base_score=None if base is None else measuring.value(base),
+            target=target,
+            own_model=start is not None and start.models.target == target,
             split=self._split.value,
-            n=len(base.outcomes),
+            n=len(measuring.setup.task.items[self._split]),
             metric=measuring.session.rule.metric.value,
             rows=tuple(self._found),
             kept=self._kept,
@@ -278,14 +294,14 @@ class _Retrial:
         )
 
 
-def _closest(workspace: Workspace, run: str, most: int) -> list[LogRow]:
+def _closest(workspace: Workspace, run: str) -> list[LogRow]:
     """Return the rejected candidates that came closest to passing, of those alike the newest first."""
     rows = queries.log_rows(workspace.index, run, kinds=frozenset({"rejected"}), limit=_LOOKED_AT)
     if not rows:
         raise NotFoundError(f"run {run} has rejected nothing", hint="skillgit log")
     # A revert was refused as a whole text, and has no edits to put on another one.
     tried = [row for row in rows if row.origin != Origin.REVERT]
-    return sorted(tried, key=lambda row: -(row.delta if row.delta is not None else -1.0))[:most]
+    return sorted(tried, key=lambda row: -(row.delta if row.delta is not None else -1.0))
 
 
 def _then(row: LogRow) -> Retried:

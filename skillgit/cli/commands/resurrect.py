@@ -20,11 +20,18 @@ SPLITS = ("train", "selection", "test")
 
 @verb("resurrect")
 @run_argument
-@click.option("--model", metavar="MODEL", shell_complete=complete_models, help="Let another target model do the items")
+@click.option(
+    "--model",
+    metavar="M",
+    shell_complete=complete_models,
+    help="The target, as BACKEND/MODEL or as a model of the run's backend",
+)
 @click.option(
     "--split", type=click.Choice(SPLITS), default="selection", show_default=True, help="Which items to measure on"
 )
-@click.option("-n", "most", type=click.IntRange(min=1), metavar="N", default=5, show_default=True, help="How many")
+@click.option(
+    "-n", "most", type=click.IntRange(min=1), metavar="N", default=5, show_default=True, help="Try N that apply"
+)
 @click.option("--keep", is_flag=True, help="Make the first that passes the gate a version")
 @terms_options
 @document_form

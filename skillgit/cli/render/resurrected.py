@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from skillgit.cli.screen import Screen
 
 _TITLE = 40
+_LEFT = 8
+"""Candidates that were not tried which are told one by one."""
 
 
 def lines(result: Resurrected, screen: Screen) -> Iterator[str]:
@@ -23,7 +25,8 @@ def lines(result: Resurrected, screen: Screen) -> Iterator[str]:
     model = f"target {result.target}{'' if result.own_model else ', not the model of the run'}"
     whole = f"v{result.base} {result.metric} {words.score(result.base_score)}"
     items = words.plural(result.n, f"{result.split} item")
-    yield f"{screen.paint(Style.STRONG, result.run)}  {dot.join((model, f'{whole} on {items}'))}"
+    found = f"{whole} on {items}" if result.base_score is not None else f"nothing applies to v{result.base}"
+    yield f"{screen.paint(Style.STRONG, result.run)}  {dot.join((model, found))}"
     tried = [row for row in result.rows if not row.reason]
     if tried:
         yield ""
@@ -33,8 +36,10 @@ def lines(result: Resurrected, screen: Screen) -> Iterator[str]:
     left = [row for row in result.rows if row.reason]
     if left:
         yield ""
-    for row in left:
+    for row in left[:_LEFT]:
         yield f"{screen.paint(Style.SKIPPED, f'{screen.glyphs.skipped} {row.name}')}  not tried: {row.reason}"
+    if len(left) > _LEFT:
+        yield screen.paint(Style.FAINT, f"{len(left) - _LEFT} more were not tried; --json names all")
     yield ""
     if result.kept is not None:
         yield from gated.head(result.kept, screen)

@@ -5,9 +5,10 @@ import json
 import pytest
 from program import git, refs, skillgit
 
+from skillgit.app.gating.edits import apply_again
 from skillgit.app.gating.measuring import Terms
 from skillgit.app.resurrect import ResurrectRequest, resurrect
-from skillgit.errors import ExitCode, NotFoundError, UsageError
+from skillgit.errors import ExitCode, NotFoundError, SkillgitError, UsageError
 
 
 def retried(user, repository, eyes, run="one", **request):
@@ -33,6 +34,35 @@ def test_so_many_candidates_as_asked_for(user, repository, eyes):
     assert len(retried(user, repository, eyes, most=2).rows) == 2
 
 
+def without(names: set[str], monkeypatch) -> None:
+    """Let the candidates ``names`` apply to nothing."""
+
+    def refuse(workspace, row, head, onto):
+        if f"r{row.step}" in names:
+            raise SkillgitError(f"{row.run}/r{row.step} does not apply to {onto}", hint="skillgit merge")
+        return apply_again(workspace, row, head, onto)
+
+    monkeypatch.setattr("skillgit.app.resurrect.apply_again", refuse)
+
+
+def test_the_number_counts_candidates_that_apply_and_the_price_is_theirs(user, repository, eyes, monkeypatch):
+    every = [row.name for row in retried(user, repository, eyes, most=20).rows if not row.reason]
+    assert len(every) > 1
+    without({every[0]}, monkeypatch)
+    found = retried(user, repository, eyes, most=1)
+    assert [row.name for row in found.rows if not row.reason] == [every[1]]
+    assert every[0] in {row.name for row in found.rows if "does not apply" in row.reason}
+    assert eyes.remarks[-1] == "1 candidate again; at most 40 rollouts, what is known costs nothing"
+
+
+def test_where_nothing_applies_nothing_is_measured(user, repository, eyes, monkeypatch):
+    without({"r1", "r2", "r3", "r5"}, monkeypatch)
+    found = retried(user, repository, eyes, model="agent")
+    assert (found.base_score, found.cost.calls, eyes.results, eyes.remarks) == (None, 0, [], [])
+    assert (found.n, found.exit_code) == (20, ExitCode.NO)
+    assert {row.name for row in found.rows if row.reason} == {"r1", "r2", "r3", "r5"}
+
+
 def test_what_does_not_apply_any_more_is_listed_with_the_reason(user, repository, eyes):
     found = retried(user, repository, eyes, run="two")
     reasons = [row.reason for row in found.rows if row.reason]
@@ -43,8 +73,12 @@ def test_what_does_not_apply_any_more_is_listed_with_the_reason(user, repository
 def test_a_larger_split_and_another_model_are_told(user, repository, eyes):
     found = retried(user, repository, eyes, split="train", most=1)
     assert (found.split, found.n, found.own_model) == ("train", 60, True)
-    other = retried(user, repository, eyes, model="agent", most=1)
-    assert (other.target, other.own_model) == ("offline/agent", False)
+    for name in ("agent", "offline/agent"):
+        other = retried(user, repository, eyes, model=name, most=1)
+        assert (other.target, other.own_model) == ("offline/agent", False)
+    for name in ("reader", "offline/reader"):
+        own = retried(user, repository, eyes, model=name, most=1)
+        assert (own.target, own.own_model) == ("offline/reader", True)
 
 
 def test_only_the_runs_own_model_may_keep_one(user, repository, eyes):
