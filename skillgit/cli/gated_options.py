@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from skillgit.app.scores import Scores
     from skillgit.cli.eval_watchers import LineWatcher
     from skillgit.cli.session import Session
+    from skillgit.domain.cost import Cost
 
     EvalWatcher = SilentWatcher | LineWatcher | LiveWatcher
 
@@ -70,6 +71,13 @@ class Onlooker:
             self._watcher.remark(text)
         elif not isinstance(self._watcher, SilentWatcher):
             self._session.diagnostics.note(text)
+
+    def spent(self, cost: Cost) -> None:
+        """Tell what was spent where an error takes the place of a result."""
+        from skillgit.cli.render import gated  # noqa: PLC0415 - most work ends with a result, which tells it
+
+        screen = self._session.diagnostics.screen
+        self.remark(gated.fact("cost", f"{gated.cost(cost, screen)}, earlier tries of the same included", screen))
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
 from skillgit.domain.gate import Decision, Policy, Verdict
 from skillgit.domain.rules import Region
-from skillgit.errors import BudgetError, ExitCode, RunLockedError
+from skillgit.errors import BudgetError, ExitCode, RunLockedError, SkillgitError
 
 VERDICT = Verdict(
     decision=Decision.ACCEPT_NEW_BEST,
@@ -265,6 +265,25 @@ def test_candidates_stand_then_and_now_and_what_was_not_tried_has_a_reason(skill
     assert "\n\n· r7  not tried: x\n· r8  not tried: x\n\n" in refused
     fake("resurrect.resurrect", replace(result, own_model=False, kept=ACCEPTED))
     assert "not the model of the run" in skillgit("resurrect", "--model", "other").text
+    many = tuple(replace(then, name=f"r{n}", reason="x") for n in range(1, 12))
+    fake("resurrect.resurrect", replace(result, base_score=None, rows=many))
+    nothing = skillgit("resurrect").text
+    assert "nothing applies to v9" in nothing
+    assert nothing.count("not tried: x") == 8
+    assert "\n3 more were not tried; --json names all\n" in nothing
+
+
+def test_work_without_a_result_tells_what_it_spent(skillgit, monkeypatch):
+    def spend(_context, _request, watcher):
+        watcher.spent(Cost(calls=7))
+        raise SkillgitError("it brings nothing", hint="look")
+
+    monkeypatch.setattr("skillgit.app.merge.merge", spend)
+    done = skillgit("merge", "one", "two")
+    assert done.code == 1
+    assert done.err.splitlines()[0].startswith("cost      7 calls")
+    assert done.err.splitlines()[1:] == ["skillgit: it brings nothing", "hint: look"]
+    assert "cost" not in skillgit("merge", "one", "two", "-q").err
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from skillgit.calls.door import Caps
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.engine.evaluate import evaluate
 from skillgit.engine.progress import Stage
+from skillgit.errors import SkillgitError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
@@ -34,6 +35,10 @@ class GateWatcher(EvalWatcher, Protocol):
 
     def remark(self, text: str) -> None:
         """Something is worth telling before the result."""
+        ...
+
+    def spent(self, cost: Cost) -> None:
+        """The work ends without a result that could tell its cost."""
         ...
 
 
@@ -147,7 +152,14 @@ class Measuring:
         """
         self._scope = scope
         stopped = "stopped before the work was done"
-        return carry_out(self.setup, self.session, scope, work, optimizer=optimizer, stopped=stopped)
+        began = self.context.clock()
+        try:
+            return carry_out(self.setup, self.session, scope, work, optimizer=optimizer, stopped=stopped)
+        except SkillgitError:
+            cost = self.session.cost_since(began)
+            if cost.calls:
+                self.watcher.spent(cost)
+            raise
 
 
 @contextmanager

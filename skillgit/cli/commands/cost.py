@@ -34,6 +34,9 @@ def command(session: Session, run: str | None, by: str | None, *, all_runs: bool
     A version costs everything since the version before it, rejected candidates included. The time of a role, a stage or
     a model is that of its calls, side by side ones added up; that of a step, a version or a run is wall time. Calls
     whose price is not known count as nothing, and are named.
+
+    It tells what the history holds, and not what ablate, resurrect, eval and others measured beside it, or what a merge
+    that brought nothing spent; each of them prints that.
     """
     from skillgit.app.cost import cost  # noqa: PLC0415 - see the package
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from skillgit.domain.cost import Cost
+
 _USERS = count()
 
 
@@ -29,6 +31,7 @@ class Eyes:
     looks: list[object] = field(default_factory=list)
     results: list[tuple[str, str]] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+    costs: list[Cost] = field(default_factory=list)
 
     def progress(self, progress) -> None:
         assert 0 <= progress.done <= progress.total
@@ -41,6 +44,9 @@ class Eyes:
 
     def remark(self, text) -> None:
         self.remarks.append(text)
+
+    def spent(self, cost) -> None:
+        self.costs.append(cost)
 
 
 @pytest.fixture

@@ -110,9 +110,12 @@ def slow(text: str) -> str:
 def test_a_text_that_cannot_be_shorter_is_told_and_nothing_is_written(user, repository, eyes):
     compressed(user, repository, eyes)
     before = refs(repository)
+    assert eyes.costs == [], "a result tells its cost itself"
     with pytest.raises(SkillgitError, match="offline/analyst found no shorter text"):
         compressed(user, repository, eyes)
     assert refs(repository) == before
+    (cost,) = eyes.costs
+    assert cost.calls >= 1, "what brought nothing is told all the same"
 
 
 @pytest.mark.slow
