@@ -95,6 +95,7 @@ def test_what_is_no_range_of_one_run_is_refused(context, repo, words, said):
     with pytest.raises(UsageError) as caught:
         log(context, Wanted(words=words))
     assert said in caught.value.message
+    assert "skillgit log" not in caught.value.hint, "other commands take ranges, too"
     with pytest.raises(UsageError, match="--all goes without a run"):
         log(context, Wanted(words=("v1",), all_runs=True))
 

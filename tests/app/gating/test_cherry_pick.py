@@ -131,3 +131,10 @@ def test_the_command_says_what_happened_and_exits_with_1_on_a_refusal(repository
     assert refused.err == ""
     missing = skillgit("cherry-pick", "v99", cwd=repository, code=3)
     assert "hint:" in missing.err
+
+
+def test_the_hint_never_compares_a_version_with_itself(repository):
+    newest = git("describe", "--tags", "--abbrev=0", "--match", "one/v*", "run/one", cwd=repository).out.strip()
+    itself = skillgit("cherry-pick", newest, "--onto", "one", cwd=repository, code=1).err
+    assert f"{newest} already has what {newest} changed" in itself
+    assert f"hint: skillgit show {newest} " in itself
