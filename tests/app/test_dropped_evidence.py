@@ -25,7 +25,7 @@ PLAIN = Screen(unicode=True)
 
 
 def told(context, item: str) -> dict[str, str]:
-    return dict(log(context, Events(item=item)).flips)
+    return {commit: moved[item] for commit, moved in log(context, Events(items=(item,))).flips.items()}
 
 
 @pytest.fixture
