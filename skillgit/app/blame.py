@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from skillgit.app.credit import Credit, Credits
@@ -179,7 +180,7 @@ def _place(workspace: Workspace, found: Resolved, path: str) -> Place:
     run = found.run or default_run(workspace)
     skill = workspace.index.skill_path(run) if run else ""
     root = workspace.repo.commit(found.commit).tree
-    wanted = path or DOCUMENT
+    wanted = str(PurePosixPath(path or DOCUMENT))
     for name in ([f"{skill}/{wanted}"] if skill else []) + [wanted]:
         if tree.read_file(root, name) is not None:
             return Place(found=found, run=run, skill=skill, path=name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from skillgit.app.revision import resolve_in
@@ -30,7 +31,7 @@ def cat(context: Context, name: str) -> bytes:
         RevisionNotFoundError: The revision names nothing.
     """
     revision, _, path = name.partition(":")
-    wanted = path or _DOCUMENT
+    wanted = str(PurePosixPath(path or _DOCUMENT))
     with open_workspace(context) as workspace:
         found = resolve_in(workspace, revision)
         folder = workspace.index.skill_path(found.run) if found.run else ""

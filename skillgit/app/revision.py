@@ -27,6 +27,8 @@ _ADDRESS = re.compile(
     r"|(?:i|r\d+-[a-z-]+-)(?P<number>\d+)|r(?P<step>\d+))"
     r"(?P<back>(?:~\d*|\^)*)"
 )
+_GITS = re.compile(r"(?P<address>[a-z0-9/-]+)(?P<rest>(?:[~^]\d*)*\^(?:[02-9]|\{.*\}).*)")
+"""An address, and behind it what only git can follow: another parent than the first one, or a kind of object."""
 
 _BEFORE_HEAD = re.compile(r"(?P<run>[a-z0-9][a-z0-9-]*)(?P<back>(?:~\d*|\^)+)")
 
@@ -68,15 +70,18 @@ def resolve_in(workspace: Workspace, text: str) -> Resolved:
     names = queries.run_names(workspace.index)
     if address and (names or workspace.index.broken or address["run"]):
         return _of_row(_row_at(workspace, address))
+    if (asked := _GITS.fullmatch(text)) and _ADDRESS.fullmatch(asked["address"]):
+        commit = _commit(workspace, f"{resolve_in(workspace, asked['address']).commit}{asked['rest']}")
+        if commit is None:
+            raise RevisionNotFoundError(f"'{text}' names no commit", hint=f"skillgit show {asked['address']}")
+        return _of_commit(workspace, commit)
     past = _BEFORE_HEAD.fullmatch(text)
     if past and past["run"] in names:
         return resolve_in(workspace, f"{past['run']}/head{past['back']}")
     if text in names or text in workspace.index.broken:
         return _of_row(_head(workspace, find_run(workspace, text)))
-    commit = _commit(workspace, text)
-    if commit is not None:
-        row = queries.row_of_commit(workspace.index, commit)
-        return Resolved(commit=commit, row=row, run=row.run if row else None)
+    if (commit := _commit(workspace, text)) is not None:
+        return _of_commit(workspace, commit)
     if text and any(name.startswith(text) for name in names):
         return _of_row(_head(workspace, find_run(workspace, text)))
     raise RevisionNotFoundError(f"there is no revision '{text}'", hint=_near(text, names))
@@ -206,6 +211,11 @@ def _head(workspace: Workspace, run: str) -> LogRow:
     if row is None:
         raise RevisionNotFoundError(f"run {run} has no versions", hint="skillgit fsck")
     return row
+
+
+def _of_commit(workspace: Workspace, commit: str) -> Resolved:
+    row = queries.row_of_commit(workspace.index, commit)
+    return Resolved(commit=commit, row=row, run=row.run if row else None)
 
 
 def _of_row(row: LogRow) -> Resolved:

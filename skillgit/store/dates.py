@@ -13,6 +13,7 @@ from skillgit.errors import NotFoundError, UsageError
 if TYPE_CHECKING:
     from skillgit.store.repo import Repo
 
+_DAY = 24 * 60 * 60
 _PRESENT = frozenset({"now", "today"})
 _HINT = "write it like 2026-11-21T12:00:00Z, 2026-11-21, yesterday or '2 days ago'"
 
@@ -28,6 +29,9 @@ def moment(repo: Repo, text: str, now: datetime) -> int:
         UsageError: It names no time.
     """
     wanted = text.strip()
+    if wanted.lower() == "tomorrow":
+        # git knows yesterday, and takes this for the present
+        return _ask_git(repo, "yesterday", now) + 2 * _DAY
     try:
         return int(datetime.fromisoformat(wanted).timestamp())
     except ValueError:

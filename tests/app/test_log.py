@@ -111,6 +111,8 @@ def test_events_of_a_time_are_chosen_by_time(context, records):
     assert log(context, Wanted(since="1 hour ago")).rows == ()
     assert log(context, Wanted(until=(START - timedelta(hours=1)).isoformat())).rows == ()
     assert log(context, Wanted(until="yesterday")).rows == ()
+    assert log(context, Wanted(since="tomorrow")).rows == ()
+    assert log(context, Wanted(until="Tomorrow")).rows == log(context).rows
     with pytest.raises(UsageError, match="'some day' is not a time"):
         log(context, Wanted(since="some day"))
 

@@ -34,6 +34,10 @@ def git(folder, *arguments):
         ("best~3", 0),
         ("r5~1", 6),
         ("r5~2", 5),
+        ("v2^2", 4),
+        (f"{RUN}/v2^2~1", 0),
+        ("v2^0", 5),
+        ("v1^{commit}", 1),
         (f"{RUN}/v1", 1),
         ("demo-2026/best", 6),
         (f"{RUN}/r2", 2),
@@ -83,6 +87,12 @@ def test_what_does_not_exist_comes_with_what_does(context, text, hint):
     with pytest.raises(RevisionNotFoundError) as caught:
         resolve(context, text)
     assert caught.value.hint == hint
+
+
+@pytest.mark.usefixtures("records")
+def test_what_is_no_commit_is_no_revision(context):
+    with pytest.raises(RevisionNotFoundError, match=r"'v1\^\{tree\}' names no commit"):
+        resolve(context, "v1^{tree}")
 
 
 def test_without_runs_only_git_is_asked(context):

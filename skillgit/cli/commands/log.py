@@ -56,7 +56,10 @@ class LogVerb(Verb):
 @click.option("--since", "--after", metavar="TIME", default="", help="Show events of TIME or later, like '2 days ago'")
 @click.option("--until", "--before", metavar="TIME", default="", help="Show events of TIME or earlier")
 @click.option(
-    "--grep", metavar="TEXT", default="", help="Show events whose text holds words that begin like those of TEXT"
+    "--grep",
+    metavar="TEXT",
+    default="",
+    help="Show events whose title, reasons or changed lines hold words that begin like those of TEXT",
 )
 @click.option(
     "--event",
