@@ -208,7 +208,7 @@ def started(run: str = RUN, path: str = PATH, skill: Skill | None = None) -> Sam
         "selection.json": rows(measured),
         "config.json": as_json({"train": {"num_epochs": 2, "batch_size": 4}, "evaluation": {"gate_metric": "hard"}}),
         "splits.json": as_json({"train": [{"id": "t1", "digest": "00"}], "selection": [], "test": []}),
-        "environment.json": as_json({"name": "toy", "version": "1"}),
+        "environment.json": as_json({"digest": "e4f", "name": "toy", "version": "1"}),
     }
     return Sample(event=event, skill=skill or seed_skill(path.rpartition("/")[2]), evidence=evidence)
 
@@ -275,14 +275,13 @@ def _last_epoch(skill: Skill, v2: Evaluation, common: dict[str, str], here: dict
     yield candidate(
         four.skill, (style,), step=5, epoch=3, base=3, measured=v3, current=v3, best=0.8, title="write commas", **here
     )
-    tests = tuple(
-        evaluation(passed, Split.TEST).summary(version) for version, passed in ((0, "1 2 3 4 5"), (3, "1 2 3 4 5 6 7"))
-    )
+    tested = {0: evaluation("1 2 3 4 5", Split.TEST), 3: evaluation("1 2 3 4 5 6 7", Split.TEST)}
+    tests = tuple(found.summary(version) for version, found in tested.items())
     finished = RunFinished(
         **common, epoch=3, step=5, title="improved from 0.4 to 0.8", outcome=RunOutcome.IMPROVED, evaluations=tests,
         models=MODELS, cost=cost(5),
     )  # fmt: skip
-    yield Sample(event=finished, evidence={f"test-v{found.version}.json": as_json([]) for found in tests})
+    yield Sample(event=finished, evidence={f"test-v{version}.json": rows(found) for version, found in tested.items()})
 
 
 def write_run(repo: Repo, run: str = RUN, path: str = PATH, *, start: str = "", events: int = 99) -> list[Recorded]:

@@ -12,6 +12,7 @@ from skillgit.domain.event import (
     Edited,
     Origin,
     Rejected,
+    RunFinished,
     RunStarted,
     Skipped,
     SlowMerged,
@@ -21,7 +22,7 @@ from skillgit.domain.event import (
 )
 from skillgit.domain.state import advance, begin
 from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, SkillgitError
-from skillgit.store import contents, derived, history, line, objects, reader, refs, scores, trailers
+from skillgit.store import contents, derived, final_scores, history, line, objects, reader, refs, scores, trailers
 from skillgit.store.evidence import read_chain
 from skillgit.store.evidence_checks import digest_problems, evidence_problems
 from skillgit.store.problem import Problem
@@ -71,8 +72,12 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
     versions, seen = derived.versions(records), set[str]()
     problems = [*damaged, *_fold_problems(run, records, budget)]
     guidance = frozenset(record.commit for record in records if isinstance(record.event, SlowProposed))
+    first = records[0].event
+    # An import knows no digests of items.
+    imported = isinstance(first, RunStarted) and not first.splits
     for record in records:
-        found = (*_parent_problems(record, guidance, versions), *_content_problems(repo, record, versions, seen))
+        contents_found = _content_problems(repo, record, versions, seen, imported=imported)
+        found = (*_parent_problems(record, guidance, versions), *contents_found)
         problems.extend(Problem(commit=record.commit, sentence=sentence) for sentence in found)
     problems.extend(_branch_problems(branches, records))
     problems.extend(evidence_problems(repo, run, records, tips, chain))
@@ -121,6 +126,9 @@ def _fold_problems(run: str, records: Sequence[Recorded], budget: Callable[[int]
                 state = begin(event)
                 continue
             yield from (Problem(commit=record.commit, sentence=told) for told in scores.score_problems(state, record))
+            if isinstance(event, RunFinished):
+                told_at_end = final_scores.final_score_problems(state, event)
+                yield from (Problem(commit=record.commit, sentence=told) for told in told_at_end)
             state = advance(state, event)
         except InvariantError as error:
             yield Problem(commit=record.commit, sentence=error.message)
@@ -146,7 +154,9 @@ def _parent_problems(record: Recorded, guidance: frozenset[str], versions: Mappi
         yield "its parent is neither the guidance before it nor v0"
 
 
-def _content_problems(repo: Repo, record: Recorded, versions: Mapping[int, str], seen: set[str]) -> Iterator[str]:
+def _content_problems(
+    repo: Repo, record: Recorded, versions: Mapping[int, str], seen: set[str], *, imported: bool
+) -> Iterator[str]:
     """Yield what is wrong with what ``record``'s commit and evidence hold; ``seen`` are objects that are here."""
     missing = list(objects.missing_objects(repo, record, seen))
     if missing:
@@ -155,7 +165,7 @@ def _content_problems(repo: Repo, record: Recorded, versions: Mapping[int, str],
     try:
         yield from contents.tree_problems(repo, record, versions)
         if not record.evidence or not any(objects.missing_files(repo, record.evidence, seen)):
-            yield from contents.evidence_problems(repo, record, versions)
+            yield from contents.evidence_problems(repo, record, versions, imported=imported)
             yield from digest_problems(repo, record)
     except (pygit2.GitError, KeyError, ValueError) as error:
         yield f"git cannot read what it builds on: {error}"

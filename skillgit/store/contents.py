@@ -29,6 +29,7 @@ from skillgit.domain.skill import DOCUMENT, slow_guidance, with_appendix, with_s
 from skillgit.errors import SkillgitError
 from skillgit.store import reader
 from skillgit.store.evidence import read_evidence
+from skillgit.store.final_scores import final_item_problems
 from skillgit.store.scores import selection_problems
 
 if TYPE_CHECKING:
@@ -116,14 +117,18 @@ def _foreign_changes(repo: Repo, record: Recorded) -> Iterator[str]:
             yield f"the commit changes '{path}', which is not part of {record.event.skill}"
 
 
-def evidence_problems(repo: Repo, record: Recorded, versions: Mapping[int, str]) -> Iterator[str]:
-    """Yield what the evidence of ``record``, as far as it is here, contradicts."""
+def evidence_problems(repo: Repo, record: Recorded, versions: Mapping[int, str], *, imported: bool) -> Iterator[str]:
+    """Yield what the evidence of ``record``, as far as it is here, contradicts.
+
+    What was ``imported`` from elsewhere need not have every file.
+    """
     event = record.event
     files = read_evidence(repo, record.evidence) if record.evidence else None
     if files is None:
         return
     if isinstance(event, RunFinished):
         yield from _placebo_problems(event, files.get("placebo.json"))
+        yield from final_item_problems(event, files, imported=imported)
     told = None if isinstance(event, Skipped | SlowMerged | Edited | RunFinished) else event.evaluation
     if isinstance(told, EvaluationSummary) and "selection.json" in files:
         yield from selection_problems(files, told, getattr(event, "verdict", None))

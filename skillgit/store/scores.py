@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     Gated = Accepted | Rejected | SlowProposed | SlowMerged | Reverted | Measured
 
 _ROUNDING = 1e-9
+_UNREADABLE = (ValueError, TypeError, KeyError, RecursionError, DataError)
 
 
 def score_problems(state: RunState, record: Recorded) -> Iterator[str]:
@@ -93,21 +94,39 @@ def _flip_problems(event: Gated, verdict: Verdict) -> Iterator[str]:
 
 def selection_problems(files: Mapping[str, bytes], told: EvaluationSummary, verdict: Verdict | None) -> Iterator[str]:
     """Yield where the outcomes of items in the evidence contradict the evaluation or the gate's score."""
-    try:
-        rows = json.loads(files["selection.json"])
-        scored = {row["id"]: Scored(float(row["hard"]), float(row["soft"])) for row in rows if "failed" not in row}
-        hard, soft = _means(list(scored.values()))
-    except (ValueError, TypeError, KeyError, DataError):
-        yield "selection.json in the evidence cannot be read"
+    name = "selection.json"
+    yield from item_problems(name, files[name], told)
+    if verdict is None or not verdict.repeats or verdict.decision is Decision.INDECISIVE:
         return
-    found = len(rows) + told.unneeded, len(scored), hard, soft
+    try:
+        _, scored = _outcomes(files[name])
+    except _UNREADABLE:
+        return
+    yield from _repeat_problems(files, scored, verdict)
+
+
+def item_problems(name: str, content: bytes, told: EvaluationSummary) -> Iterator[str]:
+    """Yield where the outcomes of items in ``content``, the file ``name``, contradict the evaluation."""
+    try:
+        count, scored = _outcomes(content)
+        hard, soft = _means(list(scored.values()))
+    except _UNREADABLE:
+        yield f"{name} in the evidence cannot be read"
+        return
+    found = count + told.unneeded, len(scored), hard, soft
     if found != (told.n, told.scored, told.hard, told.soft):
+        of = "" if told.version is None else f" of v{told.version}"
         yield (
-            f"the evaluation says n={told.n} scored={told.scored} hard={told.hard!r} soft={told.soft!r},"
+            f"the evaluation{of} says n={told.n} scored={told.scored} hard={told.hard!r} soft={told.soft!r},"
             f" and its items say n={found[0]} scored={found[1]} hard={found[2]!r} soft={found[3]!r}"
         )
-    if verdict is not None and verdict.repeats and verdict.decision is not Decision.INDECISIVE:
-        yield from _repeat_problems(files, scored, verdict)
+
+
+def _outcomes(content: bytes) -> tuple[int, dict[str, Scored]]:
+    """Return the number of items in a table of outcomes, and the score of each that has one."""
+    rows = json.loads(content)
+    scored = {row["id"]: Scored(float(row["hard"]), float(row["soft"])) for row in rows if "failed" not in row}
+    return len(rows), scored
 
 
 def _repeat_problems(files: Mapping[str, bytes], scored: dict[str, Scored], verdict: Verdict) -> Iterator[str]:
@@ -119,7 +138,7 @@ def _repeat_problems(files: Mapping[str, bytes], scored: dict[str, Scored], verd
         }
         averaged = [Scored(*_means([first, *again.get(item, [])])) for item, first in scored.items()]
         score = Scored(*_means(averaged)).value(verdict.metric, verdict.soft_weight)
-    except (ValueError, TypeError, KeyError, DataError):
+    except _UNREADABLE:
         yield "repeats.json in the evidence cannot be read"
         return
     if score != verdict.score:

@@ -106,8 +106,8 @@ def reparented(place: int, *above: int) -> Callable[[Patient], None]:
     return lambda patient: forge(patient, place, parents=lambda _: [patient.commit(number) for number in above])
 
 
-def evidence_changed(place: int, name: str, change: Callable[[bytes], bytes]) -> Callable[[Patient], None]:
-    """Damage: a forger changes a file in the evidence of an event, and the commit names the new tree."""
+def evidence_changed(place: int, name: str, change: Callable[[bytes], bytes | None]) -> Callable[[Patient], None]:
+    """Damage: a forger changes a file in the evidence of an event, or drops it, and the commit names the new tree."""
 
     def damage(patient: Patient) -> None:
         old = patient.history[place].evidence

@@ -142,6 +142,50 @@ CONTENTS = {
     ),
 }
 
+TESTED = "Skillgit-Eval: split=test version=3"
+ENDS = {
+    "a score on the test split": (
+        replaced(LAST, "hard=0.7 ", "hard=0.9 "),
+        "the evaluation of v3 says n=10 scored=10 hard=0.9 soft=0.775, and its items say n=10 scored=10 hard=0.7",
+    ),
+    "an outcome on the test split": (
+        evidence_changed(LAST, "test-v3.json", rows(lambda listed: listed[0].update(hard=0.0))),
+        "the evaluation of v3 says n=10 scored=10 hard=0.7",
+    ),
+    "outcomes of the test split that are gone": (
+        evidence_changed(LAST, "test-v3.json", lambda _: None),
+        "the evidence lacks 'test-v3.json', and the commit tells the score of v3",
+    ),
+    "outcomes of the test split that are no JSON": (
+        evidence_changed(LAST, "test-v3.json", lambda content: content[:-9]),
+        "test-v3.json in the evidence cannot be read",
+    ),
+    "a test score that is gone": (
+        replaced(LAST, TESTED, "Reviewed-by: nobody"),
+        "the evidence has 'test-v3.json', and the commit tells no score of v3",
+    ),
+    "a test score of a version that there is not": (
+        replaced(LAST, TESTED, "Skillgit-Eval: split=test version=7"),
+        "the run ends with a score of v7, which it does not have",
+    ),
+    "a test score of another version": (
+        replaced(LAST, TESTED, "Skillgit-Eval: split=test version=2"),
+        "the first, the best and the last, which are v0, v3",
+    ),
+    "a test score of other items": (
+        replaced(LAST, f"{TESTED} set=4be1", f"{TESTED} set=4be2"),
+        "the scores at the end of the run are not all of the same items and the same seed",
+    ),
+    "a test score on another split": (
+        replaced(LAST, TESTED, TESTED.replace("test", "selection")),
+        "the run ends with a score on the split selection, and not on test",
+    ),
+    "a test score that stands twice": (
+        replaced(LAST, "split=test version=0", "split=test version=3"),
+        "the run ends with two scores of one version",
+    ),
+}
+
 PARENTS = {
     "a rejected candidate elsewhere": (
         reparented(TWO, FIRST),
@@ -158,7 +202,7 @@ PARENTS = {
     "guidance elsewhere": (reparented(PROPOSED, ONE), "its parent is neither the guidance before it nor v0"),
     "an event with two parents": (reparented(FOUR, MERGED, FIRST), "the commit has 2 parents"),
 }
-FORGED = {**MESSAGES, **CONTENTS, **PARENTS}
+FORGED = {**MESSAGES, **CONTENTS, **ENDS, **PARENTS}
 
 
 @pytest.mark.parametrize("name", FORGED)
