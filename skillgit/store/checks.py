@@ -23,6 +23,7 @@ from skillgit.domain.event import (
 from skillgit.domain.state import advance, begin
 from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, SkillgitError
 from skillgit.store import contents, derived, final_scores, history, line, objects, reader, refs, scores, trailers
+from skillgit.store.completeness import lacking_files
 from skillgit.store.evidence import read_chain
 from skillgit.store.evidence_checks import digest_problems, evidence_problems
 from skillgit.store.problem import Problem
@@ -76,8 +77,9 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
     # An import knows no digests of items.
     imported = isinstance(first, RunStarted) and not first.splits
     for record in records:
-        contents_found = _content_problems(repo, record, versions, seen, imported=imported)
-        found = (*_parent_problems(record, guidance, versions), *contents_found)
+        lacking = () if imported else lacking_files(repo, record, trained=budget is not None)
+        held = _content_problems(repo, record, versions, seen, imported=imported)
+        found = (*_parent_problems(record, guidance, versions), *lacking, *held)
         problems.extend(Problem(commit=record.commit, sentence=sentence) for sentence in found)
     problems.extend(_branch_problems(branches, records))
     problems.extend(evidence_problems(repo, run, records, tips, chain))

@@ -70,6 +70,12 @@ def read_evidence(repo: Repo, tree_id: str, names: Collection[str] = ()) -> dict
     return {name: content for name, content in contents.items() if content is not None}
 
 
+def evidence_names(repo: Repo, tree_id: str) -> frozenset[str] | None:
+    """Return the names of the files and folders in the tree ``tree_id``; ``None`` if it is not here."""
+    found = repo.raw.get(tree_id)
+    return frozenset(str(entry.name) for entry in found) if isinstance(found, pygit2.Tree) else None
+
+
 def evidence_tip(repo: Repo, run: str, events: frozenset[str]) -> EvidenceTip:
     """Return the end of the chain of ``run``, whose events are the commits ``events``.
 

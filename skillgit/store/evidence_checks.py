@@ -61,9 +61,10 @@ def _listed(paths: Sequence[str]) -> str:
 
 def _stray_links(repo: Repo, run: str, records: Sequence[Recorded], chain: Sequence[Link]) -> Iterator[Problem]:
     """Yield evidence of events that the run does not have: its own that were lost, or those of another run."""
-    known = {record.commit for record in records}
+    known = {record.commit: record for record in records}
     for link in chain:
         if link.event in known:
+            yield from _other_tree(run, known[link.event], link)
             continue
         if not link.event:
             sentence = f"a commit of {refs.short(refs.evidence_ref(run))} names no event, so that it is no evidence"
@@ -86,6 +87,16 @@ def _stray_links(repo: Repo, run: str, records: Sequence[Recorded], chain: Seque
             if repo.tip(found.branch) is None:
                 sentence += f"; git branch {branch} {link.event[:_SHORT]} brings it back"
             yield Problem(commit=link.event, sentence=sentence)
+
+
+def _other_tree(run: str, record: Recorded, link: Link) -> Iterator[Problem]:
+    """Yield that a commit names other evidence than the chain keeps for it."""
+    if link.tree == record.evidence:
+        return
+    named = f"names other evidence, {record.evidence[:_SHORT]}" if record.evidence else "names none"
+    place = refs.short(refs.evidence_ref(run))
+    sentence = f"{place} keeps the evidence {link.tree[:_SHORT]} of it, and the commit {named}"
+    yield Problem(commit=record.commit, sentence=sentence)
 
 
 def digest_problems(repo: Repo, record: Recorded) -> Iterator[str]:

@@ -62,6 +62,18 @@ def test_no_runs_are_no_problem_and_an_unknown_one_is_an_error(context):
         fsck(context, "other")
 
 
+def test_an_event_of_a_trainer_that_names_no_evidence_is_told(context, repo):
+    first, one, *_ = transitions()
+    config = {"train": {"num_epochs": 2, "batch_size": 1}, "optimizer": {"learning_rate": 4, "lr_scheduler": "constant"}}
+    for run, plan in (("a", {}), ("b", {"config.json": as_json(config)})):
+        writer = RunWriter(repo, run, clock_from(count()))
+        writer.append(replace(first.event, run=run), first.skill, {**first.evidence, **plan})
+        writer.append(replace(one.event, run=run), one.skill, {})
+    (problem,) = fsck(context, None).problems
+    assert problem.run == "b"
+    assert problem.sentence == "the commit names no evidence, and accepted always has some"
+
+
 def test_the_schedule_of_the_configuration_is_held_against_the_budgets(context, repo):
     first, *others = transitions()
     config = {

@@ -186,6 +186,47 @@ ENDS = {
     ),
 }
 
+
+def another_evidence(named):
+    """Damage: the commit of an event names the evidence ``named`` of the history, or none."""
+
+    def damage(patient) -> None:
+        line = f"Skillgit-Evidence: {patient.history[ONE].evidence}"
+        other = f"Skillgit-Evidence: {patient.history[FOUR].evidence}" if named else "Reviewed-by: nobody"
+        forge(patient, ONE, message=lambda text: text.replace(line, other))
+
+    return damage
+
+
+def without(place, name):
+    """Damage: a file of an event's evidence is gone, and everything else fits."""
+    return evidence_changed(place, name, lambda _: None)
+
+
+CUT = {
+    "evidence cut off": (another_evidence(named=False), "of it, and the commit names none"),
+    "evidence of another event": (another_evidence(named=True), "of it, and the commit names other evidence"),
+    "the items of an accepted candidate": (
+        without(ONE, "selection.json"),
+        "the evidence lacks 'selection.json', which accepted always has",
+    ),
+    "the patch of a refused candidate": (
+        without(TWO, "patch.json"),
+        "the evidence lacks 'patch.json', which rejected always has",
+    ),
+    "the rollouts of a step": (
+        without(FOUR, "rollout.json"),
+        "the evidence lacks 'rollout.json', which accepted always has",
+    ),
+    "the items of guidance": (
+        without(PROPOSED, "selection.json"),
+        "the evidence lacks 'selection.json', which slow-proposed always has",
+    ),
+    "the configuration": (without(FIRST, "config.json"), "the evidence lacks 'config.json', which run-started always"),
+    "the splits": (without(FIRST, "splits.json"), "the evidence lacks 'splits.json', which run-started always has"),
+    "the environment": (without(FIRST, "environment.json"), "the evidence lacks 'environment.json', which run-started"),
+}
+
 PARENTS = {
     "a rejected candidate elsewhere": (
         reparented(TWO, FIRST),
@@ -202,7 +243,7 @@ PARENTS = {
     "guidance elsewhere": (reparented(PROPOSED, ONE), "its parent is neither the guidance before it nor v0"),
     "an event with two parents": (reparented(FOUR, MERGED, FIRST), "the commit has 2 parents"),
 }
-FORGED = {**MESSAGES, **CONTENTS, **ENDS, **PARENTS}
+FORGED = {**MESSAGES, **CONTENTS, **ENDS, **CUT, **PARENTS}
 
 
 @pytest.mark.parametrize("name", FORGED)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import count
 
 import pytest
-from sample_run import PATH, RUN, clock_from, transitions
+from sample_run import PATH, RUN, clock_from, evaluation, rows, transitions
 
 from skillgit.domain.event import BudgetSource, Change, Edited, Inherited, Measured, Origin, Reverted
 from skillgit.domain.gate import Decision, decision
@@ -145,12 +145,14 @@ def test_a_measured_edit_may_become_the_best_version(repo, person) -> None:
     state = fold(record.event for record in reader.read_run(repo, RUN))
     accepted = transitions()[6].event
     verdict = replace(accepted.verdict, score=1.0, current=0.8, best=0.8, fixed=0, broken=0, p=1.0, gated=False)
+    solved = evaluation(" ".join(map(str, range(1, 11))))
     event = Measured(
-        run=RUN, skill=PATH, epoch=3, step=5, version=4, evaluation=replace(accepted.evaluation, hard=1.0),
+        run=RUN, skill=PATH, epoch=3, step=5, version=4, evaluation=solved.summary(),
         verdict=replace(verdict, decision=decision(verdict)), models=accepted.models, cost=accepted.cost,
     )  # fmt: skip
 
-    record = RunWriter(repo, RUN, clock_from(count(600))).append(event, None, {}, check=lambda e: advance(state, e))
+    writer = RunWriter(repo, RUN, clock_from(count(600)))
+    record = writer.append(event, None, {"selection.json": rows(solved)}, check=lambda e: advance(state, e))
 
     assert event.verdict.decision is Decision.ACCEPT_NEW_BEST
     assert record.event == event
@@ -169,19 +171,19 @@ def refused(number=1, **changes):
 def test_a_refused_intervention_has_a_branch_of_its_own(repo, history) -> None:
     writer = RunWriter(repo, RUN, clock_from(count(600)))
     skill = transitions()[7].skill
-    first, second = (writer.append(refused(number), skill, {}) for number in (1, 2))
+    first, second = (writer.append(refused(number), skill, transitions()[7].evidence) for number in (1, 2))
 
     assert first.branch == f"refs/heads/rejected/{RUN}/0005-prune-1"
     assert repo.tip(f"refs/heads/rejected/{RUN}/0005-prune-2") == second.commit
     assert reader.read_run(repo, RUN) == [*history, first, second]
     assert check_run(repo, RUN) == []
     with pytest.raises(ConcurrentWriteError):
-        writer.append(refused(2, title="again"), skill, {})
+        writer.append(refused(2, title="again"), skill, transitions()[7].evidence)
 
 
 def test_a_gap_in_the_numbers_of_interventions_is_found(repo, history) -> None:
     writer = RunWriter(repo, RUN, clock_from(count(600)))
-    writer.append(refused(2), transitions()[7].skill, {})
+    writer.append(refused(2), transitions()[7].skill, transitions()[7].evidence)
 
     (problem,) = check_run(repo, RUN)
     assert problem.sentence == "the prune with number 2 follows intervention 0"
@@ -192,17 +194,19 @@ def test_a_merged_line_is_the_second_parent(repo, history) -> None:
     accepted = transitions()[6].event
     verdict = replace(accepted.verdict, score=0.9, current=0.8, best=0.8)
     fields = {name: getattr(refused(), name) for name in type(refused()).__dataclass_fields__}
-    told = fields | {"origin": Origin.MERGE, "evaluation": replace(accepted.evaluation, hard=0.9)}
+    solved = evaluation("1 2 3 4 5 6 7 8 9")
+    told = fields | {"origin": Origin.MERGE, "evaluation": solved.summary()}
     event = type(accepted)(
         **(told | {"verdict": verdict, "fixed": accepted.fixed, "broken": accepted.broken}), version=4
     )
     writer, other = RunWriter(repo, RUN, clock_from(count(600))), history[7].commit
 
-    record = writer.append(event, transitions()[7].skill, {}, merged=other)
+    evidence = {**transitions()[7].evidence, "selection.json": rows(solved)}
+    record = writer.append(event, transitions()[7].skill, evidence, merged=other)
 
     assert record.parents == (history[-1].commit, other)
     assert check_run(repo, RUN) == []
     plain = replace(event, version=5, base=4, number=2, verdict=replace(verdict, score=1.0, current=0.9, best=0.9),
                     evaluation=replace(event.evaluation, hard=1.0))  # fmt: skip
-    writer.append(plain, transitions()[7].skill, {})
+    writer.append(plain, transitions()[7].skill, transitions()[7].evidence)
     assert "a merge of another line has two parents" in check_run(repo, RUN)[0].sentence

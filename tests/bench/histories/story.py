@@ -55,6 +55,7 @@ SPLITS = {
     "selection": [{"id": item, "digest": "00"} for item in ITEMS],
     "test": [],
 }
+ENVIRONMENT = {"digest": "e4f", "name": "toy", "version": "1"}
 SETS = {name: item_set_digest({row["id"]: row["digest"] for row in rows}) for name, rows in SPLITS.items()}
 MODELS = Models(target="offline/reader", optimizer="offline/analyst")
 _FINEST, _GAIN = 100_000, 400
@@ -183,7 +184,11 @@ class _Teller:
         }
         evidence = {}
         if self.step % PROOF == 0:
-            evidence = {"selection.json": _rows(trial.evaluation), "patch.json": _patch(edits)}
+            evidence = {
+                "selection.json": _rows(trial.evaluation),
+                "patch.json": _patch(edits),
+                "rollout.json": b"[]\n",
+            }
         if not better:
             return Chapter(event=Rejected(**facts), skill=skill, evidence=evidence)
         self._go_on(skill, trial)
@@ -322,5 +327,5 @@ def _patch(edits: tuple[Edit, ...]) -> bytes:
 
 def _plan() -> dict[str, bytes]:
     config = {"train": {"num_epochs": 100, "batch_size": 4}, "evaluation": {"gate_metric": "soft"}}
-    files = {"config.json": config, "splits.json": SPLITS, "environment.json": {"name": "toy", "version": "1"}}
+    files = {"config.json": config, "splits.json": SPLITS, "environment.json": ENVIRONMENT}
     return {name: json.dumps(value).encode() for name, value in files.items()}
