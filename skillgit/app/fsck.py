@@ -18,13 +18,15 @@ from skillgit.store.gates import recompute_gates
 from skillgit.store.git_sight import sight_problems
 from skillgit.store.lock import RunLock
 from skillgit.store.note_checks import note_problems
+from skillgit.store.problem import Problem as Found
 from skillgit.store.repo import Repo
+from skillgit.store.trajectory_checks import trajectory_problems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from skillgit.app.context import Context
-    from skillgit.store.problem import Problem as Found
+    from skillgit.store.record import Recorded
 
 _OWN = {refs.Kind.RUN, refs.Kind.REJECTED, refs.Kind.SLOW, refs.Kind.BEST, refs.Kind.ATTIC, refs.Kind.EVIDENCE}
 """The refs that a run has in its writer's repository, and in no clone of its accepted line."""
@@ -161,15 +163,21 @@ def _problems(workspace: Workspace, run: str, *, deep: bool) -> Iterator[Problem
         for version, commit in derived.versions(records).items():
             if told := _frontmatter_problem(repo, commit, records[0].event.skill):
                 yield Problem(run=run, commit=commit, sentence=f"v{version}: {told}", repairable=False)
-        gates = recompute_gates(repo, records, least_coverage(repo, records)) if deep else ()
         known = {(problem.commit, problem.sentence) for problem in found}
-        for gate in gates:
-            for sentence in gate.differing:
-                if (gate.commit, sentence) not in known:
-                    yield Problem(run=run, commit=gate.commit, sentence=sentence, repairable=False)
+        for problem in _deep_problems(repo, records) if deep else ():
+            if (problem.commit, problem.sentence) not in known:
+                yield _of(run, problem)
     except SkillgitError:
         # said already, by the commits that cannot be read
         return
+
+
+def _deep_problems(repo: Repo, records: list[Recorded]) -> Iterator[Found]:
+    """Yield what only those find who open every file and ask every gate again."""
+    yield from trajectory_problems(repo, records)
+    for gate in recompute_gates(repo, records, least_coverage(repo, records)):
+        for sentence in gate.differing:
+            yield Found(commit=gate.commit, sentence=sentence)
 
 
 def _frontmatter_problem(repo: Repo, commit: str, path: str) -> str:

@@ -25,7 +25,8 @@ from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError,
 from skillgit.store import contents, derived, final_scores, history, line, objects, reader, refs, scores, trailers
 from skillgit.store.completeness import lacking_files
 from skillgit.store.evidence import read_chain
-from skillgit.store.evidence_checks import digest_problems, evidence_problems
+from skillgit.store.evidence_checks import evidence_problems
+from skillgit.store.plan_checks import plan_problems
 from skillgit.store.problem import Problem
 
 if TYPE_CHECKING:
@@ -81,6 +82,8 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
         held = _content_problems(repo, record, versions, seen, imported=imported)
         found = (*_parent_problems(record, guidance, versions), *lacking, *held)
         problems.extend(Problem(commit=record.commit, sentence=sentence) for sentence in found)
+    planned = plan_problems(repo, records)
+    problems.extend(Problem(commit=record.commit, sentence=sentence) for record, sentence in planned)
     problems.extend(_branch_problems(branches, records))
     problems.extend(evidence_problems(repo, run, records, tips, chain))
     problems.extend(_derived_problems(repo, run, records, tips))
@@ -168,7 +171,6 @@ def _content_problems(
         yield from contents.tree_problems(repo, record, versions)
         if not record.evidence or not any(objects.missing_files(repo, record.evidence, seen)):
             yield from contents.evidence_problems(repo, record, versions, imported=imported)
-            yield from digest_problems(repo, record)
     except (pygit2.GitError, KeyError, ValueError) as error:
         yield f"git cannot read what it builds on: {error}"
 

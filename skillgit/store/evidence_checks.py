@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
-from skillgit.domain.evaluation import EvaluationSummary, item_set_digest
-from skillgit.domain.event import RunStarted
-from skillgit.domain.ids import short_digest
 from skillgit.errors import SkillgitError
 from skillgit.store import reader, refs
 from skillgit.store.dropping import dropped_trees
-from skillgit.store.evidence import read_evidence
 from skillgit.store.objects import missing_files
 from skillgit.store.own_runs import evidence_elsewhere, is_own
 from skillgit.store.problem import Problem
@@ -97,32 +92,3 @@ def _other_tree(run: str, record: Recorded, link: Link) -> Iterator[Problem]:
     place = refs.short(refs.evidence_ref(run))
     sentence = f"{place} keeps the evidence {link.tree[:_SHORT]} of it, and the commit {named}"
     yield Problem(commit=record.commit, sentence=sentence)
-
-
-def digest_problems(repo: Repo, record: Recorded) -> Iterator[str]:
-    """Yield which digests of a run's first event are not those of the files in its evidence.
-
-    The digest of the configuration covers the prompts of the program that wrote it too, and cannot be made again.
-    """
-    event = record.event
-    files = read_evidence(repo, record.evidence, ("splits.json", "environment.json")) or {}
-    if not isinstance(event, RunStarted) or event.fork_of:
-        return
-    try:
-        splits = json.loads(files.get("splits.json", b"null"))
-        environment = json.loads(files.get("environment.json", b"null"))
-        sets = {
-            name: item_set_digest({row["id"]: row["digest"] for row in rows}) for name, rows in (splits or {}).items()
-        }
-    except (ValueError, TypeError, KeyError, AttributeError):
-        yield "splits.json or environment.json in the evidence cannot be read"
-        return
-    if sets and short_digest(sets) != event.splits:
-        yield f"the splits in the evidence have the digest {short_digest(sets)}, and the commit says {event.splits}"
-    told = event.evaluation
-    if (splits or {}).get("selection") and isinstance(told, EvaluationSummary) and told.item_set != sets["selection"]:
-        found = sets["selection"]
-        yield f"the selection items in the evidence are the set {found}, and the commit says {told.item_set}"
-    named = environment.get("digest") if isinstance(environment, dict) else None
-    if named is not None and named != event.environment:
-        yield f"the environment in the evidence has the digest {named}, and the commit says {event.environment}"

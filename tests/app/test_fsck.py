@@ -64,7 +64,10 @@ def test_no_runs_are_no_problem_and_an_unknown_one_is_an_error(context):
 
 def test_an_event_of_a_trainer_that_names_no_evidence_is_told(context, repo):
     first, one, *_ = transitions()
-    config = {"train": {"num_epochs": 2, "batch_size": 1}, "optimizer": {"learning_rate": 4, "lr_scheduler": "constant"}}
+    config = {
+        "train": {"num_epochs": 2, "batch_size": 1},
+        "optimizer": {"learning_rate": 4, "lr_scheduler": "constant"},
+    }
     for run, plan in (("a", {}), ("b", {"config.json": as_json(config)})):
         writer = RunWriter(repo, run, clock_from(count()))
         writer.append(replace(first.event, run=run), first.skill, {**first.evidence, **plan})

@@ -227,6 +227,46 @@ CUT = {
     "the environment": (without(FIRST, "environment.json"), "the evidence lacks 'environment.json', which run-started"),
 }
 
+
+def written_anew(place, name, content):
+    return evidence_changed(place, name, lambda _: content)
+
+
+PLAN = {
+    "a configuration that is no JSON": (written_anew(FIRST, "config.json", b"x"), "config.json in the evidence cannot"),
+    "a configuration without sections": (
+        written_anew(FIRST, "config.json", b'{"train": 7}'),
+        "config.json in the evid",
+    ),
+    "splits that are a list": (written_anew(FIRST, "splits.json", b"[]"), "splits.json in the evidence cannot be read"),
+    "splits without rows": (written_anew(FIRST, "splits.json", b'{"train": 7}'), "splits.json in the evidence cannot"),
+    "no splits": (written_anew(FIRST, "splits.json", b"{}"), "and the commit says 747fbb95a62a"),
+    "an environment that is a list": (
+        written_anew(FIRST, "environment.json", b"[]"),
+        "environment.json in the evidence cannot be read",
+    ),
+    "an environment without a digest": (
+        written_anew(FIRST, "environment.json", b"{}"),
+        "the environment in the evidence has no digest, and the commit says e4f",
+    ),
+    "another environment": (
+        written_anew(FIRST, "environment.json", b'{"digest": "e4e"}'),
+        "the environment in the evidence has the digest e4e, and the commit says e4f",
+    ),
+    "rollouts that are no JSON": (
+        written_anew(ONE, "rollout.json", b"{"),
+        "rollout.json in the evidence cannot be read",
+    ),
+    "rollouts of another shape": (
+        written_anew(ONE, "rollout.json", b"[1]"),
+        "rollout.json in the evidence cannot be read",
+    ),
+    "a trajectory that is not there": (
+        written_anew(ONE, "rollout.json", b'[{"id": "q01", "hard": 1, "soft": 1, "trajectory": "rollout/x.json"}]'),
+        "rollout.json in the evidence names 'rollout/x.json', which it lacks",
+    ),
+}
+
 PARENTS = {
     "a rejected candidate elsewhere": (
         reparented(TWO, FIRST),
@@ -243,7 +283,7 @@ PARENTS = {
     "guidance elsewhere": (reparented(PROPOSED, ONE), "its parent is neither the guidance before it nor v0"),
     "an event with two parents": (reparented(FOUR, MERGED, FIRST), "the commit has 2 parents"),
 }
-FORGED = {**MESSAGES, **CONTENTS, **ENDS, **CUT, **PARENTS}
+FORGED = {**MESSAGES, **CONTENTS, **ENDS, **CUT, **PLAN, **PARENTS}
 
 
 @pytest.mark.parametrize("name", FORGED)
