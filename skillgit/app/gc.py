@@ -10,18 +10,13 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.revision import find_run
 from skillgit.app.workspace import Workspace, open_workspace
-from skillgit.domain.event import Inherited, SlowMerged
-from skillgit.domain.state import fold as state_after
 from skillgit.errors import ConflictError, UsageError
 from skillgit.index import queries
-from skillgit.store import attic, dates, derived, dropping, reader, refs
+from skillgit.store import attic, dates, dropping, reader, refs
 from skillgit.store.lock import RunLock
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from skillgit.app.context import Context
-    from skillgit.store.record import Recorded
 
 _DAYS = re.compile(r"(?P<days>\d+)\s*(?:d|days?)?")
 
@@ -101,7 +96,7 @@ def _tidied(context: Context, workspace: Workspace, run: str, request: Request, 
             unfolded = _attic(workspace, run) if dry else len(attic.unfold(repo, run))
         if before is not None:
             records = reader.read_run(repo, run)
-            plan = dropping.plan_drop(repo, records, before=before, spared=_spared(records), run=run)
+            plan = dropping.plan_drop(repo, records, before=before, spared=dropping.spared(records), run=run)
             if plan.records and not dry:
                 dropping.drop(repo, run, records, plan, context.clock)
             dropped, freed = len(plan.records), plan.size
@@ -119,23 +114,6 @@ def _unfit(workspace: Workspace, run: str) -> str:
 def _attic(workspace: Workspace, run: str) -> int:
     tip = workspace.repo.tip(refs.attic_ref(run))
     return len(attic.read_attic(workspace.repo, tip)) if tip else 0
-
-
-def _spared(records: Sequence[Recorded]) -> frozenset[str]:
-    """Return the commits whose evidence stays: configuration and items, and what the first, best and last version got.
-
-    Whatever is proposed on the run later on is compared with those.
-    """
-    state = state_after(record.event for record in records)
-    versions, commits = {0, state.best, state.version}, derived.versions(records)
-    for version in tuple(versions):
-        found = state.versions[version].evaluation
-        while isinstance(found, Inherited):
-            versions.add(found.version)
-            found = state.versions[found.version].evaluation
-    spared = {record.commit for record in records if getattr(record.event, "version", None) in versions}
-    merges = [record for record in records if record.commit in spared and isinstance(record.event, SlowMerged)]
-    return frozenset({*spared, *(parent for merge in merges for parent in merge.parents), commits[0]})
 
 
 def _moment(context: Context, workspace: Workspace, text: str) -> datetime:

@@ -7,23 +7,30 @@ lost.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pygit2
 
-from skillgit.store import refs, tree
+from skillgit.domain.event import Inherited, SlowMerged
+from skillgit.domain.state import fold
+from skillgit.errors import InvariantError, SkillgitError
+from skillgit.store import derived, refs, tree
 from skillgit.store.evidence import evidence_commit, kept_trees
+from skillgit.store.problem import Problem
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from datetime import datetime
 
     from skillgit.store.record import Recorded
     from skillgit.store.repo import Repo
 
 _LIST = "trees"
+_LINE = re.compile(r"[0-9a-f]{40} [0-9a-f]{40}")
+_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +47,76 @@ class Dropped:
 
 
 def dropped_trees(repo: Repo, run: str) -> frozenset[str]:
-    """Return the evidence trees of ``run`` that were dropped on purpose."""
-    tip = repo.tip(refs.dropped_ref(run))
-    if tip is None:
-        return frozenset()
-    listed = (tree.read_file(repo.commit(tip).tree, _LIST) or b"").decode()
+    """Return the evidence trees of ``run`` that were dropped on purpose; none where the list cannot be read."""
+    listed = _listed(repo, run) or ""
     return frozenset(line.partition(" ")[0] for line in listed.splitlines())
+
+
+def _listed(repo: Repo, run: str) -> str | None:
+    """Return the list of what was dropped; an empty one without a ref, None if the ref leads to no list."""
+    try:
+        tip = repo.tip(refs.dropped_ref(run))
+        content = b"" if tip is None else tree.read_file(repo.commit(tip).tree, _LIST)
+    except (SkillgitError, KeyError, ValueError, pygit2.GitError):
+        return None
+    return None if content is None else content.decode(errors="replace")
+
+
+def dropping_problems(repo: Repo, run: str, records: Sequence[Recorded], kept: Collection[str]) -> Iterator[Problem]:
+    """Yield where the list of dropped evidence is none, or names evidence that is never dropped.
+
+    Args:
+        repo: The repository.
+        run: The run.
+        records: Its events.
+        kept: The evidence trees that its hidden ref keeps.
+    """
+    listed, name = _listed(repo, run), refs.short(refs.dropped_ref(run))
+    if listed is None:
+        sentence = f"{name} leads to no commit with the file '{_LIST}', which says what evidence was dropped"
+        yield Problem(commit="", sentence=sentence)
+        return
+    lines = listed.splitlines()
+    for line in lines:
+        if _LINE.fullmatch(line) is None:
+            yield Problem(commit="", sentence=f"{name} has a line that names no evidence: '{line[:_SHOWN]}'")
+    if not lines:
+        return
+    try:
+        staying = spared(records, inherited=False)
+    except InvariantError:
+        # the events contradict each other, which is told where they are folded
+        return
+    trees = {line.partition(" ")[0] for line in lines}
+    for one in records:
+        if not one.evidence or one.commit not in staying:
+            continue
+        if f"{one.evidence} {one.commit}" in lines or (one.evidence in trees and one.evidence not in kept):
+            sentence = (
+                f"{name} names its evidence, and that of the first, the best and the last version is never dropped"
+            )
+            yield Problem(commit=one.commit, sentence=sentence)
+
+
+def spared(records: Sequence[Recorded], *, inherited: bool = True) -> frozenset[str]:
+    """Return the commits whose evidence stays: configuration and items, and what the first, best and last version got.
+
+    Whatever is proposed on the run later on is compared with those. A version may inherit its score from one that was
+    neither when evidence was dropped; without ``inherited`` such ones are left out.
+
+    Raises:
+        InvariantError: The events contradict each other.
+    """
+    state = fold(record.event for record in records)
+    versions, commits = {0, state.best, state.version}, derived.versions(records)
+    for version in tuple(versions) if inherited else ():
+        found = state.versions[version].evaluation
+        while isinstance(found, Inherited):
+            versions.add(found.version)
+            found = state.versions[found.version].evaluation
+    staying = {record.commit for record in records if getattr(record.event, "version", None) in versions}
+    merges = [record for record in records if record.commit in staying and isinstance(record.event, SlowMerged)]
+    return frozenset({*staying, *(parent for merge in merges for parent in merge.parents), commits[0]})
 
 
 def plan_drop(

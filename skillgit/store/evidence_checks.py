@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.errors import SkillgitError
 from skillgit.store import reader, refs
-from skillgit.store.dropping import dropped_trees
+from skillgit.store.dropping import dropped_trees, dropping_problems
 from skillgit.store.objects import missing_files
 from skillgit.store.own_runs import evidence_elsewhere, is_own
 from skillgit.store.problem import Problem
@@ -46,6 +46,7 @@ def evidence_problems(
             yield Problem(commit=record.commit, sentence=sentence, repairable=True)
         elif not here and wanted and record.commit not in elsewhere:
             yield Problem(commit=record.commit, sentence="its evidence is lost")
+    yield from dropping_problems(repo, run, records, kept)
     yield from _stray_links(repo, run, records, chain)
 
 

@@ -26,6 +26,7 @@ FIRST, ONE, TWO, SKIPPED, PROPOSED, MERGED, FOUR, FIVE, LAST = range(9)
 SLOW, LINE, BEST, PROOF = (
     make(RUN) for make in (refs.slow_branch, refs.run_branch, refs.best_branch, refs.evidence_ref)
 )
+DROPPED = refs.dropped_ref(RUN)
 REJECTED = [refs.rejected_branch(RUN, step) for step in (2, 5)]
 
 
@@ -167,6 +168,30 @@ def index_row(patient):
     connection.close()
 
 
+def dropped(name, text):
+    """Damage: the list of dropped evidence is the file ``name`` with ``text``; {four} is the line of FOUR's."""
+
+    def damage(patient):
+        record = patient.history[FOUR]
+        blob = patient.repo.raw.create_blob(text.format(four=f"{record.evidence} {record.commit}").encode())
+        tree = patient.repo.raw.TreeBuilder()
+        tree.insert(name, blob, 0o100644)
+        oid = patient.repo.raw.create_commit(None, MAKER, MAKER, "dropped", tree.write(), [])
+        patient.set_ref(DROPPED, str(oid))
+
+    return damage
+
+
+def dropped_points_to_no_commit(patient):
+    patient.set_ref(DROPPED, patient.blob(ONE))
+
+
+def dropped_and_gone(patient):
+    dropped("trees", "{four}\n")(patient)
+    patient.repo.raw.references.delete(PROOF)
+    patient.file(patient.history[FOUR].evidence).unlink()
+
+
 BROKEN = {
     "a commit that is gone": (at(ONE, lambda _: None), "there is no commit"),
     "a tree that is gone": (
@@ -237,6 +262,20 @@ BROKEN = {
     "a note that is a list": (noted(b"[1, 2]\n"), "a line of its note is no JSON object: '[1, 2]'"),
     "an attic that holds something else": (attic_of_other_commits, "of the attic folds no candidate"),
     "an attic cut off": (attic_cut, "there is no commit"),
+    "dropped evidence of the last version": (
+        dropped("trees", "{four}\n"),
+        "that of the first, the best and the last version is never dropped",
+    ),
+    "lost evidence of the last version that is said to be dropped": (
+        dropped_and_gone,
+        "that of the first, the best and the last version is never dropped",
+    ),
+    "a list of dropped evidence of another name": (dropped("files", ""), "leads to no commit with the file 'trees'"),
+    "a list of dropped evidence of other lines": (dropped("trees", "all\n"), "a line that names no evidence: 'all'"),
+    "a list of dropped evidence that is no commit": (
+        dropped_points_to_no_commit,
+        "leads to no commit with the file 'trees', which says what evidence was dropped",
+    ),
     "an attic deleted": (attic_emptied, "step 3 follows step 1"),
 }
 
