@@ -24,14 +24,18 @@ from skillgit.domain.state import advance, begin
 from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, SkillgitError
 from skillgit.store import contents, derived, final_scores, history, line, objects, reader, refs, scores, trailers
 from skillgit.store.completeness import lacking_files
+from skillgit.store.count_checks import count_problems
 from skillgit.store.evidence import read_chain
 from skillgit.store.evidence_checks import evidence_problems
 from skillgit.store.plan_checks import plan_problems
 from skillgit.store.problem import Problem
+from skillgit.store.sequence_checks import sequence_problems
+from skillgit.store.trailer_checks import trailer_problems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from skillgit.domain.evaluation import Metric
     from skillgit.domain.state import RunState
     from skillgit.store.record import Recorded
     from skillgit.store.repo import Repo
@@ -78,9 +82,9 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
     # An import knows no digests of items.
     imported = isinstance(first, RunStarted) and not first.splits
     for record in records:
-        lacking = () if imported else lacking_files(repo, record, trained=budget is not None)
+        told = _event_problems(repo, record, imported=imported, trained=budget is not None)
         held = _content_problems(repo, record, versions, seen, imported=imported)
-        found = (*_parent_problems(record, guidance, versions), *lacking, *held)
+        found = (*_parent_problems(record, guidance, versions), *told, *held)
         problems.extend(Problem(commit=record.commit, sentence=sentence) for sentence in found)
     planned = plan_problems(repo, records)
     problems.extend(Problem(commit=record.commit, sentence=sentence) for record, sentence in planned)
@@ -120,6 +124,7 @@ def _unreadable(repo: Repo, tip: str) -> Iterator[Problem]:
 def _fold_problems(run: str, records: Sequence[Recorded], budget: Callable[[int], int] | None) -> Iterator[Problem]:
     """Yield what the events say that contradicts the events before them; after a contradiction nothing follows."""
     state: RunState | None = None
+    rules: set[tuple[Metric, float]] = set()
     for record in records:
         event = record.event
         if event.run != run:
@@ -130,10 +135,8 @@ def _fold_problems(run: str, records: Sequence[Recorded], budget: Callable[[int]
                     raise InvariantError(f"the run begins with {event_name(event)}", hint="skillgit fsck")  # noqa: TRY301 - one way out
                 state = begin(event)
                 continue
-            yield from (Problem(commit=record.commit, sentence=told) for told in scores.score_problems(state, record))
-            if isinstance(event, RunFinished):
-                told_at_end = final_scores.final_score_problems(state, event)
-                yield from (Problem(commit=record.commit, sentence=told) for told in told_at_end)
+            told = _follow_problems(state, record, rules)
+            yield from (Problem(commit=record.commit, sentence=sentence) for sentence in told)
             state = advance(state, event)
         except InvariantError as error:
             yield Problem(commit=record.commit, sentence=error.message)
@@ -141,6 +144,18 @@ def _fold_problems(run: str, records: Sequence[Recorded], budget: Callable[[int]
         if isinstance(event, Accepted | Rejected | Skipped):
             told = contents.budget_problems(event, budget)
             yield from (Problem(commit=record.commit, sentence=sentence) for sentence in told)
+
+
+def _follow_problems(state: RunState, record: Recorded, rules: set[tuple[Metric, float]]) -> Iterator[str]:
+    """Yield what ``record`` says that does not follow from ``state``; ``rules`` are those of the gates so far."""
+    event = record.event
+    yield from scores.score_problems(state, record)
+    yield from sequence_problems(state, event, rules)
+    if isinstance(event, RunFinished):
+        yield from final_scores.final_score_problems(state, event)
+    verdict = getattr(event, "verdict", None)
+    if verdict is not None:
+        rules.add((verdict.metric, verdict.soft_weight))
 
 
 def _parent_problems(record: Recorded, guidance: frozenset[str], versions: Mapping[int, str]) -> Iterator[str]:
@@ -157,6 +172,14 @@ def _parent_problems(record: Recorded, guidance: frozenset[str], versions: Mappi
         yield "a slow merge has the run and the slow line as parents, and this commit has others"
     if isinstance(event, SlowProposed) and not (parents and (parents[0] in guidance or parents[0] == versions.get(0))):
         yield "its parent is neither the guidance before it nor v0"
+
+
+def _event_problems(repo: Repo, record: Recorded, *, imported: bool, trained: bool) -> Iterator[str]:
+    """Yield what is wrong with what ``record`` tells, whatever else its run holds."""
+    yield from trailer_problems(repo, record)
+    yield from count_problems(record.event, imported=imported)
+    if not imported:
+        yield from lacking_files(repo, record, trained=trained)
 
 
 def _content_problems(

@@ -134,8 +134,8 @@ def evidence_problems(repo: Repo, record: Recorded, versions: Mapping[int, str],
         yield from selection_problems(files, told, getattr(event, "verdict", None))
     if isinstance(event, Accepted | Rejected) and event.origin in _WHOLE:
         return
-    if isinstance(event, Accepted | Rejected) and "patch.json" in files and event.base in versions:
-        yield from _patch_problems(repo, record.commit, event, files["patch.json"], versions[event.base])
+    if "patch.json" in files:
+        yield from _patch_problems(repo, record, files["patch.json"], versions, imported=imported)
 
 
 def _placebo_problems(event: RunFinished, content: bytes | None) -> Iterator[str]:
@@ -152,22 +152,24 @@ def _placebo_problems(event: RunFinished, content: bytes | None) -> Iterator[str
 
 
 def _patch_problems(
-    repo: Repo, commit: str, event: Accepted | Rejected, content: bytes, base_commit: str
+    repo: Repo, record: Recorded, content: bytes, versions: Mapping[int, str], *, imported: bool
 ) -> Iterator[str]:
+    event = record.event
+    if not isinstance(event, Accepted | Rejected) or event.base not in versions:
+        return
     try:
         document = json.loads(content)
         edits = [_edit(row) for row in document["edits"] if row["status"] == EditStatus.APPLIED]
+        left = len(document["edits"]) - len(edits)
         body = str(document["rewrite"]) if "rewrite" in document else None
         notes = [str(note) for note in document["appendix"]] if "appendix" in document else None
     except (ValueError, TypeError, KeyError):
         yield "patch.json in the evidence cannot be read"
         return
-    unattributed = tuple(replace(record, fixed=None, broken=None) for record in event.edits)
-    if tuple(EditRecord.of(edit) for edit in edits)[:EDITS_SHOWN] != unattributed:
-        yield "the edits in the evidence are not those of the commit"
+    yield from _edit_problems(event, edits, left, imported=imported)
     try:
-        base = reader.skill_at(repo, base_commit, event.skill)
-        skill = reader.skill_at(repo, commit, event.skill)
+        base = reader.skill_at(repo, versions[event.base], event.skill)
+        skill = reader.skill_at(repo, record.commit, event.skill)
     except SkillgitError:
         # tree_problems has said so
         return
@@ -184,6 +186,17 @@ def _patch_problems(
         yield from _line_problems(event, base, skill, edits)
     elif _with_notes(apply(base, edits).skill, notes).digest != skill.digest:
         yield f"the patch in the evidence, applied to v{event.base}, does not give the committed skill"
+
+
+def _edit_problems(event: Accepted | Rejected, edits: Sequence[Edit], left: int, *, imported: bool) -> Iterator[str]:
+    """Yield where the commit tells other edits than those applied in the evidence, or of others that were ``left``."""
+    unattributed = tuple(replace(record, fixed=None, broken=None) for record in event.edits)
+    if tuple(EditRecord.of(edit) for edit in edits)[:EDITS_SHOWN] != unattributed:
+        yield "the edits in the evidence are not those of the commit"
+    applied, skipped = event.patch.applied, event.patch.skipped
+    if not imported and (applied, skipped) != (len(edits), left):
+        found = f"applied={len(edits)} skipped={left}"
+        yield f"the commit says applied={applied} skipped={skipped}, and the evidence says {found}"
 
 
 def _line_problems(event: Accepted | Rejected, base: Skill, skill: Skill, edits: Sequence[Edit]) -> Iterator[str]:

@@ -96,6 +96,24 @@ def replaced(place: int, old: str, new: str) -> Callable[[Patient], None]:
     return damage
 
 
+def everywhere(place: int, *pairs: tuple[str, str]) -> Callable[[Patient], None]:
+    """Damage: a forger changes all of these in the message of an event, wherever they stand."""
+
+    def damage(patient: Patient) -> None:
+        text = patient.repo.commit(patient.commit(place)).message
+        for old, new in pairs:
+            assert old in text
+            text = text.replace(old, new)
+        forge(patient, place, message=lambda _: text)
+
+    return damage
+
+
+def added(place: int, line: str) -> Callable[[Patient], None]:
+    """Damage: a forger adds a trailer to the message of an event."""
+    return replaced(place, "\nSkillgit-Event:", f"\n{line}\nSkillgit-Event:")
+
+
 def smuggled(place: int, path: str, text: bytes) -> Callable[[Patient], None]:
     """Damage: a forger changes a file in the tree of an event."""
     return lambda patient: forge(patient, place, content=lambda root: with_file(patient.repo, root, path, text))
@@ -122,6 +140,16 @@ def evidence_changed(place: int, name: str, change: Callable[[bytes], bytes | No
         patient.set_ref(refs.evidence_ref(RUN), chain[0])
 
     return damage
+
+
+def without(place: int, name: str) -> Callable[[Patient], None]:
+    """Damage: a file of an event's evidence is gone, and everything else fits."""
+    return evidence_changed(place, name, lambda _: None)
+
+
+def written_anew(place: int, name: str, content: bytes) -> Callable[[Patient], None]:
+    """Damage: a file of an event's evidence holds ``content``, and everything else fits."""
+    return evidence_changed(place, name, lambda _: content)
 
 
 def raw_message(place: int, change: Callable[[bytes], bytes]) -> Callable[[Patient], None]:

@@ -5,7 +5,18 @@ from __future__ import annotations
 import json
 
 import pytest
-from forgery import evidence_changed, forge, raw_message, reparented, replaced, smuggled
+from forgery import (
+    added,
+    everywhere,
+    evidence_changed,
+    forge,
+    raw_message,
+    reparented,
+    replaced,
+    smuggled,
+    without,
+    written_anew,
+)
 from sample_run import PATH, RUN
 
 from skillgit.app.fsck import fsck
@@ -198,11 +209,6 @@ def another_evidence(named):
     return damage
 
 
-def without(place, name):
-    """Damage: a file of an event's evidence is gone, and everything else fits."""
-    return evidence_changed(place, name, lambda _: None)
-
-
 CUT = {
     "evidence cut off": (another_evidence(named=False), "of it, and the commit names none"),
     "evidence of another event": (another_evidence(named=True), "of it, and the commit names other evidence"),
@@ -226,10 +232,6 @@ CUT = {
     "the splits": (without(FIRST, "splits.json"), "the evidence lacks 'splits.json', which run-started always has"),
     "the environment": (without(FIRST, "environment.json"), "the evidence lacks 'environment.json', which run-started"),
 }
-
-
-def written_anew(place, name, content):
-    return evidence_changed(place, name, lambda _: content)
 
 
 PLAN = {
@@ -267,6 +269,85 @@ PLAN = {
     ),
 }
 
+
+NEVER = {
+    f"{trailer.partition(':')[0]} on {kind}": (
+        added(place, f"Skillgit-{trailer}"),
+        f"the commit has the trailer Skillgit-{trailer.partition(':')[0]}, which {kind} never has",
+    )
+    for place, kind, trailer in (
+        (TWO, "rejected", "Version: 2"),
+        (TWO, "rejected", "Target: 0"),
+        (SKIPPED, "skipped", "Base: 1"),
+        (SKIPPED, "skipped", "Eval: split=selection set=4be1 n=10 scored=10 hard=1.0 soft=1.0 seed=42"),
+        (PROPOSED, "slow-proposed", "Edit: op=append file=SKILL.md support=1 source=failure"),
+        (MERGED, "slow-merged", "Cost: calls=5000 in=1 out=1 usd=9999.0 seconds=1"),
+        (ONE, "accepted", f"Fork-Of: {RUN}/v0"),
+        (LAST, "run-finished", "Gate: accept"),
+        (FIRST, "run-started", "Outcome: improved"),
+    )
+}
+SPENT = "Skillgit-Spent: role=target stage=selection calls={} in=1000 out=100 usd={} seconds=1.0"
+USD = 0.1 + 1 / 7
+SEQUENCE = {
+    "an epoch at the end": (
+        replaced(LAST, "Epoch: 3", "Epoch: 9"),
+        "run-finished names epoch 9 after a step of epoch 3",
+    ),
+    "an epoch that is left out": (
+        replaced(FOUR, "Epoch: 3", "Epoch: 4"),
+        "step 4 is of epoch 4, and the step before it of epoch 2",
+    ),
+    "a step of an epoch that had ended": (
+        replaced(FOUR, "Epoch: 3", "Epoch: 2"),
+        "step 4 is of epoch 2, which had ended before it",
+    ),
+    "an outcome": (replaced(LAST, "Outcome: improved", "Outcome: ceiling"), "and its scores say improved"),
+    "an outcome that nobody records": (
+        replaced(LAST, "Outcome: improved", "Outcome: stopped"),
+        "the run ends as stopped, and its scores say improved",
+    ),
+    "the score of a merge": (
+        everywhere(MERGED, ("soft=0.775", "soft=0.8")),
+        "the score of the merge is not that of the guidance that was proposed",
+    ),
+    "the gate of a merge": (
+        everywhere(MERGED, ("fixed=1 broken=0 p=0.5", "fixed=2 broken=1 p=0.5")),
+        "the gate of the merge is not that of the guidance that was proposed",
+    ),
+    "other items": (replaced(ONE, "set=4be1", "set=4be2"), "the score is one of 10 items, the set 4be2"),
+    "another seed": (replaced(ONE, "seed=42", "seed=43"), "measured with seed 43, and the run began with seed 42"),
+    "another split": (
+        replaced(ONE, "Eval: split=selection", "Eval: split=train"),
+        "the gate's score is one on the split train, and not on selection",
+    ),
+    "a start at another version": (
+        replaced(FIRST, "Skillgit-Version: 0", "Skillgit-Version: 1"),
+        "a run starts with Skillgit-Version 0, and this one with 1",
+    ),
+    "a fork of nothing": (
+        added(FIRST, "Skillgit-Fork-Of: ghost/v3"),
+        "it is a fork of ghost/v3, and its parent is another commit",
+    ),
+    "edits that are counted": (
+        replaced(ONE, "applied=1", "applied=2"),
+        "the commit says that 2 edits were applied, and tells 1 of them",
+    ),
+    "edits that were left": (
+        replaced(ONE, "skipped=0", "skipped=1"),
+        "the commit says applied=1 skipped=1, and the evidence says applied=1 skipped=0",
+    ),
+    "a cost of other parts": (
+        added(ONE, SPENT.format(7, USD)),
+        "the commit says that it cost calls=11, and its parts add up to 7",
+    ),
+    "a price of other parts": (added(ONE, SPENT.format(11, 9.5)), "and its parts add up to 9.5"),
+    "a cost below nothing": (
+        everywhere(ONE, (f"usd={0.1 + 1 / 7!r}", "usd=-1.0")),
+        "the commit tells a cost that is below 0 or no number",
+    ),
+}
+
 PARENTS = {
     "a rejected candidate elsewhere": (
         reparented(TWO, FIRST),
@@ -283,7 +364,7 @@ PARENTS = {
     "guidance elsewhere": (reparented(PROPOSED, ONE), "its parent is neither the guidance before it nor v0"),
     "an event with two parents": (reparented(FOUR, MERGED, FIRST), "the commit has 2 parents"),
 }
-FORGED = {**MESSAGES, **CONTENTS, **ENDS, **CUT, **PLAN, **PARENTS}
+FORGED = {**MESSAGES, **CONTENTS, **ENDS, **CUT, **PLAN, **NEVER, **SEQUENCE, **PARENTS}
 
 
 @pytest.mark.parametrize("name", FORGED)

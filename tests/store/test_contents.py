@@ -103,14 +103,16 @@ def test_lines_that_changed_are_held_against_both_texts(repo):
 def test_lines_that_did_not_change_are_found(repo):
     sample = pruned(edits=[])
     assert isinstance(sample.event, Accepted)
-    told = problems(repo, replace(sample, event=replace(sample.event, edits=())))
+    patch = replace(sample.event.patch, applied=0)
+    told = problems(repo, replace(sample, event=replace(sample.event, edits=(), patch=patch)))
     assert told == ["the edits in the evidence are not what changed in the base"]
 
 
 def test_only_a_person_may_tell_lines_in_place_of_edits(repo):
     sample = with_patch(rewrite(UpdateMode.PATCH), rewrite=None, lines=True, edits=[])
     assert isinstance(sample.event, Accepted)
-    told = problems(repo, replace(sample, event=replace(sample.event, edits=())))
+    patch = replace(sample.event.patch, applied=0)
+    told = problems(repo, replace(sample, event=replace(sample.event, edits=(), patch=patch)))
     assert told == ["the patch in the evidence, applied to v0, does not give the committed skill"]
 
 

@@ -1,0 +1,125 @@
+"""Whether an event says what the events before it leave it to say: its epoch, its conditions, how the run ended.
+
+Without these a history can still be read and gone on with, so that they are no invariants of the state.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
+from skillgit.domain.event import (
+    Accepted,
+    Edited,
+    Measured,
+    Origin,
+    Rejected,
+    Reverted,
+    RunFinished,
+    RunOutcome,
+    RunStarted,
+    Skipped,
+    SlowMerged,
+    event_name,
+    event_origin,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from skillgit.domain.event import Event
+    from skillgit.domain.state import RunState
+
+    Rule = tuple[Metric, float]
+
+_ANY_RULE: tuple[Rule, ...] = ((Metric.HARD, 0.0), (Metric.SOFT, 0.0))
+_OPEN = frozenset({RunOutcome.NULL_RESULT, RunOutcome.UNDERPOWERED})
+"""Outcomes that only the gate's ``alpha`` tells apart."""
+
+
+def sequence_problems(state: RunState, event: Event, rules: Collection[Rule]) -> Iterator[str]:
+    """Yield what ``event`` says that does not follow from ``state``, the run before it.
+
+    Args:
+        state: The run before it.
+        event: The event.
+        rules: Metrics, with the share of the soft score, that the run's gates compared.
+    """
+    if isinstance(event, SlowMerged):
+        yield from _merge_problems(state, event)
+    if not state.started.splits:
+        # An import: another program set its epochs and chose its items.
+        return
+    yield from _epoch_problems(state, event)
+    yield from _condition_problems(state, event)
+    if isinstance(event, RunFinished):
+        found = {_outcome(state, rule) for rule in rules or _ANY_RULE}
+        known = {RunOutcome.NULL_RESULT if event.outcome in _OPEN else event.outcome}
+        if len(found) == 1 and found != known:
+            yield f"the run ends as {event.outcome}, and its scores say {_named(*found)}"
+
+
+def _merge_problems(state: RunState, event: SlowMerged) -> Iterator[str]:
+    proposed = state.pending_merge
+    if proposed is None or proposed.evaluation is None:
+        return
+    if event.evaluation != proposed.evaluation:
+        yield "the score of the merge is not that of the guidance that was proposed"
+    if event.verdict != proposed.verdict:
+        yield "the gate of the merge is not that of the guidance that was proposed"
+
+
+def _epoch_problems(state: RunState, event: Event) -> Iterator[str]:
+    name = event_name(event)
+    if not isinstance(event, Accepted | Rejected | Skipped) or event_origin(event) is not Origin.STEP:
+        if event.epoch > state.epoch:
+            yield f"{name} names epoch {event.epoch} after a step of epoch {state.epoch}"
+        return
+    if event.epoch > state.epoch + 1:
+        yield f"step {event.step} is of epoch {event.epoch}, and the step before it of epoch {state.epoch}"
+    if event.epoch <= max(state.slow_epoch, state.meta_epoch):
+        yield f"step {event.step} is of epoch {event.epoch}, which had ended before it"
+    if state.pending_merge is not None:
+        yield f"step {event.step} follows guidance that was accepted and not merged"
+
+
+def _condition_problems(state: RunState, event: Event) -> Iterator[str]:
+    """Yield where a score was measured on other items than the run's, or with another seed.
+
+    Whoever intervenes may set a seed of their own; a fork takes over a score, whoever measured it.
+    """
+    first = state.started.evaluation
+    if isinstance(event, Skipped | Edited | RunStarted | RunFinished):
+        told: tuple[object, ...] = event.evaluations if isinstance(event, RunFinished) else ()
+    else:
+        told = (event.evaluation,)
+    seeded = not (state.started.fork_of or isinstance(event, Reverted | Measured) or event_origin(event).intervenes)
+    for one in told:
+        if not isinstance(one, EvaluationSummary) or not isinstance(first, EvaluationSummary):
+            continue
+        if not isinstance(event, RunFinished):
+            if one.split is not Split.SELECTION:
+                yield f"the gate's score is one on the split {one.split}, and not on {Split.SELECTION}"
+            if (one.item_set, one.n) != (first.item_set, first.n):
+                yield (
+                    f"the score is one of {one.n} items, the set {one.item_set},"
+                    f" and the run began with {first.n}, the set {first.item_set}"
+                )
+        if seeded and one.seed != first.seed:
+            yield f"the score was measured with seed {one.seed}, and the run began with seed {first.seed}"
+
+
+def _outcome(state: RunState, rule: Rule) -> RunOutcome:
+    """Return how the run ended, as the metric of its gate has it; a null result may be an underpowered one."""
+    first, best = (state.evaluation(version).score(*rule) for version in (0, state.best))
+    if state.best > 0 and best > first:
+        return RunOutcome.IMPROVED
+    if first >= 1.0:
+        return RunOutcome.CEILING
+    if all(step.decision is None for step in state.memory if not step.by_hand):
+        return RunOutcome.NO_CANDIDATES
+    return RunOutcome.NULL_RESULT
+
+
+def _named(outcome: RunOutcome) -> str:
+    return " or ".join(sorted(_OPEN)) if outcome in _OPEN else outcome

@@ -1,0 +1,92 @@
+"""Whether a commit bears trailers that no event of its kind has, and whether a fork stands where it says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillgit.domain.event import (
+    EVENT_NAMES,
+    Accepted,
+    Edited,
+    Measured,
+    Rejected,
+    Reverted,
+    RunFinished,
+    RunStarted,
+    Skipped,
+    SlowMerged,
+    SlowProposed,
+    event_name,
+    version_of,
+)
+from skillgit.errors import SkillgitError
+from skillgit.store import reader
+from skillgit.store.trailers import PREFIX, has_trailers, parse_block
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillgit.domain.event import Event
+    from skillgit.store.record import Recorded
+    from skillgit.store.repo import Repo
+
+_ALL = frozenset(EVENT_NAMES)
+_CANDIDATES = frozenset({Accepted, Rejected})
+_BEARERS: dict[str, frozenset[type[Event]]] = {
+    "Step": _ALL - {RunStarted},
+    "Version": frozenset({RunStarted, Accepted, SlowMerged, Reverted, Measured}),
+    "Base": _ALL - {Skipped, Measured, RunFinished},
+    "Edit": _CANDIDATES,
+    "Patch": _CANDIDATES | {Skipped},
+    "Origin": _CANDIDATES | {Skipped},
+    "Target": frozenset({Reverted}),
+    "Appendix": _CANDIDATES,
+    "Eval": _ALL - {Skipped},
+    "Gate": _CANDIDATES | {SlowProposed, SlowMerged, Measured, Reverted},
+    "Config": frozenset({RunStarted}),
+    "Splits": frozenset({RunStarted}),
+    "Env": frozenset({RunStarted}),
+    "Fork-Of": frozenset({RunStarted}),
+    "Outcome": frozenset({RunFinished}),
+    "Placebo": frozenset({RunFinished}),
+    "Models": _ALL - {SlowMerged},
+    "Cost": _ALL - {SlowMerged},
+    "Spent": _ALL - {SlowMerged},
+}
+"""Which kinds of events have a trailer; those that are not here stand on every kind, or are a newer skillgit's."""
+
+
+def trailer_problems(repo: Repo, record: Recorded) -> Iterator[str]:
+    """Yield which trailers the commit of ``record`` has that no event of its kind has, or that its kind fixes."""
+    event = record.event
+    if isinstance(event, Edited):
+        return
+    block = parse_block(repo.commit(record.commit).message)
+    for key, bearers in _BEARERS.items():
+        if type(event) not in bearers and block.all(key):
+            yield f"the commit has the trailer {PREFIX}{key}, which {event_name(event)} never has"
+    if not isinstance(event, RunStarted):
+        return
+    for key in ("Version", "Base", "Epoch"):
+        if (found := block.one(key)) not in {"", "0"}:
+            yield f"a run starts with {PREFIX}{key} 0, and this one with {found}"
+    if event.fork_of:
+        yield from _fork_problems(repo, record, event.fork_of)
+
+
+def _fork_problems(repo: Repo, record: Recorded, source: str) -> Iterator[str]:
+    """Yield that a fork does not stand on the version that it names."""
+    run, _, version = source.rpartition("/v")
+    parent = record.parents[0] if record.parents else ""
+    if parent and not repo.has_object(parent):
+        # a shallow clone
+        return
+    try:
+        found: Event | None = reader.read_commit(repo, parent).event if parent else None
+    except SkillgitError:
+        if not has_trailers(repo.commit(parent).message):
+            # The edit of a person tells its version only where the rest of its run is here.
+            return
+        found = None
+    if found is None or (found.run, str(version_of(found))) != (run, version):
+        yield f"it is a fork of {source}, and its parent is another commit"
