@@ -194,7 +194,7 @@ def _content_problems(
         yield from contents.tree_problems(repo, record, versions)
         if not record.evidence or not any(objects.missing_files(repo, record.evidence, seen)):
             yield from contents.evidence_problems(repo, record, versions, imported=imported)
-    except (pygit2.GitError, KeyError, ValueError) as error:
+    except (pygit2.GitError, KeyError, ValueError, RecursionError) as error:
         yield f"git cannot read what it builds on: {error}"
 
 

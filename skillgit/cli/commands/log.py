@@ -15,9 +15,9 @@ from skillgit.cli.verb import Verb
 from skillgit.domain.kinds import EVENT_KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from skillgit.app.log import Log
+    from skillgit.app.log import Log, Wanted
     from skillgit.cli.session import Session
 
 
@@ -128,14 +128,12 @@ def command(
         graph=graph,
     )
     result = log(session.context, wanted)
-    if not revisions:
-        tell_unreadable(session)
-    _tell_gaps(session, result, items)
+    _tell_gaps(session, result, wanted)
     if form is Form.TEXT:
         _show(session, result, graph=graph, patch=patch, stat=stat, runs=all_runs, several=len(set(items)) > 1)
-    else:
-        head = {"run": result.run}
-        session.output.listing(form, result.rows, schema="log/1", name="events", columns=COLUMNS, head=head)
+        return
+    head = {"run": result.run}
+    session.output.listing(form, result.rows, schema="log/1", name="events", columns=COLUMNS, head=head)
 
 
 def _refuse(form: Form, *, graph: bool, reverse: bool, change: bool) -> None:
@@ -166,11 +164,14 @@ def _show(session: Session, result: Log, *, graph: bool, patch: bool, stat: bool
                 session.output.text([text])
 
 
-def _tell_gaps(session: Session, result: Log, items: Sequence[str]) -> None:
+def _tell_gaps(session: Session, result: Log, wanted: Wanted) -> None:
+    """Tell what is missing from the list: runs that cannot be read, and what nobody knows of items any more."""
+    if not wanted.words:
+        tell_unreadable(session)
     if result.untold and result.absence is not None:
         names = f"{', '.join(result.untold[:_NAMED])}{', …' if len(result.untold) > _NAMED else ''}"
         lost = result.absence.sentence("what they are compared by")
-        session.diagnostics.note(f"whether {names} fixed or broke {' or '.join(items)} is not known: {lost}")
+        session.diagnostics.note(f"whether {names} fixed or broke {' or '.join(wanted.items)} is not known: {lost}")
         session.diagnostics.hint(result.absence.remedy(result.untold[0]))
 
 
