@@ -132,8 +132,7 @@ def command(
     if form is Form.TEXT:
         _show(session, result, graph=graph, patch=patch, stat=stat, runs=all_runs, several=len(set(items)) > 1)
         return
-    head = {"run": result.run}
-    session.output.listing(form, result.rows, schema="log/1", name="events", columns=COLUMNS, head=head)
+    session.output.listing(form, result.rows, schema="log/1", name="events", columns=COLUMNS, head={"run": result.run})
 
 
 def _refuse(form: Form, *, graph: bool, reverse: bool, change: bool) -> None:
