@@ -6,13 +6,44 @@ import json
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import click
 import pytest
 
 import skillgit
 from skillgit.app.config.resolved import NEUTRAL
 from skillgit.app.config.schema import NOT_KEYS, SECTIONS
+from skillgit.cli.commands import adopt, fetch, fsck, gc, note, push, replay
+from skillgit.cli.main import cli
+from skillgit.cli.render import blame, cost, item, item_table, items, log, matrix, plugins, rule_changes, runs
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LISTS = {
+    "adopt --list": adopt.COLUMNS,
+    "backends": plugins.COLUMNS,
+    "best": log.COLUMNS,
+    "blame": blame.COLUMNS,
+    "config": ("key", "value", "origin"),
+    "cost": cost.COLUMNS,
+    "diff --items": items.COLUMNS,
+    "diff --rules": rule_changes.COLUMNS,
+    "envs": plugins.COLUMNS,
+    "fetch": fetch.COLUMNS,
+    "fsck": fsck.COLUMNS,
+    "gc": gc.COLUMNS,
+    "items": item_table.COLUMNS,
+    "items --item": item.COLUMNS,
+    "log": log.COLUMNS,
+    "matrix": matrix.COLUMNS,
+    "note --list": note.COLUMNS,
+    "push": push.COLUMNS,
+    "replay": replay.COLUMNS,
+    "runs": runs.COLUMNS,
+}
+"""What commands print in each row for programs."""
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted(
     [
@@ -84,11 +115,47 @@ def shown(value: object) -> str:
     return value if isinstance(value, str) and value else json.dumps(value)
 
 
-def test_the_configuration_reference_is_up_to_date():
-    path = ROOT / "docs" / "configuration.md"
-    head, begin, rest = path.read_text(encoding="utf-8").partition("<!-- keys -->\n\n")
-    _, end, tail = rest.partition("<!-- /keys -->")
-    wanted = head + begin + configuration_table() + "\n" + end + tail
+def columns_table() -> str:
+    """Return the columns of every list that a command prints for programs as Markdown."""
+    lines = ["| command | columns |", "|---|---|"]
+    for command, columns in sorted(LISTS.items()):
+        lines.append(f"| `{command}` | {' '.join(f'`{column}`' for column in columns)} |")
+    return "\n".join(lines) + "\n"
+
+
+def check_part(name: str, mark: str, wanted: str) -> None:
+    """Check, or write where that is asked for, the part of a document that stands between two marks."""
+    path = ROOT / "docs" / name
+    head, begin, rest = path.read_text(encoding="utf-8").partition(f"<!-- {mark} -->\n\n")
+    _, end, tail = rest.partition(f"<!-- /{mark} -->")
+    text = head + begin + wanted + "\n" + end + tail
     if os.environ.get("UPDATE_DOCS"):
-        path.write_text(wanted, encoding="utf-8")
-    assert path.read_text(encoding="utf-8") == wanted, "run UPDATE_DOCS=1 make docs"
+        path.write_text(text, encoding="utf-8")
+    assert begin
+    assert end
+    assert path.read_text(encoding="utf-8") == text, "run UPDATE_DOCS=1 make docs"
+
+
+def test_the_configuration_reference_is_up_to_date():
+    check_part("configuration.md", "keys", configuration_table())
+
+
+def test_the_columns_of_lists_are_up_to_date():
+    check_part("plumbing.md", "columns", columns_table())
+
+
+def test_every_command_that_prints_columns_is_listed():
+    printing = {command for command, verb in all_verbs(cli, "") if any(one.name == "plain" for one in verb.params)}
+    assert {command.partition(" -")[0] for command in LISTS} == printing - {"sql"}
+
+
+def all_verbs(group: click.Group, before: str) -> Iterator[tuple[str, click.Command]]:
+    """Yield every command by its whole name."""
+    ctx = click.Context(group)
+    for name in group.list_commands(ctx):
+        found = group.get_command(ctx, name)
+        assert found is not None
+        if isinstance(found, click.Group):
+            yield from all_verbs(found, f"{before}{name} ")
+        else:
+            yield f"{before}{name}", found
