@@ -119,7 +119,7 @@ def columns_table() -> str:
     """Return the columns of every list that a command prints for programs as Markdown."""
     lines = ["| command | columns |", "|---|---|"]
     for command, columns in sorted(LISTS.items()):
-        lines.append(f"| `{command}` | {' '.join(f'`{column}`' for column in columns)} |")
+        lines.append(f"| `skillgit {command}` | {' '.join(f'`{column}`' for column in columns)} |")
     return "\n".join(lines) + "\n"
 
 
