@@ -117,7 +117,7 @@ def _unreadable(repo: Repo, tip: str) -> Iterator[Problem]:
             if isinstance(event, RunStarted):
                 return
         yield Problem(commit=str(commit.id), sentence="the branch goes back to here, and no event starts the run")
-    except (RevisionNotFoundError, pygit2.GitError) as error:
+    except (HistoryError, RevisionNotFoundError, pygit2.GitError) as error:
         yield Problem(commit="", sentence=getattr(error, "message", str(error)))
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from contextlib import suppress
 
 import pytest
 from forgery import (
@@ -20,6 +22,10 @@ from forgery import (
 from sample_run import PATH, RUN
 
 from skillgit.app.fsck import fsck
+from skillgit.app.log import log
+from skillgit.app.runs import runs
+from skillgit.app.status import status
+from skillgit.errors import SkillgitError
 from skillgit.store import refs
 
 FIRST, ONE, TWO, SKIPPED, PROPOSED, MERGED, FOUR, FIVE, LAST = range(9)
@@ -97,6 +103,26 @@ MESSAGES = {
         "the splits in the evidence have the digest 747fbb95a62a, and the commit says 000000000000",
     ),
     "two beginnings": (two_starts, "step 2 follows step 0"),
+    "a number that no database holds": (
+        replaced(FOUR, "Skillgit-Version: 3", "Skillgit-Version: 99999999999999999999"),
+        "not an integer",
+    ),
+    "a cost that no sum holds": (replaced(ONE, " out=", f" out={10**12}"), "cannot be an amount"),
+    "a cost that is no number": (replaced(ONE, " usd=", " usd=nan x="), "is not a number"),
+    "evidence that is an option": (
+        replaced(SKIPPED, "Skillgit-Evidence: ", "Skillgit-Evidence: --output="),
+        "is not the id of an evidence tree",
+    ),
+    "an encoding that nobody knows": (
+        raw_message(LAST, lambda content: content.replace(b"\n\n", b"\nencoding klingon\n\n", 1)),
+        "cannot be read",
+    ),
+    "a time that is no date": (
+        raw_message(
+            LAST, lambda content: re.sub(rb"(\ncommitter .*> )\d+", rb"\g<1>9999999999999999", content, count=1)
+        ),
+        "has a time that is no date",
+    ),
     "NUL in a message": (
         raw_message(LAST, lambda content: content.replace(b"improved", b"im\0proved", 1)),
         "run/demo-20261121-abcd does not lead to it any more",
@@ -374,6 +400,14 @@ def test_a_forgery_is_found_and_cannot_be_mended(name, patient, context):
     told = [problem.sentence for problem in fsck(context, None, deep=True).problems]
     assert any(said in sentence for sentence in told), told
     assert fsck(context, None, deep=True, repair=True).problems
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_no_message_is_an_internal_error(name, patient, context):
+    MESSAGES[name][0](patient)
+    for ask in (runs, status, log):
+        with suppress(SkillgitError):
+            ask(context)
 
 
 def test_an_amended_commit_is_found_by_the_evidence_that_names_the_old_one(patient, context):
