@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from skillgit.errors import SkillgitError
 from skillgit.index import project, schema, workers
 from skillgit.index.artefacts import WITH_OUTCOMES
+from skillgit.index.tips import run_of
 from skillgit.index.whole_run import read_proof, read_whole_run, seed_text
 from skillgit.store import dropping, history, notes, reader, refs
 
@@ -60,13 +61,8 @@ def catch_up(
 
 def _refresh_refs(connection: sqlite3.Connection, known: Mapping[str, str], now: Mapping[str, str]) -> None:
     connection.executemany("DELETE FROM ref WHERE name = ?", [(name,) for name in known.keys() - now.keys()])
-    fresh = [(name, oid, _run_of(name)) for name, oid in now.items() if known.get(name) != oid]
+    fresh = [(name, oid, run_of(name)) for name, oid in now.items() if known.get(name) != oid]
     connection.executemany("INSERT OR REPLACE INTO ref VALUES (?, ?, ?)", fresh)
-
-
-def _run_of(name: str) -> str:
-    ref = refs.parse(name)
-    return ref.run if ref else ""
 
 
 def _by_run(tips: Mapping[str, str]) -> dict[str, dict[str, str]]:
