@@ -30,8 +30,9 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
 )
-from skillgit.domain.gate import Decision, NoRegression, Policy, Verdict
+from skillgit.domain.gate import Decision, NoRegression, Verdict
 from skillgit.domain.placebo import Placebo
+from skillgit.domain.policies import POLICIES
 from skillgit.domain.rewrite import UpdateMode
 
 HOSTILE = (
@@ -132,7 +133,7 @@ measurements = st.one_of(summaries, st.builds(Inherited, version=counts))
 def verdicts(draw: st.DrawFn) -> Verdict:
     """Return a verdict; the weight of the soft score stands in the trailer only where it matters."""
     metric = draw(st.sampled_from(Metric))
-    policy = draw(st.sampled_from(Policy))
+    policy = draw(st.sampled_from([*POLICIES, "nothing-broken"]))
     guard = draw(st.sampled_from(NoRegression))
     return Verdict(
         decision=draw(st.sampled_from(Decision)),
@@ -145,9 +146,12 @@ def verdicts(draw: st.DrawFn) -> Verdict:
         broken=draw(counts),
         p=draw(shares),
         soft_weight=draw(st.sampled_from([0.0, 0.3, 0.25, 1.0])) if metric is Metric.MIXED else 0.5,
-        alpha=draw(shares) if policy is Policy.PAIRED else None,
-        margin=draw(shares) if policy is Policy.MARGIN else None,
+        alpha=draw(shares) if policy == "paired" else None,
+        margin=draw(shares) if policy == "margin" else None,
         no_regression=guard,
+        compared=draw(st.none() | counts),
+        lost=draw(counts),
+        regained=draw(counts),
         blocked=0 if guard is NoRegression.NONE else draw(counts),
         repeats=draw(st.integers(0, 9)),
         gated=draw(st.booleans()),

@@ -35,7 +35,8 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
 )
-from skillgit.domain.gate import Decision, GateRule, Policy, decide
+from skillgit.domain.gate import Decision, GateRule, decide
+from skillgit.domain.policies import PAIRED
 from skillgit.domain.rewrite import RewriteError, rewritten
 from skillgit.domain.skill import SLOW_END, SLOW_START, Skill, slow_guidance, with_slow_guidance
 from skillgit.domain.state import StepMemory, fold
@@ -624,7 +625,7 @@ def test_12_4_noise_can_be_kept_from_being_accepted():
     base = evaluation(*[Scored(0, 0)] * 20, *[Scored(1, 1)] * 20)
     lucky = evaluation(Scored(1, 1), *[Scored(0, 0)] * 19, *[Scored(1, 1)] * 20)
     assert decide(GateRule(), lucky, base, 0.5).decision.accepted, "the paper's gate believes one item"
-    assert not decide(GateRule(policy=Policy.PAIRED), lucky, base, 0.5).decision.accepted
+    assert not decide(GateRule(policy=PAIRED), lucky, base, 0.5).decision.accepted
 
 
 def test_12_4_a_run_can_measure_its_own_false_accepts():

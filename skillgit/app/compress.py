@@ -12,7 +12,7 @@ from skillgit.app.gating.newest import newest_version
 from skillgit.app.gating.run import judge, open_gating, ready, write
 from skillgit.app.workspace import open_workspace
 from skillgit.domain.event import Origin
-from skillgit.domain.gate import Policy
+from skillgit.domain.policies import NOT_WORSE
 from skillgit.engine.artifacts import json_file
 from skillgit.engine.compress import compress as shorten
 from skillgit.errors import SkillgitError
@@ -75,7 +75,7 @@ async def _judged(gating: Gating, name: str) -> tuple[Candidate, Judged]:
         title=made.title or "the same in fewer words",
         why=made.reasoning,
         reports=made.application.reports,
-        policy=Policy.NOT_WORSE,
+        policy=NOT_WORSE,
         evidence={"rewrite.json": json_file({"body": made.rewrite})},
     )
     return candidate, await judge(gating, candidate, "compressed")

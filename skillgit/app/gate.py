@@ -24,6 +24,7 @@ from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.errors import ExitCode, UsageError
 from skillgit.index import queries
+from skillgit.plugin.registry import load_policy
 from skillgit.store.reader import skill_at
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from skillgit.app.setup import Setup
     from skillgit.app.workspace import Workspace
     from skillgit.domain.evaluation import Outcome, Scored
-    from skillgit.domain.gate import GateRule, Policy
+    from skillgit.domain.gate import GateRule
     from skillgit.domain.skill import Skill
 
 SPLITS = (Split.SELECTION.value, Split.TEST.value)
@@ -54,7 +55,7 @@ class GateRequest:
         configs: Configurations, ``CONFIG`` or ``<skill>=CONFIG``; a skill without one is measured as its run was.
         overrides: ``section.key=value`` for all of them; later ones win.
         split: The split.
-        rule: How the gate compares; None as the configuration says.
+        rule: The name of the policy that the gate compares by; None as the configuration says.
         recorded_only: Whether to measure nothing.
         note: Whether to leave notes on the commits.
         dry_run: Whether to tell the cost and measure nothing.
@@ -68,7 +69,7 @@ class GateRequest:
     configs: tuple[str, ...] = ()
     overrides: tuple[str, ...] = ()
     split: str = Split.SELECTION.value
-    rule: Policy | None = None
+    rule: str | None = None
     recorded_only: bool = False
     note: bool = True
     dry_run: bool = False
@@ -239,7 +240,7 @@ class _Judging:
             environment=setup.task.environment.info.name,
             target=setup.routes["target"].name,
             metric=rule.metric.value,
-            policy=rule.policy.value,
+            policy=rule.policy.name,
             items=len(setup.task.items[self._split]),
             plan=self._price(setup),
             warnings=self._warnings(),
@@ -263,7 +264,7 @@ class _Judging:
 
     def _rule(self, setup: Setup) -> GateRule:
         rule = replace(setup.config.values.method.rule(setup.pinned), enabled=True)
-        return rule if self._request.rule is None else replace(rule, policy=self._request.rule)
+        return rule if self._request.rule is None else replace(rule, policy=load_policy(self._request.rule))
 
     def _warnings(self) -> tuple[str, ...]:
         if not self._change.moved or self._change.change == "added":

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Literal
 
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import FailedToEvaluate
-from skillgit.domain.gate import Decision, Policy, decide, flips
+from skillgit.domain.gate import Decision, decide, flips_of
+from skillgit.domain.outcomes import Pairs
+from skillgit.domain.policies import PAIRED, shortfall
 from skillgit.domain.statistics import bootstrap_interval, minimum_detectable_effect
 from skillgit.errors import ExitCode
 
@@ -180,11 +182,10 @@ def compare(rule: GateRule, base: Evaluation, head: Evaluation, types: dict[str,
         head: The outcomes of what would replace it, on the same items.
         types: Item to its task type.
     """
-    current = base.summary().score(rule.metric, rule.soft_weight)
+    pairs = Pairs(head, base, rule.metric, rule.soft_weight)
+    changed = flips_of(pairs, head)
     before, after = (side.values(rule.metric, rule.soft_weight) for side in (base, head))
-    both = [item for item in base.outcomes if item in before and item in after]
-    gains = [after[item] - before[item] for item in both]
-    pairs = flips(head, base, rule.metric, rule.soft_weight)
+    gains = [float(gain) for gain in pairs.gains.values()]
 
     def told(items: tuple[str, ...]) -> tuple[ItemPair, ...]:
         return tuple(
@@ -192,15 +193,15 @@ def compare(rule: GateRule, base: Evaluation, head: Evaluation, types: dict[str,
         )
 
     return Compared(
-        verdict=decide(rule, head, base, current),
-        n=len(both),
-        delta=sum(gains) / len(gains) if gains else None,
+        verdict=decide(rule, head, base),
+        n=len(gains),
+        delta=float(pairs.score - pairs.current) if gains else None,
         interval=bootstrap_interval(gains) if gains else None,
-        fixed=told(pairs.fixed),
-        broken=told(pairs.broken),
-        stable_pass=pairs.stable_pass,
-        stable_fail=pairs.stable_fail,
-        missing=tuple(item for item in base.outcomes if item not in before or item not in after),
+        fixed=told(changed.fixed),
+        broken=told(changed.broken),
+        stable_pass=changed.stable_pass,
+        stable_fail=changed.stable_fail,
+        missing=tuple(item for item in base.outcomes if item not in pairs.gains),
     )
 
 
@@ -209,6 +210,9 @@ def conclusion(rule: GateRule, found: Compared, *, recorded_only: bool) -> tuple
     verdict = found.verdict
     if verdict.decision is Decision.INDECISIVE:
         lacking = f"{len(found.missing)} of {len(found.missing) + found.n} items have no score on both sides"
+        if verdict.lost > verdict.regained and not recorded_only:
+            lacking = f"{verdict.lost} items that have a score at the base could not be evaluated at the head"
+            return "incomplete", lacking, ExitCode.SERVICE
         if recorded_only:
             return "incomplete", f"{lacking}, and only recorded outcomes were wanted", ExitCode.UNDERPOWERED
         return "incomplete", f"{lacking}, for they could not be evaluated", ExitCode.SERVICE
@@ -216,7 +220,7 @@ def conclusion(rule: GateRule, found: Compared, *, recorded_only: bool) -> tuple
         return "passes", "", ExitCode.OK
     if verdict.blocked:
         return "fails", f"{verdict.blocked} of the items that may not score lower do", ExitCode.NO
-    if verdict.policy is Policy.PAIRED and verdict.current <= verdict.score < 1.0 and _is_blind(rule, found):
+    if verdict.policy == PAIRED.name and verdict.current <= verdict.score < 1.0 and _is_blind(rule, found):
         reason = f"{found.n} items are too few for the paired test at alpha {rule.alpha:g} to find any gain"
         return "underpowered", reason, ExitCode.UNDERPOWERED
     return "fails", _shortfall(verdict), ExitCode.NO
@@ -235,6 +239,4 @@ def _shortfall(verdict: Verdict) -> str:
         return "the base has the full score, so that nothing scores higher; the rule not-worse asks for no more"
     if verdict.score == verdict.current:
         return "the head scores the same, and the rule wants more"
-    if verdict.policy is Policy.PAIRED:
-        return "the head scores higher, but that may be chance"
-    return "the head does not score higher by the margin"
+    return f"the head scores higher, but {shortfall(verdict.policy, verdict.p, verdict.terms)}"

@@ -16,7 +16,7 @@ from skillgit.domain.ablation import without
 from skillgit.domain.edit import EditReport, EditStatus, Source
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Origin
-from skillgit.domain.gate import Policy
+from skillgit.domain.policies import NOT_WORSE
 from skillgit.domain.rewrite import changed_hunks
 from skillgit.domain.rules import Region
 from skillgit.domain.skill import DOCUMENT
@@ -178,5 +178,5 @@ class _Pruning:
             title=f"drop {count} rule{'s' if count > 1 else ''} that change{'s' if count == 1 else ''} nothing",
             why="\n\n".join(told),
             reports=tuple(EditReport(edit=hunk, status=EditStatus.APPLIED) for hunk in hunks),
-            policy=Policy.NOT_WORSE,
+            policy=NOT_WORSE,
         )

@@ -28,12 +28,13 @@ from skillgit.engine.tried import TRIED_FILE, read_tried, tried_file
 from skillgit.errors import BudgetError, ConfigError, SkillgitError, StoppedError
 from skillgit.store.evidence import read_evidence
 from skillgit.store.feedback import feedback_reader
+from skillgit.store.gates import version_outcomes
 from skillgit.store.own_runs import note_own
 from skillgit.store.reader import read_run, runs, skill_at
 from skillgit.store.writer import RunWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from skillgit.app.context import Context
     from skillgit.app.live.publisher import Publisher
@@ -42,11 +43,13 @@ if TYPE_CHECKING:
     from skillgit.app.train import TrainRequest
     from skillgit.app.workspace import Workspace
     from skillgit.calls.door import Calls
+    from skillgit.domain.evaluation import Outcome
     from skillgit.domain.event import Event
     from skillgit.domain.feedback import Feedback
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
     from skillgit.domain.tried import Tried
+    from skillgit.domain.version_outcomes import VersionOutcomes
     from skillgit.engine.transition import Transition
     from skillgit.store.record import Recorded
 
@@ -77,6 +80,7 @@ class Training:
         self._writer = RunWriter(workspace.repo, name, context.clock, workspace.repo.identity())
         self._versions: dict[int, str] = {}
         self._skills: dict[int, Skill] = {}
+        self._outcomes: VersionOutcomes | None = None
         for record in self._recorded:
             self._note_version(record)
         self.session = Session(
@@ -91,6 +95,7 @@ class Training:
             pinned=setup.pinned,
             feedback=partial(self._said, feedback_reader(workspace.repo)),
             tried=self._tried(),
+            recorded=self._outcomes_of,
         )
         watcher.budget = partial(analyst_budget, self.session)
 
@@ -138,7 +143,7 @@ class Training:
                 if writing is not None:
                     await writing
                 before, state = state, _advanced(state, transition.event)
-                self._note_skill(transition)
+                self._note_made(transition)
                 writing = asyncio.create_task(self._write(transition, before, state))
                 if self._watcher.asked_to_stop and state.outcome is None:
                     await writing
@@ -193,7 +198,18 @@ class Training:
         state = fold(record.event for record in self._recorded) if self._recorded else None
         return unfinished(self.session, state, error, resumed=bool(self._begun), command=command)
 
-    def _note_skill(self, transition: Transition) -> None:
+    def _outcomes_of(self, version: int) -> Mapping[str, Outcome] | None:
+        """Return the outcomes of a version, read from the evidence of the run when they are first asked for."""
+        if self._outcomes is None:
+            self._outcomes = version_outcomes(self._workspace.repo, self._recorded)
+        return self._outcomes.of(version)
+
+    def _note_made(self, transition: Transition) -> None:
+        """Remember the text and the outcomes of a transition that may not be written yet."""
+        if self._outcomes is None:
+            self._outcomes = version_outcomes(self._workspace.repo, self._recorded)
+        self._outcomes.look_at(transition.event, transition.evidence)
+        self._outcomes.take(transition.event)
         version = version_of(transition.event)
         if version is not None and transition.skill is not None:
             self._skills[version] = transition.skill

@@ -333,6 +333,8 @@ class RunFinished(_Event):
 Event = (
     RunStarted | Accepted | Rejected | Skipped | SlowProposed | SlowMerged | Reverted | Edited | Measured | RunFinished
 )
+Gated = Accepted | Rejected | SlowProposed | SlowMerged | Reverted | Measured
+"""The events that may hold a verdict."""
 MakesVersion = RunStarted | Accepted | SlowMerged | Reverted | Edited
 """The events that make a version."""
 

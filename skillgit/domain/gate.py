@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from fractions import Fraction
 
-from skillgit.domain.evaluation import Metric
-from skillgit.domain.statistics import sign_flip_test, sign_test
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from skillgit.domain.evaluation import Evaluation
+from skillgit.domain.evaluation import Evaluation, Metric
+from skillgit.domain.outcomes import Pairs, exact
+from skillgit.domain.policies import POLICIES, STRICT, Comparison, Policy, Terms
+from skillgit.domain.statistics import sign_test
 
 
 class Decision(StrEnum):
@@ -30,26 +27,18 @@ class Decision(StrEnum):
         return self in {Decision.ACCEPT_NEW_BEST, Decision.ACCEPT, Decision.FORCE_ACCEPT}
 
 
-class Policy(StrEnum):
-    """How the gate compares."""
-
-    STRICT = "strict"
-    """Accept if the candidate's mean is strictly greater (the paper's gate)."""
-    PAIRED = "paired"
-    """Accept if it is, and a paired test on the items takes the difference for a gain."""
-    MARGIN = "margin"
-    """Accept if the candidate's mean is greater by more than a margin."""
-    NOT_WORSE = "not-worse"
-    """Accept if the candidate's mean is not lower: for a shorter text, which is a gain of its own, and for a change
-    that a person wants anyway."""
-
-
 class NoRegression(StrEnum):
     """Which items may not score lower than under the current version, whatever the mean."""
 
     NONE = "none"
     PINNED = "pinned"
     ALL = "all"
+
+
+LOSS_LEVEL = 0.05
+"""Level of the test that tells items lost by a candidate from items that infrastructure loses now and then."""
+_NEARLY = Fraction(1, 10**12)
+"""What floats in a trailer may be off by."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +57,7 @@ class GateRule:
         pinned: The items that ``no_regression: pinned`` names.
     """
 
-    policy: Policy = Policy.STRICT
+    policy: Policy = STRICT
     metric: Metric = Metric.HARD
     soft_weight: float = 0.5
     min_coverage: float = 0.9
@@ -78,6 +67,21 @@ class GateRule:
     no_regression: NoRegression = NoRegression.NONE
     pinned: frozenset[str] = frozenset()
 
+    @property
+    def terms(self) -> Terms:
+        """The numbers that a policy may ask for."""
+        return Terms(alpha=self.alpha, margin=self.margin)
+
+    def protects(self, item: str) -> bool:
+        """Say whether ``item`` may not score lower."""
+        match self.no_regression:
+            case NoRegression.NONE:
+                return False
+            case NoRegression.PINNED:
+                return item in self.pinned
+            case NoRegression.ALL:
+                return True
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
@@ -85,7 +89,7 @@ class Verdict:
 
     Attributes:
         decision: What the gate decided.
-        policy: How it compared.
+        policy: The name of the policy that it compared by.
         metric: Which score it compared.
         score: The candidate's score; of a candidate whose evaluation was stopped, the highest that it could have had.
         current: The score of the version that it was proposed on.
@@ -94,16 +98,21 @@ class Verdict:
         broken: Items that score lower.
         p: One-sided p-value of the paired test: the chance of such a gain if every change of an item were a coin flip.
         soft_weight: Share of the soft score in the mixed metric.
-        alpha: Level of the paired test; absent under other policies.
-        margin: What the margin policy wanted; absent under other policies.
+        alpha: Level of the test, where the policy has one.
+        margin: By how much the score had to be greater, where the policy wants that.
         no_regression: Which items might not score lower.
         blocked: How many of those did.
         repeats: Extra rollouts of every item that differed; the numbers are means over them.
         gated: Whether there was a gate at all.
+        compared: How many items have a score on every side; all means are over these. Absent if that is every item and
+            they have a hard score only, and in verdicts of before there was this number, whose means are each over the
+            items that this side scored.
+        lost: Items that the current version scored and that the candidate failed to evaluate.
+        regained: Items where it is the other way round.
     """
 
     decision: Decision
-    policy: Policy
+    policy: str
     metric: Metric
     score: float
     current: float
@@ -118,11 +127,23 @@ class Verdict:
     blocked: int = 0
     repeats: int = 0
     gated: bool = True
+    compared: int | None = None
+    lost: int = 0
+    regained: int = 0
+
+    @property
+    def terms(self) -> Terms:
+        """The numbers that its policy asked for."""
+        usual = Terms()
+        return Terms(
+            alpha=usual.alpha if self.alpha is None else self.alpha,
+            margin=usual.margin if self.margin is None else self.margin,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flips:
-    """Items whose score differs between two evaluations, by id, in the order of the items."""
+    """Items by what became of their score, in the order of the items; those that a side did not score are left out."""
 
     fixed: tuple[str, ...]
     broken: tuple[str, ...]
@@ -131,31 +152,35 @@ class Flips:
 
 
 def flips(candidate: Evaluation, current: Evaluation, metric: Metric, soft_weight: float) -> Flips:
-    """Compare two evaluations item by item; items without a score on both sides are left out."""
-    before, outcomes = current.values(metric, soft_weight), candidate.scored
-    fixed: list[str] = []
-    broken: list[str] = []
-    passed: list[str] = []
-    failed: list[str] = []
-    for item, value in candidate.values(metric, soft_weight).items():
-        old = before.get(item)
-        if old is None:
-            continue
-        if value == old:
-            (passed if outcomes[item].passed else failed).append(item)
-        else:
-            (fixed if value > old else broken).append(item)
-    return Flips(fixed=tuple(fixed), broken=tuple(broken), stable_pass=tuple(passed), stable_fail=tuple(failed))
+    """Compare two evaluations item by item, as far as the candidate was evaluated."""
+    seen = replace(candidate, unneeded=(), spare=0) if candidate.unneeded else candidate
+    return flips_of(Pairs(seen, current, metric, soft_weight), candidate)
 
 
-def differences(candidate: Evaluation, current: Evaluation, metric: Metric, soft_weight: float) -> list[float]:
-    """Return the gain of every item of ``current``, in its order; 0 where a side has no score."""
-    before, after = current.values(metric, soft_weight), candidate.values(metric, soft_weight)
-    return [after[item] - before[item] if item in before and item in after else 0.0 for item in current.outcomes]
+def flips_of(pairs: Pairs, candidate: Evaluation) -> Flips:
+    """Return what became of the items of ``pairs`` that ``candidate`` was evaluated on."""
+    outcomes = candidate.scored
+    return Flips(
+        fixed=tuple(item for item in pairs.fixed if item in outcomes),
+        broken=pairs.broken,
+        stable_pass=tuple(item for item in pairs.stable if outcomes[item].passed),
+        stable_fail=tuple(item for item in pairs.stable if not outcomes[item].passed),
+    )
 
 
-def decide(rule: GateRule, candidate: Evaluation, current: Evaluation, best: float, *, repeats: int = 0) -> Verdict:
+def decide(
+    rule: GateRule,
+    candidate: Evaluation,
+    current: Evaluation,
+    best: Evaluation | float | None = None,
+    *,
+    repeats: int = 0,
+) -> Verdict:
     """Decide on a candidate.
+
+    All means are over the items that are scored on every side. The gate is indecisive if too few items have a score on
+    a side, if a pinned item has lost it, or if the candidate loses more items than it regains beyond what chance
+    explains (a sign test at ``LOSS_LEVEL``).
 
     A candidate whose evaluation was stopped is judged by the highest score that it could still have had; whoever stops
     an evaluation makes sure that it is refused all the same (see ``early_stop``).
@@ -164,76 +189,115 @@ def decide(rule: GateRule, candidate: Evaluation, current: Evaluation, best: flo
         rule: The gate's settings.
         candidate: Its evaluation.
         current: The evaluation of the version that it was proposed on, over the same items.
-        best: The best score of the run so far, under the rule's metric.
+        best: The outcomes of the best version so far, or its score where they are not here; None if that is the current
+            version.
         repeats: How many extra rollouts the outcomes of items that differ are means of.
     """
     metric, weight = rule.metric, rule.soft_weight
-    pairs = flips(candidate, current, metric, weight)
-    # The sign of a hard score's difference is all that there is to it.
-    hard = metric is Metric.HARD
-    after, before = candidate.at_best(), current.summary()
-    reached = after.summary()
+    pairs = Pairs(candidate, current, metric, weight, best if isinstance(best, Evaluation) else None)
+    changed = flips_of(pairs, candidate)
+    told = metric is not Metric.HARD or not pairs.complete
     verdict = Verdict(
         decision=Decision.INDECISIVE,
-        policy=rule.policy,
+        policy=rule.policy.name,
         metric=metric,
-        score=reached.score(metric, weight),
-        current=before.score(metric, weight),
-        best=best,
-        fixed=len(pairs.fixed),
-        broken=len(pairs.broken),
-        p=sign_test(len(pairs.fixed), len(pairs.broken))
-        if hard
-        else sign_flip_test(differences(candidate, current, metric, weight)),
+        score=float(pairs.score),
+        current=float(pairs.current),
+        best=best if isinstance(best, float | int) else float(pairs.further),
+        fixed=len(changed.fixed),
+        broken=len(changed.broken),
+        p=_p(pairs, changed, metric),
         soft_weight=weight,
-        alpha=rule.alpha if rule.policy is Policy.PAIRED else None,
-        margin=rule.margin if rule.policy is Policy.MARGIN else None,
+        alpha=rule.alpha if "alpha" in rule.policy.terms else None,
+        margin=rule.margin if "margin" in rule.policy.terms else None,
         no_regression=rule.no_regression,
-        blocked=blocked(rule, pairs.broken),
+        blocked=sum(map(rule.protects, changed.broken)),
         repeats=repeats,
         gated=rule.enabled,
+        compared=len(pairs.gains) if told else None,
+        lost=len(pairs.lost),
+        regained=len(pairs.regained),
     )
-    covered = min(reached.coverage, before.coverage) >= rule.min_coverage and pinned_are_scored(rule, after, current)
-    return replace(verdict, decision=decision(verdict)) if covered else verdict
+    if not _decidable(rule, candidate, current, pairs):
+        return verdict
+    highest = exact(verdict.best) if isinstance(best, float | int) else pairs.further
+    comparison = _compared(pairs, verdict)
+    return replace(verdict, decision=_decision(verdict, rule.policy.accepts(comparison), pairs.score > highest))
 
 
-def blocked(rule: GateRule, broken: Iterable[str]) -> int:
-    """Return how many of the broken items are among those that may not score lower."""
-    if rule.no_regression is NoRegression.NONE:
-        return 0
-    return sum(rule.no_regression is NoRegression.ALL or item in rule.pinned for item in broken)
+def _p(pairs: Pairs, changed: Flips, metric: Metric) -> float:
+    # Of a stopped candidate the hard test is that of the items which were rolled out, as its counts are.
+    return sign_test(len(changed.fixed), len(changed.broken)) if metric is Metric.HARD else pairs.p
 
 
-def pinned_are_scored(rule: GateRule, candidate: Evaluation, current: Evaluation) -> bool:
-    """Say whether every pinned item that has a score under the current version has one under the candidate."""
-    if rule.no_regression is not NoRegression.PINNED:
-        return True
-    before, after = current.scored, candidate.scored
-    return all(item in after for item in rule.pinned if item in before)
+def _compared(pairs: Pairs, verdict: Verdict) -> Comparison:
+    total = sum(pairs.gains.values(), Fraction(0))
+    return Comparison(
+        total=total.numerator,
+        scale=total.denominator,
+        count=len(pairs.gains),
+        fixed=len(pairs.fixed),
+        broken=len(pairs.broken),
+        terms=verdict.terms,
+        p_value=lambda: pairs.p,
+        counts_decide=verdict.metric is Metric.HARD,
+    )
 
 
-def threshold(verdict: Verdict) -> float:
-    """Return what the score has to be greater than, or at least for a policy that only asks for no loss."""
-    return verdict.current + (verdict.margin or 0.0)
+def _decidable(rule: GateRule, candidate: Evaluation, current: Evaluation, pairs: Pairs) -> bool:
+    covered = min(candidate.at_best().summary().coverage, current.summary().coverage) >= rule.min_coverage
+    if not covered or not pairs.gains:
+        return False
+    if rule.no_regression is NoRegression.PINNED and not rule.pinned.isdisjoint(pairs.lost):
+        return False
+    return sign_test(len(pairs.lost), len(pairs.regained)) > LOSS_LEVEL
 
 
-def decision(verdict: Verdict) -> Decision:
-    """Return the decision that follows from the numbers of ``verdict``: no gate accepts everything.
-
-    A tie is a rejection, but where no loss is all that the policy asks for.
-    """
-    convinced = verdict.policy is not Policy.PAIRED or verdict.p <= (verdict.alpha or 0.0)
-    enough = verdict.score > threshold(verdict)
-    if verdict.policy is Policy.NOT_WORSE:
-        enough = verdict.score >= threshold(verdict)
-    passes = enough and convinced and verdict.blocked == 0
-    if verdict.gated and not passes:
+def _decision(verdict: Verdict, accepts: bool, new_best: bool) -> Decision:  # noqa: FBT001 - two facts of one kind
+    """Return the decision: no gate accepts everything."""
+    if verdict.gated and (not accepts or verdict.blocked):
         return Decision.REJECT
-    if verdict.score > verdict.best:
+    if new_best:
         return Decision.ACCEPT_NEW_BEST
     return Decision.ACCEPT if verdict.gated else Decision.FORCE_ACCEPT
 
 
+def decisions(verdict: Verdict) -> frozenset[Decision]:
+    """Return the decisions that follow from the numbers of ``verdict``: one, unless they lie on the edge of two.
+
+    Its numbers are floats, and the gate decided on exact ones. What a policy from elsewhere makes of them is not known.
+    """
+    policy = POLICIES.get(verdict.policy)
+    gain, lead = (exact(verdict.score) - exact(other) for other in (verdict.current, verdict.best))
+    # Equal floats are a tie; others may lie on either side of a margin that they are near to.
+    nearby = (gain - _NEARLY, gain, gain + _NEARLY) if gain else (gain,)
+    accepts = {True, False} if policy is None else {policy.accepts(_told(verdict, near)) for near in nearby}
+    return frozenset(_decision(verdict, one, lead > 0) for one in accepts)
+
+
+def _told(verdict: Verdict, gain: Fraction) -> Comparison:
+    return Comparison(
+        total=gain.numerator,
+        scale=gain.denominator,
+        count=1,
+        fixed=verdict.fixed,
+        broken=verdict.broken,
+        terms=verdict.terms,
+        p_value=lambda: verdict.p,
+        counts_decide=False,
+    )
+
+
+def decision(verdict: Verdict) -> Decision:
+    """Return the decision that follows from the numbers of ``verdict`` as they stand there.
+
+    Raises:
+        KeyError: Its policy does not come with skillgit.
+    """
+    gain, lead = (exact(verdict.score) - exact(other) for other in (verdict.current, verdict.best))
+    return _decision(verdict, POLICIES[verdict.policy].accepts(_told(verdict, gain)), lead > 0)
+
+
 def consistent(verdict: Verdict) -> bool:
     """Say whether a recorded decision follows from its own numbers."""
-    return verdict.decision in {Decision.INDECISIVE, decision(verdict)}
+    return verdict.decision is Decision.INDECISIVE or verdict.decision in decisions(verdict)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from fractions import Fraction
 from functools import cache, lru_cache
 from hashlib import shake_256
 from math import comb, exp, fsum, lgamma, log, log1p, sqrt
@@ -34,8 +35,10 @@ def sign_test(fixed: int, broken: int) -> float:
 
 def binomial_test(successes: int, n: int, share: float) -> float:
     """Return the two-sided exact binomial p-value: twice the smaller tail of Binomial(n, share), at most 1."""
-    ways = [comb(n, k) * share**k * (1.0 - share) ** (n - k) for k in range(n + 1)]
-    return min(1.0, 2 * min(fsum(ways[: successes + 1]), fsum(ways[successes:])))
+    part = Fraction(share).limit_denominator(10**9)
+    hits, whole = part.numerator, part.denominator
+    ways = [comb(n, k) * hits**k * (whole - hits) ** (n - k) for k in range(n + 1)]
+    return min(1.0, float(Fraction(2 * min(sum(ways[: successes + 1]), sum(ways[successes:])), whole**n)))
 
 
 def sign_flip_test(differences: Sequence[float]) -> float:
@@ -145,7 +148,7 @@ def paired_power(n: int, *, fixed: float, broken: float, alpha: float) -> float:
     return min(
         1.0,
         fsum(
-            _binomial(n, count, changing) * _tail(count, _fixes_needed(count, alpha), fixed / changing)
+            _binomial(n, count, changing) * _tail(count, fixes_needed(count, alpha), fixed / changing)
             for count in changed
         ),
     )
@@ -178,8 +181,11 @@ def minimum_detectable_effect(
 
 
 @cache
-def _fixes_needed(changed: int, alpha: float) -> int:
-    """Return the least number of fixed among ``changed`` items that the sign test takes for a gain."""
+def fixes_needed(changed: int, alpha: float) -> int:
+    """Return the least number of fixed among ``changed`` items that the sign test takes for a gain at ``alpha``.
+
+    It is one more than ``changed`` if even all of them are not enough.
+    """
     fixed, ways, tail = changed, 1, 1
     numerator, denominator = alpha.as_integer_ratio()
     limit = (numerator << changed) // denominator

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from skillgit.domain.early_stop import Race, order
+from skillgit.domain.early_stop import EarlyStop
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.engine.concurrency import growing
-from skillgit.engine.lookahead import Lookahead
 from skillgit.engine.progress import Stage
 from skillgit.engine.rollout import roll_out
 
@@ -87,7 +86,6 @@ async def evaluate_candidate(
     base: Evaluation,
     *,
     rule: GateRule,
-    best: float,
     sample: int = 0,
     refused: Refused | None = None,
 ) -> Measured:
@@ -102,7 +100,6 @@ async def evaluate_candidate(
         skill: The candidate.
         base: The evaluation of the version that it was proposed on.
         rule: The gate's settings.
-        best: The best score of the run so far.
         sample: Which draws; other ones than the first are made for every item.
         refused: Called with the places of rollouts once it is certain that the rule refuses, while items still run.
     """
@@ -112,7 +109,7 @@ async def evaluate_candidate(
         return await evaluate_selection(session, skill)
     items = session.task.items[Split.SELECTION]
     session.monitor.stage(Stage.EVALUATE, len(items))
-    look = Lookahead(race=Race(rule=rule, base=base, best=best), items=order(base, rule), wave=WAVE)
+    look = EarlyStop(rule, base, WAVE)
     rolled = await _chase(session, skill, look, refused)
     known = frozenset(look.items[: look.needed])
     kept = tuple(rolled[item.id] for item in items if item.id in known)
@@ -127,7 +124,7 @@ async def evaluate_candidate(
     return Measured(evaluation=evaluation, rollouts=kept)
 
 
-async def _chase(session: Session, skill: Skill, look: Lookahead, refused: Refused | None) -> dict[str, Rollout]:
+async def _chase(session: Session, skill: Skill, look: EarlyStop, refused: Refused | None) -> dict[str, Rollout]:
     """Roll out items as soon as they are certain to be needed, until the decision is settled."""
     items = {item.id: item for item in session.task.items[Split.SELECTION]}
     slots, started, told = asyncio.Semaphore(session.workers), 0, False

@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillgit.domain.early_stop import first_pass
-from skillgit.domain.evaluation import Scored, Split, mean
+from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Split
 from skillgit.domain.gate import decide, flips
+from skillgit.domain.outcomes import averaged
+from skillgit.domain.version_outcomes import BASE, REPEATS, outcome_row
 from skillgit.engine import artifacts
 from skillgit.engine.concurrency import both, ordered
 from skillgit.engine.evaluate import evaluate, evaluate_candidate
@@ -17,13 +19,16 @@ from skillgit.engine.rollout import roll_out
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Outcome
-    from skillgit.domain.gate import Policy, Verdict
+    from skillgit.domain.evaluation import EvaluationSummary, Outcome
+    from skillgit.domain.gate import Verdict
+    from skillgit.domain.policies import Policy
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
     from skillgit.domain.trajectory import Rollout
     from skillgit.engine.evaluate import Refused
     from skillgit.engine.session import Session
+
+    Samples = Mapping[str, Sequence[Outcome]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,18 +56,20 @@ async def judge(
     current: Skill,
     candidate: Skill,
     *,
+    base: int | None = None,
     gated: bool | None = None,
     policy: Policy | None = None,
     sample: int = 0,
     refused: Refused | None = None,
 ) -> Judged:
-    """Measure ``candidate`` on the selection split and decide whether it replaces ``current``, the current version.
+    """Measure ``candidate`` on the selection split and decide whether it replaces ``current``.
 
     Args:
         session: What to measure with.
         state: The state of the run.
-        current: The current version.
+        current: The version that the candidate is compared with.
         candidate: What may replace it.
+        base: The number of that version; the current one by default.
         gated: Whether there is a gate; the settings say so by default.
         policy: How it compares; the settings say so by default.
         sample: Which draws are made for the candidate; other ones than the first for a placebo.
@@ -70,25 +77,25 @@ async def judge(
     """
     rule = session.rule if gated is None else replace(session.rule, enabled=gated)
     rule = rule if policy is None else replace(rule, policy=policy)
-    repeats, best = session.settings.gate.repeats, session.score(state, state.best)
-    base = (await evaluate(session, current, Split.SELECTION)).evaluation
+    version = state.version if base is None else base
+    before, files = await _base(session, current, version)
+    best = None if state.best == version else _recorded(session, state.best) or session.score(state, state.best)
+    repeats = session.settings.gate.repeats
     first = first_pass(rule, repeats)
-    measured = await evaluate_candidate(session, candidate, base, rule=first, best=best, sample=sample, refused=refused)
-    after, before, files = measured.evaluation, base, artifacts.rollouts_files("selection", measured.rollouts)
+    measured = await evaluate_candidate(session, candidate, before, rule=first, sample=sample, refused=refused)
+    after, files = measured.evaluation, files | artifacts.rollouts_files("selection", measured.rollouts)
     # Repeats confirm what scores higher; without a gate there is nothing to confirm.
     repeated = repeats if rule.enabled and decide(first, after, before, best).decision.accepted else 0
     if repeated:
         pairs = flips(after, before, rule.metric, rule.soft_weight)
-        items = [item for item in base.outcomes if item in {*pairs.fixed, *pairs.broken}]
+        items = [item for item in before.outcomes if item in {*pairs.fixed, *pairs.broken}]
         slots = asyncio.Semaphore(session.workers)
         new, old = await both(
             _samples(session, candidate, items, repeated, after=sample, slots=slots),
             _samples(session, current, items, repeated, slots=slots),
         )
-        after, before = _averaged(after, new), _averaged(before, old)
+        after, before = averaged(after, new), averaged(before, old)
         files |= _repeats_file(items, new, old)
-        if state.best == state.version:
-            best = before.summary().score(rule.metric, rule.soft_weight)
     pairs = flips(after, before, rule.metric, rule.soft_weight)
     return Judged(
         evaluation=measured.evaluation.summary(),
@@ -96,6 +103,40 @@ async def judge(
         fixed=pairs.fixed,
         broken=pairs.broken,
         evidence=files,
+    )
+
+
+async def _base(session: Session, skill: Skill, version: int) -> tuple[Evaluation, artifacts.Evidence]:
+    """Return the outcomes of ``version``, whose text is ``skill``, and as evidence what is known anew.
+
+    What the run has recorded is not measured again, but for items that may succeed this time.
+    """
+    recorded = _recorded(session, version)
+    if recorded is None:
+        measured = (await evaluate(session, skill, Split.SELECTION)).evaluation
+        return measured, _base_file(measured.outcomes)
+    failed = {item for item, outcome in recorded.outcomes.items() if isinstance(outcome, FailedToEvaluate)}
+    items = [item for item in session.task.items[Split.SELECTION] if item.id in failed]
+    rollouts = await roll_out(session, skill, items, "selection")
+    again = {one.item.id: one.outcome for one in rollouts if not isinstance(one.outcome, FailedToEvaluate)}
+    return replace(recorded, outcomes={**recorded.outcomes, **again}), _base_file(again)
+
+
+def _base_file(outcomes: Mapping[str, Outcome]) -> artifacts.Evidence:
+    rows = [outcome_row(item, outcome) for item, outcome in outcomes.items()]
+    return {BASE: artifacts.json_file(rows)} if rows else {}
+
+
+def _recorded(session: Session, version: int) -> Evaluation | None:
+    """Return the outcomes of ``version`` as the run has recorded them; None if they are not here."""
+    items, outcomes = session.task.items[Split.SELECTION], session.recorded(version)
+    if outcomes is None or any(item.id not in outcomes for item in items):
+        return None
+    return Evaluation(
+        split=Split.SELECTION,
+        item_set=session.task.item_set(Split.SELECTION),
+        outcomes={item.id: outcomes[item.id] for item in items},
+        seed=session.seed,
     )
 
 
@@ -122,26 +163,9 @@ async def _samples(
     }
 
 
-def _averaged(evaluation: Evaluation, samples: Mapping[str, Sequence[Outcome]]) -> Evaluation:
-    """Return ``evaluation`` with the mean of all scored rollouts for every item that was rolled out again."""
-    outcomes = dict(evaluation.outcomes)
-    for item, more in samples.items():
-        scored = [outcome for outcome in (outcomes[item], *more) if isinstance(outcome, Scored)]
-        outcomes[item] = Scored(mean([one.hard for one in scored]), mean([one.soft for one in scored]))
-    return replace(evaluation, outcomes=outcomes)
+def _repeats_file(items: Sequence[str], new: Samples, old: Samples) -> artifacts.Evidence:
+    def rows(item: str, samples: Samples) -> list[dict[str, object]]:
+        return [{key: value for key, value in outcome_row(item, one).items() if key != "id"} for one in samples[item]]
 
-
-def _repeats_file(
-    items: Sequence[str], new: Mapping[str, Sequence[Outcome]], old: Mapping[str, Sequence[Outcome]]
-) -> artifacts.Evidence:
-    rows = [
-        {"id": item, "candidate": [_row(one) for one in new[item]], "current": [_row(one) for one in old[item]]}
-        for item in items
-    ]
-    return {"repeats.json": artifacts.json_file(rows)}
-
-
-def _row(outcome: Outcome) -> dict[str, object]:
-    if isinstance(outcome, Scored):
-        return {"hard": outcome.hard, "soft": outcome.soft}
-    return {"failed": outcome.reason}
+    found = [{"id": item, "candidate": rows(item, new), "current": rows(item, old)} for item in items]
+    return {REPEATS: artifacts.json_file(found)}

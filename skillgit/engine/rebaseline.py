@@ -33,7 +33,7 @@ async def measure_version(session: Session, state: RunState, history: SkillHisto
     """
     began = session.clock()
     version, before = state.version, state.last_measured(state.version)
-    judged = await judge(session, state, history.skill(before), history.skill(version), gated=False)
+    judged = await judge(session, state, history.skill(before), history.skill(version), base=before, gated=False)
     if not judged.evaluation.scored:
         raise ServiceError(
             f"none of the {judged.evaluation.n} selection items could be evaluated with v{version}",

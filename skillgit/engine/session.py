@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from skillgit.calls.door import Calls
+    from skillgit.domain.evaluation import Outcome
     from skillgit.domain.feedback import Feedback
     from skillgit.domain.gate import GateRule
     from skillgit.domain.state import RunState
@@ -105,6 +106,8 @@ class Session:
         pinned: Ids of the items that may not score lower.
         feedback: Returns what people have said about the run's versions by now, oldest first.
         tried: What was tried on the seed before the run began, oldest first.
+        recorded: Returns the outcomes that the run has recorded of a version on the selection split; None if they are
+            not here.
     """
 
     run: str
@@ -119,6 +122,7 @@ class Session:
     pinned: frozenset[str] = frozenset()
     feedback: Callable[[], tuple[Feedback, ...]] = tuple
     tried: tuple[Tried, ...] = ()
+    recorded: Callable[[int], Mapping[str, Outcome] | None] = lambda _: None
 
     @property
     def seed(self) -> int:

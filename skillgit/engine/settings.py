@@ -9,10 +9,12 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from skillgit.domain.evaluation import Metric
-from skillgit.domain.gate import GateRule, NoRegression, Policy
+from skillgit.domain.gate import GateRule, NoRegression
 from skillgit.domain.rewrite import UpdateMode
 from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.trainable import TrainableFiles, pattern_problem
+from skillgit.errors import SkillgitError
+from skillgit.plugin.registry import load_policy
 
 Positive = Annotated[int, Field(gt=0)]
 Natural = Annotated[int, Field(ge=0)]
@@ -260,7 +262,9 @@ class EvaluationSettings(_Section):
 class GateSettings(_Section):
     """How the gate decides."""
 
-    policy: Policy = Field(Policy.STRICT, strict=False, description="How it compares: strict, paired or margin.")
+    policy: str = Field(
+        "strict", description="How it compares: strict, paired, margin, an installed one, or path/to/file.py:Class."
+    )
     alpha: Annotated[float, Field(gt=0.0, lt=1.0)] = Field(0.05, description="Level of the test of the paired policy.")
     margin: Share = Field(0.0, description="By how much the margin policy wants the score to be greater.")
     repeats: Natural = Field(0, description="Extra rollouts of items that differ, before a higher score is believed.")
@@ -272,9 +276,13 @@ class GateSettings(_Section):
 
     @field_validator("policy")
     @classmethod
-    def _asks_for_a_gain(cls, value: Policy) -> Policy:
-        if value is Policy.NOT_WORSE:
-            raise ValueError("not-worse is the gate of shorter texts, and steps have to gain: strict, paired or margin")
+    def _asks_for_a_gain(cls, value: str) -> str:
+        try:
+            policy = load_policy(value)
+        except SkillgitError as error:
+            raise ValueError(f"{error.message}: {error.hint}") from error
+        if not policy.wants_gain:
+            raise ValueError(f"{value} is the gate of shorter texts, and steps have to gain: strict, paired or margin")
         return value
 
     @model_validator(mode="after")
@@ -298,7 +306,7 @@ class MethodSettings(_Section):
         """Return the gate's rule, with the ids of the pinned items."""
         evaluation, gate = self.evaluation, self.gate
         return GateRule(
-            policy=gate.policy,
+            policy=load_policy(gate.policy),
             metric=evaluation.gate_metric,
             soft_weight=evaluation.gate_mixed_weight,
             min_coverage=evaluation.min_coverage,

@@ -8,15 +8,17 @@ import sys
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from skillgit.domain.policies import POLICIES as OURS
 from skillgit.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
     from types import ModuleType
 
+    from skillgit.domain.policies import Policy
     from skillgit.plugin.backend import Backend
     from skillgit.plugin.environment import Environment
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 ENVIRONMENTS = "skillgit.envs"
 BACKENDS = "skillgit.backends"
+POLICIES = "skillgit.policies"
 _CONVERSION = "conversion"
 
 
@@ -67,6 +70,19 @@ def load_backend(name: str, root: Path) -> type[Backend]:
     return cast("type[Backend]", _load(BACKENDS, "backend", name, root))
 
 
+@cache
+def load_policy(name: str) -> Policy:
+    """Return the gate policy called ``name``: one of ours, an installed one, or that at ``path/to/file.py:Class``.
+
+    Raises:
+        NotFoundError: There is none of that name.
+        UsageError: It cannot be loaded.
+    """
+    if name in OURS:
+        return OURS[name]
+    return cast("type[Policy]", _load(POLICIES, "gate policy", name, Path()))()
+
+
 def load_conversion(reference: str) -> Conversion:
     """Return the function at ``module:function`` that makes rows of a data file of published rows.
 
@@ -90,7 +106,8 @@ def _load(group: str, kind: str, name: str, root: Path) -> object:
         from rapidfuzz import process  # noqa: PLC0415 - only a wrong name needs it
 
         near = process.extractOne(name, list(plugins), score_cutoff=60)
-        hint = f"did you mean '{near[0]}'?" if near else f"installed: {', '.join(plugins) or 'none'}"
+        names = [*(OURS if group == POLICIES else ()), *plugins]
+        hint = f"did you mean '{near[0]}'?" if near else f"installed: {', '.join(names) or 'none'}"
         raise NotFoundError(f"there is no {kind} '{name}'", hint=hint)
     module, _, attribute = plugins[name].reference.partition(":")
     return _attribute(_imported(module, kind, name), attribute, name, kind)

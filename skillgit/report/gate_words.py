@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, assert_never
 
 from skillgit.cli.render.words import chance, plural
 from skillgit.domain.evaluation import Metric
-from skillgit.domain.gate import Decision, NoRegression, Policy
+from skillgit.domain.gate import Decision, NoRegression
+from skillgit.domain.policies import shortfall, wanted
 from skillgit.report.figures import delta, score
 
 if TYPE_CHECKING:
@@ -35,7 +36,10 @@ def rule(report: Report) -> str:
         return "no candidate came as far as the gate"
     if not verdict.gated:
         return "none: every candidate that was measured became a version"
-    told = f"{verdict.policy.value}: {_wants(verdict)}"
+    told = (
+        f"{verdict.policy}: it asks for {wanted(verdict.policy, verdict.terms)},"
+        f" by the mean {_METRICS[verdict.metric]} on the selection items"
+    )
     match verdict.no_regression:
         case NoRegression.NONE:
             return told
@@ -53,21 +57,6 @@ def _gated(report: Report) -> Iterable[Told]:
     return (told for told in events if told.row.origin in {"step", "meta"} and told.row.kind != "reverted")
 
 
-def _wants(verdict: Verdict) -> str:
-    higher = f"a candidate becomes a version if its mean {_METRICS[verdict.metric]} on the selection items is higher"
-    match verdict.policy:
-        case Policy.STRICT:
-            return f"{higher} than the current version's"
-        case Policy.PAIRED:
-            return f"{higher} and a paired test at level {verdict.alpha:g} takes the difference for a gain"
-        case Policy.MARGIN:
-            return f"{higher} by more than {verdict.margin:g}"
-        case Policy.NOT_WORSE:
-            return higher.replace("is higher", "is not lower than the current version's")
-        case _:
-            assert_never(verdict.policy)
-
-
 def compared(verdict: Verdict, *, bound: bool) -> str:
     """Return what the gate compared: both scores, what flipped, and the chance of that."""
     own = f"at most {score(verdict.score)}" if bound else score(verdict.score)
@@ -80,6 +69,8 @@ def refusal(verdict: Verdict, *, bound: bool) -> str:
     """Return why a candidate was refused."""
     gain = verdict.score - verdict.current
     if verdict.decision is Decision.INDECISIVE:
+        if verdict.lost > verdict.regained:
+            return f"it lost {plural(verdict.lost, 'item')} that the current version could answer"
         return "too few items had a score for a decision"
     if verdict.blocked:
         return f"{plural(verdict.blocked, 'item')} that may not score lower did"
@@ -89,8 +80,4 @@ def refusal(verdict: Verdict, *, bound: bool) -> str:
         return f"lower than {score(verdict.current)} by {score(-gain)}"
     if gain == 0:
         return f"a tie with {score(verdict.current)}, and a tie is no gain"
-    if verdict.policy is Policy.PAIRED and verdict.alpha is not None:
-        return f"higher by {delta(gain)}, but that may be chance: {chance(verdict.p)}, wanted {verdict.alpha:g} or less"
-    if verdict.policy is Policy.MARGIN and verdict.margin is not None:
-        return f"higher by {delta(gain)}, but the margin is {verdict.margin:g}"
-    return f"refused with {delta(gain)}"
+    return f"higher by {delta(gain)}, but {shortfall(verdict.policy, verdict.p, verdict.terms)}"

@@ -1,29 +1,18 @@
-"""Gate decisions made again from the outcomes of items in the evidence; only the rule is taken from the trailers.
-
-It is the paired comparison of ``domain.gate``: the candidate's outcomes against those of the version that it was
-proposed on, means over repeated rollouts where there were any.
-"""
+"""Gate decisions made again from the outcomes of items in the evidence; only the rule is taken from the trailers."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
+from math import isclose
 from typing import TYPE_CHECKING
 
-from skillgit.domain.evaluation import Evaluation, EvaluationSummary, FailedToEvaluate, Scored, mean
-from skillgit.domain.event import (
-    Accepted,
-    Edited,
-    Inherited,
-    Measured,
-    Rejected,
-    Reverted,
-    RunStarted,
-    SlowMerged,
-    SlowProposed,
-)
-from skillgit.domain.gate import GateRule, NoRegression, decide, decision, flips
+from skillgit.domain.evaluation import Evaluation, EvaluationSummary, FailedToEvaluate, Metric
+from skillgit.domain.event import Gated, RunStarted, SlowMerged
+from skillgit.domain.gate import Decision, GateRule, NoRegression, decide, decisions, flips
+from skillgit.domain.outcomes import averaged
+from skillgit.domain.policies import POLICIES
 from skillgit.domain.state import advance, begin
+from skillgit.domain.version_outcomes import FILES, REPEATS, VersionOutcomes, read_samples
 from skillgit.errors import DataError, InvariantError
 from skillgit.store.evidence import read_evidence
 
@@ -31,16 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from skillgit.domain.evaluation import Outcome
-    from skillgit.domain.event import Event
     from skillgit.domain.gate import Verdict
     from skillgit.domain.state import RunState
     from skillgit.store.record import Recorded
     from skillgit.store.repo import Repo
 
-    Outcomes = Mapping[str, Outcome]
-
-_FILES = ("selection.json", "repeats.json")
-_COMPARED = ("decision", "score", "current", "best", "fixed", "broken", "p", "blocked")
+_COUNTS = ("fixed", "broken", "blocked", "lost", "regained")
+_NUMBERS = ("score", "current", "best", "p")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,14 +44,13 @@ class Recomputed:
     lacking: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Evidence:
-    """What a gate is asked again with: outcomes of the candidate and of the versions so far, further files, a limit."""
-
-    measured: Outcomes | None
-    versions: Mapping[int, Outcomes | None]
-    files: Mapping[str, bytes]
-    min_coverage: float
+def version_outcomes(repo: Repo, records: Sequence[Recorded]) -> VersionOutcomes:
+    """Return the outcomes of the versions of a run, of which ``records`` are all events so far."""
+    outcomes = VersionOutcomes()
+    for record in records:
+        outcomes.look_at(record.event, read_evidence(repo, record.evidence, FILES) or {})
+        outcomes.take(record.event)
+    return outcomes
 
 
 def recompute_gates(repo: Repo, records: Sequence[Recorded], min_coverage: float) -> Iterator[Recomputed]:
@@ -77,140 +62,138 @@ def recompute_gates(repo: Repo, records: Sequence[Recorded], min_coverage: float
         min_coverage: The share of scored items below which the run's gate is indecisive.
     """
     state: RunState | None = None
-    versions: dict[int, Outcomes | None] = {}
-    proposed: Outcomes | None = None
+    outcomes = VersionOutcomes()
     for record in records:
         event = record.event
-        files = read_evidence(repo, record.evidence, _FILES) or {}
-        measured = proposed if isinstance(event, SlowMerged) else _rows(files)
-        if isinstance(event, SlowProposed):
-            proposed = measured
-        if state is not None and getattr(event, "verdict", None) is not None:
-            evidence = _Evidence(measured=measured, versions=versions, files=files, min_coverage=min_coverage)
-            yield _recomputed(state, record, evidence)
+        files = read_evidence(repo, record.evidence, FILES) or {}
+        outcomes.look_at(event, files)
+        if isinstance(event, Gated) and state is not None and event.verdict is not None:
+            gate = _Gate(state, event, event.verdict, outcomes, files)
+            yield gate.recomputed(record.commit, min_coverage)
+        outcomes.take(event)
         try:
-            state = begin(event) if state is None and isinstance(event, RunStarted) else _advanced(state, event)
+            state = begin(event) if state is None and isinstance(event, RunStarted) else _advanced(state, record)
         except InvariantError:
-            # fsck names the contradiction; nothing can be computed behind it
-            return
-        if (version := _version(event)) is not None:
-            versions[version] = _of_version(event, measured, versions)
+            return  # fsck names the contradiction; nothing can be computed behind it
 
 
-def _advanced(state: RunState | None, event: Event) -> RunState:
+def _advanced(state: RunState | None, record: Recorded) -> RunState:
     if state is None:
         raise InvariantError("the run has no beginning", hint="skillgit fsck")
-    return advance(state, event)
+    return advance(state, record.event)
 
 
-def _version(event: Event) -> int | None:
-    if isinstance(event, RunStarted | Accepted | SlowMerged | Reverted | Edited | Measured):
-        return event.version
-    return None
+@dataclass(frozen=True, slots=True)
+class _Gate:
+    """A gate with what it decided on."""
+
+    state: RunState
+    event: Gated
+    verdict: Verdict
+    outcomes: VersionOutcomes
+    files: Mapping[str, bytes]
+
+    def recomputed(self, commit: str, min_coverage: float) -> Recomputed:
+        base = self.outcomes.base_of(self.event)
+        before = None if base is None else self.outcomes.of(base)
+        candidate = self.outcomes.candidate
+        if lacking := self._lacking(base, before, candidate):
+            return Recomputed(commit=commit, lacking=lacking)
+        try:
+            differing = [*self._differences(before or {}, candidate or {}, min_coverage)]
+        except (ValueError, TypeError, KeyError, RecursionError, DataError):
+            differing = [f"{REPEATS} in the evidence cannot be read"]
+        return Recomputed(commit=commit, differing=tuple(differing))
+
+    def _lacking(
+        self, base: int | None, before: Mapping[str, Outcome] | None, candidate: Mapping[str, Outcome] | None
+    ) -> str:
+        """Return what is not here to ask the gate again."""
+        if candidate is None or not isinstance(self.event.evaluation, EvaluationSummary):
+            return "its items"
+        if before is None:
+            return f"the items of v{base}"
+        if self.verdict.policy not in POLICIES:
+            return f"the policy {self.verdict.policy}"
+        failed = any(isinstance(outcome, FailedToEvaluate) for side in (before, candidate) for outcome in side.values())
+        if failed and self.verdict.compared is None:
+            return "the items that it compared: an older skillgit wrote it, whose means were over different ones"
+        return ""
+
+    def _differences(
+        self, before: Mapping[str, Outcome], candidate: Mapping[str, Outcome], min_coverage: float
+    ) -> Iterator[str]:
+        verdict = self.verdict
+        after, current = self._evaluation(candidate), self._evaluation(before)
+        left = tuple(item for item in before if item not in candidate) if self._summary.unneeded else ()
+        after = replace(after, unneeded=left)
+        if verdict.repeats:
+            repeats = self.files[REPEATS]
+            after = averaged(after, read_samples(repeats, "candidate"))
+            current = averaged(current, read_samples(repeats, "current"))
+        again = decide(self._rule(min_coverage), after, current, self._best(), repeats=verdict.repeats)
+        pinned = verdict.no_regression is NoRegression.PINNED
+        if pinned:  # which items are pinned stands in a file of the trainer's
+            again = replace(again, blocked=verdict.blocked)
+        follows = decisions(again) if pinned and again.decision is not Decision.INDECISIVE else {again.decision}
+        if verdict.decision not in follows and not (pinned and verdict.decision is Decision.INDECISIVE):
+            yield f"the gate says decision={verdict.decision}, and its items give decision={again.decision}"
+        yield from _number_differences(verdict, again)
+        if isinstance(self.event, SlowMerged):
+            return
+        pairs = flips(after, current, verdict.metric, verdict.soft_weight)
+        for name, listed, items in (
+            ("fixed", self.event.fixed, pairs.fixed),
+            ("broken", self.event.broken, pairs.broken),
+        ):
+            if set(listed) != set(items):
+                yield f"the message lists as {name} {_listed(listed)}, and the items say {_listed(items)}"
+
+    @property
+    def _summary(self) -> EvaluationSummary:
+        assert isinstance(self.event.evaluation, EvaluationSummary)  # noqa: S101 - nothing else is asked again
+        return self.event.evaluation
+
+    def _evaluation(self, outcomes: Mapping[str, Outcome]) -> Evaluation:
+        summary = self._summary
+        return Evaluation(split=summary.split, item_set=summary.item_set, outcomes=dict(outcomes), seed=summary.seed)
+
+    def _best(self) -> Evaluation | float | None:
+        """Return the outcomes of the best version, or its score if they are not here; None if it is the base."""
+        state = self.state
+        if state.best == self.outcomes.base_of(self.event):
+            return None
+        outcomes = self.outcomes.of(state.best)
+        if outcomes is not None:
+            return self._evaluation(outcomes)
+        return state.evaluation(state.best).score(self.verdict.metric, self.verdict.soft_weight)
+
+    def _rule(self, min_coverage: float) -> GateRule:
+        verdict = self.verdict
+        whole = verdict.no_regression is NoRegression.ALL
+        return GateRule(
+            policy=POLICIES[verdict.policy],
+            metric=verdict.metric,
+            soft_weight=verdict.soft_weight,
+            min_coverage=min_coverage,
+            enabled=verdict.gated,
+            alpha=verdict.terms.alpha,
+            margin=verdict.terms.margin,
+            no_regression=NoRegression.ALL if whole else NoRegression.NONE,
+        )
 
 
-def _of_version(event: Event, measured: Outcomes | None, versions: Mapping[int, Outcomes | None]) -> Outcomes | None:
-    evaluation = getattr(event, "evaluation", None)
-    return versions.get(evaluation.version) if isinstance(evaluation, Inherited) else measured
-
-
-def _recomputed(state: RunState, record: Recorded, evidence: _Evidence) -> Recomputed:
-    event, measured = record.event, evidence.measured
-    assert isinstance(event, Accepted | Rejected | SlowProposed | SlowMerged | Reverted | Measured)  # noqa: S101 - types
-    told, told_of = event.verdict, event.evaluation
-    base = state.last_measured(event.version) if isinstance(event, Measured) else event.base
-    before = evidence.versions.get(base)
-    if told is None or measured is None or before is None or not isinstance(told_of, EvaluationSummary):
-        lacking = "its items" if measured is None else f"the items of v{base}"
-        return Recomputed(commit=record.commit, lacking=lacking)
-    if any(isinstance(outcome, FailedToEvaluate) for outcome in before.values()):
-        # Such items are tried again whenever they are needed, and what came of it then is recorded nowhere.
-        return Recomputed(commit=record.commit, lacking=f"items of v{base} that failed to evaluate at first")
-    try:
-        again = _asked(state, told, told_of, before, evidence)
-    except (ValueError, TypeError, KeyError, DataError):
-        return Recomputed(commit=record.commit, differing=("repeats.json in the evidence cannot be read",))
-    verdict, fixed, broken = again
-    differing = [*_differences(told, verdict)]
-    if not isinstance(event, SlowMerged):
-        pairs = (("fixed", event.fixed, fixed), ("broken", event.broken, broken))
-        differing += [
-            f"the message lists as {name} {_listed(listed)}, and the items say {_listed(found)}"
-            for name, listed, found in pairs
-            if set(listed) != set(found)
-        ]
-    return Recomputed(commit=record.commit, differing=tuple(differing))
-
-
-def _asked(
-    state: RunState,
-    told: Verdict,
-    told_of: EvaluationSummary,
-    before: Outcomes,
-    evidence: _Evidence,
-) -> tuple[Verdict, tuple[str, ...], tuple[str, ...]]:
-    """Return the verdict on two sets of outcomes, and which items are fixed and broken."""
-    measured = evidence.measured or {}
-    left = tuple(item for item in before if item not in measured) if told_of.unneeded else ()
-    facts = {"split": told_of.split, "item_set": told_of.item_set, "seed": told_of.seed}
-    after = Evaluation(outcomes=dict(measured), unneeded=left, spare=told_of.spare, **facts)  # type: ignore[arg-type]
-    current = Evaluation(outcomes=dict(before), **facts)  # type: ignore[arg-type]
-    best = state.evaluation(state.best).score(told.metric, told.soft_weight)
-    if told.repeats:
-        rows = json.loads(evidence.files["repeats.json"])
-        after, current = _averaged(after, rows, "candidate"), _averaged(current, rows, "current")
-        if state.best == state.version:
-            best = current.summary().score(told.metric, told.soft_weight)
-    rule = GateRule(
-        policy=told.policy,
-        metric=told.metric,
-        soft_weight=told.soft_weight,
-        min_coverage=evidence.min_coverage,
-        enabled=told.gated,
-        alpha=GateRule().alpha if told.alpha is None else told.alpha,
-        margin=told.margin or 0.0,
-        no_regression=NoRegression.ALL if told.no_regression is NoRegression.ALL else NoRegression.NONE,
-    )
-    verdict = decide(rule, after, current, best, repeats=told.repeats)
-    if told.no_regression is NoRegression.PINNED:
-        # Which items are pinned stands in a file of the trainer's.
-        verdict = replace(verdict, blocked=told.blocked)
-        verdict = replace(verdict, decision=decision(verdict))
-    pairs = flips(after, current, told.metric, told.soft_weight)
-    return verdict, pairs.fixed, pairs.broken
-
-
-def _differences(told: Verdict, again: Verdict) -> Iterator[str]:
-    for name in _COMPARED:
-        said, found = getattr(told, name), getattr(again, name)
-        if said != found:
-            shown = (said, found) if name == "decision" else (repr(said), repr(found))
-            yield f"the gate says {name}={shown[0]}, and its items give {name}={shown[1]}"
-
-
-def _averaged(evaluation: Evaluation, rows: Sequence[Mapping[str, object]], side: str) -> Evaluation:
-    """Return ``evaluation`` with the mean over all scored rollouts of each item that was rolled out again."""
-    outcomes = dict(evaluation.outcomes)
-    for row in rows:
-        item, more = str(row["id"]), row[side]
-        again = [_outcome(one) for one in more]  # type: ignore[attr-defined]
-        scored = [one for one in (outcomes[item], *again) if isinstance(one, Scored)]
-        outcomes[item] = Scored(mean([one.hard for one in scored]), mean([one.soft for one in scored]))
-    return replace(evaluation, outcomes=outcomes)
-
-
-def _rows(files: Mapping[str, bytes]) -> Outcomes | None:
-    """Return item to outcome as ``selection.json`` has them; None if it is not here or cannot be read."""
-    try:
-        return {str(row["id"]): _outcome(row) for row in json.loads(files["selection.json"])}
-    except (ValueError, TypeError, KeyError, DataError):
-        return None
-
-
-def _outcome(row: Mapping[str, object]) -> Outcome:
-    if "failed" in row:
-        return FailedToEvaluate(str(row["failed"]))
-    return Scored(float(str(row["hard"])), float(str(row["soft"])))
+def _number_differences(verdict: Verdict, again: Verdict) -> Iterator[str]:
+    # An older skillgit broke ties of partial scores in floats, so that its p may be another one.
+    older = verdict.compared is None and verdict.metric is not Metric.HARD
+    for name in _NUMBERS:
+        said, items = getattr(verdict, name), getattr(again, name)
+        if not isclose(said, items, rel_tol=1e-9, abs_tol=1e-12) and not (older and name == "p"):
+            yield f"the gate says {name}={said!r}, and its items give {name}={items!r}"
+    for name in _COUNTS:
+        said, items = getattr(verdict, name), getattr(again, name)
+        if said != items:
+            yield f"the gate says {name}={said}, and its items give {name}={items}"
 
 
 def _listed(items: Sequence[str]) -> str:

@@ -6,8 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Scored, mean
-from skillgit.domain.event import Accepted, Inherited, Measured, Rejected, Reverted, SlowMerged, SlowProposed
-from skillgit.domain.gate import Decision
+from skillgit.domain.event import Accepted, Gated, Inherited, Measured, Rejected, SlowMerged
 from skillgit.domain.statistics import sign_test
 from skillgit.errors import DataError
 
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from skillgit.domain.state import RunState
     from skillgit.store.record import Recorded
 
-    Gated = Accepted | Rejected | SlowProposed | SlowMerged | Reverted | Measured
-
 _ROUNDING = 1e-9
 _UNREADABLE = (ValueError, TypeError, KeyError, RecursionError, DataError)
 
@@ -27,7 +24,7 @@ _UNREADABLE = (ValueError, TypeError, KeyError, RecursionError, DataError)
 def score_problems(state: RunState, record: Recorded) -> Iterator[str]:
     """Yield what is wrong with the numbers of a gated event that follows ``state``."""
     event = record.event
-    if not isinstance(event, Accepted | Rejected | SlowProposed | SlowMerged | Reverted | Measured):
+    if not isinstance(event, Gated):
         return
     verdict, evaluation = event.verdict, event.evaluation
     compared = state.last_measured(state.version) if isinstance(event, Measured) else event.base
@@ -42,21 +39,23 @@ def score_problems(state: RunState, record: Recorded) -> Iterator[str]:
         yield f"the gate compared with v{compared}, which has no score"
         return
     yield from _stop_problems(evaluation, verdict)
+    yield from _flip_problems(event, verdict)
+    if verdict.compared not in {None, evaluation.n}:
+        return  # its means are over some of the items, and follow from these: see ``gates``
     yield from _candidate_score_problems(evaluation, verdict)
-    best = state.evaluation(state.best)
     rule = verdict.metric, verdict.soft_weight
+    current, best = base.score(*rule), state.evaluation(state.best).score(*rule)
     # Items of a version that failed to evaluate are tried again, so that its score may be known better by now; and
     # after repeats the gate compares means over them.
-    if not verdict.repeats and _complete(base) and verdict.current != base.score(*rule):
-        yield f"the gate compared current={verdict.current!r}, and the evaluation says {base.score(*rule)!r}"
+    if not verdict.repeats and base.scored == base.n and _differ(verdict.current, current):
+        yield f"the gate compared current={verdict.current!r}, and the evaluation says {current!r}"
     averaged = verdict.repeats and verdict.best == verdict.current and state.best == compared
-    if not averaged and verdict.best != best.score(*rule):
-        yield f"the gate compared best={verdict.best!r}, and the evaluation says {best.score(*rule)!r}"
-    yield from _flip_problems(event, verdict)
+    if not averaged and _differ(verdict.best, best):
+        yield f"the gate compared best={verdict.best!r}, and the evaluation says {best!r}"
 
 
-def _complete(evaluation: EvaluationSummary) -> bool:
-    return evaluation.scored == evaluation.n
+def _differ(one: float, other: float) -> bool:
+    return abs(one - other) > _ROUNDING
 
 
 def _stop_problems(evaluation: EvaluationSummary, verdict: Verdict) -> Iterator[str]:
@@ -70,9 +69,9 @@ def _candidate_score_problems(evaluation: EvaluationSummary, verdict: Verdict) -
     rule = verdict.metric, verdict.soft_weight
     if evaluation.stopped:
         highest = evaluation.highest(*rule)
-        if abs(verdict.score - highest) > _ROUNDING:
+        if _differ(verdict.score, highest):
             yield f"the gate compared score={verdict.score!r}, and at most {highest!r} could have been reached"
-    elif not verdict.repeats and verdict.score != evaluation.score(*rule):
+    elif not verdict.repeats and _differ(verdict.score, evaluation.score(*rule)):
         yield f"the gate compared score={verdict.score!r}, and the evaluation says {evaluation.score(*rule)!r}"
 
 
@@ -96,7 +95,7 @@ def selection_problems(files: Mapping[str, bytes], told: EvaluationSummary, verd
     """Yield where the outcomes of items in the evidence contradict the evaluation or the gate's score."""
     name = "selection.json"
     yield from item_problems(name, files[name], told)
-    if verdict is None or not verdict.repeats or verdict.decision is Decision.INDECISIVE:
+    if verdict is None or not verdict.repeats or verdict.compared not in {None, told.n}:
         return
     try:
         _, scored = _outcomes(files[name])
@@ -141,7 +140,7 @@ def _repeat_problems(files: Mapping[str, bytes], scored: dict[str, Scored], verd
     except _UNREADABLE:
         yield "repeats.json in the evidence cannot be read"
         return
-    if score != verdict.score:
+    if _differ(score, verdict.score):
         yield f"the gate compared score={verdict.score!r}, and its repeats say {score!r}"
 
 

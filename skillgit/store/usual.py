@@ -16,6 +16,7 @@ from skillgit.domain.cost import Cost, CostPart
 from skillgit.domain.evaluation import EvaluationSummary
 from skillgit.domain.event import Accepted, Change, EditRecord, Models, PatchCounts, Rejected
 from skillgit.domain.gate import Verdict
+from skillgit.domain.policies import POLICIES
 from skillgit.errors import DataError, TrailerError
 from skillgit.store import message, values
 
@@ -118,7 +119,7 @@ _EVALUATION = (
     rf" seed={_COUNT}(?: stopped={values.EXACT} unneeded={_COUNT})?(?: spare={_COUNT})?"
 )
 _VERDICT = (
-    rf"{_one_of(values.DECISIONS)} policy={_one_of(values.POLICIES)} metric={_one_of(values.METRICS)}"
+    rf"{_one_of(values.DECISIONS)} policy={_one_of(POLICIES)} metric={_one_of(values.METRICS)}"
     rf" score={_NUMBER} current={_NUMBER} best={_NUMBER} fixed={_COUNT} broken={_COUNT} p={_NUMBER}"
 )
 _AMOUNT = r"(\d{1,15})"
@@ -292,7 +293,7 @@ def _evaluation(told: Scores) -> EvaluationSummary:
 def _verdict(told: Gate) -> Verdict:
     return Verdict(
         decision=values.DECISIONS[told.decision],
-        policy=values.POLICIES[told.policy],
+        policy=told.policy,
         metric=values.METRICS[told.metric],
         score=told.score,
         current=told.current,

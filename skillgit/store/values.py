@@ -10,7 +10,7 @@ from skillgit.domain.cost import Cost, CostPart
 from skillgit.domain.edit import Op, Source
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
 from skillgit.domain.event import NOBODY, BudgetSource, EditRecord, Inherited, Models, Origin, PatchCounts
-from skillgit.domain.gate import Decision, NoRegression, Policy, Verdict
+from skillgit.domain.gate import Decision, NoRegression, Verdict
 from skillgit.domain.placebo import Placebo
 from skillgit.domain.rewrite import UpdateMode
 from skillgit.errors import TrailerError
@@ -37,7 +37,6 @@ OPS = {str(one): one for one in Op}
 SOURCES = {str(one): one for one in Source}
 SPLITS = {str(one): one for one in Split}
 DECISIONS = {str(one): one for one in Decision}
-POLICIES = {str(one): one for one in Policy}
 METRICS = {str(one): one for one in Metric}
 
 
@@ -173,7 +172,7 @@ def format_verdict(verdict: Verdict) -> str:
     """Return the value of ``Skillgit-Gate``."""
     return format_value(
         verdict.decision.value,
-        policy=verdict.policy.value,
+        policy=verdict.policy,
         metric=verdict.metric.value,
         score=verdict.score,
         current=verdict.current,
@@ -188,15 +187,20 @@ def format_verdict(verdict: Verdict) -> str:
         blocked="" if verdict.no_regression is NoRegression.NONE else verdict.blocked,
         repeats=verdict.repeats or "",
         gated="" if verdict.gated else "no",
+        compared="" if verdict.compared is None else verdict.compared,
+        lost=verdict.lost or "",
+        regained=verdict.regained or "",
     )
 
 
 def read_verdict(value: Value) -> Verdict:
     """Read ``Skillgit-Gate``."""
     policy, metric = value.text("policy"), value.text("metric")
+    if not policy:
+        raise TrailerError("a gate names the policy that it compared by", hint="skillgit fsck")
     return Verdict(
         decision=DECISIONS.get(value.word) or Decision(value.word),
-        policy=POLICIES.get(policy) or Policy(policy),
+        policy=policy,
         metric=METRICS.get(metric) or Metric(metric),
         score=value.number("score"),
         current=value.number("current"),
@@ -218,6 +222,9 @@ class _Terms(TypedDict, total=False):
     blocked: int
     repeats: int
     gated: bool
+    compared: int | None
+    lost: int
+    regained: int
 
 
 _NO_TERMS = _Terms()
@@ -232,6 +239,9 @@ def _terms(value: Value) -> _Terms:
         blocked=value.count("blocked"),
         repeats=value.count("repeats"),
         gated=value.text("gated") != "no",
+        compared=value.integer("compared") if value.text("compared") else None,
+        lost=value.count("lost"),
+        regained=value.count("regained"),
     )
 
 

@@ -12,8 +12,9 @@ from skillgit.app.gate import GateRequest, gate
 from skillgit.app.gate_report import compare, conclusion
 from skillgit.calls.door import Calls
 from skillgit.domain.evaluation import PERFECT, Evaluation, Split
-from skillgit.domain.gate import GateRule, Policy
+from skillgit.domain.gate import GateRule
 from skillgit.domain.ids import text_digest
+from skillgit.domain.policies import PAIRED, STRICT
 from skillgit.errors import (
     BudgetError,
     ExitCode,
@@ -172,7 +173,7 @@ def test_what_only_the_base_changed_is_no_change_of_the_head(repository):
 
 def test_a_base_with_the_full_score_is_no_want_of_items():
     full = Evaluation(split=Split.SELECTION, item_set="", outcomes={f"q{n}": PERFECT for n in range(40)}, seed=0)
-    for policy in (Policy.STRICT, Policy.PAIRED):
+    for policy in (STRICT, PAIRED):
         rule = GateRule(policy=policy)
         word, reason, code = conclusion(rule, compare(rule, full, full, {}), recorded_only=False)
         assert (word, code) == ("fails", ExitCode.NO)
@@ -187,16 +188,16 @@ def test_a_tie_passes_only_where_no_loss_is_enough(repository):
         "strict",
         "the head scores the same, and the rule wants more",
     )
-    (enough,) = judged(repository, "main", "same", rule=Policy.NOT_WORSE).skills
+    (enough,) = judged(repository, "main", "same", rule="not-worse").skills
     assert (enough.word, enough.policy, enough.cost.calls) == ("passes", "not-worse", 0)
 
 
 def test_items_that_are_too_few_for_the_paired_test_are_told(repository):
-    found = judged(repository, f"{RUN}/v0", f"{RUN}/v2", rule=Policy.PAIRED, overrides=("evaluation.sel_env_num=4",))
+    found = judged(repository, f"{RUN}/v0", f"{RUN}/v2", rule="paired", overrides=("evaluation.sel_env_num=4",))
     (one,) = found.skills
     assert (found.exit_code, one.word) == (ExitCode.UNDERPOWERED, "underpowered")
     assert "4 items are too few" in one.reason
-    (enough,) = judged(repository, f"{RUN}/v0", f"{RUN}/v2", rule=Policy.PAIRED).skills
+    (enough,) = judged(repository, f"{RUN}/v0", f"{RUN}/v2", rule="paired").skills
     assert (enough.word, enough.compared.verdict.p <= 0.05) == ("passes", True)
 
 

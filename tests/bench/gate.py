@@ -21,7 +21,8 @@ import measure
 
 from skillgit.domain.early_stop import Race, order
 from skillgit.domain.evaluation import Evaluation, Metric, Scored, Split
-from skillgit.domain.gate import GateRule, NoRegression, Policy, decide
+from skillgit.domain.gate import GateRule, NoRegression, decide
+from skillgit.domain.policies import PAIRED, POLICIES
 from skillgit.engine.evaluate import WAVE
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ CASES = {
 CASE_ITEMS = 200
 CASE_TRIALS = 30_000
 CHECKED = 100
-RULES = {"strict": GateRule(), "paired": GateRule(policy=Policy.PAIRED, alpha=0.05)}
+RULES = {"strict": GateRule(), "paired": GateRule(policy=PAIRED, alpha=0.05)}
 PASS, FAIL = Scored(1.0, 1.0), Scored(0.0, 0.0)
 
 
@@ -174,7 +175,7 @@ def changed_decisions(tables: int) -> int:
     random, found = Random("tables"), 0  # noqa: S311 - simulation
     for number in range(tables):
         rule = GateRule(
-            policy=list(Policy)[number % 3],
+            policy=[*POLICIES.values()][number % 3],
             metric=list(Metric)[number // 3 % 3],
             soft_weight=random.random(),
             alpha=random.choice((0.05, 0.2, 0.5)),

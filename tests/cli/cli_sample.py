@@ -28,7 +28,7 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
 )
-from skillgit.domain.gate import Decision, Policy, Verdict
+from skillgit.domain.gate import Decision, Verdict
 from skillgit.index.rows import LogRow, RunRow
 
 NOW = datetime(2026, 11, 21, 17, 10, tzinfo=UTC)
@@ -348,7 +348,7 @@ def summary(hard: float, soft: float, split: Split = Split.SELECTION, version: i
 def verdict(decision: Decision, score: float, current: float, best: float) -> Verdict:
     return Verdict(
         decision=decision,
-        policy=Policy.STRICT,
+        policy="strict",
         metric=Metric.HARD,
         score=score,
         current=current,

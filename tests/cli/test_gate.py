@@ -17,13 +17,13 @@ from skillgit.app.gate_report import Compared, GateReport, GateSide, ItemPair, S
 from skillgit.cli.render.gate_markdown import MARK, MOST_ITEMS, code, markdown
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Metric
-from skillgit.domain.gate import Decision, Policy, Verdict
+from skillgit.domain.gate import Decision, Verdict
 from skillgit.errors import BudgetError, ExitCode, ProviderFailureError
 
 BASE, HEAD = "a" * 40, "b" * 40
 COST = Cost(calls=20, tokens_in=6000, tokens_out=200, usd=0.25)
 VERDICT = Verdict(
-    decision=Decision.ACCEPT_NEW_BEST, policy=Policy.STRICT, metric=Metric.HARD, score=0.55, current=0.5, best=0.5,
+    decision=Decision.ACCEPT_NEW_BEST, policy="strict", metric=Metric.HARD, score=0.55, current=0.5, best=0.5,
     fixed=2, broken=1, p=0.5,
 )  # fmt: skip
 
@@ -204,7 +204,7 @@ def test_a_comparison_is_asked_for_in_full(skillgit, fake, capsysbinary):
     skillgit("gate", "--base", "main", *options, *caps, "--recorded-only", "--no-note", "--dry-run")
     assert calls[0][0] == GateRequest(
         base="main", head="topic", configs=("a=demo", "b=demo"), overrides=("train.seed=7",), split="test",
-        rule=Policy.NOT_WORSE, recorded_only=True, note=False, dry_run=True, max_calls=4, max_tokens=5, max_usd=1.0,
+        rule="not-worse", recorded_only=True, note=False, dry_run=True, max_calls=4, max_tokens=5, max_usd=1.0,
     )  # fmt: skip
     plan = PlanRow(role="target", stage="evaluation", calls=20, tokens_in=6000, tokens_out=2000, usd=0.25)
     calls[0][2]((replace(ONE, plan=plan, compared=None),))

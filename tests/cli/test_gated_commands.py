@@ -21,13 +21,13 @@ from skillgit.cli.screen import Screen
 from skillgit.domain.ablation import Worth
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
-from skillgit.domain.gate import Decision, Policy, Verdict
+from skillgit.domain.gate import Decision, Verdict
 from skillgit.domain.rules import Region
 from skillgit.errors import BudgetError, ExitCode, RunLockedError, SkillgitError
 
 VERDICT = Verdict(
     decision=Decision.ACCEPT_NEW_BEST,
-    policy=Policy.STRICT,
+    policy="strict",
     metric=Metric.HARD,
     score=0.775,
     current=0.75,
@@ -70,7 +70,7 @@ REFUSED = replace(
     event=replace(ACCEPTED.event, kind="rejected", version=None, decision="reject", score=0.75, delta=0.0, bound=True),
     accepted=False,
     branch=f"rejected/{sample.RUN}/0020-cherry-pick-1",
-    verdict=replace(VERDICT, decision=Decision.REJECT, policy=Policy.NOT_WORSE, score=0.7),
+    verdict=replace(VERDICT, decision=Decision.REJECT, policy="not-worse", score=0.7),
     evaluation=replace(SUMMARY, scored=12, unneeded=28),
     fixed=(),
     left_out=(),
@@ -226,7 +226,7 @@ def test_a_plan_of_a_merge_says_what_it_may_cost_and_a_result_what_was_chosen(sk
 
 
 def test_a_score_that_holds_is_told_as_equal_under_the_gate_that_asks_for_no_more():
-    held = replace(VERDICT, decision=Decision.ACCEPT, policy=Policy.NOT_WORSE, score=0.75)
+    held = replace(VERDICT, decision=Decision.ACCEPT, policy="not-worse", score=0.75)
     assert "hard .7500 = current .7500" in gate(held, Screen())
     refused = replace(VERDICT, decision=Decision.REJECT, score=0.75)
     assert "hard .7500 <= current .7500" in gate(refused, Screen(unicode=False))

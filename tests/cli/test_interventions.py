@@ -12,7 +12,7 @@ from sample_run import PATH, RUN, seed_skill, write_run
 from skillgit.app.fork import Fork
 from skillgit.app.revert import RevertResult
 from skillgit.domain.evaluation import Metric
-from skillgit.domain.gate import Decision, Policy, Verdict
+from skillgit.domain.gate import Decision, Verdict
 from skillgit.store.mainline import add_skill
 from skillgit.store.repo import Repo
 
@@ -42,7 +42,7 @@ def test_a_revert_names_the_new_version_and_the_next_command(skillgit):
 def test_a_refused_revert_tells_an_upper_bound_as_one(skillgit, fake):
     row = cli_sample.row("rejected", base=3, step=5, origin="revert", number=1, decision="reject", bound=True)
     verdict = Verdict(
-        decision=Decision.REJECT, policy=Policy.STRICT, metric=Metric.HARD, score=0.8, current=0.8, best=0.8,
+        decision=Decision.REJECT, policy="strict", metric=Metric.HARD, score=0.8, current=0.8, best=0.8,
         fixed=0, broken=1, p=1.0,
     )  # fmt: skip
     told = RevertResult(run=RUN, version=None, target=1, base=3, inherited=None, verdict=verdict, event=row)

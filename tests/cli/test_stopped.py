@@ -5,7 +5,7 @@ from dataclasses import replace
 import cli_sample as sample
 
 from skillgit.app.show import Shown
-from skillgit.domain.gate import NoRegression, Policy
+from skillgit.domain.gate import NoRegression
 
 SUMMARY = replace(sample.REJECTED_EVENT.evaluation, n=40, scored=12, hard=0.0, soft=0.1, unneeded=28, spare=3)
 EVENT = replace(
@@ -29,7 +29,7 @@ def test_show_tells_what_was_not_rolled_out(skillgit, fake):
 
 def test_show_tells_the_numbers_of_the_policy(skillgit, fake):
     verdict = replace(
-        EVENT.verdict, policy=Policy.PAIRED, alpha=0.05, no_regression=NoRegression.PINNED, blocked=1, repeats=2
+        EVENT.verdict, policy="paired", alpha=0.05, no_regression=NoRegression.PINNED, blocked=1, repeats=2
     )
     event = replace(EVENT, verdict=verdict)
     fake("show.show", Shown(row=ROW, event=event, parents=(), evidence_tree="", message="", diff="", items=()))

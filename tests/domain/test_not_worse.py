@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from skillgit.domain.early_stop import Race, first_pass, order
+from skillgit.domain.early_stop import EarlyStop, first_pass
 from skillgit.domain.evaluation import Evaluation, Scored, Split
-from skillgit.domain.gate import Decision, GateRule, NoRegression, Policy, consistent, decide
+from skillgit.domain.gate import Decision, GateRule, NoRegression, consistent, decide
+from skillgit.domain.policies import NOT_WORSE, PAIRED, STRICT
 from skillgit.engine.settings import GateSettings
 
-RULE = GateRule(policy=Policy.NOT_WORSE)
+RULE = GateRule(policy=NOT_WORSE)
 OUTCOMES = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=12)
 
 
@@ -42,19 +43,20 @@ def test_items_that_may_not_score_lower_still_may_not():
 
 
 def test_repeats_are_made_for_a_tie_too():
-    assert first_pass(RULE, 3).policy is Policy.NOT_WORSE
-    assert first_pass(replace(RULE, policy=Policy.PAIRED), 3).policy is Policy.STRICT
+    assert first_pass(RULE, 3).policy is NOT_WORSE
+    assert first_pass(replace(RULE, policy=PAIRED), 3).policy is STRICT
 
 
-@given(OUTCOMES, st.integers(0, 12))
-def test_early_stop_decides_as_the_whole_evaluation_would(outcomes, seen):
+@given(OUTCOMES, st.integers(1, 12))
+def test_early_stop_decides_as_the_whole_evaluation_would(outcomes, wave):
     before = evaluation([old for old, _ in outcomes])
     after = evaluation([new for _, new in outcomes])
-    items = order(before, RULE)
-    known = {item: after.outcomes[item] for item in items[:seen]}
-    settled = Race(rule=RULE, base=before, best=1.0).settled(known, items[seen:])
-    if settled is not None:
-        assert decide(RULE, after, before, 1.0).decision is settled
+    stop = EarlyStop(RULE, before, wave)
+    for item in stop.items:
+        if stop.needed is None:
+            stop.take(item, after.outcomes[item])
+    if stop.needed is not None and stop.needed < len(stop.items):
+        assert decide(RULE, after, before, 1.0).decision is Decision.REJECT
 
 
 def test_a_configuration_cannot_ask_steps_for_no_gain():

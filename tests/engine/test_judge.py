@@ -10,10 +10,11 @@ from skillgit.calls.ledger import Ledger
 from skillgit.domain.early_stop import order
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Accepted, Rejected
-from skillgit.domain.gate import Decision, NoRegression, Policy
+from skillgit.domain.gate import Decision, NoRegression
 from skillgit.engine.evaluate import WAVE, evaluate
 from skillgit.engine.judge import judge
 from skillgit.engine.session import Session
+from skillgit.errors import EnvironmentFaultError
 
 HALF = SEED.with_text("SKILL.md", SEED.document + "\n- amber birch\n")
 """Solves the items that need amber or birch: half of them."""
@@ -153,7 +154,7 @@ def test_repeats_take_back_a_gain_that_was_luck():
     toy = Toy(Flaky(), gate={"repeats": 4, "policy": "margin", "margin": 0.05})
     found = toy.judged(lucky)
     assert found.verdict.decision is Decision.REJECT
-    assert (found.verdict.policy, found.verdict.repeats) == (Policy.MARGIN, 4)
+    assert (found.verdict.policy, found.verdict.repeats) == ("margin", 4)
     assert found.verdict.score == pytest.approx(0.5 + 0.2 / 8)
     assert found.verdict.current == 0.5
     assert found.evaluation.hard == 0.625, "the recorded evaluation is the first one"
@@ -209,3 +210,44 @@ def test_a_whole_run_with_any_gate_can_be_killed_and_resumed(gate):
         asyncio.run(run_to_end(trainer(second, history, ledger=ledger, gate=gate), history))
         assert [t.event for t in history] == [t.event for t in unbroken]
         assert len(first.requests) + len(second.requests) == len(backend.requests)
+
+
+class Recovering(ToyEnvironment):
+    """An environment that cannot evaluate some items, until it can."""
+
+    def __init__(self, *broken: str) -> None:
+        super().__init__(frozenset(broken))
+
+
+def test_what_the_run_has_recorded_of_a_version_is_not_measured_again():
+    toy = Toy(count=8)
+    object.__setattr__(toy.session.calls, "ledger", Ledger.in_memory())
+    found = toy.judged(HALF.document + "\n- coral\n")
+    assert found.verdict.decision is Decision.ACCEPT_NEW_BEST
+    assert toy.asked == 8, "the candidate's items only"
+    assert "base.json" not in found.evidence
+
+
+def test_items_of_the_base_that_are_measured_again_stand_in_the_evidence():
+    environment = Recovering("selection0", "selection2")
+    toy = Toy(count=20, environment=environment)
+    assert toy.history[0].event.evaluation.scored == 18
+    environment.broken = frozenset({"selection2"})
+    found = toy.judged(HALF.document + "\n- coral\n")
+    assert json.loads(found.evidence["base.json"]) == [{"id": "selection0", "hard": 1.0, "soft": 1.0}]
+    assert (found.verdict.compared, found.verdict.lost, found.verdict.regained) == (19, 0, 0)
+    assert found.verdict.current == pytest.approx(10 / 19), "of the items that both sides scored"
+    assert found.verdict.score == pytest.approx(14 / 19)
+
+
+def test_a_candidate_is_not_accepted_for_the_items_that_it_makes_fail():
+    class Crashing(ToyEnvironment):
+        async def rollout(self, item, skill, target):
+            if "- crash" in skill.document and item.content["needs"] in {"coral", "dune"}:
+                raise EnvironmentFaultError("the sandbox timed out", hint="")
+            return await super().rollout(item, skill, target)
+
+    toy = Toy(count=8, environment=Crashing(), evaluation={"min_coverage": 0.5})
+    found = toy.judged(HALF.document + "\n- crash\n")
+    assert not found.verdict.decision.accepted
+    assert (found.verdict.score, found.verdict.current, found.verdict.lost) == (1.0, 1.0, 4)

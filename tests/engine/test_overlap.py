@@ -95,15 +95,14 @@ def test_guidance_is_measured_while_the_memory_is_written():
 
 
 def test_placebos_do_not_wait_for_the_test_split():
-    tested = []
-
-    def slowest(request) -> bool:
-        tested.extend([request] * target_on("test7 ")(request))
-        return request in tested
-
-    backend = Held(slowest, lambda request: bool(tested) and target_on("selection")(request))
-    run(backend, train=SHORT | {"placebo": 1})
-    assert backend.overlapped
+    backend = ToyBackend()
+    run(backend, workers=4, train=SHORT | {"placebo": 1})
+    last_step = max(place for place, request in enumerate(backend.requests) if target_on("train")(request))
+    asked = backend.requests[last_step:]
+    tests = [place for place, request in enumerate(asked) if target_on("test")(request)]
+    placebos = [place for place, request in enumerate(asked) if target_on("selection")(request)][-8:]
+    assert min(placebos) < max(tests)
+    assert min(tests) < max(placebos)
 
 
 def test_an_analyst_that_fails_stops_no_rollout():

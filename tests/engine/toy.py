@@ -15,6 +15,7 @@ from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.skill import Skill
 from skillgit.domain.state import advance, begin
 from skillgit.domain.trajectory import Item, Trajectory, Turn
+from skillgit.domain.version_outcomes import VersionOutcomes
 from skillgit.engine.loop import Start, Trainer
 from skillgit.engine.session import Monitor, Session, Task
 from skillgit.engine.settings import MethodSettings
@@ -25,6 +26,7 @@ from skillgit.plugin.environment import EnvironmentInfo
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from skillgit.domain.evaluation import Outcome
     from skillgit.domain.state import RunState
     from skillgit.engine.transition import Transition
     from skillgit.plugin.backend import Request
@@ -140,6 +142,13 @@ class History(list["Transition"]):
                 return transition.skill
         raise KeyError(version)
 
+    def outcomes(self, version: int) -> Mapping[str, Outcome] | None:
+        known = VersionOutcomes()
+        for transition in self:
+            known.look_at(transition.event, transition.evidence)
+            known.take(transition.event)
+        return known.of(version)
+
     def state(self) -> RunState | None:
         if not self:
             return None
@@ -186,6 +195,7 @@ def trainer(
         workers=4,
         clock=lambda: datetime(2026, 1, 1, tzinfo=UTC),
         monitor=Monitor(),
+        recorded=history.outcomes,
     )
     return Trainer(session=session, start=Start(skill=SEED, config="c", splits="s", evidence={}), history=history)
 

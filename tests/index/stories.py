@@ -32,7 +32,7 @@ from skillgit.domain.event import (
     SlowProposed,
     version_of,
 )
-from skillgit.domain.gate import Decision, Policy, Verdict, decision
+from skillgit.domain.gate import Decision, Verdict, decision
 from skillgit.domain.order import event_at
 from skillgit.store.record import Recorded
 
@@ -54,7 +54,7 @@ def summary(hard: float, **changes) -> EvaluationSummary:
 def verdict(score: float, current: float, best: float) -> Verdict:
     found = Verdict(
         decision=Decision.REJECT,
-        policy=Policy.STRICT,
+        policy="strict",
         metric=Metric.HARD,
         score=score,
         current=current,

@@ -154,7 +154,7 @@ Skillgit-Evidence: 3f0b6c1d3f0b6c1d3f0b6c1d3f0b6c1d3f0b6c1d
         (lambda text: text.replace("Skillgit-Step: 1", "Skillgit-Step: one"), TrailerError),
         (lambda text: text.replace("Skillgit-Step: 1", "Skillgit-Step: 1\nSkillgit-Step: 2"), TrailerError),
         (lambda text: text.replace("op=replace", "op=explode"), TrailerError),
-        (lambda text: text.replace("policy=strict", "policy=kind"), TrailerError),
+        (lambda text: text.replace("policy=strict ", ""), TrailerError),
         (lambda text: text.replace("split=selection", "split=exam"), TrailerError),
         (lambda text: text.replace("skill: answer", "answer"), TrailerError),
         (lambda text: text.replace("\n", "\r\n"), TrailerError),

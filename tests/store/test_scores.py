@@ -8,7 +8,8 @@ from sample_run import RUN, Sample, as_json, clock_from, evaluation, rows, trans
 
 from skillgit.domain.evaluation import Evaluation, Scored
 from skillgit.domain.event import Rejected
-from skillgit.domain.gate import Decision, GateRule, NoRegression, Policy, decide, flips
+from skillgit.domain.gate import Decision, GateRule, NoRegression, decide, flips
+from skillgit.domain.policies import MARGIN, PAIRED
 from skillgit.store.checks import check_run
 from skillgit.store.writer import RunWriter
 
@@ -62,8 +63,8 @@ STOPPED = stopped("4 8 9 10", "1 2 3", spare=2)
     "rule",
     [
         GateRule(),
-        GateRule(policy=Policy.PAIRED),
-        GateRule(policy=Policy.MARGIN, margin=0.1),
+        GateRule(policy=PAIRED),
+        GateRule(policy=MARGIN, margin=0.1),
         GateRule(no_regression=NoRegression.ALL),
     ],
 )
@@ -104,7 +105,7 @@ def repeated() -> tuple[Evaluation, bytes]:
 
 def test_the_score_after_repeats_follows_from_the_evidence(repo) -> None:
     averaged, evidence = repeated()
-    rule = GateRule(policy=Policy.MARGIN, margin=0.1)
+    rule = GateRule(policy=MARGIN, margin=0.1)
     sample = rejected(averaged, rule, repeats=3, more=evidence)
     first = evaluation("1 2 3 5 6 7 8")
     assert isinstance(sample.event, Rejected)
@@ -121,9 +122,7 @@ def test_the_score_after_repeats_follows_from_the_evidence(repo) -> None:
 def test_a_forged_score_after_repeats_is_found(repo) -> None:
     averaged, evidence = repeated()
     first = evaluation("1 2 3 5 6 7 8")
-    sample = forged(
-        rejected(averaged, GateRule(policy=Policy.MARGIN, margin=0.1), repeats=3, more=evidence), score=0.65
-    )
+    sample = forged(rejected(averaged, GateRule(policy=MARGIN, margin=0.1), repeats=3, more=evidence), score=0.65)
     assert isinstance(sample.event, Rejected)
     sample = replace(
         sample,
@@ -136,6 +135,6 @@ def test_a_forged_score_after_repeats_is_found(repo) -> None:
 
 def test_repeats_without_evidence_of_them_are_found(repo) -> None:
     averaged, _ = repeated()
-    sample = rejected(averaged, GateRule(policy=Policy.MARGIN, margin=0.1), repeats=3)
+    sample = rejected(averaged, GateRule(policy=MARGIN, margin=0.1), repeats=3)
 
     assert "repeats.json in the evidence cannot be read" in problems(repo, sample)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from skillgit.app.config.leaf import Layer, Leaf
 
 PATHS = ("gate.pinned", "env.skill_init", "env.split_dir", "env.data_path", "env.split_output_dir", "env.out_root")
-PLUGINS = ("env.name", "model.optimizer_backend", "model.target_backend", "model.judge_backend")
+PLUGINS = ("env.name", "gate.policy", "model.optimizer_backend", "model.target_backend", "model.judge_backend")
 
 
 def located(

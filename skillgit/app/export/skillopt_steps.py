@@ -22,7 +22,8 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
 )
-from skillgit.domain.gate import Decision, NoRegression, Policy
+from skillgit.domain.gate import Decision, NoRegression
+from skillgit.domain.policies import STRICT
 from skillgit.domain.rewrite import UpdateMode
 
 if TYPE_CHECKING:
@@ -199,12 +200,10 @@ def _own(layout: Layout, evaluation: EvaluationSummary, verdict: Verdict) -> Row
             "evaluations that were stopped once their decision was certain tell the score of a part of the items,"
             " and the highest that the candidate could have had as its gate score"
         )
-    if verdict.policy is not Policy.STRICT or verdict.no_regression is not NoRegression.NONE:
+    if verdict.policy != STRICT.name or verdict.no_regression is not NoRegression.NONE:
         guard = verdict.no_regression.value
-        found |= {"policy": verdict.policy.value, "alpha": verdict.alpha, "margin": verdict.margin, "guard": guard}
-        layout.remark(
-            f"the gate of this run was '{verdict.policy.value}' with the guard '{guard}'; that layout has none"
-        )
+        found |= {"policy": verdict.policy, "alpha": verdict.alpha, "margin": verdict.margin, "guard": guard}
+        layout.remark(f"the gate of this run was '{verdict.policy}' with the guard '{guard}'; that layout has none")
     return found
 
 

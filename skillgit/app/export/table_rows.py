@@ -221,7 +221,7 @@ def event_row(record: Recorded) -> EventRow:
         base=getattr(event, "base", None),
         title=event.title,
         decision=verdict.decision.value if verdict else None,
-        policy=verdict.policy.value if verdict else None,
+        policy=verdict.policy if verdict else None,
         metric=verdict.metric.value if verdict else None,
         **{name: getattr(verdict, name, None) for name in ("score", "current", "best", "fixed", "broken", "p")},
         **{name: getattr(score, name, None) for name in ("n", "scored", "unneeded", "hard", "soft")},

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from skillgit.domain.edit import EditReport
     from skillgit.domain.evaluation import EvaluationSummary
     from skillgit.domain.event import Cost, Origin
-    from skillgit.domain.gate import Policy, Verdict
+    from skillgit.domain.gate import Verdict
+    from skillgit.domain.policies import Policy
     from skillgit.domain.skill import Skill
     from skillgit.index.rows import LogRow
 

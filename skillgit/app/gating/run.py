@@ -26,6 +26,7 @@ from skillgit.errors import ConfigError, SkillError
 from skillgit.index import queries
 from skillgit.plugin.redaction import redact
 from skillgit.store import refs
+from skillgit.store.gates import version_outcomes
 from skillgit.store.lock import RunLock
 from skillgit.store.reader import read_run, skill_at
 from skillgit.store.writer import RunWriter
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from skillgit.domain.event import Event
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
+    from skillgit.domain.version_outcomes import VersionOutcomes
     from skillgit.engine.judge import Judged
     from skillgit.index.rows import LogRow
     from skillgit.store.record import Recorded
@@ -55,12 +57,14 @@ class Gating:
         measuring: The door to its models.
         state: The run so far.
         commits: Version to commit.
+        outcomes: What is known of the versions item by item.
         writer: Writes its events.
     """
 
     measuring: Measuring
     state: RunState
     commits: dict[int, str]
+    outcomes: VersionOutcomes
     writer: RunWriter
 
     @property
@@ -109,12 +113,15 @@ def open_gating(
         RunLock(workspace.repo, run, context.clock),
     ):
         records = read_run(workspace.repo, run)
+        outcomes = version_outcomes(workspace.repo, records)
+        measuring.session = replace(measuring.session, recorded=outcomes.of)
         state = fold(record.event for record in records)
         versions = {getattr(record.event, "version", None): record.commit for record in records if _makes(record.event)}
         yield Gating(
             measuring=measuring,
             state=state,
             commits={number: commit for number, commit in versions.items() if number is not None},
+            outcomes=outcomes,
             writer=RunWriter(workspace.repo, run, context.clock, workspace.repo.identity()),
         )
 
@@ -220,6 +227,8 @@ def append(
     record = gating.writer.append(event, skill, evidence, check=check, **more)
     gating.measuring.workspace.index.refresh()
     gating.state = advance(gating.state, record.event)
+    gating.outcomes.look_at(record.event, evidence)
+    gating.outcomes.take(record.event)
     return record
 
 

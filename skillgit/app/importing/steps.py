@@ -15,7 +15,8 @@ from skillgit.app.importing.texts import alike
 from skillgit.domain.changed_lines import changed_lines
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Accepted, Rejected, Skipped
-from skillgit.domain.gate import NoRegression, Policy
+from skillgit.domain.gate import NoRegression
+from skillgit.domain.policies import POLICIES
 from skillgit.engine.artifacts import json_file
 
 if TYPE_CHECKING:
@@ -142,12 +143,12 @@ def _rule(source: Source, step: Step) -> GateRule:
 def rule_of(rule: GateRule, own: Mapping[str, object]) -> GateRule:
     """Return ``rule`` with what ``own`` tells of a gate that the reference does not have."""
     policy, guard = own.get("policy"), own.get("guard")
-    if policy not in set(Policy) or guard not in set(NoRegression):
+    if policy not in POLICIES or guard not in set(NoRegression):
         return rule
     alpha, margin = number(own.get("alpha")), number(own.get("margin"))
     return replace(
         rule,
-        policy=Policy(str(policy)),
+        policy=POLICIES[str(policy)],
         no_regression=NoRegression(str(guard)),
         alpha=rule.alpha if alpha is None else alpha,
         margin=margin or 0.0,

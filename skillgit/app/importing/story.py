@@ -157,7 +157,7 @@ class Story:
     def _verdict(self, rule: GateRule, score: float, current: float) -> Verdict:
         verdict = Verdict(
             decision=Decision.INDECISIVE,
-            policy=rule.policy,
+            policy=rule.policy.name,
             metric=rule.metric,
             score=score,
             current=current,

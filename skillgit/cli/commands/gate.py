@@ -89,13 +89,11 @@ def command(
     from skillgit.app.gate import GateRequest, gate  # noqa: PLC0415 - see the package
     from skillgit.cli.eval_watchers import watching  # noqa: PLC0415 - see the package
     from skillgit.cli.render.gate import planned  # noqa: PLC0415 - see the package
-    from skillgit.domain.gate import Policy  # noqa: PLC0415 - as above
 
     if markdown and form is Form.JSON:
         raise click.UsageError("choose one output format", click.get_current_context())
     # The other options bear the names of what is asked for.
-    policy = Policy(rule) if rule is not None else None
-    request = GateRequest(rule=policy, dry_run=dry_run, **asked)  # type: ignore[arg-type]
+    request = GateRequest(rule=rule, dry_run=dry_run, **asked)  # type: ignore[arg-type]
 
     def told(plans: tuple[SkillReport, ...]) -> None:
         if not quiet or dry_run:

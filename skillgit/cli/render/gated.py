@@ -10,6 +10,7 @@ from skillgit.cli.render import words
 from skillgit.cli.render.columns import fit
 from skillgit.cli.render.entry import Entry
 from skillgit.cli.screen import Style
+from skillgit.domain.policies import wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,12 +21,6 @@ if TYPE_CHECKING:
     from skillgit.domain.gate import Verdict
 
 LABEL = 8
-_ASKS = {
-    "strict": "a higher score",
-    "paired": "a higher score that the paired test takes for a gain",
-    "margin": "a score higher by more than the margin",
-    "not-worse": "a score that is not lower",
-}
 
 
 def decided(result: Decided, screen: Screen) -> Iterator[str]:
@@ -84,8 +79,8 @@ def following(commands: tuple[str, ...], screen: Screen) -> str:
 
 def _gate(verdict: Verdict, screen: Screen, *, bound: bool) -> str:
     dot = f" {screen.glyphs.dot} "
-    policy = verdict.policy.value
-    asked = f"{policy} asks for {_ASKS[policy]}"
+    policy = verdict.policy
+    asked = f"{policy} asks for {wanted(policy, verdict.terms)}"
     most = screen.glyphs.at_most if bound else ""
     numbers = f"{most}{words.score(verdict.score)} against {words.score(verdict.current)}"
     flipped = f"{verdict.fixed} fixed, {verdict.broken} broken, {words.chance(verdict.p)}"

@@ -27,7 +27,7 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
 )
-from skillgit.domain.gate import NoRegression, Policy
+from skillgit.domain.gate import NoRegression
 from skillgit.domain.rewrite import UpdateMode
 
 if TYPE_CHECKING:
@@ -230,12 +230,12 @@ def gate(verdict: Verdict, screen: Screen, *, bound: bool = False) -> str:
 
 def _ties(verdict: Verdict) -> bool:
     """Say whether the candidate passed because its score is not lower."""
-    return verdict.policy is Policy.NOT_WORSE and verdict.decision.accepted and verdict.score == verdict.current
+    return verdict.gated and verdict.decision.accepted and verdict.score == verdict.current
 
 
 def _policy(verdict: Verdict) -> str:
     """Return how the gate compared, with the numbers of its policy."""
-    parts = [verdict.policy.value]
+    parts = [verdict.policy]
     if verdict.alpha is not None:
         parts.append(f"alpha {verdict.alpha:g}")
     if verdict.margin is not None:

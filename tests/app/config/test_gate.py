@@ -4,7 +4,8 @@ import pytest
 
 from skillgit.app.setup import set_up
 from skillgit.domain.evaluation import Split
-from skillgit.domain.gate import GateRule, NoRegression, Policy
+from skillgit.domain.gate import GateRule, NoRegression
+from skillgit.domain.policies import PAIRED
 from skillgit.errors import ConfigError
 
 
@@ -16,7 +17,7 @@ def test_the_gates_settings_become_its_rule(load) -> None:
     rule = load(
         "gate: {policy: paired, alpha: 0.1, no_regression: all}\nevaluation: {gate_metric: soft}\n"
     ).values.method.rule()
-    assert (rule.policy, rule.alpha, rule.no_regression) == (Policy.PAIRED, 0.1, NoRegression.ALL)
+    assert (rule.policy, rule.alpha, rule.no_regression) == (PAIRED, 0.1, NoRegression.ALL)
     assert load("gate: {policy: margin, margin: 0.02}\n").values.method.rule().margin == 0.02
 
 

@@ -14,7 +14,6 @@ from program import SKILLGIT, git, refs, skillgit, surroundings
 from skillgit.app.ablate import AblateRequest, ablate
 from skillgit.app.compress import CompressRequest, compress
 from skillgit.app.prune import PruneRequest, prune
-from skillgit.domain.gate import Policy
 from skillgit.errors import SkillgitError, UsageError
 
 
@@ -30,7 +29,7 @@ def test_rules_without_effect_go_and_the_score_stays(user, repository, eyes, doc
     found = pruned(user, repository, eyes)
     decided = found.decided
     assert decided.accepted
-    assert decided.verdict.policy is Policy.NOT_WORSE
+    assert decided.verdict.policy == "not-worse"
     assert decided.verdict.score >= decided.verdict.current
     assert decided.tokens_after < decided.tokens_before
     before, after = (document(repository, name) for name in ("run/one^", "run/one"))

@@ -1,0 +1,176 @@
+"""Outcomes of two texts on the same items, paired: what may be compared, and what comes of it, in exact numbers.
+
+Only items that are scored on every side enter a mean, a test or a list of fixed and broken items. An item that a side
+could not evaluate is listed as lost or regained instead, so that losing items is never a gain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from math import lcm
+from typing import TYPE_CHECKING
+
+from skillgit.domain.evaluation import Metric, Scored
+from skillgit.domain.statistics import sign_flip_test, sign_test
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from skillgit.domain.evaluation import Evaluation, Outcome
+
+_SIMPLE = 10**6
+"""Largest denominator of what counts as a simple fraction."""
+
+
+@lru_cache(maxsize=1 << 16)
+def exact(value: float) -> Fraction:
+    """Return the number that a scorer meant when it wrote the float ``value``.
+
+    That is the simplest fraction that is stored as this float, such as 7/10 for ``0.7`` and 1/3 for ``1 / 3``; where
+    none has a denominator up to a million, it is the shortest decimal. Equal floats give equal fractions, and greater
+    ones greater fractions.
+    """
+    simple = Fraction(value).limit_denominator(_SIMPLE)
+    return simple if float(simple) == value else Fraction(repr(value))
+
+
+def exact_value(outcome: Scored, metric: Metric, soft_weight: float) -> Fraction:
+    """Return the score of ``outcome`` under ``metric``; ``soft_weight`` is the share of the soft score in ``mixed``."""
+    match metric:
+        case Metric.HARD:
+            return exact(outcome.hard)
+        case Metric.SOFT:
+            return exact(outcome.soft)
+        case Metric.MIXED:
+            weight = exact(soft_weight)
+            return (1 - weight) * exact(outcome.hard) + weight * exact(outcome.soft)
+
+
+def exact_values(evaluation: Evaluation, metric: Metric, soft_weight: float) -> dict[str, Fraction]:
+    """Return the score of every item that has one."""
+    return {item: exact_value(outcome, metric, soft_weight) for item, outcome in evaluation.scored.items()}
+
+
+def pooled(samples: Sequence[Outcome]) -> Outcome:
+    """Return the mean of all scored samples of one item; the first sample if none is scored."""
+    scored = [sample for sample in samples if isinstance(sample, Scored)]
+    if len(scored) <= 1:
+        return scored[0] if scored else samples[0]
+    hard, soft = (sum(map(exact, side)) / len(scored) for side in zip(*((s.hard, s.soft) for s in scored), strict=True))
+    return Scored(float(hard), float(soft))
+
+
+def averaged(evaluation: Evaluation, samples: Mapping[str, Sequence[Outcome]]) -> Evaluation:
+    """Return ``evaluation`` with the mean of all scored rollouts for every item that was rolled out again."""
+    again = {item: pooled([evaluation.outcomes[item], *more]) for item, more in samples.items()}
+    return replace(evaluation, outcomes={**evaluation.outcomes, **again})
+
+
+class Pairs:
+    """The outcomes of a candidate and of its base, item by item, under one metric.
+
+    An item that the candidate has not been evaluated on counts as solved (see :meth:`Evaluation.at_best`).
+
+    Args:
+        candidate: The outcomes of the candidate.
+        base: The outcomes of what it would replace, on all items.
+        metric: The score that is compared.
+        soft_weight: Share of the soft score in the mixed metric.
+        also: Further outcomes that are compared with the candidate's; an item that they lack is left out everywhere.
+
+    Attributes:
+        gains: Item to the gain of the candidate, for all items that are scored on every side, in the order of the base.
+    """
+
+    def __init__(
+        self,
+        candidate: Evaluation,
+        base: Evaluation,
+        metric: Metric,
+        soft_weight: float,
+        also: Evaluation | None = None,
+    ) -> None:
+        self._candidate = candidate.at_best()
+        self._base = base
+        self._metric = metric
+        self._before = exact_values(base, metric, soft_weight)
+        self._after = exact_values(self._candidate, metric, soft_weight)
+        self._also = None if also is None else exact_values(also, metric, soft_weight)
+        self._seen = candidate.outcomes
+        self.gains: Mapping[str, Fraction] = {
+            item: self._after[item] - self._before[item]
+            for item in base.outcomes
+            if item in self._before and item in self._after and (self._also is None or item in self._also)
+        }
+
+    @property
+    def score(self) -> Fraction:
+        """The candidate's mean; 0 if nothing can be compared."""
+        return self._mean(self._after)
+
+    @property
+    def current(self) -> Fraction:
+        """The base's mean over the same items."""
+        return self._mean(self._before)
+
+    @property
+    def further(self) -> Fraction:
+        """The mean of the further outcomes over the same items; that of the base if there are none."""
+        return self._mean(self._before if self._also is None else self._also)
+
+    def _mean(self, values: Mapping[str, Fraction]) -> Fraction:
+        return mean([values[item] for item in self.gains])
+
+    @cached_property
+    def fixed(self) -> tuple[str, ...]:
+        """Items that score higher under the candidate and were evaluated under it."""
+        return tuple(item for item, gain in self.gains.items() if gain > 0)
+
+    @cached_property
+    def broken(self) -> tuple[str, ...]:
+        """Items that score lower under the candidate."""
+        return tuple(item for item, gain in self.gains.items() if gain < 0)
+
+    @property
+    def stable(self) -> tuple[str, ...]:
+        """Items with the same score on both sides."""
+        return tuple(item for item, gain in self.gains.items() if not gain and item in self._seen)
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """Items that have a score under the base, and under the candidate could not be evaluated."""
+        return tuple(item for item in self._before if item in self._candidate.outcomes and item not in self._after)
+
+    @property
+    def regained(self) -> tuple[str, ...]:
+        """Items that could not be evaluated under the base, and have a score under the candidate."""
+        return tuple(item for item in self._after if item in self._seen and item not in self._before)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every item is compared."""
+        return len(self.gains) == len(self._base.outcomes)
+
+    @cached_property
+    def p(self) -> float:
+        """One-sided p-value of the paired test: the chance of such a gain if every change were a coin flip."""
+        if self._metric is Metric.HARD:
+            return sign_test(len(self.fixed), len(self.broken))
+        zero = Fraction(0)
+        return sign_flip_test(whole([self.gains.get(item, zero) for item in self._base.outcomes]))
+
+
+def mean(values: Sequence[Fraction]) -> Fraction:
+    """Return the exact mean; 0 for none."""
+    if not values:
+        return Fraction(0)
+    scale = lcm(*(value.denominator for value in values))
+    return Fraction(sum(value.numerator * (scale // value.denominator) for value in values), scale * len(values))
+
+
+def whole(values: Sequence[Fraction]) -> list[int]:
+    """Return ``values`` times one number that makes all of them whole."""
+    scale = lcm(*(value.denominator for value in values))
+    return [value.numerator * (scale // value.denominator) for value in values]
