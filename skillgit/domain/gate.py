@@ -193,6 +193,18 @@ def decide(
             version.
         repeats: How many extra rollouts the outcomes of items that differ are means of.
     """
+    return decide_items(rule, candidate, current, best, repeats=repeats)[0]
+
+
+def decide_items(
+    rule: GateRule,
+    candidate: Evaluation,
+    current: Evaluation,
+    best: Evaluation | float | None = None,
+    *,
+    repeats: int = 0,
+) -> tuple[Verdict, Flips]:
+    """Do the same, and say which items were fixed and which were broken."""
     metric, weight = rule.metric, rule.soft_weight
     pairs = Pairs(candidate, current, metric, weight, best if isinstance(best, Evaluation) else None)
     changed = flips_of(pairs, candidate)
@@ -219,10 +231,11 @@ def decide(
         regained=len(pairs.regained),
     )
     if not _decidable(rule, candidate, current, pairs):
-        return verdict
+        return verdict, changed
     highest = exact(verdict.best) if isinstance(best, float | int) else pairs.further
     comparison = _compared(pairs, verdict)
-    return replace(verdict, decision=_decision(verdict, rule.policy.accepts(comparison), pairs.score > highest))
+    decision = _decision(verdict, rule.policy.accepts(comparison), pairs.score > highest)
+    return replace(verdict, decision=decision), changed
 
 
 def _p(pairs: Pairs, changed: Flips, metric: Metric) -> float:

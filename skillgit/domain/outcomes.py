@@ -36,6 +36,7 @@ def exact(value: float) -> Fraction:
     return simple if float(simple) == value else Fraction(repr(value))
 
 
+@lru_cache(maxsize=1 << 14)
 def exact_value(outcome: Scored, metric: Metric, soft_weight: float) -> Fraction:
     """Return the score of ``outcome`` under ``metric``; ``soft_weight`` is the share of the soft score in ``mixed``."""
     match metric:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.early_stop import first_pass
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Split
-from skillgit.domain.gate import decide, flips
+from skillgit.domain.gate import decide, decide_items, flips
 from skillgit.domain.outcomes import averaged
 from skillgit.domain.version_outcomes import BASE, REPEATS, outcome_row
 from skillgit.engine import artifacts
@@ -85,21 +85,21 @@ async def judge(
     measured = await evaluate_candidate(session, candidate, before, rule=first, sample=sample, refused=refused)
     after, files = measured.evaluation, files | artifacts.rollouts_files("selection", measured.rollouts)
     # Repeats confirm what scores higher; without a gate there is nothing to confirm.
-    repeated = repeats if rule.enabled and decide(first, after, before, best).decision.accepted else 0
-    if repeated:
+    confirm = repeats > 0 and rule.enabled and decide(first, after, before, best).decision.accepted
+    if confirm:
         pairs = flips(after, before, rule.metric, rule.soft_weight)
         items = [item for item in before.outcomes if item in {*pairs.fixed, *pairs.broken}]
         slots = asyncio.Semaphore(session.workers)
         new, old = await both(
-            _samples(session, candidate, items, repeated, after=sample, slots=slots),
-            _samples(session, current, items, repeated, slots=slots),
+            _samples(session, candidate, items, repeats, after=sample, slots=slots),
+            _samples(session, current, items, repeats, slots=slots),
         )
         after, before = averaged(after, new), averaged(before, old)
         files |= _repeats_file(items, new, old)
-    pairs = flips(after, before, rule.metric, rule.soft_weight)
+    verdict, pairs = decide_items(rule, after, before, best, repeats=repeats if confirm else 0)
     return Judged(
         evaluation=measured.evaluation.summary(),
-        verdict=decide(rule, after, before, best, repeats=repeated),
+        verdict=verdict,
         fixed=pairs.fixed,
         broken=pairs.broken,
         evidence=files,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, FailedToEvaluate, Metric
 from skillgit.domain.event import Gated, RunStarted, SlowMerged
-from skillgit.domain.gate import Decision, GateRule, NoRegression, decide, decisions, flips
+from skillgit.domain.gate import Decision, GateRule, NoRegression, decide_items, decisions
 from skillgit.domain.outcomes import averaged
 from skillgit.domain.policies import POLICIES
 from skillgit.domain.state import advance, begin
@@ -131,7 +131,7 @@ class _Gate:
             repeats = self.files[REPEATS]
             after = averaged(after, read_samples(repeats, "candidate"))
             current = averaged(current, read_samples(repeats, "current"))
-        again = decide(self._rule(min_coverage), after, current, self._best(), repeats=verdict.repeats)
+        again, pairs = decide_items(self._rule(min_coverage), after, current, self._best(), repeats=verdict.repeats)
         pinned = verdict.no_regression is NoRegression.PINNED
         if pinned:  # which items are pinned stands in a file of the trainer's
             again = replace(again, blocked=verdict.blocked)
@@ -141,7 +141,6 @@ class _Gate:
         yield from _number_differences(verdict, again)
         if isinstance(self.event, SlowMerged):
             return
-        pairs = flips(after, current, verdict.metric, verdict.soft_weight)
         for name, listed, items in (
             ("fixed", self.event.fixed, pairs.fixed),
             ("broken", self.event.broken, pairs.broken),

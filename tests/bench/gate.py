@@ -11,22 +11,34 @@ waves of the engine's size roll out beyond the item that settled it.
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import product
 from math import fsum
+from operator import mul
+from pathlib import Path
 from random import Random
+from statistics import median
+from time import perf_counter, process_time
 from typing import TYPE_CHECKING
 
 import measure
 
-from skillgit.domain.early_stop import Race, order
-from skillgit.domain.evaluation import Evaluation, Metric, Scored, Split
+sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
+import toy
+
+from skillgit.domain.early_stop import EarlyStop
+from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Metric, Scored, Split
 from skillgit.domain.gate import GateRule, NoRegression, decide
 from skillgit.domain.policies import PAIRED, POLICIES
 from skillgit.engine.evaluate import WAVE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from skillgit.domain.policies import Policy
 
 SIZES = (20, 40, 100, 200)
 STEPS = 40
@@ -36,6 +48,9 @@ GAIN = 0.05
 SHAPE = (3.2, 0.8)
 """Beta parameters of the items' chances: mean 0.8, some items nearly certain and some coin flips."""
 TABLES = 10_000
+SAMPLES = 3_000
+BOOKKEEPING = 1_400
+ITEMS = 120
 CASES = {
     "p60_fix10_break05": (0.60, 0.10, 0.05, 0.94),
     "p80_fix00_break00": (0.80, 0.00, 0.00, 0.20),
@@ -118,21 +133,17 @@ def changed(random: Random, base: Evaluation, fixed: float, broken: float) -> Ev
     return drawn(random, chances)
 
 
-def stopped(rule: GateRule, base: Evaluation, candidate: Evaluation, best: float) -> tuple[Evaluation, int]:
+def stopped(rule: GateRule, base: Evaluation, candidate: Evaluation) -> tuple[Evaluation, int]:
     """Evaluate a candidate as the engine does; return what it records and how many items it rolled out."""
-    race, left, known = Race(rule=rule, base=base, best=best), order(base, rule), {}
-    rolled_out = 0
-    while left and race.settled(known, left) is None:
-        size = max(WAVE, race.least(known, left))
-        wave = {item: candidate.outcomes[item] for item in left[:size]}
-        rolled_out += len(wave)
-        needed = race.needed(known, wave, left[size:])
-        known |= dict(list(wave.items())[:needed])
-        left = left[needed:]
-        if needed < len(wave):
+    stop = EarlyStop(rule, base, WAVE)
+    for item in stop.items:
+        if stop.needed is not None:
             break
+        stop.take(item, candidate.outcomes[item])
+        stop.look()
+    known = set(stop.items[: stop.needed])
     seen = {item: outcome for item, outcome in candidate.outcomes.items() if item in known}
-    return replace(candidate, outcomes=seen, unneeded=tuple(left)), rolled_out
+    return replace(candidate, outcomes=seen, unneeded=tuple(stop.items[stop.needed :])), stop.sure
 
 
 def fractions(name: str) -> tuple[float, float, float]:
@@ -150,7 +161,7 @@ def fractions(name: str) -> tuple[float, float, float]:
         needed, accepted = needed + count, accepted + passes
         if number < CHECKED:
             before, after = (evaluation([PASS if one else FAIL for one in side]) for side in (base, candidate))
-            recorded, rolled_out = stopped(GateRule(), before, after, before.summary().hard)
+            recorded, rolled_out = stopped(GateRule(), before, after)
             if (len(recorded.outcomes), not recorded.unneeded) != (count, count == CASE_ITEMS):
                 raise AssertionError(f"{name}: {len(recorded.outcomes)} items were needed, not {count}")
             rolled += rolled_out
@@ -175,7 +186,7 @@ def changed_decisions(tables: int) -> int:
     random, found = Random("tables"), 0  # noqa: S311 - simulation
     for number in range(tables):
         rule = GateRule(
-            policy=[*POLICIES.values()][number % 3],
+            policy=[*POLICIES.values()][number % len(POLICIES)],
             metric=list(Metric)[number // 3 % 3],
             soft_weight=random.random(),
             alpha=random.choice((0.05, 0.2, 0.5)),
@@ -184,7 +195,7 @@ def changed_decisions(tables: int) -> int:
             pinned=frozenset({"0", "3"}),
         )
         base, candidate = random_table(random)
-        full, (part, _) = decide(rule, candidate, base, 0.5), stopped(rule, base, candidate, 0.5)
+        full, (part, _) = decide(rule, candidate, base, 0.5), stopped(rule, base, candidate)
         found += decide(rule, part, base, 0.5).decision is not full.decision
     return found
 
@@ -202,17 +213,102 @@ def random_table(random: Random) -> tuple[Evaluation, Evaluation]:
     return evaluation(base), evaluation([old if random.random() < keeps else outcome() for old in base])
 
 
+def accepts_not_better(tables: int) -> int:
+    """Return how many random tables with failures on either side the default gate accepts without more fixed items."""
+    random, count = Random("failures"), 0  # noqa: S311 - simulation
+    for _ in range(tables):
+        solved, failing = random.random(), [random.choice((0.0, 0.1, 0.3)) for _ in range(2)]
+        rule = GateRule(min_coverage=random.choice((0.0, 0.5, 0.9)))
+
+        def outcome(side: int, solved: float = solved, failing: list[float] = failing) -> Scored | FailedToEvaluate:
+            if random.random() < failing[side]:
+                return FailedToEvaluate("timeout")
+            return PASS if random.random() < solved else FAIL
+
+        items = random.randint(1, 40)
+        base, candidate = (
+            replace(evaluation(()), outcomes={str(place): outcome(side) for place in range(items)}) for side in (0, 1)
+        )
+        verdict = decide(rule, candidate, base)
+        count += verdict.decision.accepted and verdict.fixed <= verdict.broken
+    return count
+
+
+def rational_p_agree(samples: int) -> int:
+    """Return in how many samples of decimal scores p is the share of sign assignments, counted with fractions."""
+    random, agree = Random("decimals"), 0  # noqa: S311 - simulation
+    for _ in range(samples):
+        pairs = [(random.randint(0, 10), random.randint(0, 10)) for _ in range(random.randint(1, 9))]
+        base, candidate = (evaluation([Scored(0.0, pair[side] / 10) for pair in pairs]) for side in (0, 1))
+        gains = [after - before for before, after in pairs]
+        sizes = [abs(gain) for gain in gains]
+        sums = [sum(map(mul, signs, sizes)) for signs in product((1, -1), repeat=len(sizes))]
+        exact = sum(total >= sum(gains) for total in sums) / len(sums)
+        agree += decide(GateRule(metric=Metric.SOFT), candidate, base).p == exact
+    return agree
+
+
+def bookkeeping(metric: Metric, policy: Policy) -> float:
+    """Return the CPU seconds that one gate of 1,400 items takes, early stop and verdict together."""
+    random, rule = Random("bookkeeping"), GateRule(metric=metric, policy=policy, soft_weight=0.3)  # noqa: S311
+
+    def outcome() -> Scored:
+        soft = random.randint(0, 20) / random.randint(20, 40)
+        return Scored(float(random.random() < 0.5), soft)
+
+    base = evaluation([outcome() for _ in range(BOOKKEEPING)])
+    better = [old if random.random() < 0.9 else PASS for old in base.outcomes.values()]
+    candidate = evaluation(better)  # type: ignore[arg-type]
+    began = process_time()
+    part, _ = stopped(rule, base, candidate)
+    decide(rule, part, base)
+    return process_time() - began
+
+
+def mixed_over_hard() -> float:
+    """Return how much longer a training of 120 items with an instant model takes under the mixed metric."""
+    walls: dict[Metric, list[float]] = {Metric.HARD: [], Metric.MIXED: []}
+    for _ in range(3):
+        for metric, seconds in walls.items():
+            began = perf_counter()
+            asyncio.run(train(metric))
+            seconds.append(perf_counter() - began)
+    return median(walls[Metric.MIXED]) / median(walls[Metric.HARD])
+
+
+async def train(metric: Metric) -> None:
+    """Train on the toy task, whose model answers at once."""
+    history = toy.History()
+    environment = toy.ToyEnvironment()
+    environment.items = lambda split: toy.items(split.value, ITEMS)  # type: ignore[method-assign]
+    sections = {"train": {"num_epochs": 2, "batch_size": 20, "seed": 1}, "evaluation": {"gate_metric": metric.value}}
+    made = toy.trainer(toy.ToyBackend(), history, environment=environment, **sections)
+    await toy.run_to_end(made, history)
+
+
 def main() -> None:
     """Simulate on all processors and report."""
     with ProcessPoolExecutor() as pool:
         changes = pool.submit(changed_decisions, TABLES)
         cases = {name: pool.submit(fractions, name) for name in CASES}
         jobs = [pool.submit(gate, name, n) for n in SIZES for name in RULES]
+        laws = pool.submit(accepts_not_better, TABLES), pool.submit(rational_p_agree, SAMPLES)
         gates = [job.result() for job in jobs]
-        report(gates, {name: case.result() for name, case in cases.items()}, changes.result())
+        kept = {name: law.result() for name, law in zip(("accepts_not_better", "rational_p_agree"), laws, strict=True)}
+        found = {name: case.result() for name, case in cases.items()}
+        report(gates, found, {"changed_decisions": changes.result()} | kept | costs())
 
 
-def report(gates: Sequence[Gate], cases: dict[str, tuple[float, float, float]], changes: int) -> None:
+def costs() -> dict[str, object]:
+    """Return what the bookkeeping of gates takes; nothing else runs meanwhile."""
+    slowest = {
+        f"bookkeeping_s_{BOOKKEEPING}_{metric}": round(max(bookkeeping(metric, each) for each in POLICIES.values()), 3)
+        for metric in Metric
+    }
+    return slowest | {"wall_mixed_over_hard": round(mixed_over_hard(), 2)}
+
+
+def report(gates: Sequence[Gate], cases: dict[str, tuple[float, float, float]], more: dict[str, object]) -> None:
     """Print both tables and the figures."""
     rows = [("policy", "n", f"false accepts in {STEPS} steps", "inflation, points", "power for +5 points")]
     rows += [
@@ -225,11 +321,11 @@ def report(gates: Sequence[Gate], cases: dict[str, tuple[float, float, float]], 
         (name, f"{accepted:.2f}", f"{needed:.3f}", f"{rolled:.3f}", f"{CASES[name][3]:.2f}")
         for name, (needed, rolled, accepted) in cases.items()
     ]
-    rows.append((f"{changes} of {TABLES:,} decisions changed", "", "", "", ""))
+    rows.append((f"{more['changed_decisions']} of {TABLES:,} decisions changed", "", "", "", ""))
     figures: dict[str, object] = {name: policy([one for one in gates if one.name == name]) for name in RULES}
     figures["evaluated_fraction"] = {name: round(needed, 2) for name, (needed, _, _) in cases.items()}
     figures["rolled_out_fraction"] = {name: round(rolled, 3) for name, (_, rolled, _) in cases.items()}
-    figures["changed_decisions"] = changes
+    figures |= more
     measure.report("The gate, simulated", rows, figures)
 
 

@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from skillgit.domain.early_stop import Race, order
+from skillgit.domain.early_stop import order
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.domain.gate import GateRule
 from skillgit.engine.evaluate import WAVE
@@ -183,9 +183,7 @@ class Course:
     """
 
     def __init__(self, base: Evaluation, outcomes: Mapping[str, Scored | None]) -> None:
-        rule = GateRule()
-        self._race = Race(rule=rule, base=base, best=base.summary().hard)
-        self._order, self._outcomes = order(base, rule), outcomes
+        self._base, self._order, self._outcomes = base.scored, order(base, GateRule()), outcomes
         self.items: list[str] = []
         self.waits: list[int] = []
         self.settled = 0
@@ -211,12 +209,18 @@ class Course:
         return known  # type: ignore[return-value]
 
     def _is_settled(self, count: int) -> bool:
-        return self._race.settled(self._known(count), self._order[count:]) is not None
+        return self._lead(count) <= 0
+
+    def _lead(self, count: int) -> float:
+        """Return the highest lead over the base that the candidate can still have after ``count`` outcomes."""
+        known = self._known(count)
+        reached = sum(known[item].hard - self._base[item].hard for item in known)
+        return reached + sum(1.0 - self._base[item].hard for item in self._order[count:])
 
     def _certain(self, count: int) -> int:
         """Return how many items are rolled out in any case, if ``count`` outcomes are known."""
-        known, left = self._known(count), self._order[count:]
-        return count + (self._race.least(known, left) if left and not self._is_settled(count) else 0)
+        # An item that fails takes 1 from the highest lead, whether the base solves it or not.
+        return count + min(max(0, int(self._lead(count))), len(self._order) - count)
 
 
 def _first_certain(certain: Sequence[int], place: int, begin: int) -> int:

@@ -9,7 +9,7 @@ from bench.workload.trainings import Call, Recording
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.domain.early_stop import Race, order
+from skillgit.domain.early_stop import EarlyStop, order
 from skillgit.domain.evaluation import Evaluation, Scored, Split
 from skillgit.domain.gate import GateRule
 from skillgit.engine.evaluate import WAVE
@@ -115,7 +115,6 @@ def test_an_item_that_is_due_is_due_whatever_the_others_bring(table):
     after = dict(zip(names, (PASS if new else FAIL for _, new in table), strict=True))
     course = Course(base, after)
     places = order(base, GateRule())
-    race = Race(rule=GateRule(), base=base, best=base.summary().hard)
     assert course.items == places[: len(course.items)]
     assert course.settled <= len(course.items)
     assert [wait <= place for place, wait in enumerate(course.waits)] == [True] * len(course.waits)
@@ -123,8 +122,11 @@ def test_an_item_that_is_due_is_due_whatever_the_others_bring(table):
         known = {item: after[item] for item in places[:wait]}
         # Whatever comes between: even if all of it fails, the decision is open where the item's wave begins.
         begin = place - place % WAVE if place < WAVE else max(wait, place - WAVE + 1)
-        worst = known | dict.fromkeys(places[wait:begin], FAIL)
-        assert race.settled(worst, places[begin:]) is None
+        stop = EarlyStop(GateRule(), base, 1)
+        for item, outcome in (known | dict.fromkeys(places[wait:begin], FAIL)).items():
+            assert stop.needed is None
+            stop.take(item, outcome)
+        assert stop.needed is None
 
 
 def test_the_reference_makes_as_many_calls_as_its_logs_tell():
