@@ -34,7 +34,7 @@ from skillgit.store.reader import read_run, runs, skill_at
 from skillgit.store.writer import RunWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator
 
     from skillgit.app.context import Context
     from skillgit.app.live.publisher import Publisher
@@ -43,13 +43,11 @@ if TYPE_CHECKING:
     from skillgit.app.train import TrainRequest
     from skillgit.app.workspace import Workspace
     from skillgit.calls.door import Calls
-    from skillgit.domain.evaluation import Outcome
     from skillgit.domain.event import Event
     from skillgit.domain.feedback import Feedback
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
     from skillgit.domain.tried import Tried
-    from skillgit.domain.version_outcomes import VersionOutcomes
     from skillgit.engine.transition import Transition
     from skillgit.store.record import Recorded
 
@@ -69,8 +67,7 @@ class Training:
         watcher: Publisher,
         reaching: Reaching | None,
     ) -> None:
-        self._workspace = workspace
-        self._setup = setup
+        self._workspace, self._setup = workspace, setup
         self._watcher = watcher
         self._reaching = reaching
         self._recorded = read_run(workspace.repo, name) if name in runs(workspace.repo) else []
@@ -80,7 +77,7 @@ class Training:
         self._writer = RunWriter(workspace.repo, name, context.clock, workspace.repo.identity())
         self._versions: dict[int, str] = {}
         self._skills: dict[int, Skill] = {}
-        self._outcomes: VersionOutcomes | None = None
+        self._outcomes = version_outcomes(workspace.repo, self._recorded)
         for record in self._recorded:
             self._note_version(record)
         self.session = Session(
@@ -95,7 +92,7 @@ class Training:
             pinned=setup.pinned,
             feedback=partial(self._said, feedback_reader(workspace.repo)),
             tried=self._tried(),
-            recorded=self._outcomes_of,
+            recorded=self._outcomes.of,
         )
         watcher.budget = partial(analyst_budget, self.session)
 
@@ -198,18 +195,9 @@ class Training:
         state = fold(record.event for record in self._recorded) if self._recorded else None
         return unfinished(self.session, state, error, resumed=bool(self._begun), command=command)
 
-    def _outcomes_of(self, version: int) -> Mapping[str, Outcome] | None:
-        """Return the outcomes of a version, read from the evidence of the run when they are first asked for."""
-        if self._outcomes is None:
-            self._outcomes = version_outcomes(self._workspace.repo, self._recorded)
-        return self._outcomes.of(version)
-
     def _note_made(self, transition: Transition) -> None:
         """Remember the text and the outcomes of a transition that may not be written yet."""
-        if self._outcomes is None:
-            self._outcomes = version_outcomes(self._workspace.repo, self._recorded)
-        self._outcomes.look_at(transition.event, transition.evidence)
-        self._outcomes.take(transition.event)
+        self._outcomes.take(transition.event, transition.evidence)
         version = version_of(transition.event)
         if version is not None and transition.skill is not None:
             self._skills[version] = transition.skill

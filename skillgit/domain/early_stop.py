@@ -6,9 +6,7 @@ evaluated in full. Items that fail to evaluate never end an evaluation: that the
 
 Items are evaluated in a fixed order and in waves. A wave has as many items as are needed at least to settle the
 decision, and never fewer than a fixed number if there are so many left; the last one is that in which it is settled.
-So the outcomes alone say which items are rolled out, however fast they come in and in whatever order.
-
-All bookkeeping is running sums of exact numbers: the thousandth outcome costs no more than the first.
+So the outcomes alone say which items are rolled out, in whatever order they come in. All bookkeeping is running sums.
 """
 
 from __future__ import annotations
@@ -18,9 +16,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillgit.domain.evaluation import PERFECT, FailedToEvaluate, Metric, Scored
-from skillgit.domain.gate import NoRegression
 from skillgit.domain.outcomes import Pairs, exact_value
-from skillgit.domain.policies import NOT_WORSE, STRICT, Comparison
+from skillgit.domain.policies import Comparison
 
 if TYPE_CHECKING:
     from skillgit.domain.evaluation import Evaluation, Outcome
@@ -43,18 +40,6 @@ def order(base: Evaluation, rule: GateRule) -> list[str]:
         return outcome.passed, outcome.value(rule.metric, rule.soft_weight) - 1.0
 
     return sorted(base.outcomes, key=key)
-
-
-def first_pass(rule: GateRule, repeats: int) -> GateRule:
-    """Return what a candidate has to pass at its first evaluation.
-
-    Repeats confirm a candidate that scores higher, or not lower where that is enough: one that does not is refused
-    without them, and what else the rule asks for is asked of the means over all rollouts.
-    """
-    if not repeats:
-        return rule
-    policy = STRICT if rule.policy.wants_gain else NOT_WORSE
-    return replace(rule, policy=policy, no_regression=NoRegression.NONE)
 
 
 class _Sums(NamedTuple):

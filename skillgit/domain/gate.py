@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from skillgit.domain.evaluation import Evaluation, Metric
 from skillgit.domain.outcomes import Pairs, exact
-from skillgit.domain.policies import POLICIES, STRICT, Comparison, Policy, Terms
+from skillgit.domain.policies import NOT_WORSE, POLICIES, STRICT, Comparison, Policy, Terms
 from skillgit.domain.statistics import sign_test
 
 
@@ -71,6 +71,17 @@ class GateRule:
     def terms(self) -> Terms:
         """The numbers that a policy may ask for."""
         return Terms(alpha=self.alpha, margin=self.margin)
+
+    def first_pass(self, repeats: int) -> GateRule:
+        """Return what a candidate has to pass at its first evaluation, before ``repeats`` more rollouts confirm it.
+
+        One that does not score higher, or not lower where that is enough, is refused without them; what else the rule
+        asks for is asked of the means over all rollouts.
+        """
+        if not repeats:
+            return self
+        policy = STRICT if self.policy.wants_gain else NOT_WORSE
+        return replace(self, policy=policy, no_regression=NoRegression.NONE)
 
     def protects(self, item: str) -> bool:
         """Say whether ``item`` may not score lower."""
@@ -273,6 +284,29 @@ def _decision(verdict: Verdict, accepts: bool, new_best: bool) -> Decision:  # n
     if new_best:
         return Decision.ACCEPT_NEW_BEST
     return Decision.ACCEPT if verdict.gated else Decision.FORCE_ACCEPT
+
+
+def rule_behind(verdict: Verdict, min_coverage: float, pinned: frozenset[str]) -> GateRule | None:
+    """Return the rule by which ``verdict`` was passed; None if its policy does not come with skillgit.
+
+    Args:
+        verdict: A recorded verdict.
+        min_coverage: What the run's configuration says of it.
+        pinned: The items that the run's configuration pins.
+    """
+    if verdict.policy not in POLICIES:
+        return None
+    return GateRule(
+        policy=POLICIES[verdict.policy],
+        metric=verdict.metric,
+        soft_weight=verdict.soft_weight,
+        min_coverage=min_coverage,
+        enabled=verdict.gated,
+        alpha=verdict.terms.alpha,
+        margin=verdict.terms.margin,
+        no_regression=verdict.no_regression,
+        pinned=pinned,
+    )
 
 
 def decisions(verdict: Verdict) -> frozenset[Decision]:

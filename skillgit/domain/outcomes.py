@@ -6,14 +6,16 @@ could not evaluate is listed as lost or regained instead, so that losing items i
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from math import lcm
 from typing import TYPE_CHECKING
 
-from skillgit.domain.evaluation import Metric, Scored
+from skillgit.domain.evaluation import FailedToEvaluate, Metric, Scored
 from skillgit.domain.statistics import sign_flip_test, sign_test
+from skillgit.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -175,3 +177,38 @@ def whole(values: Sequence[Fraction]) -> list[int]:
     """Return ``values`` times one number that makes all of them whole."""
     scale = lcm(*(value.denominator for value in values))
     return [value.numerator * (scale // value.denominator) for value in values]
+
+
+def outcome_row(outcome: Outcome) -> dict[str, object]:
+    """Return an outcome as it stands in evidence, beside the id of its item."""
+    if isinstance(outcome, Scored):
+        return {"hard": outcome.hard, "soft": outcome.soft}
+    return {"failed": outcome.reason}
+
+
+def read_outcome(row: Mapping[str, object]) -> Outcome:
+    """Read what :func:`outcome_row` wrote.
+
+    Raises:
+        ValueError, KeyError, DataError: It did not.
+    """
+    if "failed" in row:
+        return FailedToEvaluate(str(row["failed"]))
+    return Scored(float(str(row["hard"])), float(str(row["soft"])))
+
+
+def read_outcomes(content: bytes | None) -> dict[str, Outcome] | None:
+    """Return item to outcome as a file of outcomes has them; None if it is not here or cannot be read."""
+    try:
+        return None if content is None else {str(row["id"]): read_outcome(row) for row in json.loads(content)}
+    except (ValueError, TypeError, KeyError, RecursionError, DataError):
+        return None
+
+
+def read_samples(content: bytes, side: str) -> dict[str, list[Outcome]]:
+    """Return item to the outcomes of its repeated rollouts on one side, ``candidate`` or ``current``.
+
+    Raises:
+        ValueError, TypeError, KeyError, DataError: ``content`` is not a file of repeats.
+    """
+    return {str(row["id"]): [read_outcome(sample) for sample in row[side]] for row in json.loads(content)}

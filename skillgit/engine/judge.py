@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from skillgit.domain.early_stop import first_pass
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Split
 from skillgit.domain.gate import decide, decide_items, flips
-from skillgit.domain.outcomes import averaged
-from skillgit.domain.version_outcomes import BASE, REPEATS, outcome_row
+from skillgit.domain.outcomes import averaged, outcome_row
+from skillgit.domain.version_outcomes import BASE, REPEATS
 from skillgit.engine import artifacts
 from skillgit.engine.concurrency import both, ordered
 from skillgit.engine.evaluate import evaluate, evaluate_candidate
@@ -40,7 +40,7 @@ class Judged:
         verdict: The gate's decision and its numbers.
         fixed: Items that score higher than under the base.
         broken: Items that score lower.
-        evidence: The rollouts behind it.
+        evidence: The outcomes behind it.
     """
 
     evaluation: EvaluationSummary
@@ -75,13 +75,13 @@ async def judge(
         sample: Which draws are made for the candidate; other ones than the first for a placebo.
         refused: Called once it is certain that the gate refuses the candidate, while its last items still run.
     """
-    rule = session.rule if gated is None else replace(session.rule, enabled=gated)
-    rule = rule if policy is None else replace(rule, policy=policy)
+    rule = session.rule
+    rule = replace(rule, enabled=rule.enabled if gated is None else gated, policy=policy or rule.policy)
     version = state.version if base is None else base
     before, files = await _base(session, current, version)
     best = None if state.best == version else _recorded(session, state.best) or session.score(state, state.best)
     repeats = session.settings.gate.repeats
-    first = first_pass(rule, repeats)
+    first = rule.first_pass(repeats)
     measured = await evaluate_candidate(session, candidate, before, rule=first, sample=sample, refused=refused)
     after, files = measured.evaluation, files | artifacts.rollouts_files("selection", measured.rollouts)
     # Repeats confirm what scores higher; without a gate there is nothing to confirm.
@@ -89,11 +89,8 @@ async def judge(
     if confirm:
         pairs = flips(after, before, rule.metric, rule.soft_weight)
         items = [item for item in before.outcomes if item in {*pairs.fixed, *pairs.broken}]
-        slots = asyncio.Semaphore(session.workers)
-        new, old = await both(
-            _samples(session, candidate, items, repeats, after=sample, slots=slots),
-            _samples(session, current, items, repeats, slots=slots),
-        )
+        samples = partial(_samples, session, items=items, repeats=repeats, slots=asyncio.Semaphore(session.workers))
+        new, old = await both(samples(candidate, after=sample), samples(current))
         after, before = averaged(after, new), averaged(before, old)
         files |= _repeats_file(items, new, old)
     verdict, pairs = decide_items(rule, after, before, best, repeats=repeats if confirm else 0)
@@ -123,7 +120,7 @@ async def _base(session: Session, skill: Skill, version: int) -> tuple[Evaluatio
 
 
 def _base_file(outcomes: Mapping[str, Outcome]) -> artifacts.Evidence:
-    rows = [outcome_row(item, outcome) for item, outcome in outcomes.items()]
+    rows = [{"id": item} | outcome_row(outcome) for item, outcome in outcomes.items()]
     return {BASE: artifacts.json_file(rows)} if rows else {}
 
 
@@ -143,29 +140,25 @@ def _recorded(session: Session, version: int) -> Evaluation | None:
 async def _samples(
     session: Session,
     skill: Skill,
+    *,
     items: Sequence[str],
     repeats: int,
-    *,
     slots: asyncio.Semaphore,
     after: int = 0,
-) -> dict[str, tuple[Outcome, ...]]:
-    """Roll out ``items`` so many times more, each time with other draws, all at the same time."""
-    known = {item.id: item for item in session.task.items[Split.SELECTION]}
-    wanted = [known[item] for item in items]
+) -> dict[str, list[Outcome]]:
+    """Roll out ``items``, in the order of the split, so many times more, all at once and each time with other draws."""
+    wanted = [item for item in session.task.items[Split.SELECTION] if item.id in {*items}]
 
     async def one(number: int) -> list[Rollout]:
         return await roll_out(session, skill, wanted, "selection", sample=after + number, slots=slots)
 
     rounds = await ordered(one, range(1, repeats + 1), limit=repeats)
-    return {
-        item: tuple(rollout.outcome for rollout in samples)
-        for item, samples in zip(items, zip(*rounds, strict=True), strict=True)
-    }
+    return {samples[0].item.id: [sample.outcome for sample in samples] for samples in zip(*rounds, strict=True)}
 
 
 def _repeats_file(items: Sequence[str], new: Samples, old: Samples) -> artifacts.Evidence:
-    def rows(item: str, samples: Samples) -> list[dict[str, object]]:
-        return [{key: value for key, value in outcome_row(item, one).items() if key != "id"} for one in samples[item]]
+    def rows(side: Samples, item: str) -> list[dict[str, object]]:
+        return [outcome_row(sample) for sample in side[item]]
 
-    found = [{"id": item, "candidate": rows(item, new), "current": rows(item, old)} for item in items]
+    found = [{"id": item, "candidate": rows(new, item), "current": rows(old, item)} for item in items]
     return {REPEATS: artifacts.json_file(found)}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from soaking import examples
 
-from skillgit.domain.early_stop import EarlyStop, first_pass, order
+from skillgit.domain.early_stop import EarlyStop, order
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Metric, Scored, Split
 from skillgit.domain.gate import Decision, GateRule, NoRegression, consistent, decide
 from skillgit.domain.policies import MARGIN, PAIRED, POLICIES, STRICT
@@ -167,5 +167,5 @@ def test_items_that_fail_to_evaluate_end_nothing() -> None:
 def test_repeats_are_for_what_scores_higher() -> None:
     rule = GateRule(policy=PAIRED, no_regression=NoRegression.ALL)
 
-    assert first_pass(rule, 0) == rule
-    assert first_pass(rule, 2) == GateRule()
+    assert rule.first_pass(0) == rule
+    assert rule.first_pass(2) == GateRule()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from skillgit.domain.early_stop import EarlyStop, first_pass
+from skillgit.domain.early_stop import EarlyStop
 from skillgit.domain.evaluation import Evaluation, Scored, Split
 from skillgit.domain.gate import Decision, GateRule, NoRegression, consistent, decide
 from skillgit.domain.policies import NOT_WORSE, PAIRED, STRICT
@@ -43,8 +43,8 @@ def test_items_that_may_not_score_lower_still_may_not():
 
 
 def test_repeats_are_made_for_a_tie_too():
-    assert first_pass(RULE, 3).policy is NOT_WORSE
-    assert first_pass(replace(RULE, policy=PAIRED), 3).policy is STRICT
+    assert RULE.first_pass(3).policy is NOT_WORSE
+    assert replace(RULE, policy=PAIRED).first_pass(3).policy is STRICT
 
 
 @given(OUTCOMES, st.integers(1, 12))

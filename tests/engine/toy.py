@@ -145,8 +145,7 @@ class History(list["Transition"]):
     def outcomes(self, version: int) -> Mapping[str, Outcome] | None:
         known = VersionOutcomes()
         for transition in self:
-            known.look_at(transition.event, transition.evidence)
-            known.take(transition.event)
+            known.take(transition.event, transition.evidence)
         return known.of(version)
 
     def state(self) -> RunState | None:

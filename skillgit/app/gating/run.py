@@ -227,8 +227,7 @@ def append(
     record = gating.writer.append(event, skill, evidence, check=check, **more)
     gating.measuring.workspace.index.refresh()
     gating.state = advance(gating.state, record.event)
-    gating.outcomes.look_at(record.event, evidence)
-    gating.outcomes.take(record.event)
+    gating.outcomes.take(record.event, evidence)
     return record
 
 
