@@ -90,8 +90,10 @@ async def _ask(
     outcome = found.outcomes[item.id]
     if not isinstance(outcome, Scored):
         return None
-    environment = door.session.task.environment.digest
-    note = as_outcomes_note(found, target=door.target, environment=environment, time=door.session.clock())
+    session = door.session
+    note = as_outcomes_note(
+        found, target=door.target, environment=session.task.digest, setup=session.setup, time=session.clock()
+    )
     notes.setdefault(row.commit, []).append(note)
     return outcome.passed
 

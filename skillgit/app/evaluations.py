@@ -61,7 +61,7 @@ class KnownEvaluation:
 
 
 def as_note(
-    summary: EvaluationSummary, types: Sequence[Scores], *, target: str, environment: str, time: datetime
+    summary: EvaluationSummary, types: Sequence[Scores], *, target: str, environment: str, setup: str, time: datetime
 ) -> Note:
     """Return an evaluation as a line of a note."""
     return {
@@ -75,6 +75,7 @@ def as_note(
         "seed": summary.seed,
         "target": target,
         "environment": environment,
+        "setup": setup,
         "types": {
             group.task_type: {"n": group.n, "scored": group.scored, "hard": group.hard, "soft": group.soft}
             for group in types

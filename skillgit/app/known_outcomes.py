@@ -1,8 +1,9 @@
 """Outcomes of a text, whatever commit holds it: what runs and notes tell of it under the conditions of a setup.
 
 A text is known by the tree of its folder. So a version that was promoted, squashed or picked by hand into another
-commit keeps its outcomes. They count if target, judge, environment and content of the item are the same; the seed may
-be another one, for it only chooses among draws of one distribution.
+commit keeps its outcomes. They count if the setup and the content of the item are the same; the seed may be another
+one, for it only chooses among draws of one distribution. Runs and notes that name no setup count by target, judge and
+environment.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.noted_outcomes import noted_outcomes
 from skillgit.app.recorded_outcomes import event_outcomes
-from skillgit.app.run_start import recorded_items, started
+from skillgit.app.run_start import recorded_items, recorded_setup, started
 from skillgit.domain.evaluation import Scored, item_set_digest
 from skillgit.index import queries
 from skillgit.plugin.environment import asks_judge
@@ -36,7 +37,10 @@ class KnownOutcomes:
         self._split = split
         self._items = {item.id: item.digest for item in setup.task.items[split]}
         self._target = setup.routes["target"].name
-        self._environment = setup.task.environment.digest
+        task = setup.task
+        # The form that was recorded before sources counted tells nothing of code that changes under one name.
+        own = {task.environment.digest} if task.source is not None and not task.source.code else set()
+        self._environments = {task.digest} | own
 
     @property
     def judge(self) -> str:
@@ -67,7 +71,9 @@ class KnownOutcomes:
     def _is_alike(self, run: str) -> bool:
         """Say whether ``run`` measured with this target, judge and environment."""
         start = started(self._workspace, run)
-        if start is None or start.environment != self._environment:
+        if start is None or start.environment not in self._environments:
+            return False
+        if recorded_setup(self._workspace, run) not in {"", self._setup.digest}:
             return False
         judge = start.models.judge.rpartition("@")[0]
         return start.models.target == self._target and judge == self.judge
@@ -90,8 +96,9 @@ class KnownOutcomes:
 
     def _counts(self, note: NotedOutcomes) -> bool:
         """Say whether ``note`` tells of items as they are here, under the same conditions."""
-        conditions = (note.split, note.target, note.environment, note.judge)
-        if conditions != (self._split.value, self._target, self._environment, self.judge):
+        if (note.split, note.target, note.judge) != (self._split.value, self._target, self.judge):
+            return False
+        if note.environment not in self._environments or note.setup not in {"", self._setup.digest}:
             return False
         if not note.outcomes.keys() <= self._items.keys():
             return False

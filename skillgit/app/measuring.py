@@ -264,7 +264,8 @@ def evaluation_note(setup: Setup, items: Sequence[Item], evaluation: Evaluation,
         evaluation.summary(),
         by_type(items, evaluation),
         target=setup.routes["target"].name,
-        environment=setup.task.environment.digest,
+        environment=setup.task.digest,
+        setup=setup.digest,
         time=time,
     )
 

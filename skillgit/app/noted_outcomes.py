@@ -36,6 +36,8 @@ class NotedOutcomes:
         item_set: Digest of the items of the evaluation; empty in a line without scores.
         skill: The skill folder that was measured; empty where the commit holds one only, or a run tells.
         judge: The model that scored; empty where none was asked, and in lines that do not tell.
+        setup: Digest of everything that decides an outcome besides item, skill and draw; empty in lines that do not
+            tell.
     """
 
     split: str
@@ -45,6 +47,7 @@ class NotedOutcomes:
     item_set: str = ""
     skill: str = ""
     judge: str = ""
+    setup: str = ""
 
 
 def with_outcomes(note: Note, evaluation: Evaluation, *, sample: int) -> Note:
@@ -52,7 +55,7 @@ def with_outcomes(note: Note, evaluation: Evaluation, *, sample: int) -> Note:
     return note | {OUTCOMES: _pairs(evaluation), "sample": sample}
 
 
-def as_outcomes_note(evaluation: Evaluation, *, target: str, environment: str, time: datetime) -> Note:
+def as_outcomes_note(evaluation: Evaluation, *, target: str, environment: str, setup: str, time: datetime) -> Note:
     """Return the outcomes of some items as a line of a note."""
     return {
         "kind": OUTCOMES,
@@ -60,6 +63,7 @@ def as_outcomes_note(evaluation: Evaluation, *, target: str, environment: str, t
         "seed": evaluation.seed,
         "target": target,
         "environment": environment,
+        "setup": setup,
         OUTCOMES: _pairs(evaluation),
         "time": time.replace(microsecond=0).isoformat().replace("+00:00", "Z"),
     }
@@ -85,6 +89,7 @@ def noted_outcomes(line: str) -> NotedOutcomes | None:
         item_set=str(note.get("item_set", "")),
         skill=str(note.get("skill", "")),
         judge=str(note.get("judge", "")),
+        setup=str(note.get("setup", "")),
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.absent_evidence import BRING
 from skillgit.app.config import load_config, load_recorded
 from skillgit.app.config.recorded import read_document, strangers
+from skillgit.app.run_start import environment_change, start_record
 from skillgit.errors import ConfigError, DataError, NotFoundError, SkillgitError, UsageError
 from skillgit.index import queries
 from skillgit.store.evidence import read_evidence
@@ -72,21 +73,13 @@ def or_name_one() -> Iterator[None]:
 
 def differences(workspace: Workspace, run: str, setup: Setup) -> tuple[str, ...]:
     """Return what keeps numbers from being comparable with those of ``run``, one sentence each."""
-    started = _started(workspace, run)
-    found = []
-    if started.environment != setup.task.environment.digest:
-        found.append(f"the environment is not the one that run {run} was trained with")
-    if started.splits != setup.splits_digest:
-        found.append(f"the items are not those of run {run}")
-    return tuple(found)
-
-
-def _started(workspace: Workspace, run: str) -> RunStarted:
-    row = queries.row_of_version(workspace.index, run, 0)
-    if row is None:
+    start = start_record(workspace, run)
+    if start is None:
         raise UsageError(f"the start of run {run} is not here", hint=_HINT)
-    event: RunStarted = read_commit(workspace.repo, row.commit).event  # type: ignore[assignment]
-    return event
+    changed = environment_change(workspace.repo, start, setup)
+    started: RunStarted = start.event  # type: ignore[assignment]
+    items = f"the items are not those of run {run}" if started.splits != setup.splits_digest else ""
+    return tuple(filter(None, (changed, items)))
 
 
 def _recorded(workspace: Workspace, run: str) -> dict[str, dict[str, object]]:

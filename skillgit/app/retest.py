@@ -291,7 +291,7 @@ class _Retesting:
 
         They are counted downwards, where no run and no placebo has any.
         """
-        item_set, environment = self._setup.task.item_set(self._split), self._setup.task.environment.digest
+        item_set, environment = self._setup.task.item_set(self._split), self._setup.task.digest
 
         def alike(found: KnownEvaluation) -> bool:
             place = (found.source, found.split, found.target, found.item_set, found.environment)

@@ -10,13 +10,14 @@ from skillgit.calls.route import Route
 from skillgit.domain.ids import short_digest
 from skillgit.errors import ConfigError
 from skillgit.plugin.backend import PlaysRole
-from skillgit.plugin.registry import load_backend
+from skillgit.plugin.registry import find_backend
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from skillgit.app.config import ResolvedConfig
     from skillgit.plugin.backend import Backend
+    from skillgit.plugin.source import Source
 
 TIMEOUT_S = 120.0
 """Seconds that one call may take where neither the configuration nor the backend says."""
@@ -38,13 +39,13 @@ def _route(config: ResolvedConfig, role: str) -> Route:
     model, calls = config.values.model, config.values.calls
     name = getattr(model, role) or model.optimizer
     settings = config.settings(role)
-    backend = _backend(config, role, settings)
+    backend, source = _backend(config, role, settings)
     own = backend.play(config.players(role)[0]) if isinstance(backend, PlaysRole) else ()
     timeout_s = config.values.env.exec_timeout if role == "target" else calls.timeout_s
     return Route(
         backend=backend,
         backend_name=backend.info.name,
-        variant=config.variant(role),
+        variant="".join((config.variant(role), source.code)),
         model=name,
         max_output_tokens=calls.max_output_tokens,
         temperature=calls.temperature,
@@ -60,12 +61,13 @@ def _route(config: ResolvedConfig, role: str) -> Route:
     )
 
 
-def _backend(config: ResolvedConfig, role: str, settings: Mapping[str, object]) -> Backend:
+def _backend(config: ResolvedConfig, role: str, settings: Mapping[str, object]) -> tuple[Backend, Source]:
     name = config.backend(role)
-    kind = load_backend(name, config.root)
-    paths = {path: str(config.root / default) for path, default in kind.info.paths.items() if default}
+    found = find_backend(name, config.root)
+    paths = {path: str(config.root / default) for path, default in found.cls.info.paths.items() if default}
+    given = paths | {key: value for key, value in settings.items() if value is not None or key not in paths}
     try:
-        return kind(paths | {key: value for key, value in settings.items() if value is not None or key not in paths})
+        return found.cls(given), found.source
     except ConfigError as error:
         # A backend knows its settings by its own name; the user wrote some of them for a role.
         for setting in settings:

@@ -13,31 +13,76 @@ from skillgit.store.reader import read_commit
 
 if TYPE_CHECKING:
     from skillgit.app.noted_outcomes import NotedOutcomes
+    from skillgit.app.setup import Setup
     from skillgit.app.workspace import Workspace
+    from skillgit.store.record import Recorded
+    from skillgit.store.repo import Repo
 
-_SPLITS = "splits.json"
+_SPLITS, _ENVIRONMENT = "splits.json", "environment.json"
 
 
 def started(workspace: Workspace, run: str) -> RunStarted | None:
     """Return the event that started ``run``."""
+    record = start_record(workspace, run)
+    return record.event if record is not None and isinstance(record.event, RunStarted) else None
+
+
+def start_record(workspace: Workspace, run: str) -> Recorded | None:
+    """Return the first record of ``run``; None where it is not here."""
     row = queries.row_of_version(workspace.index, run, 0)
-    event = read_commit(workspace.repo, row.commit).event if row is not None else None
-    return event if isinstance(event, RunStarted) else None
+    return read_commit(workspace.repo, row.commit) if row is not None else None
 
 
 def recorded_items(workspace: Workspace, run: str, split: Split) -> dict[str, str] | None:
     """Return item to the digest of its content as ``run`` recorded them at its start; None where that is not here."""
-    start = queries.row_of_version(workspace.index, run, 0)
-    tree = item_queries.evidence_of_commit(workspace.index, start.commit) if start is not None else ""
-    content = (read_evidence(workspace.repo, tree, (_SPLITS,)) or {}).get(_SPLITS, b"null")
-    try:
-        document = json.loads(content)
-    except (ValueError, RecursionError):
-        return None
-    rows = document.get(split.value) if isinstance(document, dict) else None
+    rows = _document(workspace.repo, _evidence(workspace, run), _SPLITS).get(split.value)
     if not isinstance(rows, list):
         return None
     return {str(row.get("id")): str(row.get("digest")) for row in rows if isinstance(row, dict)}
+
+
+def recorded_setup(workspace: Workspace, run: str) -> str:
+    """Return the digest of the setup of ``run``; empty where it is not here, or the run did not record it."""
+    return str(_document(workspace.repo, _evidence(workspace, run), _ENVIRONMENT).get("setup") or "")
+
+
+def environment_change(repo: Repo, start: Recorded, setup: Setup) -> str:
+    """Return what keeps outcomes of ``setup`` from being compared with those of a run, in a sentence; empty if nothing.
+
+    Another version of an installed package is no change where the environment's own digest is the same: that is its
+    author's word for it.
+
+    Args:
+        repo: The repository.
+        start: The record that started the run.
+        setup: What is configured now.
+    """
+    event, task = start.event, setup.task
+    # Runs from before sources counted have recorded the environment's own digest alone.
+    if not isinstance(event, RunStarted) or event.environment in {task.digest, task.environment.digest}:
+        return ""
+    recorded = _document(repo, start.evidence, _ENVIRONMENT)
+    plugin, now = recorded.get("plugin"), task.source
+    if isinstance(plugin, dict) and now is not None:
+        if plugin.get("code") != now.code:
+            return f"the source of environment {task.environment.info.name} has changed since run {event.run} began"
+        if not now.code and plugin.get("name") == now.name and recorded.get("own") == task.environment.digest:
+            return ""
+    return f"the environment is not the one that run {event.run} was trained with"
+
+
+def _evidence(workspace: Workspace, run: str) -> str:
+    start = queries.row_of_version(workspace.index, run, 0)
+    return item_queries.evidence_of_commit(workspace.index, start.commit) if start is not None else ""
+
+
+def _document(repo: Repo, evidence: str, name: str) -> dict[str, object]:
+    """Return a file of a run's first event; empty where it is not here or cannot be read."""
+    try:
+        document = json.loads((read_evidence(repo, evidence, (name,)) or {}).get(name, b"null"))
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
 
 
 class AsMeasured:
@@ -47,6 +92,7 @@ class AsMeasured:
         self._workspace = workspace
         self._run = run
         self._start = started(workspace, run)
+        self._setup = recorded_setup(workspace, run)
         self._skill = workspace.index.skill_path(run)
         self._items: dict[Split, dict[str, str] | None] = {}
 
@@ -54,6 +100,8 @@ class AsMeasured:
         """Say whether ``note`` tells of items of the run as the run measured them."""
         start = self._start
         if start is None or (note.target, note.environment) != (start.models.target, start.environment):
+            return False
+        if self._setup and note.setup not in {"", self._setup}:
             return False
         if note.judge not in {"", start.models.judge.rpartition("@")[0]} or note.skill not in {"", self._skill}:
             return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,10 +12,10 @@ from skillgit.domain.gate import NoRegression
 from skillgit.domain.ids import short_digest
 from skillgit.engine.artifacts import json_file
 from skillgit.engine.prompts import FILES, prompts_digest
-from skillgit.engine.session import Task
+from skillgit.engine.session import Task, setup_digest
 from skillgit.errors import ConfigError
 from skillgit.plugin.environment import asks_judge
-from skillgit.plugin.registry import load_environment
+from skillgit.plugin.registry import find_environment, policy_code
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,16 +46,22 @@ class Setup:
 
     @property
     def config_digest(self) -> str:
-        """Identify what the run does: the configuration, the optimizer's prompts and the pinned items."""
+        """Identify what the run does: the configuration, the optimizer's prompts, the pinned items, a policy of yours."""
         pinned = [sorted(self.pinned)] if self.pinned else []
         files = self.config.values.optimizer.trainable
         prompts = prompts_digest(FILES) if files.beyond_document else prompts_digest()
-        return short_digest([self.config.digest, prompts, *pinned])
+        policy = policy_code(self.config.values.gate.policy)
+        return short_digest([self.config.digest, prompts, *pinned, *filter(None, [policy])])
 
     @property
     def splits_digest(self) -> str:
         """Identify the items of all splits."""
         return short_digest({split.value: self.task.item_set(split) for split in Split})
+
+    @property
+    def digest(self) -> str:
+        """Identify everything that decides an outcome besides item, skill and draw."""
+        return setup_digest(self.task, lambda role: self.routes[role].fingerprint)
 
     @property
     def prices(self) -> dict[str, Price | None]:
@@ -68,13 +74,23 @@ class Setup:
             split.value: [{"id": item.id, "digest": item.digest} for item in items]
             for split, items in self.task.items.items()
         }
-        info = self.task.environment.info
-        environment = {"name": info.name, "digest": self.task.environment.digest, "scorer": info.scorer}
         return {
             "config.json": json_file(self.config.document),
             "splits.json": json_file(splits),
-            "environment.json": json_file(environment),
+            "environment.json": json_file(self._environment()),
             **({"pinned.json": json_file(sorted(self.pinned))} if self.pinned else {}),
+        }
+
+    def _environment(self) -> dict[str, object]:
+        """Return what ``run_start`` compares setups by."""
+        task, info = self.task, self.task.environment.info
+        return {
+            "name": info.name,
+            "digest": task.digest,
+            "own": task.environment.digest,
+            "plugin": asdict(task.source) if task.source is not None else None,
+            "scorer": info.scorer,
+            "setup": self.digest,
         }
 
 
@@ -86,20 +102,21 @@ def set_up(config: ResolvedConfig) -> Setup:
         DataError: The items cannot be used.
         NotFoundError: There is no such environment or backend.
     """
-    environment = load_environment(config.values.env.name, config.root)(config.options, config.root)
+    found = find_environment(config.values.env.name, config.root)
+    environment = found.cls(config.options, config.root)
     evaluation = config.values.evaluation
     limits = {Split.TRAIN: 0, Split.SELECTION: evaluation.sel_env_num, Split.TEST: evaluation.test_env_num}
     items: dict[Split, tuple[Item, ...]] = {
         split: tuple(environment.items(split))[: limit or None] for split, limit in limits.items()
     }
-    promised, found = config.values.train.train_size, len(items[Split.TRAIN])
-    if promised not in {0, found}:
+    promised, there = config.values.train.train_size, len(items[Split.TRAIN])
+    if promised not in {0, there}:
         raise ConfigError(
-            f"train.train_size is {promised}, but there are {found} train items",
+            f"train.train_size is {promised}, but there are {there} train items",
             hint="set it to 0 to take the items as they are",
         )
     pinned = _pinned(config.values.gate, {item.id for item in items[Split.SELECTION]})
-    task = Task(environment=environment, items=items)
+    task = Task(environment=environment, items=items, source=found.source)
     roles = ("target", "optimizer", *(("judge",) if asks_judge(environment) else ()))
     return Setup(config=config, task=task, routes=find_routes(config, roles), pinned=pinned)
 

@@ -16,6 +16,7 @@ from skillgit.app.diagnosis import remark
 from skillgit.app.outcome import Trained, finished, unfinished
 from skillgit.app.power import after_baseline, before_baseline
 from skillgit.app.preflight import preflight
+from skillgit.app.run_start import environment_change
 from skillgit.app.tried import tried_before
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import RunFinished, RunStarted, version_of
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from skillgit.domain.tried import Tried
     from skillgit.engine.transition import Transition
     from skillgit.store.record import Recorded
+    from skillgit.store.repo import Repo
 
 
 class Training:
@@ -72,7 +74,7 @@ class Training:
         self._reaching = reaching
         self._recorded = read_run(workspace.repo, name) if name in runs(workspace.repo) else []
         self._begun = len(self._recorded)
-        self._started = _check_same_work(name, self._recorded, setup)
+        self._started = _check_same_work(workspace.repo, name, self._recorded, setup)
         self._start, path, self._parent = self._beginning(request)
         self._writer = RunWriter(workspace.repo, name, context.clock, workspace.repo.identity())
         self._versions: dict[int, str] = {}
@@ -212,7 +214,7 @@ def _advanced(state: RunState | None, event: Event) -> RunState:
     return fold([event]) if state is None else advance(state, event)
 
 
-def _check_same_work(name: str, recorded: list[Recorded], setup: Setup) -> RunStarted | None:
+def _check_same_work(repo: Repo, name: str, recorded: list[Recorded], setup: Setup) -> RunStarted | None:
     """Return the run's first event, if there is one and it was started to do what ``setup`` asks for.
 
     Raises:
@@ -224,14 +226,14 @@ def _check_same_work(name: str, recorded: list[Recorded], setup: Setup) -> RunSt
     differences = {
         "configuration": started.config != setup.config_digest,
         "items": started.splits != setup.splits_digest,
-        "environment": started.environment != setup.task.environment.digest,
+        "environment": bool(changed := environment_change(repo, recorded[0], setup)),
     }
     different = [what for what, differs in differences.items() if differs]
+    fork = f"fork it into a run of its own: --from {name}/v0 --run NAME"
+    if different == ["environment"]:
+        raise ConfigError(changed, hint=f"undo that to go on, or {fork}")
     if different:
-        raise ConfigError(
-            f"run {name} was started with another {' and other '.join(different)}",
-            hint=f"fork it into a run of its own: --from {name}/v0 --run NAME",
-        )
+        raise ConfigError(f"run {name} was started with another {' and other '.join(different)}", hint=fork)
     return started
 
 

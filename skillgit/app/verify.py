@@ -14,11 +14,12 @@ from skillgit.app.measuring import Sample, evaluation_note, measuring
 from skillgit.app.noted_outcomes import with_outcomes
 from skillgit.app.recipe import find_config, or_name_one
 from skillgit.app.revision import event_in
-from skillgit.app.run_start import recorded_items, started
+from skillgit.app.run_start import environment_change, recorded_items, start_record, started
 from skillgit.app.setup import set_up
 from skillgit.app.workspace import open_workspace
 from skillgit.calls.door import Caps
 from skillgit.domain.evaluation import Split
+from skillgit.domain.event import RunStarted
 from skillgit.errors import NotFoundError
 from skillgit.store.reader import skill_at
 
@@ -222,14 +223,10 @@ class _Verifying:
 
 def _differs(workspace: Workspace, row: LogRow, setup: Setup, split: Split) -> tuple[str, ...]:
     """Return what keeps a sample from being compared with what was recorded, one sentence each."""
-    start = started(workspace, row.run)
-    if start is None:
+    record = start_record(workspace, row.run)
+    if record is None or not isinstance(start := record.event, RunStarted):
         return (f"the start of run {row.run} is not here",)
-    found = []
-    if start.environment != setup.task.environment.digest:
-        found.append(
-            f"the environment is {setup.task.environment.digest} here, and was {start.environment} in run {row.run}"
-        )
+    found = [changed] if (changed := environment_change(workspace.repo, record, setup)) else []
     target = setup.routes["target"].name
     if start.models.target != target:
         found.append(f"the target is {target} here, and was {start.models.target} in run {row.run}")

@@ -17,7 +17,7 @@ from skillgit.calls.asking import Asking, Question
 from skillgit.calls.budget import Budget, Caps, estimate
 from skillgit.calls.canary import QUESTION, STAGE
 from skillgit.calls.deadline import item_deadline
-from skillgit.calls.fingerprints import answerer_fingerprint, reply_key
+from skillgit.calls.fingerprints import reply_key
 from skillgit.calls.flights import Flights
 from skillgit.calls.lanes import lanes
 from skillgit.calls.ledger import JSON, KnownRollout, Ledger, PaidReply, encode_json
@@ -89,9 +89,7 @@ class Calls:
         policy: Policy | None = None,
     ) -> None:
         self._routes = dict(routes)
-        self._fingerprints = {
-            role: answerer_fingerprint(route.answerer, route.request(())) for role, route in routes.items()
-        }
+        self._fingerprints = {role: route.fingerprint for role, route in routes.items()}
         self._policy = policy or Policy()
         self._stop = Stop()
         self._asking = Asking(

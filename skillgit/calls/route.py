@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillgit.calls.fingerprints import answerer_fingerprint
 from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError, SkillgitError
 from skillgit.plugin.backend import Request
 from skillgit.plugin.redaction import redact
@@ -55,6 +56,11 @@ class Route:
     def answerer(self) -> str:
         """The backend with those of its settings that may change what it answers, for keys of the ledger."""
         return f"{self.backend_name}#{self.variant}" if self.variant else self.backend_name
+
+    @property
+    def fingerprint(self) -> str:
+        """The digest of who answers: backend, model and parameters."""
+        return answerer_fingerprint(self.answerer, self.request(()))
 
     def request(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Request:
         """Return the request that asks ``messages`` on this route."""

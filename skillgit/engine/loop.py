@@ -214,7 +214,7 @@ class Trainer:
             why=f"{summary.scored} of {summary.n} selection items have a score with the seed skill.",
             config=start.config,
             splits=start.splits,
-            environment=session.task.environment.digest,
+            environment=session.task.digest,
             models=models(session),
             evaluation=summary,
             fork_of=start.fork_of,

@@ -11,7 +11,6 @@ from skillgit.domain.trajectory import Rollout, Trajectory, Turn
 from skillgit.engine.companions import delivered
 from skillgit.engine.concurrency import ordered
 from skillgit.errors import BackendError, EnvironmentFaultError
-from skillgit.plugin.environment import asks_judge
 
 if TYPE_CHECKING:
     import asyncio
@@ -93,15 +92,12 @@ async def roll_out(
 
 def _shared_key(session: Session, skill: Skill) -> tuple[str, ...]:
     """Return what the keys of all items have in common."""
-    environment, calls = session.task.environment, session.calls
-    judge = (calls.fingerprint("judge"),) if asks_judge(environment) else ()
-    return (skill.digest, environment.digest, calls.fingerprint("target"), *judge)
+    return (skill.digest, session.setup)
 
 
 def _key(session: Session, item: Item, sample: int, shared: tuple[str, ...]) -> str:
     """Return what decides the outcome of an item."""
-    version, tasks, *answerers = shared
-    return digest(["rollout", version, tasks, item.id, item.digest, *answerers, session.seed, *_resampled(sample)])
+    return digest(["rollout", *shared, item.id, item.digest, session.seed, *_resampled(sample)])
 
 
 async def _one(session: Session, skill: Skill, item: Item, stage: str, *, sample: int, key: str) -> Rollout:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Split, item_set_digest
+from skillgit.domain.ids import short_digest
 from skillgit.engine.batches import steps_per_epoch
 from skillgit.engine.leaks import LeakLint
 from skillgit.engine.progress import Progress, Stage
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from skillgit.domain.tried import Tried
     from skillgit.engine.settings import MethodSettings
     from skillgit.plugin.environment import Environment
+    from skillgit.plugin.source import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,14 +36,33 @@ class Task:
     Attributes:
         environment: Who rolls out and scores.
         items: Split to its items, in order, after the limits of the settings.
+        source: The code of the environment; None where it was not loaded as a plug-in.
     """
 
     environment: Environment
     items: Mapping[Split, tuple[Item, ...]]
+    source: Source | None = None
+
+    @property
+    def digest(self) -> str:
+        """Identify the environment: its own digest, and its source, which no author has to raise by hand."""
+        own = self.environment.digest
+        return own if self.source is None else short_digest([own, self.source.identity])
 
     def item_set(self, split: Split) -> str:
         """Return the digest of the items of a split."""
         return item_set_digest({item.id: item.digest for item in self.items[split]})
+
+
+def setup_digest(task: Task, fingerprint: Callable[[str], str]) -> str:
+    """Return what identifies everything that decides an outcome besides item, skill and draw.
+
+    Args:
+        task: The environment, with its source and scorer.
+        fingerprint: Role to the digest of the backend, model and parameters that answer it.
+    """
+    judge = (fingerprint("judge"),) if asks_judge(task.environment) else ()
+    return short_digest([task.digest, fingerprint("target"), *judge])
 
 
 @dataclass(slots=True, kw_only=True)
@@ -138,6 +159,11 @@ class Session:
     def steps(self) -> int:
         """Steps of the whole run."""
         return self.per_epoch * self.settings.train.num_epochs
+
+    @property
+    def setup(self) -> str:
+        """Identify everything that decides an outcome besides item, skill and draw."""
+        return setup_digest(self.task, self.calls.fingerprint)
 
     @property
     def judged(self) -> bool:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
-import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
+from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, distribution, entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from skillgit.domain.policies import POLICIES as OURS
 from skillgit.errors import NotFoundError, UsageError
+from skillgit.plugin.loading import load_file
+from skillgit.plugin.source import Source, read_files, source_of_files, source_of_package
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -29,14 +29,30 @@ ENVIRONMENTS = "skillgit.envs"
 BACKENDS = "skillgit.backends"
 POLICIES = "skillgit.policies"
 _CONVERSION = "conversion"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """An installed plug-in: its name and the object reference that it names; nothing of it is imported."""
+    """An installed plug-in: its name and the object reference that it names; nothing of it is imported.
+
+    Attributes:
+        name: The name of the entry point.
+        reference: ``module:attribute``.
+        distribution: The package that brings it.
+    """
 
     name: str
     reference: str
+    distribution: Distribution | None = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True, kw_only=True)  # no slots: Python 3.11 cannot make a frozen one through a generic alias
+class Loaded(Generic[T]):
+    """A plug-in's class, and the source that it came from."""
+
+    cls: T
+    source: Source
 
 
 @cache
@@ -45,7 +61,7 @@ def installed(group: str) -> tuple[Plugin, ...]:
 
     No other package's plug-in replaces one that comes with skillgit.
     """
-    found = {point.name: Plugin(name=point.name, reference=point.value) for point in entry_points(group=group)}
+    found = {point.name: _plugin(point, point.dist) for point in entry_points(group=group)}
     found |= _shipped(group)
     return tuple(found[name] for name in sorted(found))
 
@@ -54,20 +70,34 @@ def installed(group: str) -> tuple[Plugin, ...]:
 def _shipped(group: str) -> dict[str, Plugin]:
     """Return the plug-ins that come with skillgit: one file tells, where all installed packages are some hundred."""
     try:
-        points: tuple[EntryPoint, ...] = tuple(distribution("skillgit").entry_points)
+        brings = distribution("skillgit")
     except PackageNotFoundError:
         return {}
-    return {point.name: Plugin(name=point.name, reference=point.value) for point in points if point.group == group}
+    return {point.name: _plugin(point, brings) for point in brings.entry_points if point.group == group}
+
+
+def _plugin(point: EntryPoint, brings: Distribution | None) -> Plugin:
+    return Plugin(name=point.name, reference=point.value, distribution=brings)
+
+
+def find_environment(name: str, root: Path) -> Loaded[type[Environment]]:
+    """Return the environment called ``name``, or the one at ``path/to/file.py:Class`` under ``root``."""
+    return cast("Loaded[type[Environment]]", _load(ENVIRONMENTS, "environment", name, root))
+
+
+def find_backend(name: str, root: Path) -> Loaded[type[Backend]]:
+    """Return the backend called ``name``, or the one at ``path/to/file.py:Class`` under ``root``."""
+    return cast("Loaded[type[Backend]]", _load(BACKENDS, "backend", name, root))
 
 
 def load_environment(name: str, root: Path) -> type[Environment]:
-    """Return the environment class called ``name``, or the one at ``path/to/file.py:Class`` under ``root``."""
-    return cast("type[Environment]", _load(ENVIRONMENTS, "environment", name, root))
+    """Return the class of :func:`find_environment`."""
+    return find_environment(name, root).cls
 
 
 def load_backend(name: str, root: Path) -> type[Backend]:
-    """Return the backend class called ``name``, or the one at ``path/to/file.py:Class`` under ``root``."""
-    return cast("type[Backend]", _load(BACKENDS, "backend", name, root))
+    """Return the class of :func:`find_backend`."""
+    return find_backend(name, root).cls
 
 
 @cache
@@ -78,9 +108,17 @@ def load_policy(name: str) -> Policy:
         NotFoundError: There is none of that name.
         UsageError: It cannot be loaded.
     """
-    if name in OURS:
-        return OURS[name]
-    return cast("type[Policy]", _load(POLICIES, "gate policy", name, Path()))()
+    return OURS[name] if name in OURS else _find_policy(name).cls()
+
+
+def policy_code(name: str) -> str:
+    """Return the digest of the code of the gate policy ``name`` where it comes from files; else empty."""
+    return "" if name in OURS else _find_policy(name).source.code
+
+
+@cache
+def _find_policy(name: str) -> Loaded[type[Policy]]:
+    return cast("Loaded[type[Policy]]", _load(POLICIES, "gate policy", name, Path()))
 
 
 def load_conversion(reference: str) -> Conversion:
@@ -95,10 +133,9 @@ def load_conversion(reference: str) -> Conversion:
     )
 
 
-def _load(group: str, kind: str, name: str, root: Path) -> object:
+def _load(group: str, kind: str, name: str, root: Path) -> Loaded[object]:
     if ".py:" in name:
-        path, _, attribute = name.rpartition(":")
-        return _attribute(_module_from_file((root / path).resolve(), kind), attribute, name, kind)
+        return _from_file(kind, name, root)
     plugins = _shipped(group)
     if name not in plugins:
         plugins = {plugin.name: plugin for plugin in installed(group)}
@@ -109,8 +146,10 @@ def _load(group: str, kind: str, name: str, root: Path) -> object:
         names = [*(OURS if group == POLICIES else ()), *plugins]
         hint = f"did you mean '{near[0]}'?" if near else f"installed: {', '.join(names) or 'none'}"
         raise NotFoundError(f"there is no {kind} '{name}'", hint=hint)
-    module, _, attribute = plugins[name].reference.partition(":")
-    return _attribute(_imported(module, kind, name), attribute, name, kind)
+    reference, _, attribute = plugins[name].reference.partition(":")
+    module = _imported(reference, kind, name)
+    cls = _attribute(module, attribute, name, kind)
+    return Loaded(cls=cls, source=source_of_package(name, module, plugins[name].distribution))
 
 
 def _imported(module: str, kind: str, name: str) -> ModuleType:
@@ -122,19 +161,18 @@ def _imported(module: str, kind: str, name: str) -> ModuleType:
         ) from error
 
 
-def _module_from_file(path: Path, kind: str) -> ModuleType:
+def _from_file(kind: str, name: str, root: Path) -> Loaded[object]:
+    written, _, attribute = name.rpartition(":")
+    path = (root / written).resolve()
     if not path.is_file():
         raise NotFoundError(f"there is no {kind} file {path}", hint="the path is relative to the configuration file")
-    spec = importlib.util.spec_from_file_location(f"skillgit_user_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise UsageError(f"{path} is not a Python file", hint="write path/to/file.py:Class")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
     try:
-        spec.loader.exec_module(module)
+        files = read_files(path, path.parent)
+        module = load_file(path, files)
     except Exception as error:  # the file is the user's own and may fail in any way
         raise UsageError(f"{path} cannot be loaded: {error}", hint=f"python {path} shows where") from error
-    return module
+    cls = _attribute(module, attribute, name, kind)
+    return Loaded(cls=cls, source=source_of_files(attribute, files, path.parent))
 
 
 def _attribute(module: ModuleType, attribute: str, name: str, kind: str) -> object:

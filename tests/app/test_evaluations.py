@@ -19,7 +19,7 @@ LATER = datetime(2026, 11, 28, 12, 0, 0, 5, tzinfo=UTC)
 def note(passed="1 2 3", split=Split.TEST, time=LATER):
     measured = evaluation(passed, split)
     types = [scores(measured.outcomes.values(), "default")]
-    return as_note(measured.summary(), types, target="offline/reader", environment="e4f", time=time)
+    return as_note(measured.summary(), types, target="offline/reader", environment="e4f", setup="5e7", time=time)
 
 
 def test_a_note_tells_what_was_measured_and_how(context, records):
@@ -39,6 +39,7 @@ def test_a_note_tells_what_was_measured_and_how(context, records):
             "seed": 42,
             "target": "offline/reader",
             "environment": "e4f",
+            "setup": "5e7",
             "types": {"default": {"n": 10, "scored": 10, "hard": 0.3, "soft": 0.475}},
             "time": "2026-11-28T12:00:00Z",
         }

@@ -156,7 +156,8 @@ class Ablating:
             "seed": session.seed,
             "metric": session.rule.metric.value,
             "target": session.calls.model_name("target"),
-            "environment": session.task.environment.digest,
+            "environment": session.task.digest,
+            "setup": session.setup,
         }
 
 

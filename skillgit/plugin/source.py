@@ -1,0 +1,114 @@
+"""What a plug-in is identified by: the bytes of a file and of its neighbours, or the name and version of a package."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillgit.domain.ids import short_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from importlib.metadata import Distribution
+    from types import ModuleType
+
+_OWN = "skillgit"
+_PACKAGE = "__init__.py"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """The code that a plug-in was loaded from.
+
+    It is the same wherever the same code is: no path of a machine and no time is part of it.
+
+    Attributes:
+        name: The name of the entry point, or of the class in a file.
+        version: The package and its version; empty where the code itself is known.
+        code: Digest of the code, where it may change under one name and version: that of files, and of packages that
+            are installed for their author to edit.
+    """
+
+    name: str
+    version: str = ""
+    code: str = ""
+
+    @property
+    def identity(self) -> str:
+        """Everything in one word."""
+        return short_digest([self.name, self.version, self.code])
+
+
+def source_of_files(name: str, files: Mapping[Path, bytes], folder: Path) -> Source:
+    """Return what identifies the class ``name`` of the code in ``files``, which are under ``folder``."""
+    digests = {path.relative_to(folder).as_posix(): hashlib.sha256(code).hexdigest() for path, code in files.items()}
+    return Source(name=name, code=short_digest(digests))
+
+
+def source_of_package(name: str, module: ModuleType, distribution: Distribution | None) -> Source:
+    """Return what identifies the installed plug-in ``name``, whose class is in ``module``.
+
+    A package that is installed for its author to edit (``pip install -e``) keeps its version while its code changes, so
+    its bytes identify it. skillgit itself is identified by its version, however it is installed.
+    """
+    if distribution is None:
+        return Source(name=name)
+    if distribution.name != _OWN and module.__file__ and _is_editable(distribution):
+        path = Path(module.__file__)
+        folder = path.parents[module.__name__.count(".") + (path.name == _PACKAGE)]
+        return source_of_files(name, read_files(path, folder), folder)
+    return Source(name=name, version=f"{distribution.name} {distribution.version}")
+
+
+def _is_editable(distribution: Distribution) -> bool:
+    try:
+        return bool(json.loads(distribution.read_text("direct_url.json") or "{}")["dir_info"]["editable"])
+    except (KeyError, TypeError, ValueError):
+        return False
+
+
+def read_files(path: Path, folder: Path) -> dict[Path, bytes]:
+    """Return the code of ``path`` and of all modules under ``folder`` that it imports, directly or through others.
+
+    Import statements are read wherever they are, in functions too, so that the answer does not depend on what has run
+    or has been imported before. A module that is only named in a string is not found.
+    """
+    packages = (parent / _PACKAGE for parent in path.parents if folder in parent.parents)
+    files: dict[Path, bytes] = {}
+    waiting = [path, *filter(Path.is_file, packages)]
+    while waiting:
+        file = waiting.pop()
+        if file not in files:
+            files[file] = file.read_bytes()
+            waiting += _imported(file, files[file], folder)
+    return files
+
+
+def _imported(path: Path, code: bytes, folder: Path) -> Iterator[Path]:
+    try:
+        nodes = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Import | ast.ImportFrom)]
+    except (SyntaxError, ValueError):
+        return  # whoever imports it is told
+    for node in nodes:
+        level = node.level if isinstance(node, ast.ImportFrom) else 0
+        start = path.parents[level - 1] if level else folder
+        prefix = f"{node.module}." if isinstance(node, ast.ImportFrom) and node.module else ""
+        for alias in node.names:
+            yield from _modules(start, f"{prefix}{alias.name}".split("."))
+
+
+def _modules(start: Path, names: list[str]) -> Iterator[Path]:
+    """Yield the files that importing the dotted ``names`` may execute, seen from ``start``."""
+    for length in range(1, len(names) + 1):
+        place = start.joinpath(*names[:length])
+        yield from filter(Path.is_file, (place.with_name(f"{place.name}.py"), place / _PACKAGE))
+
+
+def module_name(path: Path, folder: Path) -> str:
+    """Return the name that the module in ``path`` is imported by where ``folder`` is searched."""
+    parts = path.relative_to(folder).with_suffix("").parts
+    return ".".join(parts[:-1] if path.name == _PACKAGE else parts)
