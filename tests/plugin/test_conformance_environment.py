@@ -1,8 +1,13 @@
-"""The kit for environments: searchqa keeps every promise, and each broken one is noticed."""
+"""The kit for environments: a good one passes, each broken promise is noticed, and each cheat is refused."""
 
 from __future__ import annotations
 
+import importlib
 import re
+import sys
+import threading
+import time
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -13,8 +18,9 @@ from skillgit.domain.leaks import Secrets
 from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory, Turn
 from skillgit.errors import BackendError
-from skillgit.plugin.backend import system, user
+from skillgit.plugin.backend import Tool, system, user
 from skillgit.plugin.conformance import ConformanceError, check_environment
+from skillgit.plugin.conformance.loop import THREAD
 from skillgit.plugin.environment import EnvironmentInfo, Option
 from skillgit_envs.searchqa import SearchQA
 
@@ -205,3 +211,166 @@ def test_all_that_is_broken_is_told_at_once():
 
 def test_without_right_answers_nothing_is_said_of_them():
     check_environment(scoring((Scored(0.0, 0.0), "")))
+
+
+class Careless(Good):
+    """Marks capitals down, or not, and asks in capitals, or not."""
+
+    info = EnvironmentInfo(
+        **{name: getattr(INFO, name) for name in ("name", "summary", "fields", "scorer", "source")},
+        options=(
+            Option(name="shout", type=bool, default=False, help="Whether the question is in capitals."),
+            Option(name="points", type=int, default=0, help="What is taken off a soft score, in percent."),
+        ),
+    )
+
+    @property
+    def digest(self):
+        return f"careless {self.options}"
+
+    async def rollout(self, item, skill, target):
+        text = f"what is twice {item.content['a']}"
+        reply = await target.chat([system(skill.document), user(text.upper() if self.options.get("shout") else text)])
+        return Trajectory(item_id=item.id, turns=(Turn(role="assistant", content=reply.text),), answer=reply.text)
+
+    async def score(self, item, trajectory, judge):
+        scored, feedback = await Good.score(self, item, trajectory, judge)
+        return Scored(scored.hard, max(0.0, scored.soft - self.options.get("points", 0) / 100)), feedback
+
+
+def cheat(base=Good, **changes):
+    return type("Cheat", (base,), changes)
+
+
+async def unread(self, item, skill, target):
+    del skill
+    return await Good.rollout(self, item, self.seed_skill(), target)
+
+
+class ReadsOnce(Good):
+    """Keeps the first skill that it is given."""
+
+    async def rollout(self, item, skill, target):
+        self.first = getattr(self, "first", skill)
+        return await Good.rollout(self, item, self.first, target)
+
+
+async def golden(self, item, skill, target):
+    told = await Good.rollout(self, item, skill, target)
+    return replace(told, answer=right(item))
+
+
+async def generous(_self, item, trajectory, judge):
+    del item, trajectory, judge
+    return Scored(1.0, 1.0), "well done"
+
+
+def block():
+    """Keep the event loop waiting until that is noticed."""
+    for _ in range(3000):
+        if not any(thread.name == THREAD for thread in threading.enumerate()):
+            return
+        time.sleep(0.01)
+
+
+def standing(method):
+    """Return a cheat that keeps the event loop waiting for one item, in ``method``."""
+
+    async def blocking(self, item, *more):
+        if item.id == "train-0":
+            block()
+        return await getattr(Good, method)(self, item, *more)
+
+    return cheat(**{method: blocking})
+
+
+BLOCKS = "blocks the event loop for 0.5 s or longer at test_conformance_environment.py:"
+CHEATS = {
+    "never reads the skill": (cheat(rollout=unread), "the target never sees the skill"),
+    "reads the first skill only": (ReadsOnce, "the target sees the skill of an earlier rollout"),
+    "returns the gold answer": (cheat(rollout=golden), "a rollout returns the gold answer"),
+    "scores everything 1.0": (cheat(score=generous), "a wrong answer passes"),
+    "blocks the event loop in a rollout": (standing("rollout"), BLOCKS),
+    "blocks the event loop in a score": (standing("score"), BLOCKS),
+    "has a constant digest over prompts": (cheat(Careless, digest="1"), "option 'shout' changes what is asked"),
+    "has a constant digest over scores": (cheat(Careless, digest="1"), "option 'points' changes what is asked"),
+}
+
+
+@pytest.mark.parametrize("name", CHEATS)
+def test_each_cheat_is_refused_in_one_sentence(name):
+    cls, sentence = CHEATS[name]
+    with pytest.raises(ConformanceError, match=re.escape(sentence)) as caught:
+        check_environment(cls, answers=right)
+    assert len(caught.value.broken) == (2 if "constant" in name else 1)
+
+
+@pytest.mark.parametrize("name", ["never reads the skill", "scores everything 1.0", "returns the gold answer"])
+def test_a_cheat_needs_no_right_answers_to_be_found(name):
+    with pytest.raises(ConformanceError, match=r"never sees|gold|a wrong answer passes") as caught:
+        check_environment(CHEATS[name][0])
+    assert len(caught.value.broken) == 1
+
+
+def test_options_that_change_nothing_or_the_digest_are_left_alone():
+    check_environment(Careless, answers=right)
+    check_environment(cheat(digest="constant"), answers=right)
+
+
+def test_a_load_at_first_use_is_no_blocked_loop():
+    loaded = []
+
+    class Loads(Good):
+        async def rollout(self, item, skill, target):
+            if not loaded:
+                loaded.append(block())
+            return await Good.rollout(self, item, skill, target)
+
+    check_environment(Loads, answers=right)
+    assert loaded
+
+
+def test_an_answer_that_is_right_for_one_item_by_chance_is_no_cheat():
+    class Chance(Good):
+        async def score(self, item, trajectory, judge):
+            score = generous if item.id == "train-1" else Good.score
+            return await score(self, item, trajectory, judge)
+
+    check_environment(Chance, answers=right)
+    with pytest.raises(ConformanceError, match="a wrong answer passes"):
+        check_environment(Chance, answers=right, wrong=lambda _item: "no idea")
+
+
+def test_what_a_judge_was_told_to_say_is_no_generous_scorer():
+    class Judged(Good):
+        asks_judge = True
+
+        async def score(self, item, trajectory, judge):
+            del item
+            reply = await judge.chat([user(trajectory.answer)])
+            return Scored(float(reply.text == "yes"), 1.0), ""
+
+    check_environment(Judged, verdict="yes")
+
+
+def test_a_skill_may_be_read_through_a_tool():
+    look = Tool(name="read", description="Reads the skill.", parameters={"type": "object"})
+
+    class Tooled(Good):
+        async def rollout(self, item, skill, target):
+            self.shown = skill.files
+            reply = await target.chat([user(str(item.content["a"]))], tools=(look,))
+            return Trajectory(item_id=item.id, turns=(Turn(role="assistant", content=reply.text),), answer=reply.text)
+
+    check_environment(Tooled, answers=right)
+
+
+def test_a_digest_that_depends_on_where_the_file_is_is_refused(tmp_path, monkeypatch):
+    source = Path(__file__).read_text(encoding="utf-8")
+    (tmp_path / "placed_sums.py").write_text(source + "\n\nclass Placed(Good):\n    digest = __file__\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    placed = importlib.import_module("placed_sums")
+    monkeypatch.delitem(sys.modules, "placed_sums", raising=False)
+    monkeypatch.setitem(sys.modules, "placed_sums", placed)
+    with pytest.raises(ConformanceError, match="digest is another one in another process or folder"):
+        check_environment(placed.Placed, answers=right)
