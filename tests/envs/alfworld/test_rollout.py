@@ -10,6 +10,7 @@ from skillgit.domain.evaluation import Scored
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import EnvironmentFaultError
 from skillgit.plugin.backend import Reply, Usage
+from skillgit.plugin.conformance import check_environment
 from skillgit_envs.alfworld import ALFWorld
 from skillgit_envs.alfworld.simulator.client import State
 
@@ -137,3 +138,22 @@ def test_a_game_is_played_to_its_end_by_the_real_engine(tmp_path):
     assert scored == Scored(1.0, 1.0)
     assert feedback == "done in 6 steps: heat some potato and put it in diningtable"
     assert "You heat the potato 1 using the microwave 1." in trajectory.turns[8].content
+
+
+@pytest.mark.slow
+def test_the_environment_keeps_every_promise(tmp_path):
+    made: list[ALFWorld] = []
+
+    class Closed(ALFWorld):
+        def __init__(self, options, root):
+            super().__init__(options, root)
+            made.append(self)
+
+        def items(self, split):
+            return [Item(id=f"{split}-a", content=POTATO | {"split": split}, task_type=ITEM.task_type)]
+
+    check_environment(
+        Closed, {"max_steps": 6}, tmp_path, answers=lambda _: [f"<action>{command}</action>" for command in WINS]
+    )
+    for environment in made:
+        environment._simulator.close()

@@ -11,6 +11,7 @@ from over_the_wire import events, train
 from skillgit.domain.evaluation import Split
 from skillgit.errors import EnvironmentFaultError
 from skillgit.plugin.backend import Image, Reply, Usage
+from skillgit.plugin.conformance import check_environment
 from skillgit_envs.docvqa import DocVQA
 
 if TYPE_CHECKING:
@@ -69,3 +70,12 @@ def test_pages_go_over_the_wire(tmp_path: Path):
     assert pictures
     assert all(part["image_url"]["url"].startswith("data:image/png;base64,") for part in pictures)
     assert events(repository)[0]["kind"] == "run-finished"
+
+
+def test_the_environment_keeps_every_promise(tmp_path: Path):
+    check_environment(
+        DocVQA,
+        root=tmp_path,
+        answers=lambda item: f"<answer>{item.content['answers'][0]}</answer>",
+        scoring_options={"image_detail": "low"},
+    )

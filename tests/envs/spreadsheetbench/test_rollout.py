@@ -127,7 +127,7 @@ def test_the_environment_keeps_its_promises(tmp_path: Path):
         tmp_path,
         answers=lambda item: reply(item.id),
         scoring_options={"scorer": "lenient", "mode": "react"},
-        rollouts=5,
+        rollouts=2,
     )
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError, SandboxError
+from skillgit.plugin.conformance import check_environment
 from skillgit_envs.tasks import Tasks
 
 if TYPE_CHECKING:
@@ -171,3 +172,20 @@ def test_without_a_sandbox_a_file_with_programs_is_refused_at_once(
 def test_unknown_isolation_is_refused(tmp_path: Path):
     with pytest.raises(ConfigError, match=r"env\.sandbox is 'loose'"):
         Tasks({"sandbox": "loose"}, tmp_path)
+
+
+@pytest.mark.usefixtures("checks")
+def test_the_environment_keeps_every_promise_with_functions_commands_and_a_judge(tmp_path: Path, written):
+    rows = (
+        function("asserts", prompt="Say what is right."),
+        {"prompt": "Say it again.", "check": {"type": "command", "command": "grep -qx right answer.txt"}},
+        {"prompt": "Be kind.", "rubric": "It is kind."},
+    )
+    written(*({**row, "prompt": f"{row['prompt']} ({number})"} for row in rows for number in range(3)))
+    check_environment(
+        Tasks,
+        {"data_path": "tasks.jsonl", "split_ratio": "1:1:1"},
+        tmp_path,
+        answers=lambda item: "right" if "rubric" not in str(item.content) else "Hello.",
+        verdict='{"scores": [1], "reason": "it is"}',
+    )
