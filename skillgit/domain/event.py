@@ -96,7 +96,7 @@ class RunStarted(_Event):
     Attributes:
         config: Digest of the resolved configuration, prompts included; the file is evidence.
         splits: Digest of the items of all splits.
-        environment: Digest of the environment's code version, prompts and scorer.
+        environment: Digest of the environment: its source, prompts and scorer.
         models: The models.
         evaluation: The seed's score on the selection split.
         fork_of: ``<run>/v<N>`` for a fork.
