@@ -46,7 +46,7 @@ class Setup:
 
     @property
     def config_digest(self) -> str:
-        """Identify what the run does: the configuration, the optimizer's prompts, the pinned items, a policy of yours."""
+        """Identify what the run does: configuration, optimizer's prompts, pinned items, a policy of yours."""
         pinned = [sorted(self.pinned)] if self.pinned else []
         files = self.config.values.optimizer.trainable
         prompts = prompts_digest(FILES) if files.beyond_document else prompts_digest()
