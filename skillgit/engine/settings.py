@@ -280,7 +280,7 @@ class GateSettings(_Section):
         try:
             policy = load_policy(value)
         except SkillgitError as error:
-            raise ValueError(f"{error.message}: {error.hint}") from error
+            raise ValueError(error.message) from error
         if not policy.wants_gain:
             raise ValueError(f"{value} is the gate of shorter texts, and steps have to gain: strict, paired or margin")
         return value

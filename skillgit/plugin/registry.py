@@ -142,8 +142,8 @@ def _load(group: str, kind: str, name: str, root: Path) -> Loaded[object]:
     if name not in plugins:
         from rapidfuzz import process  # noqa: PLC0415 - only a wrong name needs it
 
-        near = process.extractOne(name, list(plugins), score_cutoff=60)
         names = [*(OURS if group == POLICIES else ()), *plugins]
+        near = process.extractOne(name, names, score_cutoff=60)
         hint = f"did you mean '{near[0]}'?" if near else f"installed: {', '.join(names) or 'none'}"
         raise NotFoundError(f"there is no {kind} '{name}'", hint=hint)
     reference, _, attribute = plugins[name].reference.partition(":")

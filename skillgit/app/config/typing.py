@@ -136,6 +136,9 @@ def _problem(section: str, error: ErrorDetails, layer: Layer) -> ConfigError:
     if written is None:
         return ConfigError(f"{key} is missing", hint=f"add it to the configuration, or -o {key}=VALUE")
     name, leaf = written
+    if error["type"] == "value_error":  # a validator of ours says it in a sentence, and may know what helps
+        reason = error["ctx"]["error"]
+        return ConfigError(f"{leaf.origin}: {name}: {reason}", hint=getattr(reason.__cause__, "hint", "") or _LIST)
     near = nearest(str(leaf.value), choices(error))
     wanted = _PRICE if name.startswith(PRICES) else allowed(error)
     given = shown(leaf.value) if isinstance(leaf.value, str) or not leaf.text else leaf.text
