@@ -16,10 +16,19 @@ SkillgitError                        1
 │   └── ConcurrentWriteError
 ├── ServiceError                     5   an environment or a backend failed
 │   ├── BackendError                     one call to a model failed (see its subclasses)
-│   │   ├── RetryableBackendError            429, 5xx, timeouts, broken connections
-│   │   └── FatalBackendError                400, 401, 403, 404, context overflow
+│   │   ├── RetryableBackendError            429, 5xx, broken connections
+│   │   │   ├── BackendTimeoutError              no answer in time
+│   │   │   └── UnusableAnswerError              an answer was billed and is none
+│   │   └── FatalBackendError                the key, the model, its parameters, the quota: no call would pass
+│   │       └── UnanswerableError            this question will never be answered, whatever becomes of others
+│   │           ├── RefusalError                 the model declines
+│   │           ├── ContentFilterError           the provider's filter withholds the question or the answer
+│   │           ├── PromptTooLongError           it does not fit into the model's context
+│   │           ├── BadRequestError              the provider cannot take it (400, 413, 422)
+│   │           └── NoAnswerError                the model is billed for and says nothing
 │   ├── RemoteError                      another repository could not be reached, or refused
 │   ├── EnvironmentFaultError            an environment could not do its work
+│   │   └── ItemTimeoutError                 an item took longer than it may
 │   └── ProviderFailureError             a provider failed systematically; the run stopped
 ├── HistoryError                     6   history cannot be read
 │   ├── FormatVersionError               written by a newer skillgit
@@ -158,25 +167,90 @@ class ServiceError(SkillgitError):
 
 
 class BackendError(ServiceError):
-    """One call to a model failed."""
+    """One call to a model failed.
+
+    Args:
+        message: What happened.
+        hint: What helps.
+        usage: What the provider bills for the attempt all the same, as a ``skillgit.plugin.backend.Usage``.
+        status_code: The HTTP status that the provider gave, if it gave one.
+    """
+
+    def __init__(
+        self, message: str, *, hint: str = "", usage: object | None = None, status_code: int | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.usage = usage
+        self.status_code = status_code
 
 
 class RetryableBackendError(BackendError):
-    """A call failed in a way that may pass: rate limit, server error, timeout, broken connection.
+    """A call failed in a way that may pass: rate limit, server error, broken connection.
 
     Args:
         message: What happened.
         hint: What helps.
         retry_after: Seconds to wait that the server asked for, if it did.
+        sent: Whether the question may have reached the provider, so that the attempt counts as a call.
+        usage: What the provider bills for the attempt all the same.
+        status_code: The HTTP status that the provider gave, if it gave one.
     """
 
-    def __init__(self, message: str, *, hint: str = "", retry_after: float | None = None) -> None:
-        super().__init__(message, hint=hint)
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        retry_after: float | None = None,
+        sent: bool = True,
+        usage: object | None = None,
+        status_code: int | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint, usage=usage, status_code=status_code)
         self.retry_after = retry_after
+        self.sent = sent
+
+
+class UnusableAnswerError(RetryableBackendError):
+    """The provider bills for an answer that cannot be used, such as an empty one; another one might.
+
+    Where the last attempt ends like this, the question counts as one that the model has no answer to.
+    """
+
+
+class BackendTimeoutError(RetryableBackendError):
+    """A call was not answered in time."""
 
 
 class FatalBackendError(BackendError):
-    """A call failed in a way that no repetition mends: bad request, no permission, unknown model."""
+    """A call failed in a way that no repetition mends and that others would meet too: no permission, unknown model."""
+
+
+class UnanswerableError(FatalBackendError):
+    """A question that will never be answered; the cause lies in it alone, so it says nothing of other calls.
+
+    Backends raise one of the subclasses, by which the kind of the failure is recorded.
+    """
+
+
+class RefusalError(UnanswerableError):
+    """The model declines to answer."""
+
+
+class ContentFilterError(UnanswerableError):
+    """The provider's filter withholds the question or the answer."""
+
+
+class PromptTooLongError(UnanswerableError):
+    """The question does not fit into the model's context."""
+
+
+class BadRequestError(UnanswerableError):
+    """The provider cannot take this question (400, 413, 422), and names no parameter that other calls share."""
+
+
+class NoAnswerError(UnanswerableError):
+    """The model is billed for and says nothing: its length is used up before it speaks, or its answers are empty."""
 
 
 class RemoteError(ServiceError):
@@ -195,6 +269,10 @@ class RemoteError(ServiceError):
 
 class EnvironmentFaultError(ServiceError):
     """An environment could not do its work on an item."""
+
+
+class ItemTimeoutError(EnvironmentFaultError):
+    """An item took longer than it may."""
 
 
 class ProviderFailureError(ServiceError):

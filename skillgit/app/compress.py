@@ -14,7 +14,9 @@ from skillgit.app.workspace import open_workspace
 from skillgit.domain.event import Origin
 from skillgit.domain.policies import NOT_WORSE
 from skillgit.engine.artifacts import json_file
+from skillgit.engine.compress import STAGE
 from skillgit.engine.compress import compress as shorten
+from skillgit.engine.unanswered import unanswered
 from skillgit.errors import SkillgitError
 
 if TYPE_CHECKING:
@@ -64,6 +66,8 @@ async def _judged(gating: Gating, name: str) -> tuple[Candidate, Judged]:
     )
     made = await shorten(session, gating.head, draw=(gating.state.version, gating.number))
     if made is None:
+        if refused := unanswered(session, STAGE):
+            raise SkillgitError(refused.rstrip("."), hint="take another model as the optimizer")
         raise SkillgitError(
             f"{session.calls.model_name('optimizer')} found no shorter text for {name} that keeps what is protected",
             hint=f"skillgit prune {name} drops whole rules",

@@ -6,11 +6,11 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from skillgit.calls.deadline import waiting
+from skillgit.calls.deadline import overdue, waiting
 from skillgit.calls.hedge import hedged
 from skillgit.calls.lanes import lane_of
 from skillgit.calls.retry import RetryPolicy
-from skillgit.errors import BackendError
+from skillgit.errors import BackendError, BackendTimeoutError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -37,6 +37,10 @@ class Question(Generic[T]):
         role: Who asks.
         keep: Makes of an answer what is kept, at once; it is told the seconds that the answer took, and how many copies
             of the question the provider has begun to answer.
+        failed: Records an attempt that failed, at once; it is told the seconds that it took, and returns the error that
+            it is taken for.
+        given_up: Returns the error that the last attempt's is taken for.
+        failures: Attempts that count as made before.
         again: Whether it was sent before.
         copied: Whether a second copy was sent.
         begun: Copies that the provider works on or has answered; those that failed are left out.
@@ -46,6 +50,9 @@ class Question(Generic[T]):
     request: Request
     role: str
     keep: Callable[[Reply, float, int], T]
+    failed: Callable[[BackendError, float], BackendError]
+    given_up: Callable[[BackendError], BackendError]
+    failures: int = 0
     again: bool = False
     copied: bool = False
     begun: int = 0
@@ -98,17 +105,23 @@ class Asking:
         Raises:
             BudgetError: It would go over a cap.
             StoppedError: The run was stopped.
+            UnanswerableError: The question will never be answered.
             BackendError: It failed for good.
             ProviderFailureError: The provider failed systematically.
         """
         lane = self._lanes[lane_of(question.route)]
         lane.breaker.check()
         try:
-            kept = await self._retry.run(lambda: self._attempt(lane, question), lane.first_ceiling)
+            kept = await self._retry.run(
+                lambda: self._attempt(lane, question), lane.first_ceiling, failures=question.failures
+            )
         except BackendError as error:
-            lane.breaker.failed(error)
+            final = question.given_up(error)
+            lane.breaker.failed(final)
             lane.breaker.check()  # whom it opens for is told so: of the last calls of a stage, nobody else would be
-            raise
+            if final is error:
+                raise
+            raise final from error
         lane.breaker.succeeded()
         return kept
 
@@ -136,6 +149,13 @@ class Asking:
         except BackendError as error:
             question.begun -= 1
             lane.failed(sent, error)
+            taken = question.failed(error, self._clock() - seconds)
+            if taken is error:
+                raise
+            raise taken from error
+        except asyncio.CancelledError:
+            if overdue():  # the provider works on, for an item whose time is over
+                question.failed(BackendTimeoutError("the item's time was over"), self._clock() - seconds)
             raise
         lane.answered(sent, question.role, time() - began)
         # Nothing is awaited before it is kept: a reply that has arrived cannot be lost to a cancellation.

@@ -9,6 +9,8 @@ from skillgit.errors import BackendError, ProviderFailureError
 class Breaker:
     """Counts calls that failed for good, one after another; a success resets it.
 
+    Only what concerns all calls counts: a question that will never be answered says nothing of the provider.
+
     An open breaker closes only if a call that was in flight when it opened succeeds.
 
     Args:
@@ -37,11 +39,13 @@ class Breaker:
 
     @property
     def doubtful(self) -> bool:
-        """Whether the last call failed in a way that may befall all."""
-        return self._last is not None and concerns_all_calls(self._last)
+        """Whether a call has failed in a way that may befall all, and none has been answered since."""
+        return self._last is not None
 
     def failed(self, error: BackendError) -> None:
         """Note a call that failed after its last attempt."""
+        if not concerns_all_calls(error):
+            return
         self._failures += 1
         self._last = error
 

@@ -139,7 +139,13 @@ def estimate(route: Route, request: Request, so_far: Cost) -> Cost:
 
     It depends on nothing but the call and the run's cost, so that a resumed run stops where an unbroken one does.
     """
-    tokens_in = -(-len(flatten(request.messages)) // CHARACTERS_PER_TOKEN)
+    tokens_in = estimated_usage(request, "").tokens_in
     mean = so_far.tokens_out // so_far.calls if so_far.calls else 0
     usage = Usage(tokens_in=tokens_in, tokens_out=min(mean, request.max_output_tokens))
     return Cost(calls=1, tokens_in=usage.tokens_in, tokens_out=usage.tokens_out, usd=dollars(usage, route.price) or 0.0)
+
+
+def estimated_usage(request: Request, text: str) -> Usage:
+    """Return about what a call took that was answered with ``text``, where nobody counts its tokens."""
+    tokens_in, tokens_out = (-(-len(said) // CHARACTERS_PER_TOKEN) for said in (flatten(request.messages), text))
+    return Usage(tokens_in=tokens_in, tokens_out=tokens_out)

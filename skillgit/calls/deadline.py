@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
-from skillgit.errors import EnvironmentFaultError
+from skillgit.errors import ItemTimeoutError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -36,6 +36,11 @@ class _Deadline:
             if self._waiting == 0:
                 self._move(asyncio.get_running_loop().time() + self._left)
 
+    @property
+    def over(self) -> bool:
+        """Whether the time is over."""
+        return self._timeout.expired()
+
     def end(self) -> None:
         """Let go of the item; a call of it may outlast it."""
         self._over = True
@@ -53,7 +58,7 @@ async def item_deadline(seconds: float | None) -> AsyncIterator[None]:
     """Cancel the block if it takes longer than ``seconds``; None is no deadline.
 
     Raises:
-        EnvironmentFaultError: It took longer.
+        ItemTimeoutError: It took longer.
     """
     if seconds is None:
         yield
@@ -71,9 +76,15 @@ async def item_deadline(seconds: float | None) -> AsyncIterator[None]:
     except TimeoutError as error:
         if not timeout.expired():
             raise
-        raise EnvironmentFaultError(
+        raise ItemTimeoutError(
             f"the item was not done within {seconds:g} s", hint="raise calls.item_timeout_s"
         ) from error
+
+
+def overdue() -> bool:
+    """Say whether there is an item that is worked on and its time is over, so that its calls are cancelled."""
+    deadline = _CURRENT.get()
+    return deadline is not None and deadline.over
 
 
 @contextmanager

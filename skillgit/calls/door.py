@@ -1,8 +1,8 @@
 """The one door to a model: whoever wants a reply or an item outcome asks here.
 
 What was paid for is never bought twice: a reply is in the ledger before its caller sees it, and identical calls share
-one. What a call costs is charged to the event in the making that first made it, so that a killed and resumed run
-reports the same costs as an unbroken one.
+one. What will never be answered is recorded too (``skillgit.calls.failures``). What a call costs is charged to the
+event in the making that first made it, so that a killed and resumed run reports the same costs as an unbroken one.
 """
 
 from __future__ import annotations
@@ -14,21 +14,24 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillgit.calls.asking import Asking, Question
-from skillgit.calls.budget import Budget, Caps, estimate
+from skillgit.calls.budget import Budget, Caps, estimate, estimated_usage
 from skillgit.calls.canary import QUESTION, STAGE
 from skillgit.calls.deadline import item_deadline
+from skillgit.calls.failures import Failures
 from skillgit.calls.fingerprints import reply_key
 from skillgit.calls.flights import Flights
 from skillgit.calls.lanes import lanes
 from skillgit.calls.ledger import JSON, KnownRollout, Ledger, PaidReply, encode_json
 from skillgit.calls.meter import Charge, Meter, Tab
+from skillgit.calls.order import Order
 from skillgit.calls.policy import Policy
 from skillgit.calls.pricing import call_cost
 from skillgit.calls.route import Route
 from skillgit.calls.stop import Stop
 from skillgit.domain.cost import Cost
+from skillgit.domain.evaluation import FailureKind
 from skillgit.domain.ids import digest
-from skillgit.errors import BackendError, ConfigError, ProviderFailureError
+from skillgit.errors import BackendError, ConfigError, ProviderFailureError, UnanswerableError
 from skillgit.plugin.exchange import request_digest
 from skillgit.plugin.redaction import Redactor, storable
 
@@ -39,22 +42,30 @@ if TYPE_CHECKING:
 
     from skillgit.plugin.backend import Message, Reply, Request, Tool
 
-__all__ = ["JSON", "Calls", "Caps", "Policy", "Route"]
+__all__ = ["JSON", "Calls", "Caps", "Policy", "Route", "Unanswered"]
 
 _UNCOUNTED = Cost(calls=1)
 _TAB: ContextVar[Tab | None] = ContextVar("skillgit_tab", default=None)
 _SCOPE: ContextVar[str | None] = ContextVar("skillgit_scope", default=None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Order:
-    key: str
-    route: Route
-    request: Request
-    asked: str
+@dataclass(frozen=True, slots=True, order=True, kw_only=True)
+class Unanswered:
+    """A call that will never be answered.
+
+    Attributes:
+        role: Who asked.
+        stage: What for.
+        place: The place in the run that asked.
+        kind: What kind of failure it is.
+        reason: Why, as one sentence.
+    """
+
     role: str
     stage: str
-    scope: str
+    place: str
+    kind: FailureKind
+    reason: str
 
 
 class Calls:
@@ -68,6 +79,7 @@ class Calls:
         random: Chance for the waits between attempts.
         clock: Returns seconds, for the durations of calls; without one they are 0.
         policy: How fast and how patiently calls are made; None for the usual.
+        ask_again: Whether to ask once more what was recorded as unanswerable.
 
     Attributes:
         ledger: Where replies and outcomes are recorded.
@@ -87,6 +99,7 @@ class Calls:
         random: Random,
         clock: Callable[[], float] = lambda: 0.0,
         policy: Policy | None = None,
+        ask_again: bool = False,
     ) -> None:
         self._routes = dict(routes)
         self._fingerprints = {role: route.fingerprint for role, route in routes.items()}
@@ -102,6 +115,8 @@ class Calls:
             random=random,
             clock=clock,
         )
+        self._failures = Failures(ledger, attempts=self._policy.attempts, ask_again=ask_again)
+        self._unanswered: set[Unanswered] = set()
         self._replies: Flights[PaidReply] = Flights()
         self._rollouts: Flights[KnownRollout] = Flights()
         self._scope = ""
@@ -128,7 +143,7 @@ class Calls:
         return tuple(sorted({route.name for route in self._routes.values() if route.price is None}))
 
     def enter(self, scope: str, spent: Cost) -> None:
-        """Begin an event: the meter starts at zero.
+        """Begin an event: the meter starts at what attempts at it have cost that failed.
 
         Args:
             scope: The event in the making; the same name every time that it is tried.
@@ -137,7 +152,22 @@ class Calls:
         self._scope = scope
         self._before = spent
         self._redactor = Redactor.now()
+        self._unanswered.clear()
         self.meter = Meter()
+        for attempt in self.ledger.failures_of(scope):
+            self.meter.add(attempt.charge)
+
+    @property
+    def unanswered(self) -> tuple[Unanswered, ...]:
+        """The calls of the event in the making that will never be answered, in an order that is always the same."""
+        return tuple(sorted(self._unanswered))
+
+    def retract(self) -> None:
+        """Let what was found to be unanswerable for the event in the making be asked again, for it says too little.
+
+        Where nothing at all is answered, the cause is not in the questions.
+        """
+        self.ledger.retract(self._scope)
 
     @property
     def capped(self) -> bool:
@@ -185,6 +215,7 @@ class Calls:
 
         Raises:
             BudgetError: The call would go over a cap.
+            UnanswerableError: It will never be answered; it is recorded, and not made again.
             BackendError: It failed for good.
             ProviderFailureError: The provider failed systematically.
         """
@@ -196,8 +227,14 @@ class Calls:
         known = paid is not None
         if paid is None:
             scope = _SCOPE.get() or self._scope
-            order = _Order(key=key, route=route, request=request, asked=asked, role=role, stage=stage, scope=scope)
-            paid = await self._replies.share(key, lambda: self._buy(order))
+            order = Order(key=key, route=route, request=request, asked=asked, role=role, stage=stage, scope=scope)
+            try:
+                paid = await self._replies.share(key, lambda: self._buy(order))
+            except UnanswerableError as error:
+                kind, place = FailureKind.of(error), json.dumps(draw)
+                self._unanswered.add(Unanswered(role=role, stage=stage, place=place, kind=kind, reason=error.message))
+                raise
+        self._failures.answered(role, tools=bool(tools))
         self._charge(paid.scope, (paid.charge,))
         if known or self._policy.hedge:
             copy = self.ledger.reply(_copy_key(key))
@@ -211,13 +248,16 @@ class Calls:
         Args:
             key: What decides the outcome.
             produce: Makes it, and says whether to keep it: what infrastructure spoilt must not be kept. The calls that
-                it makes through this door are the outcome's cost.
+                it makes through this door are the outcome's cost. An object whose first key is ``failed`` is
+                that of an item that will never be evaluated.
 
         Returns:
             The outcome as it was recorded: redacted, and as JSON gives it back. It is the caller's own copy.
         """
         known = self.ledger.rollout(key)
-        if known is None:
+        if known is not None and not (known.failed and self._failures.lets_ask(key)):
+            self._failures.answered_before(charge.role for charge in known.charges)
+        else:
             known = await self._rollouts.share(key, lambda: self._produce(key, produce))
         self._charge(known.scope, known.charges)
         outcome: JSON = json.loads(known.value)
@@ -236,7 +276,7 @@ class Calls:
                 continue
             request, scope = route.request(QUESTION), self._scope
             key = digest([STAGE, scope, role, self._clock()])
-            order = _Order(key=key, route=route, request=request, asked="", role=role, stage=STAGE, scope=scope)
+            order = Order(key=key, route=route, request=request, asked="", role=role, stage=STAGE, scope=scope)
             try:
                 await self._buy(order)
             except BackendError as error:
@@ -266,16 +306,32 @@ class Calls:
         """Return what a call will cost, roughly; where nothing is counted in advance, nobody needs to know."""
         return estimate(route, request, self.spent()) if self._counted else _UNCOUNTED
 
-    async def _buy(self, order: _Order) -> PaidReply:
+    async def _buy(self, order: Order) -> PaidReply:
         def keep(reply: Reply, seconds: float, copies: int) -> PaidReply:
             if copies > 1:
                 self._record(_copy(order), replace(reply, text="", tool_calls=()), 0.0)
             return self._record(order, reply, seconds)
 
-        question = Question(route=order.route, request=order.request, role=order.role, keep=keep)
+        def failed(error: BackendError, seconds: float) -> BackendError:
+            taken, charge = self._failures.attempt(order, error, seconds)
+            if charge is not None:
+                self._charge(order.scope, (charge,))
+            return taken
+
+        question = Question(
+            route=order.route,
+            request=order.request,
+            role=order.role,
+            keep=keep,
+            failed=failed,
+            given_up=lambda error: self._failures.given_up(order, error),
+            failures=self._failures.before(order),
+        )
         return await self._asking.ask(question)
 
-    def _record(self, order: _Order, reply: Reply, seconds: float) -> PaidReply:
+    def _record(self, order: Order, reply: Reply, seconds: float) -> PaidReply:
+        if not reply.usage.plausible:
+            reply = replace(reply, usage=estimated_usage(order.request, reply.text))
         cost = call_cost(reply.usage, order.route.price, seconds)
         charge = Charge(key=order.key, role=order.role, stage=order.stage, cost=cost)
         paid = self.ledger.record_reply(
@@ -307,7 +363,7 @@ def _copy_key(key: str) -> str:
     return digest(["copy", key])
 
 
-def _copy(order: _Order) -> _Order:
+def _copy(order: Order) -> Order:
     """Return the order under which a second copy of a call is charged.
 
     A provider bills what it has begun, answered or not, so a call that was sent twice costs two calls with the same

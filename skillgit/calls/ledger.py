@@ -1,4 +1,4 @@
-"""Owns the ledger: the local record of paid model calls and of item outcomes.
+"""Owns the ledger: the local record of paid model calls, of attempts that failed, and of item outcomes.
 
 A row is committed before anybody sees what it holds, so that a process that dies at any moment loses nothing that was
 used. The file may be deleted at any time: that costs money, never history.
@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
+from skillgit.calls.failures import FailedAttempt
 from skillgit.calls.meter import Charge
 from skillgit.domain.cost import Cost
+from skillgit.domain.evaluation import FailureKind
 from skillgit.errors import FormatVersionError, HistoryError
 from skillgit.plugin.backend import Usage
 from skillgit.plugin.exchange import read_reply, reply_json
@@ -28,9 +30,20 @@ if TYPE_CHECKING:
 JSON: TypeAlias = object
 """A value that JSON can hold; it is checked when it is recorded."""
 
-_FORMAT = 3
+_FORMAT = 4
 _BUSY_S = 30.0
-_SCHEMA = """
+_FAILURES = (
+    """CREATE TABLE failure (
+    call TEXT NOT NULL, number INTEGER NOT NULL, scope TEXT NOT NULL, role TEXT NOT NULL, stage TEXT NOT NULL,
+    kind TEXT NOT NULL, reason TEXT NOT NULL, hint TEXT NOT NULL, final INTEGER NOT NULL,
+    calls INTEGER NOT NULL, tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL,
+    usd REAL NOT NULL, seconds REAL NOT NULL,
+    cached INTEGER NOT NULL, cache_written INTEGER NOT NULL, reasoning INTEGER NOT NULL, unpriced INTEGER NOT NULL,
+    PRIMARY KEY (call, number)
+) STRICT""",
+    "CREATE INDEX failure_scope ON failure (scope)",
+)
+_SCHEMA = f"""
 CREATE TABLE reply (
     key TEXT PRIMARY KEY, scope TEXT NOT NULL, role TEXT NOT NULL, stage TEXT NOT NULL, reply TEXT NOT NULL,
     tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL, cached INTEGER NOT NULL, reasoning INTEGER NOT NULL,
@@ -40,6 +53,7 @@ CREATE TABLE reply (
 CREATE TABLE rollout (
     key TEXT PRIMARY KEY, scope TEXT NOT NULL, value TEXT NOT NULL, cost TEXT NOT NULL
 ) STRICT;
+{";".join(_FAILURES)};
 """
 _UPGRADES = {
     1: ("ALTER TABLE reply ADD COLUMN request TEXT NOT NULL DEFAULT ''",),
@@ -47,6 +61,7 @@ _UPGRADES = {
         "ALTER TABLE reply ADD COLUMN cache_written INTEGER NOT NULL DEFAULT 0",
         "ALTER TABLE reply ADD COLUMN unpriced INTEGER NOT NULL DEFAULT 0",
     ),
+    3: _FAILURES,
 }
 """What makes a ledger of an older format one of the next.
 
@@ -56,6 +71,10 @@ _COUNTS = ("tokens_in", "tokens_out", "cached", "cache_written", "reasoning")
 _REPLY_COLUMNS = f"scope, role, stage, reply, request, usd, seconds, unpriced, {', '.join(_COUNTS)}"
 _CHARGED = ("calls", "tokens_in", "tokens_out", "usd", "seconds", "cached", "cache_written", "reasoning", "unpriced")
 """The numbers of a charge in their order; the charges of a format 2 have the first five."""
+_FAILURE_COLUMNS = f"call, scope, kind, reason, hint, final, role, stage, {', '.join(_CHARGED)}"
+_FAILED_PREFIX = '{"failed":'
+"""How the outcome of an item begins that will never be evaluated."""
+_FAILED = f"substr(value, 1, {len(_FAILED_PREFIX)}) = '{_FAILED_PREFIX}'"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +107,11 @@ class KnownRollout:
     value: str
     scope: str
     charges: tuple[Charge, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether it is that of an item that will never be evaluated: an object whose first key is ``failed``."""
+        return self.value.startswith(_FAILED_PREFIX)
 
 
 class Ledger:
@@ -173,12 +197,53 @@ class Ledger:
         return KnownRollout(scope=row[0], value=row[1], charges=_decode_charges(row[2]))
 
     def record_rollout(self, key: str, known: KnownRollout) -> KnownRollout:
-        """Record an item outcome and return what the ledger now holds: another process may have been first."""
+        """Record an item outcome and return what the ledger now holds: another process may have been first.
+
+        An outcome takes the place of a failure, which was asked for again.
+        """
         with _explained(self._name):
-            insert = "INSERT INTO rollout (key, scope, value, cost) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
+            insert = (
+                "INSERT INTO rollout (key, scope, value, cost) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"  # noqa: S608 - constants
+                f" (scope, value, cost) = (excluded.scope, excluded.value, excluded.cost) WHERE {_FAILED}"
+            )
             row = (key, known.scope, known.value, _encode_charges(known.charges))
             written = self._connection.execute(insert, row).rowcount
         return known if written else (self.rollout(key) or known)
+
+    def failures(self, call: str) -> list[FailedAttempt]:
+        """Return the attempts at ``call`` that failed, in the order in which they were made."""
+        return self._failures("call = ? ORDER BY number", call)
+
+    def failures_of(self, scope: str) -> list[FailedAttempt]:
+        """Return the attempts that failed on the account of an event in the making."""
+        return self._failures("scope = ? ORDER BY call, number", scope)
+
+    def record_failure(self, attempt: FailedAttempt) -> FailedAttempt:
+        """Record an attempt that failed, and return it with the key of its charge."""
+        charge = attempt.charge
+        row = (
+            *(attempt.call, attempt.scope, attempt.kind.value, attempt.reason, attempt.hint, int(attempt.final)),
+            *(charge.role, charge.stage, *(getattr(charge.cost, name) for name in _CHARGED)),
+        )
+        with _explained(self._name):
+            insert = (
+                f"INSERT INTO failure (number, {_FAILURE_COLUMNS}) VALUES ("  # noqa: S608 - constants
+                f"(SELECT count(*) FROM failure WHERE call = ?), {', '.join('?' * len(row))}) RETURNING number"
+            )
+            [number] = self._connection.execute(insert, (attempt.call, *row)).fetchone()
+        return replace(attempt, charge=replace(charge, key=f"{attempt.call}#{number}"))
+
+    def retract(self, scope: str) -> None:
+        """Let what an event in the making found to be unanswerable be asked again; what was paid stays on record."""
+        with _explained(self._name):
+            update = "UPDATE failure SET final = 0, kind = ? WHERE scope = ?"
+            self._connection.execute(update, (FailureKind.PROVIDER.value, scope))
+            self._connection.execute(f"DELETE FROM rollout WHERE scope = ? AND {_FAILED}", (scope,))  # noqa: S608
+
+    def _failures(self, condition: str, value: str) -> list[FailedAttempt]:
+        with _explained(self._name):
+            query = f"SELECT number, {_FAILURE_COLUMNS} FROM failure WHERE {condition}"  # noqa: S608 - constants
+            return [_failed(row) for row in self._connection.execute(query, (value,))]
 
 
 def _prepare(connection: sqlite3.Connection, name: str) -> None:
@@ -229,6 +294,20 @@ def _paid(key: str, row: tuple[object, ...]) -> PaidReply:
     cost = Cost(calls=1, usd=usd, seconds=seconds, unpriced=unpriced, **counts)
     return PaidReply(
         reply=reply, scope=scope, charge=Charge(key=key, role=role, stage=stage, cost=cost), request=request
+    )
+
+
+def _failed(row: tuple[Any, ...]) -> FailedAttempt:
+    number, call, scope, kind, reason, hint, final, role, stage, *numbers = row
+    cost = Cost(**dict(zip(_CHARGED, numbers, strict=True)))
+    return FailedAttempt(
+        call=call,
+        scope=scope,
+        kind=FailureKind.parse(kind),
+        reason=reason,
+        hint=hint,
+        final=bool(final),
+        charge=Charge(key=f"{call}#{number}", role=role, stage=stage, cost=cost),
     )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from skillgit.errors import RetryableBackendError
+from skillgit.errors import BackendError, RetryableBackendError, UnanswerableError
 
 _TOO_MANY = frozenset({429, 529})
 _UNAVAILABLE = 503
-_NOT_FOR_US = frozenset({401, 403, 404})
+_UNREAD = frozenset({401, 402, 403, 404})
 
 
 def is_refusal(error: BaseException) -> bool:
@@ -25,7 +25,17 @@ def is_refusal(error: BaseException) -> bool:
 
 def concerns_all_calls(error: BaseException) -> bool:
     """Say whether ``error`` says more of the provider, the key or the model than of the call that met it."""
-    return isinstance(error, RetryableBackendError) or status_of(error) in _NOT_FOR_US
+    return not isinstance(error, UnanswerableError)
+
+
+def was_taken(error: BackendError) -> bool:
+    """Say whether the provider took the question, so that it may bill it: it neither turned it away nor missed it."""
+    if error.usage is not None:
+        return True
+    status = status_of(error)
+    if status is not None:
+        return status not in _UNREAD and not is_refusal(error)
+    return isinstance(error, RetryableBackendError) and error.sent and not is_refusal(error)
 
 
 def status_of(error: BaseException) -> int | None:

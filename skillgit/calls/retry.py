@@ -37,17 +37,20 @@ class RetryPolicy:
     sleep: Callable[[float], Awaitable[None]]
     random: Random
 
-    async def run(self, attempt: Callable[[], Awaitable[T]], first_ceiling: Callable[[], float]) -> T:
+    async def run(
+        self, attempt: Callable[[], Awaitable[T]], first_ceiling: Callable[[], float], failures: int = 0
+    ) -> T:
         """Return the result of the first attempt that succeeds; only retryable errors are met with another one.
 
         Args:
             attempt: Tries once.
             first_ceiling: Returns the seconds that the first pause may last; it is asked before each.
+            failures: Attempts that count as made before.
 
         Raises:
             BackendError: The error of the last attempt.
         """
-        course = _Course(self, first_ceiling)
+        course = _Course(self, first_ceiling, failures)
         try:
             return await course.tried(attempt)
         except BackendError as error:
@@ -69,10 +72,10 @@ class RetryPolicy:
 class _Course:
     """What has befallen one call."""
 
-    def __init__(self, policy: RetryPolicy, first_ceiling: Callable[[], float]) -> None:
+    def __init__(self, policy: RetryPolicy, first_ceiling: Callable[[], float], failures: int) -> None:
         self._policy = policy
         self._first_ceiling = first_ceiling
-        self._failures = 0
+        self._failures = failures
         self._paused = 0.0
 
     async def tried(self, attempt: Callable[[], Awaitable[T]]) -> T:

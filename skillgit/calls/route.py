@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.calls.fingerprints import answerer_fingerprint
-from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError, SkillgitError
+from skillgit.errors import BackendError, BackendTimeoutError, FatalBackendError, SkillgitError
 from skillgit.plugin.backend import Request
 from skillgit.plugin.redaction import redact
 
@@ -84,7 +84,7 @@ class Route:
             async with asyncio.timeout(self.timeout_s):
                 return await self.backend.complete(request)
         except TimeoutError as error:
-            raise RetryableBackendError(
+            raise BackendTimeoutError(
                 f"no reply from {self.name} within {self.timeout_s:g} s", hint="raise the timeout of the model"
             ) from error
         except BackendError as error:

@@ -1,7 +1,7 @@
 """Outcomes of items and what they add up to.
 
-An outcome is either *scored* or *failed to evaluate*. The second is an infrastructure failure: it has no score, counts
-in no mean and is reported as missing coverage.
+An outcome is either *scored* or *failed to evaluate*. The second has no score, counts in no mean and is reported as
+missing coverage: infrastructure failed, or a model will not answer the question.
 """
 
 from __future__ import annotations
@@ -10,10 +10,24 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from math import fsum
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from skillgit.domain.ids import short_digest
-from skillgit.errors import DataError
+from skillgit.errors import (
+    BackendError,
+    BackendTimeoutError,
+    BadRequestError,
+    ContentFilterError,
+    DataError,
+    EnvironmentFaultError,
+    ItemTimeoutError,
+    NoAnswerError,
+    PromptTooLongError,
+    RefusalError,
+    ServiceError,
+    UnanswerableError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,11 +106,71 @@ class Scored:
         return self.hard >= 1.0
 
 
+class FailureKind(StrEnum):
+    """Why a call or an item has no result."""
+
+    REFUSAL = "refusal"
+    CONTENT_FILTER = "content-filter"
+    PROMPT_TOO_LONG = "prompt-too-long"
+    BAD_REQUEST = "bad-request"
+    NO_ANSWER = "no-answer"
+    TIMEOUT = "timeout"
+    PROVIDER = "provider"
+    ITEM_TIMEOUT = "item-timeout"
+    ENVIRONMENT = "environment"
+    UNKNOWN = "unknown"
+    """Recorded before kinds were."""
+
+    @property
+    def permanent(self) -> bool:
+        """Whether the same question would fail again, so that the failure is recorded and not asked for again."""
+        return self in UNANSWERABLE
+
+    @classmethod
+    def of(cls, error: ServiceError) -> FailureKind:
+        """Return the kind of ``error``, which a backend or an environment raised."""
+        return next((kind for cause, kind in _KINDS.items() if isinstance(error, cause)), cls.UNKNOWN)
+
+    @classmethod
+    def parse(cls, name: object) -> FailureKind:
+        """Return the kind called ``name``; UNKNOWN for names of another version, and for rows without one."""
+        return next((kind for kind in cls if kind.value == name), cls.UNKNOWN)
+
+
+UNANSWERABLE: Mapping[FailureKind, type[UnanswerableError]] = MappingProxyType(
+    {
+        FailureKind.REFUSAL: RefusalError,
+        FailureKind.CONTENT_FILTER: ContentFilterError,
+        FailureKind.PROMPT_TOO_LONG: PromptTooLongError,
+        FailureKind.BAD_REQUEST: BadRequestError,
+        FailureKind.NO_ANSWER: NoAnswerError,
+    }
+)
+"""The permanent kinds, each with the error that stands for it."""
+_KINDS: Mapping[type[ServiceError], FailureKind] = MappingProxyType(
+    {
+        **{error: kind for kind, error in UNANSWERABLE.items()},
+        UnanswerableError: FailureKind.BAD_REQUEST,
+        BackendTimeoutError: FailureKind.TIMEOUT,
+        BackendError: FailureKind.PROVIDER,
+        ItemTimeoutError: FailureKind.ITEM_TIMEOUT,
+        EnvironmentFaultError: FailureKind.ENVIRONMENT,
+    }
+)
+"""The kind of every error; of two that fit, the first one counts."""
+
+
 @dataclass(frozen=True, slots=True)
 class FailedToEvaluate:
-    """The outcome of an item that infrastructure kept from being evaluated; ``reason`` is one sentence."""
+    """The outcome of an item that could not be evaluated.
+
+    Attributes:
+        reason: Why, as one sentence.
+        kind: What kind of failure it is.
+    """
 
     reason: str
+    kind: FailureKind = FailureKind.UNKNOWN
 
 
 Outcome = Scored | FailedToEvaluate

@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from math import lcm
 from typing import TYPE_CHECKING
 
-from skillgit.domain.evaluation import FailedToEvaluate, Metric, Scored
+from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Metric, Scored
 from skillgit.domain.statistics import sign_flip_test, sign_test
 from skillgit.errors import DataError
 
@@ -183,7 +183,7 @@ def outcome_row(outcome: Outcome) -> dict[str, object]:
     """Return an outcome as it stands in evidence, beside the id of its item."""
     if isinstance(outcome, Scored):
         return {"hard": outcome.hard, "soft": outcome.soft}
-    return {"failed": outcome.reason}
+    return {"failed": outcome.reason, "kind": outcome.kind.value}
 
 
 def read_outcome(row: Mapping[str, object]) -> Outcome:
@@ -193,7 +193,7 @@ def read_outcome(row: Mapping[str, object]) -> Outcome:
         ValueError, KeyError, DataError: It did not.
     """
     if "failed" in row:
-        return FailedToEvaluate(str(row["failed"]))
+        return FailedToEvaluate(str(row["failed"]), FailureKind.parse(row.get("kind")))
     return Scored(float(str(row["hard"])), float(str(row["soft"])))
 
 

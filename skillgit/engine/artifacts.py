@@ -58,7 +58,7 @@ def rollouts_files(name: str, rollouts: Sequence[Rollout]) -> Evidence:
     for rollout in rollouts:
         row: dict[str, object] = {"id": rollout.item.id, "task_type": rollout.item.task_type}
         if isinstance(rollout.outcome, FailedToEvaluate):
-            rows.append(row | {"failed": rollout.outcome.reason})
+            rows.append(row | {"failed": rollout.outcome.reason, "kind": rollout.outcome.kind.value})
             continue
         row |= {"hard": rollout.outcome.hard, "soft": rollout.outcome.soft}
         if rollout.trajectory is not None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import FailedToEvaluate, Scored, Split
-from skillgit.domain.event import Cost, RunFinished, RunStarted
+from skillgit.domain.event import Cost, RunFinished, RunStarted, SlowMerged
 from skillgit.engine import artifacts
 from skillgit.engine.ahead import Ahead
 from skillgit.engine.batches import epoch_of
@@ -29,6 +29,7 @@ from skillgit.engine.scope import finish_scope, measure_scope, meta_scope, slow_
 from skillgit.engine.slow import merge_slow_update, propose_slow_update
 from skillgit.engine.step import models, run_step
 from skillgit.engine.transition import Transition
+from skillgit.engine.unanswered import unanswered_file
 from skillgit.engine.validity import check_seed
 from skillgit.errors import ServiceError
 
@@ -67,8 +68,10 @@ class Start:
     fork_of: str = ""
 
 
-def _check_measured(measured: Measured) -> None:
+def _check_measured(session: Session, measured: Measured) -> None:
     """Refuse to begin a run on nothing.
+
+    Where no item at all is answered, the cause is hardly in the items: all of them are asked again next time.
 
     Raises:
         ServiceError: No item of the selection split could be evaluated.
@@ -76,6 +79,7 @@ def _check_measured(measured: Measured) -> None:
     outcomes = measured.evaluation.outcomes.values()
     failed = [outcome for outcome in outcomes if isinstance(outcome, FailedToEvaluate)]
     if failed and len(failed) == len(outcomes):
+        session.calls.retract()
         raise ServiceError(
             f"none of the {len(failed)} selection items could be evaluated; the first: {failed[0].reason}",
             hint="skillgit doctor asks each model once and says what is wrong",
@@ -113,7 +117,9 @@ class Trainer:
         except BaseException:
             await self.close()
             raise
-        return transition
+        if transition is None or isinstance(transition.event, SlowMerged):  # which asks nobody
+            return transition
+        return replace(transition, evidence=artifacts.merged([transition.evidence, unanswered_file(self.session)]))
 
     async def stop(self) -> None:
         """Let no further call pass, and wait for those in flight: they run ahead and are paid for."""
@@ -206,7 +212,7 @@ class Trainer:
 
         measured = await evaluate_selection(session, start.skill, Stage.BASELINE, slots=slots, each=known)
         summary = measured.evaluation.summary()
-        _check_measured(measured)
+        _check_measured(session, measured)
         event = RunStarted(
             run=session.run,
             skill=session.skill_path,

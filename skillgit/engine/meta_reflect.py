@@ -24,6 +24,7 @@ from skillgit.engine.rendering import budget_section, conversation, memory_secti
 from skillgit.engine.replies import PatchReply, ask
 from skillgit.engine.step import models
 from skillgit.engine.transition import Transition
+from skillgit.engine.unanswered import unanswered
 from skillgit.engine.update import update
 from skillgit.engine.validity import invalid
 from skillgit.plugin.redaction import redact
@@ -135,7 +136,7 @@ def _judged(
 def _skipped(
     session: Session, state: RunState, revision: Revision, refused: Refusal | None, began: datetime
 ) -> Skipped:
-    title, why = (refused.title, refused.why) if refused is not None else _reason(revision)
+    title, why = (refused.title, refused.why) if refused is not None else _reason(session, revision)
     return Skipped(
         run=session.run,
         skill=session.skill_path,
@@ -150,10 +151,11 @@ def _skipped(
     )
 
 
-def _reason(revision: Revision) -> tuple[str, str]:
+def _reason(session: Session, revision: Revision) -> tuple[str, str]:
     """Return the title and the reasons of a reflection without a candidate."""
     if revision.draft is None:
-        return "no usable reply", "The optimizer's reply was not the JSON asked for, nor was the second one."
+        unread = "The optimizer's reply was not the JSON asked for, nor was the second one."
+        return "no usable reply", unanswered(session, "meta_reflect") or unread
     if not revision.draft.proposals:
         return "the epoch asks for no edit", revision.draft.reasoning
     reports = revision.application.reports

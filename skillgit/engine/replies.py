@@ -14,6 +14,7 @@ from skillgit.domain.edit import Edit, Op, Patch, Source
 from skillgit.domain.rewrite import Priority, Rewrite, RewriteError, Suggestion, SuggestionType, Template
 from skillgit.domain.skill import DOCUMENT, has_marker
 from skillgit.engine.drafts import Draft, common_source, grounded, joint_total, supported
+from skillgit.errors import UnanswerableError
 from skillgit.plugin.backend import assistant, user
 
 if TYPE_CHECKING:
@@ -364,6 +365,8 @@ async def ask(
 ) -> R | None:
     """Ask the optimizer for JSON; a reply that does not fit is sent back once with the reason.
 
+    A question that will never be answered is left out like a reply that cannot be used: see ``engine.unanswered``.
+
     Args:
         session: Whom to ask.
         stage: What the call is for.
@@ -373,12 +376,15 @@ async def ask(
         check: Raises UnusableReplyError if a reply of the right shape cannot be used all the same.
 
     Returns:
-        The reply, or None if the second one does not fit either.
+        The reply, or None if the second one does not fit either, or the question will never be answered.
     """
     conversation = list(messages)
     for attempt in (1, 2):
         place = (stage, session.seed, *draw, attempt)
-        reply = await session.calls.call("optimizer", stage, conversation, draw=place)
+        try:
+            reply = await session.calls.call("optimizer", stage, conversation, draw=place)
+        except UnanswerableError:
+            return None  # the door keeps why
         try:
             answer = parse(reply.text, schema)
             check(answer)

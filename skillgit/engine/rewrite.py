@@ -19,6 +19,7 @@ from skillgit.engine.rendering import (
     template_section,
 )
 from skillgit.engine.replies import RewriteReply, ask, keeps_protected
+from skillgit.engine.unanswered import unanswered
 from skillgit.engine.update import update
 from skillgit.plugin.redaction import redact
 
@@ -87,7 +88,8 @@ async def _from_suggestions(session: Session, state: RunState, skill: Skill, cho
     messages = conversation("rewrite", "", sections)
     reply = await ask(session, "rewrite", messages, RewriteReply, draw=(step,), check=keeps_protected(skill))
     if reply is None:
-        return _unchanged(skill, "The optimizer's new text could not be used, nor could the second one.")
+        unread = "The optimizer's new text could not be used, nor could the second one."
+        return _unchanged(skill, unanswered(session, "rewrite") or unread)
     if not reply.body.strip():
         return _unchanged(skill, "The optimizer returned no new text.")
     return put_together(skill, reply.body, chosen.suggestions, title=reply.title, reasoning=reply.reasoning)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from skillgit.domain.evaluation import FailedToEvaluate, Scored
+from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Scored
 from skillgit.domain.ids import digest
 from skillgit.domain.trajectory import Rollout, Trajectory, Turn
 from skillgit.engine.companions import delivered
@@ -61,8 +61,8 @@ async def roll_out(
     """Roll out ``items`` with ``skill``; results stand in the order of the items.
 
     An item that was rolled out before with the same skill, environment, model, seed and sample is not rolled out again;
-    each ``sample`` is a draw of its own. An item that infrastructure kept from being evaluated has the outcome
-    ``FailedToEvaluate``, which is never kept.
+    each ``sample`` is a draw of its own. An item that could not be evaluated has the outcome ``FailedToEvaluate``. One
+    of a permanent kind is kept like a score; what infrastructure spoilt is tried again by the next who asks.
 
     Args:
         session: What to work with.
@@ -112,7 +112,8 @@ async def _one(session: Session, skill: Skill, item: Item, stage: str, *, sample
                 trajectory = await environment.rollout(item, skill, target)
                 scored, feedback = await environment.score(item, trajectory, judge)
         except (BackendError, EnvironmentFaultError) as error:
-            return {"failed": error.message}, False
+            kind = FailureKind.of(error)
+            return {"failed": error.message, "kind": kind.value}, kind.permanent
         return _trajectory_row(trajectory, feedback) | {"hard": scored.hard, "soft": scored.soft}, True
 
     row = cast("Mapping[str, object]", await session.calls.rollout(key, produce))
@@ -127,9 +128,13 @@ def _trajectory_row(trajectory: Trajectory, feedback: str) -> dict[str, object]:
     }
 
 
+def _failed(row: Mapping[str, object]) -> FailedToEvaluate:
+    return FailedToEvaluate(str(row["failed"]), FailureKind.parse(row["kind"]))
+
+
 def _rollout(item: Item, row: Mapping[str, object]) -> Rollout:
     if "failed" in row:
-        return Rollout(item=item, trajectory=None, outcome=FailedToEvaluate(str(row["failed"])))
+        return Rollout(item=item, trajectory=None, outcome=_failed(row))
     turns = cast("list[dict[str, str]]", row["turns"])
     trajectory = Trajectory(
         item_id=item.id,

@@ -18,6 +18,7 @@ from skillgit.engine.rendering import conversation, memory_section, skill_sectio
 from skillgit.engine.replies import GuidanceReply, MemoryReply, ask
 from skillgit.engine.step import models
 from skillgit.engine.transition import Transition
+from skillgit.engine.unanswered import unanswered
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ async def propose_slow_update(session: Session, state: RunState, history: SkillH
 
 async def _weighed(session: Session, state: RunState, current: Skill, guided: GuidanceReply | None) -> Guidance:
     """Measure what the optimizer says, exactly as it would be merged; what no candidate may say is not measured."""
+    if guided is None and (reason := unanswered(session, "slow_update")):
+        return Guidance(title="no usable reply", why=reason)
     text = redact(guided.guidance) if guided is not None else ""
     if guided is None or not text or text == slow_guidance(current.document):
         return Guidance(why=guided.reasoning if guided is not None else "")

@@ -32,6 +32,7 @@ from skillgit.engine.rollout import roll_out
 from skillgit.engine.salvage import attributed, salvage, worth_salvaging
 from skillgit.engine.select import select
 from skillgit.engine.transition import Transition
+from skillgit.engine.unanswered import unanswered
 from skillgit.engine.validity import invalid
 from skillgit.plugin.redaction import redact
 
@@ -269,7 +270,7 @@ def _words(session: Session, skill: Skill, proposal: Proposal) -> tuple[str, str
 
 
 def _skipped(session: Session, proposal: Proposal, step: int, cost: Cost, refused: Refusal | None = None) -> Skipped:
-    title, reason = (refused.title, refused.why) if refused is not None else _skip_reason(proposal)
+    title, reason = (refused.title, refused.why) if refused is not None else _skip_reason(session, proposal)
     return Skipped(
         run=session.run,
         skill=session.skill_path,
@@ -283,12 +284,12 @@ def _skipped(session: Session, proposal: Proposal, step: int, cost: Cost, refuse
     )
 
 
-def _skip_reason(proposal: Proposal) -> tuple[str, str]:
+def _skip_reason(session: Session, proposal: Proposal) -> tuple[str, str]:
     """Return the title and the reasons of a step without a candidate."""
     if not any(rollout.trajectory for rollout in proposal.rollouts):
         return "no item could be evaluated", "Every rollout of the batch failed to evaluate."
     if not proposal.merged.proposals and proposal.reflection.unusable:
-        return "no usable reply", f"{proposal.reflection.unusable} analyst replies were not the JSON asked for."
+        return _unusable(session, proposal.reflection.unusable)
     if not proposal.merged.proposals:
         return "no edit proposed", "The analysts found nothing worth changing."
     if proposal.budget.limit == 0:
@@ -302,6 +303,15 @@ def _skip_reason(proposal: Proposal) -> tuple[str, str]:
     applied = any(report.status is EditStatus.APPLIED for report in proposal.application.reports)
     title = "edits leave the skill as it was" if applied else "no edit applies"
     return title, "\n\n".join(refused)
+
+
+def _unusable(session: Session, count: int) -> tuple[str, str]:
+    """Return the title and the reasons of a step whose analysts, ``count`` of them, proposed nothing usable."""
+    refused = unanswered(session, "analyst")
+    unread = count - sum(call.stage == "analyst" for call in session.calls.unanswered)
+    said = f"{unread} analyst replies were not the JSON asked for." if unread else ""
+    title = "no usable reply" if unread else "no analyst is answered"
+    return title, "\n\n".join(filter(None, (refused, said)))
 
 
 def why(reasoning: str, findings: Sequence[Finding], trajectories: int) -> str:

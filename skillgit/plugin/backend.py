@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+MOST_TOKENS = 10**9
+"""A number of tokens above it is none: no call takes so many."""
+
 MessageRole = Literal["system", "user", "assistant", "tool"]
 FinishReason = Literal["stop", "length", "tool_calls", "refusal"]
 
@@ -135,6 +138,17 @@ class Usage:
     cache_written: int = 0
     reasoning: int = 0
 
+    @property
+    def plausible(self) -> bool:
+        """Whether all of it are numbers of tokens; a server, or a plug-in, may say anything."""
+        counts = (self.tokens_in, self.tokens_out, self.cached, self.cache_written, self.reasoning)
+        return all(token_count(count) is not None for count in counts)
+
+
+def token_count(value: object) -> int | None:
+    """Return ``value`` if it can be a number of tokens: whole, not negative and not absurd."""
+    return value if type(value) is int and 0 <= value <= MOST_TOKENS else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
@@ -214,8 +228,11 @@ class Backend(Protocol):
         """Answer ``request``.
 
         Raises:
-            RetryableBackendError: The call may succeed if it is repeated.
-            FatalBackendError: It will not.
+            RetryableBackendError: The call may succeed if it is repeated; where the provider bills for it all the same,
+                the error carries the usage.
+            UnanswerableError: The question will never be answered, which says nothing of other calls; see its
+                subclasses, and what they say of usage.
+            FatalBackendError: It will not, and other calls would meet the same.
             HandoffError: Somebody outside has to answer first; the run stops, and nothing has failed.
         """
         ...

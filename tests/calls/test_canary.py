@@ -9,7 +9,7 @@ import pytest
 from scripted import ScriptedBackend, ask, door
 
 from skillgit.calls.canary import QUESTION, STAGE
-from skillgit.errors import BackendError, FatalBackendError, ProviderFailureError, RetryableBackendError
+from skillgit.errors import BackendError, ProviderFailureError, RefusalError, RetryableBackendError
 
 
 def failing(*words: str, error: type[BackendError] = RetryableBackendError):
@@ -69,7 +69,7 @@ def test_an_outage_at_the_end_is_a_failure_of_the_provider():
 
 
 def test_what_a_provider_refuses_in_one_call_says_nothing_of_the_others():
-    backend = failing("poison", CANARY, error=FatalBackendError)
+    backend = failing("poison", CANARY, error=RefusalError)
     calls = door(backend)
 
     async def course() -> None:

@@ -10,7 +10,7 @@ from toy import History, ToyBackend, trainer
 from virtual_time import now
 
 from skillgit.calls.deadline import item_deadline, waiting
-from skillgit.domain.evaluation import FailedToEvaluate, Scored, Split
+from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Scored, Split
 from skillgit.engine.rollout import roll_out
 from skillgit.errors import EnvironmentFaultError, RetryableBackendError
 
@@ -146,4 +146,4 @@ def test_an_item_over_its_deadline_is_not_evaluated_and_the_others_are():
     items = session.task.items[Split.TRAIN][:4]
     done = virtual_time.run(roll_out(session, seed, items, "rollout"))
     assert [isinstance(rollout.outcome, Scored) for rollout in done] == [True, True, False, True]
-    assert done[2].outcome == FailedToEvaluate("the item was not done within 10 s")
+    assert done[2].outcome == FailedToEvaluate("the item was not done within 10 s", FailureKind.ITEM_TIMEOUT)

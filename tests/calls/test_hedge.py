@@ -128,12 +128,12 @@ def test_no_copy_is_sent_without_a_free_slot_or_over_a_cap():
     ("tail", "copies", "seconds"),
     [
         ([5.0, STUCK_S], 2, 5.0),  # the original is first after all
-        ([5.0, (1.0, RetryableBackendError("500"))], 1, 5.0),  # the copy fails: one answer, one call
-        ([5.0, (1.0, FatalBackendError("400"))], 1, 5.0),
-        ([(2.5, RetryableBackendError("500")), 3.0], 1, 5.0),  # the original fails, the copy answers
+        ([5.0, (1.0, RetryableBackendError("500"))], 2, 5.0),  # the copy fails
+        ([5.0, (1.0, FatalBackendError("no key"))], 1, 5.0),  # nothing was sent
+        ([(2.5, RetryableBackendError("500")), 3.0], 2, 5.0),  # the original fails, the copy answers
     ],
 )
-def test_the_first_answer_counts_and_what_failed_costs_nothing(tail, copies, seconds):
+def test_the_first_answer_counts_and_everything_that_was_sent_is_paid_for(tail, copies, seconds):
     async def scenario():
         calls = made(Tailed(*tail))
         await warm(calls)

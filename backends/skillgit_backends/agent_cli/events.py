@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from skillgit.plugin.backend import token_count
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -44,9 +46,10 @@ def text_at(event: Event, *path: str) -> str:
 
 
 def number_at(event: Event, *path: str) -> int:
-    """Return the whole number at ``path``, or 0 if there is none."""
+    """Return the number of tokens, or the status, at ``path``; 0 if there is none that makes sense."""
     value = _at(event, path)
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0
+    whole = int(value) if isinstance(value, float) and value.is_integer() else value
+    return token_count(whole) or 0
 
 
 def event_at(event: Event, *path: str) -> Event:

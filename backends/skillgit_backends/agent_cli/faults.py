@@ -5,16 +5,24 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from skillgit.errors import FatalBackendError, RetryableBackendError
+from skillgit.errors import (
+    BadRequestError,
+    FatalBackendError,
+    PromptTooLongError,
+    RefusalError,
+    RetryableBackendError,
+)
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
     from skillgit.errors import BackendError
+    from skillgit.plugin.backend import Usage
 
 LONGEST = 500
 _STATUS = re.compile(r"(?:status:?|API Error:?|rejected \() ?(?P<status>[45]\d\d)\b", re.IGNORECASE)
 _RETRYABLE = frozenset({408, 409, 425, 429})
 _SERVER = 500
+_REQUEST = frozenset({400, 413, 422})
 
 _LOGIN = re.compile(
     r"not logged in|please (?:run )?/?log ?in|invalid api key|missing bearer|authentication_failed"
@@ -34,7 +42,9 @@ _SETUP = re.compile(
 )
 
 
-def failure(name: str, said: str, *, status: int = 0, login: str, sure: bool = False) -> BackendError:
+def failure(
+    name: str, said: str, *, status: int = 0, login: str, sure: bool = False, used: Usage | None = None
+) -> BackendError:
     """Return what it means that the agent ``name`` failed with the words ``said``.
 
     Args:
@@ -43,22 +53,41 @@ def failure(name: str, said: str, *, status: int = 0, login: str, sure: bool = F
         status: The HTTP status that it tells apart from its words; 0 if it does not.
         login: How to log in.
         sure: Whether repeating cannot help, if the words say nothing of it.
+        used: What the agent says that it has used up to then.
     """
+    error = _judged(name, said, status=status, login=login, sure=sure)
+    error.usage = used
+    return error
+
+
+def _judged(name: str, said: str, *, status: int, login: str, sure: bool) -> BackendError:
     words = redact(" ".join(said.split()))[:LONGEST] or "it gave no reason"
     found = _STATUS.search(words)
     code = status or (int(found["status"]) if found else 0)
-    for pattern, sentence, hint in (
-        (_OVERFLOW, "the prompt does not fit into the model's context", "shorten the items or the skill"),
-        (_POLICY, "the model refuses the request by policy", "this item cannot be asked of this model"),
-        (_QUOTA, "the account's quota is used up", "wait until it is renewed, or use another account or model"),
-        (_MODEL, "there is no such model", "check model.target and model.optimizer"),
+    for pattern, kind, sentence, hint in (
+        (
+            _OVERFLOW,
+            PromptTooLongError,
+            "the prompt does not fit into the model's context",
+            "shorten the items or the skill",
+        ),
+        (_POLICY, RefusalError, "the model refuses the request by policy", "this item cannot be asked of this model"),
+        (
+            _QUOTA,
+            FatalBackendError,
+            "the account's quota is used up",
+            "wait until it is renewed, or use another account or model",
+        ),
+        (_MODEL, FatalBackendError, "there is no such model", "check model.target and model.optimizer"),
     ):
         if pattern.search(words):
-            return FatalBackendError(f"{name}: {sentence}: {words}", hint=hint)
+            return kind(f"{name}: {sentence}: {words}", hint=hint)
     if code in (401, 403) or (not code and _LOGIN.search(words)):
         return FatalBackendError(f"{name} is not logged in, or may not do this: {words}", hint=login)
     if code in _RETRYABLE or code >= _SERVER:
         return RetryableBackendError(f"{name}: the provider cannot answer now: {words}", hint="try again later")
+    if code in _REQUEST and not sure and not _SETUP.search(words):
+        return BadRequestError(f"{name} failed: {words}", hint="run the agent by hand to see more")
     if code or sure or _SETUP.search(words):
         return FatalBackendError(f"{name} failed: {words}", hint="run the agent by hand to see more")
     return RetryableBackendError(f"{name} failed: {words}", hint="run the agent by hand to see more")

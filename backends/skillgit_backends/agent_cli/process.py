@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from skillgit.errors import FatalBackendError, RetryableBackendError
+from skillgit.errors import BackendTimeoutError, FatalBackendError, RetryableBackendError
 from skillgit_backends.agent_cli.survivors import end_all
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ async def run(
         take: Is given each line of standard output.
 
     Raises:
-        RetryableBackendError: It did not end in time.
+        BackendTimeoutError: It did not end in time.
         FatalBackendError: It cannot be started, or it says too much.
     """
     process = await _started(command, folder, environment)
@@ -109,7 +109,7 @@ async def run(
         async with asyncio.timeout(limits.timeout_s):
             await _over(process, output.exceeded)
     except TimeoutError as error:
-        raise RetryableBackendError(
+        raise BackendTimeoutError(
             f"{command[0]} did not end within {limits.timeout_s:g} s", hint="raise the timeout_s of the backend"
         ) from error
     finally:
@@ -135,7 +135,7 @@ async def _started(command: Sequence[str], folder: Path, environment: Mapping[st
         ) from error
     except OSError as error:
         raise RetryableBackendError(
-            f"{command[0]} cannot be started now: {error.strerror}", hint="lower calls.concurrency"
+            f"{command[0]} cannot be started now: {error.strerror}", hint="lower calls.concurrency", sent=False
         ) from error
 
 

@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from skillgit.domain.skill import frontmatter
-from skillgit.errors import FatalBackendError
+from skillgit.errors import BadRequestError
 from skillgit.plugin.backend import Image, Text
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def assignment(request: Request) -> Assignment:
     """Return what ``request`` asks, in the form that an agent is given it.
 
     Raises:
-        FatalBackendError: It holds a picture that is none.
+        BadRequestError: It holds a picture that is none.
     """
     skills: list[SkillText] = []
     pictures: list[Picture] = []
@@ -189,9 +189,9 @@ def _words(message: Message, pictures: list[Picture]) -> str:
 def _picture(image: Image, number: int) -> Picture:
     ending = _ENDINGS.get(image.media_type)
     if ending is None:
-        raise FatalBackendError(f"agents read no {image.media_type}", hint=f"they read {', '.join(sorted(_ENDINGS))}")
+        raise BadRequestError(f"agents read no {image.media_type}", hint=f"they read {', '.join(sorted(_ENDINGS))}")
     try:
         data = base64.b64decode(image.data, validate=True)
     except binascii.Error as error:
-        raise FatalBackendError("a picture is not base64", hint="this is a fault of the environment") from error
+        raise BadRequestError("a picture is not base64", hint="this is a fault of the environment") from error
     return Picture(name=f"pictures/{number:02d}.{ending}", data=data)

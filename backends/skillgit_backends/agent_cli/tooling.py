@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from skillgit.errors import RetryableBackendError
+from skillgit.errors import UnusableAnswerError
 from skillgit.plugin.backend import Reply, ToolCall
 
 if TYPE_CHECKING:
@@ -52,14 +52,14 @@ def read_answer(text: str, usage: Usage) -> Reply:
     """Return the reply that an answer of the form of ``SCHEMA`` stands for.
 
     Raises:
-        RetryableBackendError: It is not of that form.
+        UnusableAnswerError: It is not of that form.
     """
     try:
         answer = json.loads(text)
         content, calls = str(answer["content"]), list(answer["tool_calls"])
         named = [(str(call["name"]), str(call["arguments"])) for call in calls]
     except (ValueError, TypeError, KeyError) as error:
-        raise RetryableBackendError("the agent's answer is not of the form asked for", hint="") from error
+        raise UnusableAnswerError("the agent's answer is not of the form asked for", hint="", usage=usage) from error
     made = tuple(
         ToolCall(id=f"call_{number}", name=name, arguments=arguments)
         for number, (name, arguments) in enumerate(named, 1)

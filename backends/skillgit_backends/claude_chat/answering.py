@@ -6,8 +6,8 @@ import json
 import logging
 from typing import TYPE_CHECKING, cast
 
-from skillgit.errors import FatalBackendError, RetryableBackendError
-from skillgit.plugin.backend import Reply, ToolCall, Usage, flatten
+from skillgit.errors import NoAnswerError, RefusalError, RetryableBackendError, UnusableAnswerError
+from skillgit.plugin.backend import Reply, ToolCall, Usage, flatten, token_count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,25 +31,28 @@ def read_answer(document: object, request: Request) -> Reply:
 
     Raises:
         RetryableBackendError: It holds none, or not a whole one.
-        FatalBackendError: The model refuses, or thought so long that nothing was left for an answer.
+        UnanswerableError: The model refuses, or thought so long that nothing was left for an answer.
     """
     answer = cast("Mapping[str, object]", document) if isinstance(document, dict) else {}
     blocks, reason = answer.get("content"), answer.get("stop_reason")
     if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
-        raise RetryableBackendError("Claude's answer is not a message", hint="check model.claude_chat_base_url")
-    if reason == "refusal":
-        raise _refusal(answer)
-    if not isinstance(reason, str):
-        raise RetryableBackendError("Claude's answer breaks off", hint="")
+        used = _usage(answer, request, "", ()) if _is_counted(answer) else None
+        kind = RetryableBackendError if used is None else UnusableAnswerError
+        raise kind("Claude's answer is not a message", hint="check model.claude_chat_base_url", usage=used)
     said = cast("Sequence[Mapping[str, object]]", blocks)
     text = "".join(str(block.get("text") or "") for block in said if block.get("type") == "text")
     calls = tuple(_tool_call(block) for block in said if block.get("type") == "tool_use")
+    used = _usage(answer, request, text, calls)
+    if reason == "refusal":
+        raise _refusal(answer, used)
+    if not isinstance(reason, str):
+        raise UnusableAnswerError("Claude's answer breaks off", hint="", usage=used)
     if not text and not calls:
-        raise _nothing(reason)
+        raise _nothing(reason, used)
     finish = _FINISH.get(reason, "stop")
     return Reply(
         text=text,
-        usage=_usage(answer, request, text, calls),
+        usage=used,
         finish_reason=finish,
         tool_calls=calls,
         model=str(answer.get("model") or ""),
@@ -62,32 +65,34 @@ def _tool_call(block: Mapping[str, object]) -> ToolCall:
     return ToolCall(id=str(block.get("id") or ""), name=str(block.get("name") or ""), arguments=arguments)
 
 
-def _refusal(answer: Mapping[str, object]) -> FatalBackendError:
+def _refusal(answer: Mapping[str, object], used: Usage) -> RefusalError:
     details = answer.get("stop_details")
     known = cast("Mapping[str, object]", details) if isinstance(details, dict) else {}
     category, why = known.get("category"), known.get("explanation")
-    return FatalBackendError(
+    return RefusalError(
         "Claude refused to answer, by policy"
         + (f" ({category})" if isinstance(category, str) else "")
         + (f": {why}" if isinstance(why, str) else ""),
         hint="the question touches what Anthropic's usage policy forbids; change the item or take another model",
+        usage=used,
     )
 
 
-def _nothing(reason: str) -> FatalBackendError | RetryableBackendError:
+def _nothing(reason: str, used: Usage) -> NoAnswerError | UnusableAnswerError:
     if _FINISH.get(reason) == "length":
-        return FatalBackendError(
+        return NoAnswerError(
             "Claude's answer has no text: its length was used up before the answer began",
             hint="raise calls.max_output_tokens, or lower model.reasoning_effort",
+            usage=used,
         )
-    return RetryableBackendError("Claude's answer is empty", hint="")
+    return UnusableAnswerError("Claude's answer is empty", hint="", usage=used)
 
 
 def _usage(answer: Mapping[str, object], request: Request, text: str, calls: Sequence[ToolCall]) -> Usage:
     used = answer.get("usage")
     counts = cast("Mapping[str, object]", used) if isinstance(used, dict) else {}
-    plain, out = counts.get("input_tokens"), counts.get("output_tokens")
-    if not isinstance(plain, int) or not isinstance(out, int):
+    plain, out = token_count(counts.get("input_tokens")), token_count(counts.get("output_tokens"))
+    if plain is None or out is None:
         _LOG.warning("Claude's answer does not say how many tokens it took; they are estimated")
         said = text + "".join(call.arguments for call in calls)
         return Usage(tokens_in=_estimate(flatten(request.messages)), tokens_out=_estimate(said))
@@ -100,18 +105,18 @@ def _usage(answer: Mapping[str, object], request: Request, text: str, calls: Seq
         tokens_out=out,
         cached=cached,
         cache_written=written,
-        reasoning=_count(thought, "thinking_tokens"),
+        reasoning=min(_count(thought, "thinking_tokens"), out),
     )
 
 
 def _is_counted(answer: Mapping[str, object]) -> bool:
     used = answer.get("usage")
-    return isinstance(used, dict) and all(isinstance(used.get(name), int) for name in ("input_tokens", "output_tokens"))
+    names = ("input_tokens", "output_tokens")
+    return isinstance(used, dict) and all(token_count(used.get(name)) is not None for name in names)
 
 
 def _count(counts: Mapping[str, object], name: str) -> int:
-    value = counts.get(name)
-    return value if isinstance(value, int) else 0
+    return token_count(counts.get(name)) or 0
 
 
 def _estimate(text: str) -> int:

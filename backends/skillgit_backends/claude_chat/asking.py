@@ -6,7 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, cast
 
-from skillgit.errors import FatalBackendError
+from skillgit.errors import BadRequestError, FatalBackendError
 from skillgit.plugin.backend import Image, Text
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _turns(messages: Sequence[Message]) -> list[Block]:
         elif blocks:
             turns.append({"role": role, "content": blocks})
     if not turns:
-        raise FatalBackendError("claude_chat was asked nothing", hint="a request needs a user message with text")
+        raise BadRequestError("claude_chat was asked nothing", hint="a request needs a user message with text")
     return turns
 
 
@@ -86,7 +86,7 @@ def _part(part: Part) -> Block:
     if not isinstance(part, Image):
         return {"type": "text", "text": part.text}
     if part.media_type not in _IMAGES:
-        raise FatalBackendError(
+        raise BadRequestError(
             f"Claude does not see pictures of type {part.media_type}", hint=f"it sees {', '.join(_IMAGES)}"
         )
     return {"type": "image", "source": {"type": "base64", "media_type": part.media_type, "data": part.data}}

@@ -45,7 +45,8 @@ class ClaudeChatBackend:
 
         Raises:
             RetryableBackendError: The call may succeed if it is repeated.
-            FatalBackendError: It will not, or there is no key.
+            UnanswerableError: The question will never be answered.
+            FatalBackendError: No call will succeed, or there is no key.
         """
         asked = parameters(encodable(request), self._settings)
         key = credential(self._settings)
@@ -87,7 +88,7 @@ class ClaudeChatBackend:
             told.message = key.scrub(told.message)
             told.args = (told.message,)
             raise told from None  # the SDK's error holds the request with its headers
-        except json.JSONDecodeError:
+        except ValueError:  # a number of thousands of digits, too
             raise RetryableBackendError(
                 "Claude's answer is not JSON", hint="check model.claude_chat_base_url, or what stands in between"
             ) from None

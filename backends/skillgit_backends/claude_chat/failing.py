@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 
 from anthropic import APIStatusError, APITimeoutError
 
-from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError
+from skillgit.errors import (
+    BackendError,
+    BackendTimeoutError,
+    BadRequestError,
+    ContentFilterError,
+    FatalBackendError,
+    PromptTooLongError,
+    RetryableBackendError,
+)
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
@@ -22,6 +30,15 @@ _RETRYABLE = frozenset({408, 409, 425, 429})
 _OVERFLOW = re.compile(
     r"prompt is too long|exceed(?:s|ed)? (?:the )?context|context (?:window|length|limit)", re.IGNORECASE
 )
+_POLICY = re.compile(r"content filter|usage polic", re.IGNORECASE)
+_SHARED = re.compile(
+    r"`?(?:max_tokens|temperature|top_[pk]|model|thinking|output_config|tools|tool_choice|cache_control|stream)\b|"
+    r"extra inputs are not permitted",
+    re.IGNORECASE,
+)
+"""Complaints of what all requests of a run have in common; the API begins with the parameter that it means."""
+_REQUEST = frozenset({400, 422})
+_UNREACHED = frozenset({"ClientConnectorError", "ClientConnectorDNSError", "ClientConnectorCertificateError"})
 _LONG = 500
 
 
@@ -35,11 +52,12 @@ def failure(error: Exception, key_name: str) -> BackendError:
     if isinstance(error, APIStatusError):
         return _refused(error, key_name)
     if isinstance(error, APITimeoutError):
-        return RetryableBackendError("Claude did not answer in time", hint="raise calls.timeout_s")
+        return BackendTimeoutError("Claude did not answer in time", hint="raise calls.timeout_s")
     cause = error.__cause__ or error
     return RetryableBackendError(
         f"the connection to Claude broke: {type(cause).__name__}{f': {_cut(str(cause))}' if str(cause) else ''}",
         hint="check the network and model.claude_chat_base_url",
+        sent=not _unreached(error),
     )
 
 
@@ -52,8 +70,29 @@ def _refused(error: APIStatusError, key_name: str) -> BackendError:
             f"Claude cannot answer now: {what}: {said}",
             hint="lower calls.concurrency, or wait for your quota" if status == 429 else "",  # noqa: PLR2004
             retry_after=_retry_after(error.response.headers),
+            status_code=status,
         )
-    return FatalBackendError(f"Claude refused the request ({status}): {said}", hint=_hint(status, said, key_name))
+    words = f"Claude refused the request ({status}): {said}"
+    return _kind(status, said)(words, hint=_hint(status, said, key_name), status_code=status)
+
+
+def _kind(status: int, said: str) -> type[FatalBackendError]:
+    """Return the class of a request's refusal: whether its conversation is at fault, or what all requests share."""
+    if status == 413 or (status == 400 and _OVERFLOW.search(said)):  # noqa: PLR2004 - too large, bad request
+        return PromptTooLongError
+    if status not in _REQUEST or _SHARED.match(said) or "credit balance" in said:
+        return FatalBackendError
+    return ContentFilterError if _POLICY.search(said) else BadRequestError
+
+
+def _unreached(error: BaseException) -> bool:
+    """Say whether ``error`` comes of a connection that was never there, so that nothing was sent."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ConnectionRefusedError) or type(cause).__name__ in _UNREACHED:
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
 
 
 def _hint(status: int, said: str, key_name: str) -> str:

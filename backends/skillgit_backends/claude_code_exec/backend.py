@@ -6,7 +6,7 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-from skillgit.errors import FatalBackendError, RetryableBackendError
+from skillgit.errors import FatalBackendError, RefusalError, RetryableBackendError, UnusableAnswerError
 from skillgit.plugin.backend import BackendInfo, Reply
 from skillgit.plugin.redaction import redact
 from skillgit_backends.agent_cli.backend import AgentBackend
@@ -89,27 +89,34 @@ class ClaudeCodeExecBackend(AgentBackend):
         said = without_secrets(f"{session.trouble} {told or ended.errors or noise}", environment, secrets)
         if session.is_failed:
             status = number_at(session.result, "api_error_status")
-            return failure(NAME, said, status=status, login=login.HOW)
+            return failure(NAME, said, status=status, login=login.HOW, used=session.usage)
         if ended.code > 0:
-            return failure(NAME, f"exit code {ended.code}: {said}", login=login.HOW, sure=not session.result)
+            return failure(
+                NAME, f"exit code {ended.code}: {said}", login=login.HOW, sure=not session.result, used=session.usage
+            )
         how = f"signal {-ended.code}" if ended.code else "it gave no result"
         return RetryableBackendError(
-            f"{NAME} broke off: {how}: {redact(said)[:500]}", hint="run the agent by hand to see more"
+            f"{NAME} broke off: {how}: {redact(said)[:500]}",
+            hint="run the agent by hand to see more",
+            usage=session.usage,
         )
 
 
 def _reply(request: Request, session: Session) -> Reply:
     structured = session.result.get("structured_output")
     text = json.dumps(structured, ensure_ascii=False) if request.tools and structured else session.text
+    usage = session.usage or estimate(NAME, request, text)
     if not text.strip():
-        raise RetryableBackendError(f"{NAME} ended without an answer", hint="run the agent by hand to see more")
+        raise UnusableAnswerError(
+            f"{NAME} ended without an answer", hint="run the agent by hand to see more", usage=usage
+        )
     reason = text_at(session.result, "stop_reason")
     if reason == "refusal":
-        raise FatalBackendError(
+        raise RefusalError(
             f"{NAME}: the model refuses the request by policy: {redact(session.text)[:500]}",
             hint="this item cannot be asked of this model",
+            usage=usage,
         )
-    usage = session.usage or estimate(NAME, request, text)
     if request.tools:
         return read_answer(text, usage)
     return Reply(text=text, usage=usage, finish_reason="length" if reason == "max_tokens" else "stop")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from skillgit.errors import FatalBackendError, RetryableBackendError
+from skillgit.errors import FatalBackendError, RetryableBackendError, UnusableAnswerError
 from skillgit.plugin.backend import BackendInfo, Reply
 from skillgit.plugin.redaction import redact
 from skillgit_backends.agent_cli.backend import AgentBackend
@@ -80,13 +80,17 @@ class CodexExecBackend(AgentBackend):
         secrets = (login.KEY, self._settings.api_key_env, *self._settings.pass_env)
         said = without_secrets(turn.failure or ended.errors or noise, environment, secrets)
         if turn.failure:
-            return failure(NAME, said, login=login.HOW)
+            return failure(NAME, said, login=login.HOW, used=turn.usage)
         if ended.code > 0:
             # It did not even tell that its turn failed: its settings or its command line are not to its liking.
-            return failure(NAME, f"exit code {ended.code}: {said}", login=login.HOW, sure=not turn.thread)
+            return failure(
+                NAME, f"exit code {ended.code}: {said}", login=login.HOW, sure=not turn.thread, used=turn.usage
+            )
         how = f"signal {-ended.code}" if ended.code else "its turn did not complete"
         return RetryableBackendError(
-            f"{NAME} broke off: {how}: {redact(said)[:500]}", hint="run the agent by hand to see more"
+            f"{NAME} broke off: {how}: {redact(said)[:500]}",
+            hint="run the agent by hand to see more",
+            usage=turn.usage,
         )
 
 
@@ -99,7 +103,9 @@ def _read(workspace: Workspace) -> str:
 
 
 def _reply(request: Request, turn: Turn, text: str) -> Reply:
-    if not text.strip():
-        raise RetryableBackendError(f"{NAME} ended without an answer", hint="run the agent by hand to see more")
     usage = turn.usage or estimate(NAME, request, text)
+    if not text.strip():
+        raise UnusableAnswerError(
+            f"{NAME} ended without an answer", hint="run the agent by hand to see more", usage=usage
+        )
     return read_answer(text, usage) if request.tools else Reply(text=text, usage=usage)

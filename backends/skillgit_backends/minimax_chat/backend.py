@@ -24,7 +24,7 @@ _STATUS = {
     **dict.fromkeys((1004, 2049), 401),
     **dict.fromkeys((1000, 1001, 1013, 1024, 1033), 500),
     1008: 402,  # the balance is used up
-    **dict.fromkeys((1026, 1027), 400),
+    **dict.fromkeys((1026, 1027, 2013), 400),
 }
 _POLICY = (1026, 1027)
 
@@ -55,7 +55,7 @@ def _fault(document: Mapping[str, object]) -> tuple[int, str] | None:
     if not isinstance(code, int) or not code:
         return None
     policy = "content filter: " if code in _POLICY else ""
-    return _STATUS.get(code, 400), f"{policy}{told.get('status_msg') or ''} ({code})"
+    return _STATUS.get(code, 0), f"{policy}{told.get('status_msg') or ''} ({code})"
 
 
 class MiniMaxChatBackend(OpenAIWireBackend):

@@ -17,7 +17,7 @@ from skillgit_backends.openai_wire.connection import Connection
 from skillgit_backends.openai_wire.contexts import context_in
 from skillgit_backends.openai_wire.endpoint import find_endpoint, looked_at
 from skillgit_backends.openai_wire.failing import Fault, embedded, failure, judged
-from skillgit_backends.openai_wire.reading import not_an_answer
+from skillgit_backends.openai_wire.reading import billed, not_an_answer
 from skillgit_backends.openai_wire.variables import Variables
 from skillgit_backends.openai_wire.variant import read_settings
 
@@ -52,7 +52,8 @@ class OpenAIWireBackend:
 
         Raises:
             RetryableBackendError: The call may succeed if it is repeated.
-            FatalBackendError: It will not, or there is no key.
+            UnanswerableError: The question will never be answered.
+            FatalBackendError: No call will succeed, or there is no key.
         """
         endpoint = self._endpoint()
         client = self._connection.client(endpoint)
@@ -177,8 +178,10 @@ class OpenAIWireBackend:
         if not isinstance(document, dict):
             raise not_an_answer(name, "is not an object of JSON")
         fault = self.variant.fault(document)
-        if fault is not None:
-            raise judged(Fault(status=fault[0], said=fault[1]), endpoint, name)
-        if document.get("error"):
-            raise embedded(document["error"], endpoint, name)
-        return document
+        told = judged(Fault(status=fault[0], said=fault[1]), endpoint, name) if fault is not None else None
+        if told is None and document.get("error"):
+            told = embedded(document["error"], endpoint, name)
+        if told is None:
+            return document
+        told.usage = billed(document)
+        raise told

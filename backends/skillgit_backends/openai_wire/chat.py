@@ -6,8 +6,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from skillgit.plugin.backend import Image, Reply, Text, ToolCall
-from skillgit_backends.openai_wire.failing import refused
+from skillgit_backends.openai_wire.failing import refused, withheld
 from skillgit_backends.openai_wire.reading import (
+    billed,
     count,
     counted,
     mapping,
@@ -56,25 +57,25 @@ def read(document: Mapping[str, object], request: Request, name: str) -> Reply:
 
     Raises:
         RetryableBackendError: It holds none.
-        FatalBackendError: The model refuses, or came to no answer within its length.
+        UnanswerableError: The model refuses, or came to no answer within its length.
     """
     choices = mappings(document.get("choices"))
     if not choices:
-        raise not_an_answer(name, "has no choices")
+        raise not_an_answer(name, "has no choices", billed(document))
     message, reason = choices[0].get("message"), choices[0].get("finish_reason")
     if not isinstance(message, dict):
-        raise not_an_answer(name, "has a choice without a message")
-    if isinstance(message.get("refusal"), str) and message["refusal"]:
-        raise refused(message["refusal"], name)
-    if reason == "content_filter":
-        raise refused("its answer was withheld", name)
-    calls = tuple(_tool_call(entry, name) for entry in mappings(message.get("tool_calls")))
+        raise not_an_answer(name, "has a choice without a message", billed(document))
     thought, text = split_thought(text_of(message.get("content")))
     thought = text_of(message.get("reasoning_content") or message.get("reasoning")) or thought
-    if not text and not calls:
-        raise nothing_said(name, cut=reason in _FINISH)
-    finish = _FINISH.get(reason, "tool_calls" if calls else "stop")
+    calls = tuple(_tool_call(entry, document, name) for entry in mappings(message.get("tool_calls")))
     used = _usage(document, request, (thought, written_by(text, calls)), name)
+    if isinstance(message.get("refusal"), str) and message["refusal"]:
+        raise refused(message["refusal"], name, used)
+    if reason == "content_filter":
+        raise withheld("its answer was withheld", name, used)
+    if not text and not calls:
+        raise nothing_said(name, used, cut=reason in _FINISH)
+    finish = _FINISH.get(reason, "tool_calls" if calls else "stop")
     return Reply(
         text=text,
         usage=used,
@@ -126,11 +127,11 @@ def _called(call: ToolCall) -> dict[str, Any]:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 
 
-def _tool_call(entry: Mapping[str, object], name: str) -> ToolCall:
+def _tool_call(entry: Mapping[str, object], document: Mapping[str, object], name: str) -> ToolCall:
     function = mapping(entry.get("function"))
     tool, arguments = function.get("name"), function.get("arguments")
     if not isinstance(tool, str) or not tool:
-        raise not_an_answer(name, "has a tool call without a name")
+        raise not_an_answer(name, "has a tool call without a name", billed(document))
     written = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
     return ToolCall(id=str(entry.get("id") or ""), name=tool, arguments=written)
 

@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError
+from skillgit.errors import (
+    BackendError,
+    BackendTimeoutError,
+    BadRequestError,
+    ContentFilterError,
+    FatalBackendError,
+    PromptTooLongError,
+    RefusalError,
+    RetryableBackendError,
+)
 from skillgit.plugin.redaction import redact
 from skillgit_backends.openai_wire.reading import mapping
 from skillgit_backends.trusted_hosts import NO_KEY
@@ -20,6 +29,7 @@ if TYPE_CHECKING:
 
     from openai import APIStatusError
 
+    from skillgit.plugin.backend import Usage
     from skillgit_backends.openai_wire.endpoint import Endpoint
 
 OVERFLOW = re.compile(
@@ -34,19 +44,41 @@ EMPTY_PURSE = re.compile(
 UNKNOWN_MODEL = re.compile(
     r"model_not_found|DeploymentNotFound|model\b.{0,80}\b(?:does not|doesn't) exist|unknown model", re.IGNORECASE
 )
+_CONVERSATION = re.compile(r"messages|input|prompt|contents?|file|image", re.IGNORECASE)
+"""The parameters of a request that differ from call to call, by how their names begin."""
+_SHARED = re.compile(
+    r"max_(?:completion_|output_)?tokens|temperature|reasoning|tool[_ ]choice|thinking|response_format|"
+    r"(?:unsupported|unknown|unrecognized|unexpected) (?:parameter|value|argument|field|request argument|keyword)|"
+    r"extra inputs are not permitted",
+    re.IGNORECASE,
+)
+"""Words of a server that complain of what all requests of a run have in common."""
+_REQUEST = frozenset({400, 413, 422})
+_TOO_LARGE = 413
 _RETRYABLE = frozenset({408, 409, 425, 429})
-_CODES = {"rate_limit_exceeded": 429, "rate_limit_error": 429, "server_error": 500, "overloaded": 529, "timeout": 408}
+_CODES = {
+    "rate_limit_exceeded": 429,
+    "rate_limit_error": 429,
+    "server_error": 500,
+    "overloaded": 529,
+    "timeout": 408,
+    **dict.fromkeys(("invalid_request_error", "invalid_prompt"), 400),
+}
+_UNREACHED = frozenset(
+    {"ClientConnectorError", "ClientConnectorDNSError", "ClientConnectorCertificateError", "ConnectError"}
+)
 _LONG = 400
 _SHORTEST_KEY = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """What a server says went wrong."""
+    """What a server says went wrong; ``status`` is 0 where an answer of status 200 names a fault that is not known."""
 
     status: int
     said: str
     code: str = ""
+    param: str = ""
     retry_after: float | None = None
 
 
@@ -57,7 +89,7 @@ def failure(error: Exception, endpoint: Endpoint, name: str) -> BackendError | N
     if isinstance(error, openai.APIStatusError):
         return judged(_fault(error), endpoint, name)
     if isinstance(error, openai.APITimeoutError) and not _broke(error):
-        return RetryableBackendError(
+        return BackendTimeoutError(
             f"{name}: {endpoint.host} did not answer in time", hint=f"raise model.{name}_timeout_s"
         )
     if isinstance(error, (openai.APIConnectionError, OSError)) or type(error).__module__.startswith(
@@ -68,6 +100,7 @@ def failure(error: Exception, endpoint: Endpoint, name: str) -> BackendError | N
         return RetryableBackendError(
             f"{name}: the connection to {endpoint.host} broke: {type(cause).__name__}{f': {said}' if said else ''}",
             hint=f"check the network, and model.{name}_base_url where it is set",
+            sent=not _unreached(error),
         )
     if type(error).__module__.startswith("azure."):
         return _sign_in(error, endpoint, name)
@@ -78,22 +111,29 @@ def failure(error: Exception, endpoint: Endpoint, name: str) -> BackendError | N
     return None
 
 
+_POLICY = "look at the item: the provider's content policy does not allow it"
 _ADDRESS = "check that model.{}_base_url is the address of an OpenAI-compatible API, with its /v1"
 
 
 def judged(fault: Fault, endpoint: Endpoint, name: str) -> BackendError:
     """Return the error that a server's fault is."""
+    error = _judged(fault, endpoint, name)
+    error.status_code = fault.status or None
+    return error
+
+
+def _judged(fault: Fault, endpoint: Endpoint, name: str) -> BackendError:
     text, status = f"{fault.code} {fault.said}", fault.status
     said = clean(fault.said, endpoint)
     if status == 402 or EMPTY_PURSE.search(text):  # noqa: PLR2004 - payment required
         return FatalBackendError(f"{name}: the quota at {endpoint.host} is used up: {said}", hint="check the billing")
-    if OVERFLOW.search(text) and status < 500 and status != 429:  # noqa: PLR2004 - a server's own failures pass
-        return FatalBackendError(
+    if status == _TOO_LARGE or (OVERFLOW.search(text) and status < 500 and status != 429):  # noqa: PLR2004 - a server's own failures pass
+        return PromptTooLongError(
             f"{name}: the prompt does not fit into the model's context: {said}",
             hint="shorten the items or the skill, lower calls.max_output_tokens, or take another model",
         )
-    if POLICY.search(text) and status in (400, 403):
-        return refused(said, name)
+    if POLICY.search(text) and status in (0, 400, 403):
+        return withheld(said, name)
     if status in _RETRYABLE or status >= 500:  # noqa: PLR2004 - the server's own failures
         what = {429: "its rate limit is reached", 529: "it is overloaded"}.get(status, f"it answered {status}")
         return RetryableBackendError(
@@ -104,25 +144,44 @@ def judged(fault: Fault, endpoint: Endpoint, name: str) -> BackendError:
     if status in (401, 403):
         # Providers quote keys here, so their words are not repeated.
         return FatalBackendError(f"{name}: {endpoint.host} refused the key ({status})", hint=_whose(endpoint))
-    return FatalBackendError(
-        f"{name}: {endpoint.host} refused the request ({status}): {said}", hint=_hint(text, status, name)
+    kind = BadRequestError if status in _REQUEST and _is_its_own(fault, text) else FatalBackendError
+    return kind(
+        f"{name}: {endpoint.host} refused the request{f' ({status})' if status else ''}: {said}",
+        hint=_hint(text, status, name),
     )
+
+
+def _is_its_own(fault: Fault, text: str) -> bool:
+    """Say whether a request was refused for its conversation, and not for what all requests of a run have in common.
+
+    Servers name the parameter that they mean. Where one does not, and its words do not either, it may be both, and
+    whoever made other calls can tell.
+    """
+    if fault.param:
+        return _CONVERSATION.match(fault.param) is not None
+    return not _SHARED.search(text) and not UNKNOWN_MODEL.search(text)
 
 
 def embedded(error: object, endpoint: Endpoint, name: str) -> BackendError:
     """Return the error that the ``error`` of a body of status 200 is; gateways pass failures on in this way."""
     told = mapping(error) or {"message": str(error)}
     code = told.get("code") if told.get("code") is not None else told.get("type")
-    status = code if isinstance(code, int) else _CODES.get(str(code), 400)
-    return judged(Fault(status=status, said=str(told.get("message") or ""), code=str(code or "")), endpoint, name)
+    status = code if isinstance(code, int) else _CODES.get(str(code), 0)
+    param = str(told.get("param") or "")
+    said = str(told.get("message") or "")
+    return judged(Fault(status=status, said=said, code=str(code or ""), param=param), endpoint, name)
 
 
-def refused(said: str, name: str) -> FatalBackendError:
-    """Return the error of a question or an answer that the provider's policy forbids."""
-    return FatalBackendError(
-        f"{name}: the model refuses by policy{f': {said}' if said else ''}",
-        hint="look at the item: the provider's content policy does not allow it",
+def withheld(said: str, name: str, used: Usage | None = None) -> ContentFilterError:
+    """Return the error of a question or an answer that the provider's filter keeps back; ``used`` is billed for it."""
+    return ContentFilterError(
+        f"{name}: the provider's content filter withholds it{f': {said}' if said else ''}", hint=_POLICY, usage=used
     )
+
+
+def refused(said: str, name: str, used: Usage) -> RefusalError:
+    """Return the error of an answer in which the model declines; ``used`` is billed for it."""
+    return RefusalError(f"{name}: the model refuses by policy{f': {said}' if said else ''}", hint=_POLICY, usage=used)
 
 
 def clean(said: str, endpoint: Endpoint) -> str:
@@ -141,6 +200,16 @@ def _broke(error: BaseException) -> ConnectionError | None:
     return cause
 
 
+def _unreached(error: BaseException) -> bool:
+    """Say whether ``error`` comes of a connection that was never there, so that nothing was sent."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ConnectionRefusedError) or type(cause).__name__ in _UNREACHED:
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
+
+
 def _fault(error: APIStatusError) -> Fault:
     body = mapping(error.body)
     said = body.get("message") or body.get("detail") or body.get("error") or error.message
@@ -148,6 +217,7 @@ def _fault(error: APIStatusError) -> Fault:
         status=error.status_code,
         said=str(said),
         code=str(body.get("code") or ""),
+        param=str(body.get("param") or ""),
         retry_after=_retry_after(error.response.headers),
     )
 

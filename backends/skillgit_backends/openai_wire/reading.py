@@ -6,8 +6,8 @@ import logging
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
-from skillgit.errors import FatalBackendError, RetryableBackendError
-from skillgit.plugin.backend import Usage, flatten
+from skillgit.errors import NoAnswerError, RetryableBackendError, UnusableAnswerError
+from skillgit.plugin.backend import Usage, flatten, token_count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,7 +38,17 @@ def text_of(value: object) -> str:
 
 def count(value: object) -> int | None:
     """Return ``value`` if it is a number of tokens."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return token_count(value)
+
+
+def billed(document: Mapping[str, object]) -> Usage | None:
+    """Return the tokens that an answer tells, whatever else is wrong with it; None if it tells none."""
+    told = mapping(document.get("usage"))
+    for sent, said in (("prompt_tokens", "completion_tokens"), ("input_tokens", "output_tokens")):
+        tokens_in, tokens_out = count(told.get(sent)), count(told.get(said))
+        if tokens_in is not None and tokens_out is not None:
+            return Usage(tokens_in=tokens_in, tokens_out=tokens_out)
+    return None
 
 
 def counted(usage: object, *names: str) -> bool:
@@ -83,27 +93,33 @@ def usage(
     )
 
 
-def not_an_answer(name: str, what: str) -> RetryableBackendError:
-    """Return the error of an answer that has not the shape of one."""
-    return RetryableBackendError(
+def not_an_answer(name: str, what: str, used: Usage | None = None) -> RetryableBackendError:
+    """Return the error of an answer that has not the shape of one; ``used`` is billed for it."""
+    kind = RetryableBackendError if used is None else UnusableAnswerError
+    return kind(
         f"{name}: the server's answer {what}",
         hint=f"if this lasts, check that model.{name}_base_url is the address of an OpenAI-compatible API",
+        usage=used,
     )
 
 
-def nothing_said(name: str, *, cut: bool) -> RetryableBackendError | FatalBackendError:
+def nothing_said(name: str, used: Usage, *, cut: bool) -> UnusableAnswerError | NoAnswerError:
     """Return the error of an answer without text and tool call.
 
     Args:
         name: The backend.
+        used: What is billed for it.
         cut: Whether the model had reached the limit of its length.
     """
     if cut:
-        return FatalBackendError(
+        return NoAnswerError(
             f"{name}: the model reached the limit of its length before it said anything",
             hint="raise calls.max_output_tokens, which counts thinking too, or lower model.reasoning_effort",
+            usage=used,
         )
-    return RetryableBackendError(f"{name}: the model's answer is empty", hint="if this lasts, look at the prompt")
+    return UnusableAnswerError(
+        f"{name}: the model's answer is empty", hint="if this lasts, look at the prompt", usage=used
+    )
 
 
 def written_by(text: str, calls: Sequence[ToolCall]) -> str:

@@ -6,8 +6,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from skillgit.plugin.backend import Reply, Text, ToolCall
-from skillgit_backends.openai_wire.failing import refused
+from skillgit_backends.openai_wire.failing import refused, withheld
 from skillgit_backends.openai_wire.reading import (
+    billed,
     count,
     counted,
     mapping,
@@ -59,25 +60,25 @@ def read(document: Mapping[str, object], request: Request, name: str) -> Reply:
 
     Raises:
         RetryableBackendError: It holds none.
-        FatalBackendError: The model refuses, or came to no answer within its length.
+        UnanswerableError: The model refuses, or came to no answer within its length.
     """
     status, output = document.get("status"), document.get("output")
     if status not in ("completed", "incomplete") or not isinstance(output, list):
-        raise not_an_answer(name, "is not a finished response")
+        raise not_an_answer(name, "is not a finished response", billed(document))
     why = mapping(document.get("incomplete_details")).get("reason")
-    if why == "content_filter":
-        raise refused("its answer was withheld", name)
     entries = mappings(output)
     parts = [part for entry in entries if entry.get("type") == "message" for part in mappings(entry.get("content"))]
     text = text_of(parts)
     refusals = [str(part.get("refusal") or "") for part in parts if part.get("type") == "refusal"]
-    if refusals and not text:
-        raise refused(refusals[0], name)
-    calls = tuple(_tool_call(entry, name) for entry in entries if entry.get("type") == "function_call")
-    if not text and not calls:
-        raise nothing_said(name, cut=status == "incomplete")
-    whole: FinishReason = "tool_calls" if calls else "stop"
+    calls = tuple(_tool_call(entry, document, name) for entry in entries if entry.get("type") == "function_call")
     used = _usage(document, request, written_by(text, calls), name)
+    if why == "content_filter":
+        raise withheld("its answer was withheld", name, used)
+    if refusals and not text:
+        raise refused(refusals[0], name, used)
+    if not text and not calls:
+        raise nothing_said(name, used, cut=status == "incomplete")
+    whole: FinishReason = "tool_calls" if calls else "stop"
     return Reply(
         text=text,
         usage=used,
@@ -126,10 +127,10 @@ def _tool(tool: Tool) -> dict[str, Any]:
     }
 
 
-def _tool_call(entry: Mapping[str, object], name: str) -> ToolCall:
+def _tool_call(entry: Mapping[str, object], document: Mapping[str, object], name: str) -> ToolCall:
     call, tool, arguments = entry.get("call_id"), entry.get("name"), entry.get("arguments")
     if not isinstance(tool, str) or not tool:
-        raise not_an_answer(name, "has a tool call without a name")
+        raise not_an_answer(name, "has a tool call without a name", billed(document))
     return ToolCall(id=str(call or ""), name=tool, arguments=arguments if isinstance(arguments, str) else "{}")
 
 

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from stand_ins import HANG, SKILL, first_note, is_alive, noted, trivia, write_agent
 
-from skillgit.errors import BackendError, ConfigError, FatalBackendError, RetryableBackendError
+from skillgit.errors import (
+    BackendError,
+    ConfigError,
+    FatalBackendError,
+    PromptTooLongError,
+    RefusalError,
+    RetryableBackendError,
+    UnusableAnswerError,
+)
 from skillgit.plugin.backend import Backend, Image, Message, Reply, Request, Tool, ToolCall, Usage, user
 from skillgit_backends.claude_code_exec import ClaudeCodeExecBackend
 
@@ -188,7 +196,7 @@ def test_not_logged_in_is_an_error_and_no_answer(tmp_path: Path, body: str):
         (None, "API Error: Unable to connect to API (ConnectionRefused)", RetryableBackendError),
         (401, "Invalid API key sk-ant-0123456789abcdef", FatalBackendError),
         (404, "There's an issue with the selected model (x). It may not exist", FatalBackendError),
-        (400, "Prompt is too long", FatalBackendError),
+        (400, "Prompt is too long", PromptTooLongError),
     ],
 )
 def test_an_error_flag_counts_whatever_the_subtype_says(
@@ -204,10 +212,10 @@ def test_an_error_flag_counts_whatever_the_subtype_says(
     ("body", "kind"),
     [
         (result(subtype="error_max_turns"), RetryableBackendError),
-        (result(result=""), RetryableBackendError),
+        (result(result=""), UnusableAnswerError),
         ("print('all is well')", RetryableBackendError),
         (ANSWERS + "os.kill(os.getpid(), 9)", RetryableBackendError),
-        (result(result="I cannot", stop_reason="refusal"), FatalBackendError),
+        (result(result="I cannot", stop_reason="refusal"), RefusalError),
         ("print(\"error: unknown option '--x'\", file=sys.stderr); sys.exit(1)", FatalBackendError),
         ("print('error: bubblewrap is required', file=sys.stderr); sys.exit(1)", FatalBackendError),
     ],

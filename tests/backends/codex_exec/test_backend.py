@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from stand_ins import HANG, SKILL, first_note, is_alive, noted, trivia, write_agent
 
-from skillgit.errors import BackendError, ConfigError, FatalBackendError, RetryableBackendError
+from skillgit.errors import BackendError, ConfigError, FatalBackendError, PromptTooLongError, RetryableBackendError
 from skillgit.plugin.backend import Backend, Image, Message, Reply, Request, Tool, ToolCall, Usage, user
 from skillgit_backends.codex_exec import CodexExecBackend
 
@@ -190,7 +190,7 @@ def test_a_profile_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         ("unexpected status 500 Internal Server Error: oh", RetryableBackendError),
         ("exceeded retry limit, last status: 429 Too Many Requests", RetryableBackendError),
         ("unexpected status 401 Unauthorized: bad key sk-codex-0123456789abcdef", FatalBackendError),
-        ("Codex ran out of room in the model's context window.", FatalBackendError),
+        ("Codex ran out of room in the model's context window.", PromptTooLongError),
     ],
 )
 def test_a_failed_turn_is_an_error_whatever_was_said_before(tmp_path: Path, message: str, kind: type[BackendError]):

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from wire import wire_server
 
-from skillgit.errors import FatalBackendError, RetryableBackendError
+from skillgit.errors import ContentFilterError, FatalBackendError, RetryableBackendError
 from skillgit.plugin.backend import Request, user
 from skillgit_backends.minimax_chat import MiniMaxChatBackend
 from skillgit_backends.minimax_chat.backend import _fault
@@ -59,7 +59,7 @@ def test_a_model_that_always_thinks_is_not_told_to_stop():
         (1013, RetryableBackendError, "500"),
         (1004, FatalBackendError, "refused the key"),
         (1008, FatalBackendError, "quota"),
-        (1027, FatalBackendError, "refuses by policy"),
+        (1027, ContentFilterError, "content filter withholds it"),
         (2013, FatalBackendError, "400"),
     ],
 )

@@ -10,7 +10,14 @@ from dataclasses import replace
 import pytest
 from wire import Faults, wire_server
 
-from skillgit.errors import FatalBackendError, RetryableBackendError
+from skillgit.errors import (
+    ContentFilterError,
+    FatalBackendError,
+    PromptTooLongError,
+    RefusalError,
+    RetryableBackendError,
+    UnusableAnswerError,
+)
 from skillgit.plugin.backend import Image, Message, Request, Text, Tool, Usage, system, user
 from skillgit_backends.minimax_chat import MiniMaxChatBackend
 from skillgit_backends.openai_chat import OpenAIChatBackend
@@ -92,13 +99,20 @@ def test_pictures_tools_and_limits_go_there_and_back(wire, api):
 
 RETRYABLE = (
     *("rate_limit", "rate_limit_after", "server_error", "unavailable", "overloaded"),
-    *("reset", "truncated", "malformed", "wrong_shape", "empty_choices", "empty_text"),
+    *("reset", "truncated", "malformed", "wrong_shape"),
 )
-FATAL = ("context_length", "content_filter", "refusal", "unauthorized", "forbidden", "unknown_model")
+UNUSABLE = ("empty_choices", "empty_text")
+FATAL = ("unauthorized", "forbidden", "unknown_model")
+KINDS = [
+    *((RETRYABLE, RetryableBackendError), (UNUSABLE, UnusableAnswerError), (FATAL, FatalBackendError)),
+    *((("context_length",), PromptTooLongError), (("content_filter",), ContentFilterError)),
+    (("refusal",), RefusalError),
+]
+BILLED = {*UNUSABLE, "refusal"}
 
 
 @pytest.mark.parametrize("api", ["chat", "responses"])
-@pytest.mark.parametrize(("faults", "kind"), [(RETRYABLE, RetryableBackendError), (FATAL, FatalBackendError)])
+@pytest.mark.parametrize(("faults", "kind"), KINDS)
 def test_every_failure_is_one_that_may_pass_or_one_that_will_not_and_holds_no_key(api, faults, kind):
     async def talk(asked):
         return await asyncio.gather(*(asked.complete(HELLO) for _ in faults), return_exceptions=True)
@@ -114,6 +128,7 @@ def test_every_failure_is_one_that_may_pass_or_one_that_will_not_and_holds_no_ke
         assert sorted(entry.fault for entry in wire.log()) == sorted(faults)
     assert [type(error) for error in errors] == [kind] * len(faults)
     assert all(KEY not in error.message + error.hint for error in errors)
+    assert all((error.usage is not None) is (fault in BILLED) for fault, error in zip(faults, errors, strict=True))
     waits = [error.retry_after for error in errors if isinstance(error, RetryableBackendError)]
     assert [wait for wait in waits if wait is not None] == ([1.5] if "rate_limit_after" in faults else [])
 

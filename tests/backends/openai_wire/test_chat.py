@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillgit.errors import FatalBackendError, RetryableBackendError
+from skillgit.errors import ContentFilterError, FatalBackendError, RefusalError, RetryableBackendError
 from skillgit.plugin.backend import Image, Message, Request, Text, Tool, ToolCall, Usage, assistant, system, user
 from skillgit_backends.openai_wire.chat import parameters, read
 
@@ -124,10 +124,12 @@ def test_what_is_no_answer_is_asked_again(document):
 
 
 def test_refusals_say_so():
-    with pytest.raises(FatalBackendError, match=r"refuses by policy: I can't"):
+    with pytest.raises(RefusalError, match=r"refuses by policy: I can't") as refused:
         answered({"content": None, "refusal": "I can't"})
-    with pytest.raises(FatalBackendError, match="refuses by policy"):
+    with pytest.raises(ContentFilterError, match="content filter withholds it") as withheld:
         answered({"content": "half"}, "content_filter")
+    assert refused.value.usage is not None
+    assert withheld.value.usage is not None
 
 
 def test_a_length_that_went_into_thoughts_is_no_empty_answer():

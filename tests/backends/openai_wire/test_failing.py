@@ -37,7 +37,7 @@ def test_what_may_pass_is_tried_again(status):
         (400, "too long", "context_length_exceeded", "does not fit into the model's context", "shorten"),
         (400, "This model's maximum context length is 10 tokens", "", "does not fit", "shorten"),
         (400, "the request exceeds the available context size", "", "does not fit", "shorten"),
-        (400, "The response was filtered", "content_filter", "refuses by policy", "item"),
+        (400, "The response was filtered", "content_filter", "content filter withholds it", "item"),
         (400, "max_tokens is too large: 16384", "", "400", "calls.max_output_tokens"),
         (400, "'temperature' does not support 0.7", "", "400", "calls.temperature"),
         (400, "Unsupported value: reasoning_effort", "", "400", "model.reasoning_effort"),
