@@ -86,7 +86,9 @@ class Messages:
             document = _document(question, reply, _content(reply), _STOP[reply.finish_reason])
             del document["usage"]
             return Answer(document=document)
-        if kind == "refusal":
+        if kind == "used_up":
+            return Answer(document=_document(question, reply, [], "max_tokens"))
+        if kind in ("refusal", "withheld"):
             details = {"type": "refusal", "category": "bio", "explanation": "This could enable harm."}
             return Answer(document=_document(question, reply, [], "refusal") | {"stop_details": details})
         content = [{"type": "text", "text": ""}] if kind == "empty_text" else []

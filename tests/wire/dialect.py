@@ -100,6 +100,7 @@ class Dialect(Protocol):
         """Write an answer of status 200 that is not quite one.
 
         ``kind``: ``empty_choices`` (no answer inside), ``empty_text`` (an answer of no characters), ``wrong_shape``
-        (JSON, but not of this API), ``refusal`` (the model refuses by policy), ``no_usage`` (tokens are not counted).
+        (JSON, but not of this API), ``refusal`` (the model refuses by policy), ``withheld`` (a filter keeps the answer
+        back), ``used_up`` (its length was used up before a word was said), ``no_usage`` (tokens are not counted).
         """
         ...

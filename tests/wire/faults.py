@@ -17,13 +17,14 @@ REFUSALS = {
     "overloaded": (529, "overloaded", "Overloaded"),
     "context_length": (400, "context_length", "This model's maximum context length is 8192 tokens, you asked for more"),
     "content_filter": (400, "content_filter", "The prompt triggered the content management policy"),
+    "odd_item": (400, "invalid_request", "The last message cannot be processed"),
     "unauthorized": (401, "authentication", "Incorrect API key provided"),
     "forbidden": (403, "permission", "You have no access to this model"),
     "unknown_model": (404, "model_not_found", "The model does not exist"),
 }
 """Faults that are an error of HTTP: status, code and message."""
 
-ODD = ("empty_choices", "empty_text", "wrong_shape", "refusal", "no_usage")
+ODD = ("empty_choices", "empty_text", "wrong_shape", "refusal", "withheld", "used_up", "no_usage")
 """Faults that each dialect writes in its own way; the status is 200."""
 
 BROKEN = ("reset", "hang", "truncated", "malformed", "malformed_text", "slow_stream")
@@ -52,6 +53,8 @@ class Faults:
         model: A word in the name of the models that fail; empty for all.
         retry_after: Seconds in the header of ``rate_limit_after``.
         pause: Seconds between two pieces of a ``slow_stream``.
+        lasting: Whether the same question always meets the same fate, however often it is asked.
+        shares: Words in the name of a model, each with the share of its questions that fail, in place of ``rate``.
     """
 
     rate: float = 0.0
@@ -63,6 +66,8 @@ class Faults:
     model: str = ""
     retry_after: float = 0.0
     pause: float = 0.005
+    lasting: bool = False
+    shares: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
         unknown = {*self.kinds, *self.script} - {*KINDS, ""}
@@ -82,10 +87,12 @@ class Faults:
             return self.script[number]
         if self.model not in model or number < self.after or not self.kinds:
             return ""
-        if self.rate < 1 and seen % (self.row + 1) == self.row:
+        rate = next((share for word, share in self.shares if word in model), self.rate)
+        seen = 0 if self.lasting else seen
+        if rate < 1 and not self.lasting and seen % (self.row + 1) == self.row:
             return ""
         draw = chance(self.seed, digest, seen)
-        if draw >= self.rate:
+        if draw >= rate:
             return ""
         return self.kinds[int(chance(self.seed, digest, seen, "kind") * len(self.kinds))]
 

@@ -84,7 +84,8 @@ class ChatCompletions:
             message |= {"content": None, "refusal": "I can't help with that."}
         if kind == "no_usage":
             message = _written(reply)
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        reason = {"withheld": "content_filter", "used_up": "length"}.get(kind, "stop")
+        choice = {"index": 0, "message": message, "finish_reason": reason}
         return Answer(document=_document(question, [choice], None if kind == "no_usage" else _usage(reply)))
 
 

@@ -64,6 +64,9 @@ class Responses:
         document = _document(question, _output(reply), reply)
         if kind == "no_usage":
             del document["usage"]
+        elif kind in ("withheld", "used_up"):
+            reason = "content_filter" if kind == "withheld" else "max_output_tokens"
+            document |= {"output": [], "status": "incomplete", "incomplete_details": {"reason": reason}}
         else:
             document["output"] = [_spoken({"type": "output_text", "text": "", "annotations": []})]
         return Answer(document=document)
