@@ -74,6 +74,7 @@ def door(
     concurrency: int = 16,
     timeout_s: float = 600.0,
     clock: Callable[[], float] = lambda: 0.0,
+    ask_again: bool = False,
     **policy: object,
 ) -> Calls:
     calls = Calls(
@@ -94,6 +95,7 @@ def door(
         random=chance(7),
         clock=clock,
         policy=Policy(**policy),  # type: ignore[arg-type]
+        ask_again=ask_again,
     )
     calls.enter(scope, calls.spent())
     return calls

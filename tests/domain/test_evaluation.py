@@ -7,13 +7,14 @@ from hypothesis import strategies as st
 from skillgit.domain.evaluation import (
     Evaluation,
     FailedToEvaluate,
+    FailureKind,
     Metric,
     Scored,
     Split,
     item_set_digest,
     mean,
 )
-from skillgit.errors import DataError
+from skillgit.errors import BackendError, DataError, EnvironmentFaultError, ServiceError, UnanswerableError
 
 SHARES = st.floats(0, 1)
 
@@ -85,3 +86,23 @@ def test_a_split_that_is_none() -> None:
 def test_item_sets_are_sets() -> None:
     assert item_set_digest({"a": "1", "b": "2"}) == item_set_digest({"b": "2", "a": "1"})
     assert item_set_digest({"a": "1"}) != item_set_digest({"a": "2"})
+
+
+def errors_below(error: type[ServiceError]) -> list[type[ServiceError]]:
+    return [error, *(found for below in error.__subclasses__() for found in errors_below(below))]
+
+
+def test_every_error_of_a_backend_or_an_environment_has_a_kind():
+    found = {
+        error: FailureKind.of(error(""))
+        for root in (BackendError, EnvironmentFaultError)
+        for error in errors_below(root)
+    }
+    assert FailureKind.UNKNOWN not in found.values()
+    assert set(found.values()) | {FailureKind.UNKNOWN} == set(FailureKind)
+    assert all(kind.permanent is issubclass(error, UnanswerableError) for error, kind in found.items())
+
+
+def test_a_kind_is_read_as_it_was_written_and_a_row_without_one_is_unknown():
+    assert [FailureKind.parse(kind.value) for kind in FailureKind] == list(FailureKind)
+    assert {FailureKind.parse(name) for name in ("of tomorrow", None, 3)} == {FailureKind.UNKNOWN}
