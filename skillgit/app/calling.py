@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from skillgit.calls.ledger import Ledger
 
 
-def open_door(context: Context, setup: Setup, caps: Caps, ledger: Ledger) -> Calls:
-    """Return the door to the models of ``setup``.
+def open_door(context: Context, setup: Setup, caps: Caps, ledger: Ledger, *, ask_again: bool = False) -> Calls:
+    """Return the door to the models of ``setup``; ``ask_again`` asks once more what is never answered.
 
     Raises:
         ConfigError: There is a cap in dollars, but the price of a model is not known.
@@ -41,6 +41,7 @@ def open_door(context: Context, setup: Setup, caps: Caps, ledger: Ledger) -> Cal
             item_timeout_s=settings.item_timeout_s,
             hedge=settings.hedge,
         ),
+        ask_again=ask_again,
     )
 
 

@@ -49,6 +49,7 @@ class TrainRequest:
         max_calls: Cap on model calls; None takes the configuration's.
         max_tokens: Cap on tokens.
         max_usd: Cap on US dollars.
+        ask_again: Whether to ask once more what was recorded as never to be answered.
     """
 
     config: str
@@ -58,6 +59,7 @@ class TrainRequest:
     max_calls: int | None = None
     max_tokens: int | None = None
     max_usd: float | None = None
+    ask_again: bool = False
 
 
 def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
@@ -90,7 +92,7 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
         from skillgit.calls.ledger import Ledger  # noqa: PLC0415 - loaded while servers answer, as is what follows
 
         with Ledger.open(workspace.repo.private_dir / "ledger.db") as ledger:
-            calls = open_door(context, setup, caps, ledger)
+            calls = open_door(context, setup, caps, ledger, ask_again=request.ask_again)
             with stop_on_interrupt(calls):
                 reaching = runner.run(_begin_to_reach(setup, calls, name, found)) if found is not None else None
                 from skillgit.app.training import Training, continuing, left_unfinished  # noqa: PLC0415

@@ -155,7 +155,8 @@ class Asking:
             raise taken from error
         except asyncio.CancelledError:
             if overdue():  # the provider works on, for an item whose time is over
-                question.failed(BackendTimeoutError("the item's time was over"), self._clock() - seconds)
+                late = BackendTimeoutError("the item's time was over", hint="raise calls.item_timeout_s")
+                question.failed(late, self._clock() - seconds)
             raise
         lane.answered(sent, question.role, time() - began)
         # Nothing is awaited before it is kept: a reply that has arrived cannot be lost to a cancellation.

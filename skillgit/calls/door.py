@@ -119,19 +119,17 @@ class Calls:
         self._unanswered: set[Unanswered] = set()
         self._replies: Flights[PaidReply] = Flights()
         self._rollouts: Flights[KnownRollout] = Flights()
-        self._scope = ""
+        self._scope, self._before = "", Cost()
         self._capped = caps != Caps()
         self._counted = self._capped or bool(self._policy.requests_per_minute or self._policy.tokens_per_minute)
         self._redactor = Redactor.now()
         self._clock = clock
-        self._before = Cost()
         self.ledger = ledger
         self.meter = Meter()
-        if caps.max_usd is not None:
-            self._check_prices()
+        self._check_prices(caps)
 
-    def _check_prices(self) -> None:
-        if self.unpriced:
+    def _check_prices(self, caps: Caps) -> None:
+        if caps.max_usd is not None and self.unpriced:
             raise ConfigError(
                 f"max_usd cannot be kept: the price of {', '.join(self.unpriced)} is not known",
                 hint="give the model's price in the configuration, or cap max_tokens or max_calls instead",

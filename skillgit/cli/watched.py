@@ -64,6 +64,8 @@ def _words(session: Session, request: TrainRequest, form: Form, *, strict: bool)
     for option, value in chosen.items():
         if value is not None:
             yield from (option, str(value))
+    if request.ask_again:
+        yield "--ask-again"
     if form is Form.JSON:
         yield "--json"
     if strict:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import subprocess
 from collections import Counter
@@ -16,7 +17,7 @@ from program import QUICK, SKILLGIT, new_repository, refs, skillgit, surrounding
 from soaking import soak
 
 from wire import Faults, wire_server
-from wire.training import ENVIRONMENT, RUN, over, questions, train
+from wire.training import ENVIRONMENT, RUN, course, over, questions, train
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +34,7 @@ ANSWERED = 20
 """Questions after which the preflight is on record for certain, so that no resumed run has to repeat it."""
 OPTIONS = (*QUICK, "-o", "evaluation.min_coverage=0.4", "-o", f"calls.attempts={ATTEMPTS}", "-o", "calls.concurrency=8")
 LATENCY_S = 0.02
+COUNTS = re.compile(r" n=(\d+) scored=(\d+) ")
 
 pytestmark = pytest.mark.slow
 
@@ -125,3 +127,23 @@ def test_killed_at_several_moments_it_ends_in_the_same_commits_and_asks_no_refus
         "only what no answer had come to when it was killed"
     )
     assert len(log) - len(unbroken.log) == lost
+
+
+def test_on_request_everything_is_asked_once_more_and_otherwise_nothing(wire, tmp_path):
+    repository = new_repository(tmp_path / "repository")
+    short = (*OPTIONS, "-o", "train.num_epochs=1", *over(wire, "chat"))
+
+    def baseline(run: str, *options: str) -> tuple[int, int]:
+        """Return how many selection items the seed was measured on, and how many of them have a score."""
+        skillgit("train", "demo", "--run", run, *short, *options, cwd=repository, env=ENVIRONMENT)
+        message = next(part for part in course(repository) if f"Skillgit-Run: {run}" in part and "run-started" in part)
+        [(asked, scored)] = COUNTS.findall(message)[:1]
+        return int(asked), int(scored)
+
+    begin(wire, 0.3)
+    n, scored = baseline("first")
+    assert scored < n
+    wire.change(faults=Faults())
+    assert baseline("second") == (n, scored), "an outcome of the same text is known, and so is that there is none"
+    assert baseline("third", "--ask-again") == (n, n)
+    assert baseline("fourth") == (n, n)

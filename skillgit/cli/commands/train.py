@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 @click.option(
     "--placebo", type=click.IntRange(min=0), metavar="N", help="Send N no-op candidates through the gate at the end"
 )
+@click.option("--ask-again", is_flag=True, help="Ask once more what models refused to answer before")
 @click.option("--dry-run", is_flag=True, help="Show what the run would do and cost, and do nothing")
 @click.option("--exit-code", "strict", is_flag=True, help="Exit with a code of its own for each outcome")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress")
@@ -52,6 +53,7 @@ def command(
     max_tokens: int | None,
     max_usd: float | None,
     placebo: int | None,
+    ask_again: bool,
     dry_run: bool,
     strict: bool,
     quiet: bool,
@@ -76,6 +78,7 @@ def command(
         max_calls=max_calls,
         max_tokens=max_tokens,
         max_usd=max_usd,
+        ask_again=ask_again,
     )
     if dry_run:
         return _plan(session, request, form)
