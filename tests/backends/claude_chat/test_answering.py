@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillgit.errors import FatalBackendError, RetryableBackendError
+from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError
 from skillgit.plugin.backend import Request, Usage, user
 from skillgit_backends.claude_chat.answering import read_answer
 
@@ -81,3 +81,18 @@ def test_an_answer_that_thinking_left_no_room_for_is_fatal():
 def test_a_refusal_without_reasons_is_one(details):
     with pytest.raises(FatalBackendError, match=r"^Claude refused to answer, by policy$"):
         read([text("I")], "refusal", stop_details=details)
+
+
+@pytest.mark.parametrize("absurd", [10**30, -1, 1.5, True, "7"])
+def test_an_absurd_count_of_tokens_is_none_and_all_are_estimated(absurd):
+    document = {"content": [text("four four")], "stop_reason": "end_turn"}
+    reply = read_answer(document | {"usage": {"input_tokens": absurd, "output_tokens": 3}}, REQUEST)
+    assert (reply.counted, reply.usage.tokens_out) == (False, 3)
+    assert reply.usage.plausible
+
+
+def test_what_is_billed_and_brings_nothing_says_what_it_took():
+    for blocks, reason in (([text("I")], "refusal"), ([], "max_tokens"), ([text("")], "end_turn")):
+        with pytest.raises(BackendError) as caught:
+            read(blocks, reason)
+        assert isinstance(caught.value.usage, Usage)

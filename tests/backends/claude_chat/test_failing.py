@@ -7,7 +7,13 @@ import anthropic
 import httpx2
 import pytest
 
-from skillgit.errors import FatalBackendError, RetryableBackendError
+from skillgit.errors import (
+    BadRequestError,
+    ContentFilterError,
+    FatalBackendError,
+    PromptTooLongError,
+    RetryableBackendError,
+)
 from skillgit_backends.claude_chat.failing import failure
 
 ASKED = httpx2.Request("POST", "http://localhost/v1/messages")
@@ -44,6 +50,27 @@ def test_hints(status, message, hint):
     error = failed(status, message=message)
     assert message in error.message
     assert hint in error.hint
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "message"),
+    [
+        (PromptTooLongError, 400, "prompt is too long: 250000 tokens > 200000 maximum"),
+        (PromptTooLongError, 400, "input length and `max_tokens` exceed context limit: 1 + 2 > 2"),
+        (PromptTooLongError, 413, "Request exceeds the maximum size"),
+        (ContentFilterError, 400, "Output blocked by content filtering policy"),
+        (BadRequestError, 400, "messages.0.content.1.image.source.base64: image exceeds 5 MB maximum"),
+        (BadRequestError, 400, "Could not process image"),
+        (FatalBackendError, 400, "max_tokens: 100000 > 64000, which is the maximum allowed"),
+        (FatalBackendError, 400, "`temperature` may only be set to 1 when thinking is enabled"),
+        (FatalBackendError, 400, "thinking.budget_tokens: Input should be greater than or equal to 1024"),
+        (FatalBackendError, 400, "Your credit balance is too low to access the Anthropic API."),
+        (FatalBackendError, 404, "model: claude-none"),
+    ],
+)
+def test_what_is_wrong_with_one_question_is_told_from_what_all_have_in_common(kind, status, message):
+    error = failed(status, message=message)
+    assert (type(error), error.status_code) == (kind, status)
 
 
 def test_an_error_in_the_middle_of_a_stream_has_status_200_and_is_known_by_its_type():

@@ -136,3 +136,10 @@ def test_a_length_that_went_into_thoughts_is_no_empty_answer():
     with pytest.raises(FatalBackendError, match="before it said anything") as error:
         answered({"content": "<think>and on and on"}, "length")
     assert "calls.max_output_tokens" in error.value.hint
+
+
+@pytest.mark.parametrize("absurd", [10**30, -1, 1.5, True, "7"])
+def test_an_absurd_count_of_tokens_is_estimated(absurd):
+    reply = answered({"content": "four four"}, usage={"prompt_tokens": absurd, "completion_tokens": absurd})
+    assert (reply.counted, reply.usage.tokens_out) == (False, 3)
+    assert reply.usage.plausible

@@ -2,7 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from skillgit.errors import FatalBackendError, RetryableBackendError
+from skillgit.errors import (
+    BadRequestError,
+    ContentFilterError,
+    FatalBackendError,
+    PromptTooLongError,
+    RetryableBackendError,
+)
 from skillgit_backends.openai_wire.endpoint import NO_KEY, Endpoint
 from skillgit_backends.openai_wire.failing import Fault, _retry_after, clean, embedded, judged
 
@@ -96,3 +102,34 @@ def test_how_long_a_server_wants_to_be_left_alone(headers, seconds):
 def test_without_a_key_the_hint_is_where_to_name_one():
     error = judged(Fault(status=401, said=""), Endpoint(url="http://h", key=NO_KEY, key_name=""), "openai_chat")
     assert "api_key_env" in error.hint
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "said", "code", "param"),
+    [
+        (ContentFilterError, 400, "The response was filtered", "content_filter", "prompt"),
+        (PromptTooLongError, 400, "too long", "context_length_exceeded", "messages"),
+        (PromptTooLongError, 413, "Request Entity Too Large", "", ""),
+        (
+            BadRequestError,
+            400,
+            "Invalid 'messages[1].content': string too long",
+            "string_above_max_length",
+            "messages[1]",
+        ),
+        (BadRequestError, 400, "Invalid image", "invalid_image_url", "input[0].content"),
+        (BadRequestError, 400, "Could not process the request", "", ""),
+        (BadRequestError, 422, "odd", "", ""),
+        (FatalBackendError, 400, "Unsupported parameter: 'top_k'", "unsupported_parameter", "top_k"),
+        (FatalBackendError, 400, "Invalid value", "invalid_value", "reasoning_effort"),
+        (FatalBackendError, 400, "max_tokens is too large: 16384", "", ""),
+        (FatalBackendError, 400, "Unrecognized request argument supplied: thinking", "", ""),
+        (FatalBackendError, 400, "The model `x` does not exist", "", ""),
+        (FatalBackendError, 404, "Not Found", "", ""),
+        (FatalBackendError, 405, "Method Not Allowed", "", ""),
+    ],
+)
+def test_what_is_wrong_with_one_question_is_told_from_what_all_have_in_common(kind, status, said, code, param):
+    error = judged(Fault(status=status, said=said, code=code, param=param), HERE, "openai_chat")
+    assert type(error) is kind
+    assert error.status_code == status
