@@ -253,9 +253,9 @@ class Calls:
             The outcome as it was recorded: redacted, and as JSON gives it back. It is the caller's own copy.
         """
         known = self.ledger.rollout(key)
-        if known is not None and not (known.failed and self._failures.lets_ask(key)):
+        if known is not None and not known.failed:
             self._failures.answered_before(charge.role for charge in known.charges)
-        else:
+        elif known is None or self._failures.lets_ask(key):
             known = await self._rollouts.share(key, lambda: self._produce(key, produce))
         self._charge(known.scope, known.charges)
         outcome: JSON = json.loads(known.value)

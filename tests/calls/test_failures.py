@@ -158,6 +158,27 @@ def test_what_may_be_the_providers_fault_is_the_questions_once_the_role_was_answ
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("scored", [True, False])
+def test_an_outcome_on_record_shows_that_its_role_was_answered_unless_it_failed(scored):
+    error = BadRequestError("400", status_code=400)
+
+    async def scenario():
+        ledger = Ledger.in_memory()
+        calls = door(backend(*([] if scored else [RefusalError("no", usage=USAGE)])), ledger=ledger)
+
+        async def produce():
+            if scored:
+                return {"hard": 1.0, "said": await ask(calls, "a")}, True
+            return {"failed": (await fails(calls)).message, "kind": "refusal"}, True
+
+        await calls.rollout("k", produce)
+        resumed = door(backend(error), ledger=ledger)
+        await resumed.rollout("k", produce)
+        assert type(await fails(resumed, "b")) is (BadRequestError if scored else FatalBackendError)
+
+    asyncio.run(scenario())
+
+
 def test_an_answer_without_tools_does_not_show_that_the_provider_takes_tools():
     tool = Tool(name="search", description="", parameters={})
 
