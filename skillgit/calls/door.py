@@ -156,6 +156,11 @@ class Calls:
             self.meter.add(attempt.charge)
 
     @property
+    def asks_again(self) -> bool:
+        """Whether what was recorded as unanswerable is asked for once more."""
+        return self._failures.asks_again
+
+    @property
     def unanswered(self) -> tuple[Unanswered, ...]:
         """The calls of the event in the making that will never be answered, in an order that is always the same."""
         return tuple(sorted(self._unanswered))

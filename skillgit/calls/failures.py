@@ -71,12 +71,15 @@ class Failures:
         ledger: Where failures are recorded.
         attempts: Attempts of a call in all.
         ask_again: Whether to ask once more, in this process, what earlier ones recorded as unanswerable.
+
+    Attributes:
+        asks_again: The same.
     """
 
     def __init__(self, ledger: Ledger, *, attempts: int, ask_again: bool) -> None:
         self._ledger = ledger
         self._attempts = attempts
-        self._ask_again = ask_again
+        self.asks_again = ask_again
         self._asked: set[str] = set()
         self._answered: set[tuple[str, bool]] = set()
 
@@ -90,7 +93,7 @@ class Failures:
 
     def lets_ask(self, key: str) -> bool:
         """Say whether the failure on record under ``key`` is to be asked for once more, and note that it is."""
-        if not self._ask_again or key in self._asked:
+        if not self.asks_again or key in self._asked:
             return False
         self._asked.add(key)
         return True

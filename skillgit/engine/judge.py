@@ -112,11 +112,15 @@ async def _base(session: Session, skill: Skill, version: int) -> tuple[Evaluatio
     if recorded is None:
         measured = (await evaluate(session, skill, Split.SELECTION)).evaluation
         return measured, _base_file(measured.outcomes)
-    failed = {item for item, outcome in recorded.outcomes.items() if isinstance(outcome, FailedToEvaluate)}
-    items = [item for item in session.task.items[Split.SELECTION] if item.id in failed]
+    known = recorded.outcomes
+    items = [item for item in session.task.items[Split.SELECTION] if _may_succeed(session, known[item.id])]
     rollouts = await roll_out(session, skill, items, "selection")
     again = {one.item.id: one.outcome for one in rollouts if not isinstance(one.outcome, FailedToEvaluate)}
     return replace(recorded, outcomes={**recorded.outcomes, **again}), _base_file(again)
+
+
+def _may_succeed(session: Session, outcome: Outcome) -> bool:
+    return isinstance(outcome, FailedToEvaluate) and (session.calls.asks_again or not outcome.kind.permanent)
 
 
 def _base_file(outcomes: Mapping[str, Outcome]) -> artifacts.Evidence:
