@@ -183,7 +183,7 @@ def measuring(
         StoppedError: The user stopped it.
     """
     with open_session(context, workspace, setup, caps) as session:
-        scope = f"eval/{context.entropy(8).hex()}"
+        scope = f"eval-{context.entropy(8).hex()}/measure"
         return carry_out(setup, session, scope, work(Measuring(session, watcher)))
 
 

@@ -147,6 +147,8 @@ class Calls:
             scope: The event in the making; the same name every time that it is tried.
             spent: What the run has cost before it.
         """
+        if not self._scope:  # an earlier process may have had answers for the same run
+            self._failures.answered_before(self.ledger.roles_answered(scope.rpartition("/")[0]))
         self._scope = scope
         self._before = spent
         self._redactor = Redactor.now()

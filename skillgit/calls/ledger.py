@@ -187,6 +187,13 @@ class Ledger:
             written = self._connection.execute(insert, row).rowcount
         return paid if written else (self.reply(charge.key) or paid)
 
+    def roles_answered(self, run: str) -> tuple[str, ...]:
+        """Return the roles that were answered on the account of an event of ``run``."""
+        with _explained(self._name):
+            query = "SELECT DISTINCT role FROM reply WHERE scope >= ? AND scope < ?"
+            rows = self._connection.execute(query, (f"{run}/", f"{run}0")).fetchall()  # "0" comes after "/"
+        return tuple(role for (role,) in rows)
+
     def rollout(self, key: str) -> KnownRollout | None:
         """Return the item outcome ``key``; None if it was never kept."""
         with _explained(self._name):
