@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.gating.ablation import Ablating, Ablation
 from skillgit.app.gating.measuring import Terms, open_measuring
-from skillgit.app.gating.naming import full_name, short_name
 from skillgit.app.recipe import differences
 from skillgit.app.revision import event_in
 from skillgit.app.workspace import open_workspace
@@ -117,7 +116,7 @@ def ablate(context: Context, request: AblateRequest, watcher: GateWatcher) -> Ab
         row = event_in(workspace, request.revision)
         with open_measuring(context, workspace, row.run, request.terms, watcher) as measuring:
             skill = skill_at(workspace.repo, row.commit, measuring.session.skill_path)
-            work = Ablating(measuring=measuring, commit=row.commit, skill=skill, split=split, name=short_name(row))
+            work = Ablating(measuring=measuring, commit=row.commit, skill=skill, split=split, name=row.label)
             numbers = _numbers(work, request.rule)
             watcher.remark(_planned(work, numbers))
             found: list[Ablation] = []
@@ -168,7 +167,7 @@ def _result(workspace: Workspace, work: Ablating, row: LogRow, base: Evaluation,
         warnings.append(f"{work.name} has a score on {len(base.scored)} of {len(base.outcomes)} items only")
     return Ablated(
         run=row.run,
-        name=full_name(row),
+        name=str(row.address),
         short=work.name,
         commit=row.commit,
         is_head=row.is_head,
@@ -196,15 +195,9 @@ def _since(workspace: Workspace, row: LogRow, path: str) -> dict[int, str]:
     for line in blame_lines(workspace.repo, row.commit, path):
         if line.commit not in names:
             brought = queries.row_of_commit(workspace.index, line.commit)
-            names[line.commit] = "seed" if brought is None else _brought(brought, row)
+            names[line.commit] = "seed" if brought is None else brought.address.seen_from(row.run)
         found[line.line] = names[line.commit]
     return found
-
-
-def _brought(brought: LogRow, row: LogRow) -> str:
-    if brought.kind == "slow-proposed":
-        return f"slow e{brought.epoch}"
-    return short_name(brought) if brought.run == row.run else full_name(brought)
 
 
 def _newest(rule: Rule, since: dict[int, str]) -> int:

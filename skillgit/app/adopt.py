@@ -15,7 +15,6 @@ from skillgit.app.folders.placing import copy, put, write_skill
 from skillgit.app.skill_named import skill_named
 from skillgit.app.workspace import open_workspace
 from skillgit.errors import ConflictError
-from skillgit.store import refs
 
 if TYPE_CHECKING:
     from skillgit.app.adoption.agents import Scope
@@ -201,17 +200,8 @@ class _Adoption:
 
 
 def name_of(named: NamedSkill) -> str:
-    """Return what a skill at a revision is called: ``<run>/v<N>``, a candidate as ``<run>/r<N>``, or the commit."""
-    row = named.row
-    if row is None:
-        return named.commit
-    if row.version is not None:
-        return f"{row.run}/v{row.version}"
-    if row.number:
-        return f"{row.run}/i{row.number}"
-    if row.kind != "rejected":
-        return named.commit
-    return f"{row.run}/m{row.epoch}" if row.origin == refs.META else f"{row.run}/r{row.step}"
+    """Return the address of the event that holds a skill; of a commit that is no event, its id."""
+    return named.commit if named.row is None else str(named.row.address)
 
 
 def _event_of(named: NamedSkill) -> tuple[str, int | None]:

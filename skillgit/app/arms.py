@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillgit.app.revision import resolve_in
@@ -12,7 +13,7 @@ from skillgit.store.mainline import skills_at
 from skillgit.store.reader import skill_at
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from skillgit.app.revision import Resolved
     from skillgit.app.workspace import Workspace
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 NONE = "none"
 """The arm without a skill: its name and description, and not a word below them."""
+_SHORT = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +29,8 @@ class Arm:
     """One skill to measure.
 
     Attributes:
-        name: How it is called in tables: ``v7``, ``r17``, ``<run>/v7`` where several runs are named, ``none``.
+        name: How it is called in tables: ``v7``, ``r17``, ``<run>/v7`` where several runs are named, ``none``. No two
+            skills that are measured together have the same.
         commit: Its commit; empty for no skill.
         row: The event that the commit holds; absent for a commit that is no event, and for no skill.
         skill: The skill.
@@ -38,6 +41,11 @@ class Arm:
     row: LogRow | None
     skill: Skill
 
+    @property
+    def key(self) -> str:
+        """What everything that is kept of the skill goes by: its commit, or ``none``."""
+        return self.commit or NONE
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arms:
@@ -45,13 +53,13 @@ class Arms:
 
     Attributes:
         every: Those that were asked for first, then those that they are compared with.
-        asked: Names of the first.
-        against: Names of the others.
+        asked: The first.
+        against: The others.
     """
 
     every: tuple[Arm, ...]
-    asked: tuple[str, ...]
-    against: tuple[str, ...]
+    asked: tuple[Arm, ...]
+    against: tuple[Arm, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,19 +103,20 @@ def read_arms(workspace: Workspace, named: Named, environment: str) -> Arms:
         SkillError: A commit holds no skill, or it is not clear which of several is meant.
     """
     arms: dict[str, Arm] = {}
-    asked, against = [], []
-    for text, resolved in named.asked:
-        arm = arms.setdefault(resolved.commit, _arm(workspace, named, text, resolved, environment))
-        asked.append(arm.name)
-    for text, other in named.against:
-        if other is None:
-            arm = arms.setdefault(
-                NONE, Arm(name=NONE, commit="", row=None, skill=emptied(next(iter(arms.values())).skill))
-            )
+    for text, resolved in (*named.asked, *named.against):
+        if resolved is None:
+            made = Arm(name=NONE, commit="", row=None, skill=emptied(next(iter(arms.values())).skill))
         else:
-            arm = arms.setdefault(other.commit, _arm(workspace, named, text, other, environment))
-        against.append(arm.name)
-    return Arms(every=tuple(arms.values()), asked=tuple(dict.fromkeys(asked)), against=tuple(dict.fromkeys(against)))
+            made = _arm(workspace, named, text, resolved, environment)
+        arms.setdefault(made.key, made)
+    arms = {arm.key: arm for arm in _told_apart(tuple(arms.values()))}
+    asked = dict.fromkeys(resolved.commit for _, resolved in named.asked)
+    against = dict.fromkeys(NONE if other is None else other.commit for _, other in named.against)
+    return Arms(
+        every=tuple(arms.values()),
+        asked=tuple(arms[key] for key in asked),
+        against=tuple(arms[key] for key in against),
+    )
 
 
 def _arm(workspace: Workspace, named: Named, text: str, resolved: Resolved, environment: str) -> Arm:
@@ -124,11 +133,15 @@ def _arm(workspace: Workspace, named: Named, text: str, resolved: Resolved, envi
 def _name(named: Named, text: str, row: LogRow | None) -> str:
     if row is None:
         return text
-    refused = f"m{row.epoch}" if row.origin == "meta" else f"r{row.step}"
-    short = f"v{row.version}" if row.version is not None else refused if row.kind == "rejected" else ""
-    if not short:
-        return text
-    return short if len(named.runs) == 1 else f"{row.run}/{short}"
+    return row.label if len(named.runs) == 1 else str(row.address)
+
+
+def _told_apart(arms: Sequence[Arm]) -> Iterator[Arm]:
+    """Yield ``arms`` with the beginnings of their commits behind names that several of them have."""
+    counts = Counter(arm.name for arm in arms)
+    for arm in arms:
+        is_alone = counts[arm.name] == 1 or not arm.commit
+        yield arm if is_alone else replace(arm, name=f"{arm.name} ({arm.commit[:_SHORT]})")
 
 
 def _path(workspace: Workspace, named: Named, resolved: Resolved, environment: str) -> str:

@@ -88,7 +88,7 @@ def _from_revision(workspace: Workspace, environment: Environment, start: str) -
     if row is not None and row.version is not None:
         path = workspace.index.skill_path(row.run)
         skill = skill_at(workspace.repo, found.commit, path)
-        return Beginning(commit=found.commit, skill_path=path, skill=skill, fork_of=f"{row.run}/v{row.version}")
+        return Beginning(commit=found.commit, skill_path=path, skill=skill, fork_of=str(row.address))
     known = _only_skill(workspace, environment, found.commit)
     if known is None:
         raise SkillError(f"there is no skill at {start}", hint="skills stand in skills/<name>/SKILL.md")

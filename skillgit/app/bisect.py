@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.item import attempts
-from skillgit.app.item_history import absences, load, name, unknown_item
+from skillgit.app.item_history import absences, load, unknown_item
 from skillgit.app.revision import event_in, find_run
 from skillgit.app.workspace import open_workspace
 from skillgit.domain.event import Accepted
@@ -150,7 +150,7 @@ def flips_of(line: Line) -> tuple[Flip, ...]:
     scored = known(line)
     pairs = pairwise(scored)
     return tuple(
-        Flip(older=name(older), newer=name(newer), change="fixed" if after.solved else "broken")
+        Flip(older=older.label, newer=newer.label, change="fixed" if after.solved else "broken")
         for (older, before), (newer, after) in pairs
         if before is not None and after is not None and before.solved != after.solved
     )
@@ -158,7 +158,7 @@ def flips_of(line: Line) -> tuple[Flip, ...]:
 
 def suspects(line: Line, flip: Flip) -> Line:
     """Return the versions after the older one of ``flip`` up to the newer one."""
-    names = [name(row) for row, _ in line]
+    names = [row.label for row, _ in line]
     return line[names.index(flip.older) + 1 : names.index(flip.newer) + 1]
 
 
@@ -169,7 +169,7 @@ def _found(
     _check_measured(workspace, line, scored, request)
     flips = flips_of(line)
     flip = flips[-1] if flips and _differ(scored, request) else None
-    around = {name(row): (row, cell) for row, cell in scored}
+    around = {row.label: (row, cell) for row, cell in scored}
     ends = (around[flip.older], around[flip.newer]) if flip else (scored[0], scored[-1])
     older, newer = attempts(workspace, ends, request.item)
     possible = suspects(line, flip) if flip else []
@@ -180,12 +180,12 @@ def _found(
     return Bisected(
         run=run,
         item=request.item,
-        first=name(line[0][0]),
-        last=name(line[-1][0]),
+        first=line[0][0].label,
+        last=line[-1][0].label,
         flip=flip,
         older=older,
         newer=newer,
-        suspects=tuple(name(row) for row, _ in possible),
+        suspects=tuple(row.label for row, _ in possible),
         row=queries.row_of_commit(workspace.index, culprit.commit) if culprit is not None else None,
         edits=event.edits if isinstance(event, Accepted) else (),
         diff=_diff(workspace, culprit),
@@ -213,10 +213,10 @@ def _check_measured(workspace: Workspace, line: Line, scored: Line, request: Bis
     if lost:
         row, why = lost[0]
         raise NotFoundError(
-            f"whether {name(row)} solves {request.item} is not known: {why.sentence(name(row))}",
+            f"whether {row.label} solves {request.item} is not known: {why.sentence(row.label)}",
             hint=f"skillgit log {row.run} --item {request.item} tells what commit messages say, and --run rolls it out",
         )
-    what = f"{name(missing[0])} was not" if missing else "no version was"
+    what = f"{missing[0].label} was not" if missing else "no version was"
     raise NotFoundError(
         f"{what} measured on {request.item}", hint="--run rolls the item out where an outcome is missing"
     )

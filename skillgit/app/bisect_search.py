@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.bisect import known
 from skillgit.app.evaluations import record
-from skillgit.app.item_history import name
 from skillgit.app.measuring import Sample, measuring
 from skillgit.app.noted_outcomes import as_outcomes_note
 from skillgit.app.recipe import differences, find_config
@@ -56,7 +55,7 @@ def search(
         solved = {row.commit: cell.solved for row, cell in known(line) if cell is not None}
         while (row := _next(line, solved, newest=request.ends is None)) is not None:
             solved[row.commit] = await _ask(workspace, door, row, items[request.item], notes)
-            asked.append(name(row))
+            asked.append(row.label)
         return door.cost()
 
     try:
@@ -86,7 +85,7 @@ async def _ask(
 ) -> bool | None:
     """Return whether the version in ``row`` solves ``item``; None if that could not be found out."""
     skill = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
-    found = await door.measure(Sample(name=name(row), skill=skill, items=[item], split=Split.SELECTION))
+    found = await door.measure(Sample(name=row.label, skill=skill, items=[item], split=Split.SELECTION))
     outcome = found.outcomes[item.id]
     if not isinstance(outcome, Scored):
         return None

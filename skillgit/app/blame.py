@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skillgit.app.context import Context
+    from skillgit.domain.address import Address
     from skillgit.index.rule_queries import OriginRow
 
 Stretch = tuple[int, int | None]
@@ -38,6 +39,7 @@ class BlameRow:
         text: What it says.
         commit: The commit that brought it.
         author: Who made that commit, where a person did.
+        address: What the event that brought it is called; absent if none did.
         run: The run whose event brought it; empty if none did.
         version: The version that brought it; absent for a rejected candidate and for what is no event.
         kind: The event's name in trailers; empty for what is no event.
@@ -59,6 +61,7 @@ class BlameRow:
     text: str
     commit: str
     author: str
+    address: Address | None
     run: str
     version: int | None
     kind: str
@@ -216,6 +219,7 @@ def _row(workspace: Workspace, line: TracedLine, credit: Credit) -> BlameRow:
         text=line.text,
         commit=line.commit,
         author=author(workspace, line.commit) if credit.source == "human" else "",
+        address=origin.address if origin else None,
         run=origin.run if origin else "",
         version=origin.version if origin else None,
         kind=origin.kind if origin else "",

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from skillgit.app.gating.candidate import Candidate, Decided
 from skillgit.app.gating.edits import apply_again
 from skillgit.app.gating.measuring import Terms
-from skillgit.app.gating.naming import full_name
 from skillgit.app.gating.run import judge, open_gating, write
 from skillgit.app.revision import event_in, find_run
 from skillgit.app.workspace import open_workspace
@@ -52,11 +51,11 @@ def cherry_pick(context: Context, request: CherryPickRequest, watcher: GateWatch
             candidate = Candidate(
                 skill=picked.skill,
                 origin=Origin.CHERRY_PICK,
-                of=full_name(row),
+                of=str(row.address),
                 title=row.title,
                 why=picked.how,
                 reports=picked.reports,
             )
             scope = f"{onto}/cherry-pick/{gating.number}"
-            judged = gating.measuring.carry_out(scope, judge(gating, candidate, full_name(row)))
+            judged = gating.measuring.carry_out(scope, judge(gating, candidate, str(row.address)))
             return write(gating, candidate, judged)

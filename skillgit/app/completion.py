@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from skillgit.domain.address import address_of
 from skillgit.index.glance import glance
 from skillgit.store.location import common_dir, configured
 
@@ -74,19 +75,12 @@ def models(context: Context, begun: str) -> tuple[Word, ...]:
 
 def _addresses(context: Context, run: str) -> Iterator[Word]:
     query = """
-        SELECT kind, version, origin, step, epoch, number, title FROM event
-        WHERE run = ? AND (version IS NOT NULL OR kind = 'rejected' OR origin = 'meta')
+        SELECT kind, version, step, epoch, origin, number, at, title FROM event WHERE run = ?
         ORDER BY at DESC, step DESC, rank DESC, number DESC LIMIT ?"""
     yield from (Word("best", "the best version"), Word("head", "the newest version"))
-    for kind, version, origin, step, epoch, number, title in _select(context, query, (run, _MOST)):
-        if version is not None:
-            yield Word(f"v{version}", title)
-        elif number:
-            yield Word(f"i{number}", title)
-        elif origin == "meta":
-            yield Word(f"m{epoch}", title)
-        elif kind == "rejected":
-            yield Word(f"r{step}", title)
+    for kind, version, step, epoch, origin, number, at, title in _select(context, query, (run, _MOST)):
+        address = address_of(kind, version=version, step=step, epoch=epoch, origin=origin, number=number, at=at)
+        yield Word(address.label, title)
 
 
 def _default_run(context: Context) -> str:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.gating.candidate import Candidate, Decided
 from skillgit.app.gating.measuring import Terms
-from skillgit.app.gating.naming import full_name
 from skillgit.app.gating.newest import newest_version
 from skillgit.app.gating.run import judge, open_gating, ready, write
 from skillgit.app.workspace import open_workspace
@@ -53,7 +52,7 @@ def compress(context: Context, request: CompressRequest, watcher: GateWatcher) -
         row = newest_version(workspace, request.revision)
         with open_gating(context, workspace, row.run, request.terms, watcher) as gating:
             scope = f"{row.run}/compress/{gating.number}"
-            work = _judged(gating, full_name(row))
+            work = _judged(gating, str(row.address))
             candidate, judged = gating.measuring.carry_out(scope, work, optimizer=True)
             return write(gating, candidate, judged)
 

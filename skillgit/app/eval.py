@@ -35,7 +35,7 @@ SPLITS = (*(split.value for split in Split), ALL)
 """What ``--split`` may be."""
 
 Measured = dict[tuple[str, Split], Evaluation]
-"""Name of an arm and split to what was measured."""
+"""Key of an arm and split to what was measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +183,7 @@ class _Evaluating:
         for split in self._splits:
             for arm in self._arms.every:
                 sample = Sample(name=arm.name, skill=arm.skill, items=items[split], split=split)
-                self._measured[arm.name, split] = await door.measure(sample)
+                self._measured[arm.key, split] = await door.measure(sample)
         return door.cost()
 
     def note(self, time: datetime) -> None:
@@ -193,7 +193,7 @@ class _Evaluating:
         notes: dict[str, list[Note]] = {}
         for arm in self._arms.every:
             for split in self._splits:
-                evaluation = self._measured.get((arm.name, split))
+                evaluation = self._measured.get((arm.key, split))
                 if arm.commit and evaluation is not None and evaluation.scored:
                     line = evaluation_note(self._setup, self._setup.task.items[split], evaluation, time)
                     line = with_outcomes(line, evaluation, sample=0) | self._judge()
@@ -207,7 +207,8 @@ class _Evaluating:
 
     def result(self, cost: Cost, warnings: tuple[str, ...]) -> Evaluated:
         """Return everything that was measured."""
-        thin = too_few(self._rule, ((name, found) for (name, _), found in self._measured.items()))
+        names = {arm.key: arm.name for arm in self._arms.every}
+        thin = too_few(self._rule, ((names[key], found) for (key, _), found in self._measured.items()))
         return Evaluated(
             config=self._setup.config.name,
             environment=self._setup.task.environment.info.name,
@@ -224,11 +225,15 @@ class _Evaluating:
 
     def _comparisons(self) -> tuple[Comparison, ...]:
         return tuple(
-            compare(self._rule, (name, self._measured[name, split]), (other, self._measured[other, split]))
+            compare(
+                self._rule,
+                (arm.name, self._measured[arm.key, split]),
+                (other.name, self._measured[other.key, split]),
+            )
             for split in self._splits
-            for name in self._arms.asked
+            for arm in self._arms.asked
             for other in self._arms.against
-            if name != other
+            if arm.key != other.key
         )
 
     def _arm_scores(self, arm: Arm) -> ArmScores:
@@ -243,7 +248,7 @@ class _Evaluating:
         )
 
     def _split_scores(self, arm: Arm, split: Split) -> SplitScores:
-        found = self._measured[arm.name, split]
+        found = self._measured[arm.key, split]
         return SplitScores(
             split=split.value,
             item_set=found.item_set,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from skillgit.app.item_history import evidence_trees, flips, name
+from skillgit.app.item_history import evidence_trees, flips
 from skillgit.index import item_queries, queries
 from skillgit.store.evidence import read_evidence
 
@@ -53,7 +53,7 @@ def _repeated(workspace: Workspace, found: RunItems) -> Iterator[tuple[str, str]
             if _differ([first.get(item), *_list(told.get("candidate"))]) or _differ(
                 [*base, *_list(told.get("current"))]
             ):
-                yield item, f"repeats differ at {name(row)}"
+                yield item, f"repeats differ at {row.label}"
 
 
 def _base(found: RunItems, row: MeasuredRow, item: str) -> list[object]:
@@ -77,7 +77,7 @@ def _noted(found: RunItems) -> Iterator[tuple[str, str]]:
         for place, cell in again:
             there = found.cells[item][place]
             if there is not None and (there.hard, there.soft) != (cell.hard, cell.soft):
-                yield item, f"measured again, {name(found.columns[place])} differs"
+                yield item, f"measured again, {found.columns[place].label} differs"
 
 
 def _asked(workspace: Workspace, run: str, section: str, key: str) -> bool:

@@ -97,7 +97,7 @@ def fork(context: Context, revision: str, name: str | None = None, *, dry_run: b
 
 
 def _event(row: LogRow, state: RunState, name: str) -> RunStarted:
-    started, source = state.started, f"{row.run}/v{row.version}"
+    started, source = state.started, str(row.address)
     evaluation = state.known_evaluation(row.version or 0)
     if evaluation is None:
         raise UsageError(

@@ -11,7 +11,6 @@ from skillgit.app.changed_skills import changed_skills
 from skillgit.app.estimate import PlanRow, rollouts_row
 from skillgit.app.evaluations import record
 from skillgit.app.gate_report import NOT_RECORDED, GateReport, GateSide, SkillReport, compare, conclusion, exit_code
-from skillgit.app.gating.naming import full_name
 from skillgit.app.known_outcomes import KnownOutcomes
 from skillgit.app.measuring import Sample, evaluation_note, measuring
 from skillgit.app.noted_outcomes import with_outcomes
@@ -372,4 +371,4 @@ def _version(workspace: Workspace, end: Resolved, path: str) -> str:
     row = end.row
     if row is None or workspace.index.skill_path(row.run) != path or (row.version is None and row.kind != "rejected"):
         return ""
-    return full_name(row)
+    return str(row.address)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.absent_evidence import IF_CLONED, Absence
 from skillgit.app.flaky_items import doubts
-from skillgit.app.item_history import absences, evidence_trees, first_solved, flip_names, load, name, unknown_item
+from skillgit.app.item_history import absences, evidence_trees, first_solved, flip_names, load, unknown_item
 from skillgit.app.revision import event_in, find_run
 from skillgit.app.workspace import open_workspace
 from skillgit.errors import NotFoundError
@@ -200,7 +200,7 @@ def _attempt(workspace: Workspace, row: MeasuredRow, cell: Cell | None, tree: st
     told = _row_of(workspace, own, item)
     path = str(told.get("trajectory", ""))
     return Attempt(
-        name=name(row),
+        name=row.label,
         commit=row.commit,
         version=row.version,
         title=row.title,

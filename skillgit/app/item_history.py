@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from skillgit.app.workspace import Workspace
     from skillgit.index.item_queries import MeasuredRow
     from skillgit.index.queries import Gauge
-    from skillgit.index.rows import LogRow
 
 _OID_LENGTH = 7
 
@@ -94,17 +93,6 @@ class RunItems:
         ]
 
 
-def name(row: MeasuredRow | LogRow) -> str:
-    """Return what a version or candidate is called on the command line; a short commit where it has no name."""
-    if row.version is not None:
-        return f"v{row.version}"
-    if row.number:
-        return f"i{row.number}"
-    if row.kind == "rejected":
-        return f"m{row.epoch}" if row.origin == "meta" else f"r{row.step}"
-    return row.commit[:_OID_LENGTH]
-
-
 def load(workspace: Workspace, run: str, *, rejected: bool = False, item: str | None = None) -> RunItems:
     """Return the items of ``run`` under its versions.
 
@@ -167,7 +155,7 @@ def first_solved(measured: Sequence[tuple[MeasuredRow, Cell]], gaps: Sequence[Me
     """Return the first version that is known to solve an item, empty if none is, and whether it is the first of all."""
     row = next((row for row, cell in measured if cell.solved), None)
     earlier = [gap for gap in gaps if row is None or _place(gap) < _place(row)]
-    return (name(row) if row is not None else "", not earlier)
+    return (row.label if row is not None else "", not earlier)
 
 
 def flip_names(measured: Sequence[tuple[MeasuredRow, Cell]], gaps: Sequence[MeasuredRow]) -> tuple[str, ...]:
@@ -176,7 +164,7 @@ def flip_names(measured: Sequence[tuple[MeasuredRow, Cell]], gaps: Sequence[Meas
     for place in flips(measured):
         older, newer = measured[place - 1][0], measured[place][0]
         is_open = any(_place(older) < _place(gap) < _place(newer) for gap in gaps)
-        found.append(f"{name(older)}..{name(newer)}" if is_open else name(newer))
+        found.append(f"{older.label}..{newer.label}" if is_open else newer.label)
     return tuple(found)
 
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from skillgit.app.flaky_items import doubts
-from skillgit.app.item_history import first_solved, flips, load, name, no_outcomes
+from skillgit.app.item_history import first_solved, flips, load, no_outcomes
 from skillgit.app.revision import find_run
 from skillgit.app.workspace import open_workspace
 from skillgit.errors import NotFoundError
@@ -174,7 +174,7 @@ def _columns(workspace: Workspace, found: RunItems) -> tuple[Column, ...]:
             blanks[place] += cell is None
     return tuple(
         Column(
-            name=name(row),
+            name=row.label,
             commit=row.commit,
             version=row.version,
             score=row.score,

@@ -124,7 +124,7 @@ def log(context: Context, wanted: Wanted | None = None) -> Log:
 def _untold(workspace: Workspace, chosen: Selection) -> tuple[str, ...]:
     """Return the versions of which neither outcomes nor messages tell what they did to the item."""
     rows = [queries.row_of_commit(workspace.index, commit) for commit in selection.untold(workspace.index, chosen)]
-    return tuple(f"{row.run}/v{row.version}" for row in rows if row is not None)
+    return tuple(str(row.address) for row in rows if row is not None)
 
 
 def _absence(workspace: Workspace, runs: Iterable[str]) -> Absence | None:

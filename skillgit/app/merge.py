@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.gating.candidate import Candidate, Decided
 from skillgit.app.gating.measuring import Terms
-from skillgit.app.gating.naming import full_name
 from skillgit.app.gating.run import judge, open_gating, ready, write
 from skillgit.app.gating.settling import MOST_CONFLICTS, Stretch, evaluations, settle, stretches
 from skillgit.app.gating.three_way import merge as merge_texts
@@ -87,9 +86,7 @@ def merge(context: Context, request: MergeRequest, watcher: GateWatcher) -> Merg
     with open_workspace(context) as workspace:
         into, other = find_run(workspace, request.into), _other(workspace, request.other)
         if other.run == into:
-            raise UsageError(
-                f"{full_name(other)} is a version of run {into}", hint="skillgit cherry-pick takes its edits"
-            )
+            raise UsageError(f"{other.address} is a version of run {into}", hint="skillgit cherry-pick takes its edits")
         with open_gating(context, workspace, into, request.terms, watcher) as gating:
             base, ancestor = _base(workspace, gating, other)
             theirs = skill_at(workspace.repo, other.commit, workspace.index.skill_path(other.run))
@@ -97,7 +94,7 @@ def merge(context: Context, request: MergeRequest, watcher: GateWatcher) -> Merg
             most = evaluations(work)
             plan = Merged(
                 ours=f"{into}/v{gating.state.version}",
-                theirs=full_name(other),
+                theirs=str(other.address),
                 ancestor=ancestor,
                 stretches=stretches(work),
                 evaluations=most,
@@ -194,7 +191,7 @@ def _base(workspace: Workspace, gating: Gating, other: LogRow) -> tuple[Skill | 
         found = _skill(workspace, ancestor, path)
         if found is not None:
             row = queries.row_of_commit(workspace.index, ancestor)
-            return found, f"their common ancestor {full_name(row) if row is not None else ancestor[:7]}"
+            return found, f"their common ancestor {row.address if row is not None else ancestor[:7]}"
     seeds = [_seed(workspace, run) for run in (gating.measuring.run, other.run)]
     if seeds[0] is not None and seeds[1] is not None and seeds[0].files == seeds[1].files:
         return seeds[0], "the seed that both runs began with"

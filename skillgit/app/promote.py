@@ -134,7 +134,7 @@ def _write(
     release: promotion.Release | None,
 ) -> str:
     """Write the merge commit with its tag, or the tag alone where there is no ``message``; return what ``main`` is."""
-    repo, name = workspace.repo, f"{row.run}/v{row.version}"
+    repo, name = workspace.repo, str(row.address)
     if release is not None and not message:
         promotion.tag_release(repo, release, time=context.clock(), reason=f"skillgit: release {name}")
         return promotion.main_tip(repo)
@@ -168,7 +168,7 @@ def _release(workspace: Workspace, row: LogRow, path: str, version: str) -> prom
     try:
         text = promotion.document_of(workspace.repo, row.commit, path).decode()
     except UnicodeDecodeError as error:
-        raise SkillError(f"{path}/SKILL.md of {row.run}/v{row.version} is not UTF-8", hint="skillgit lint") from error
+        raise SkillError(f"{path}/SKILL.md of {row.address} is not UTF-8", hint="skillgit lint") from error
     tag = refs.release_tag(skill, version)
     return promotion.Release(
         tag=tag,
@@ -200,7 +200,7 @@ def _test_score(workspace: Workspace, row: LogRow, gauge: Gauge) -> float | None
 
 
 def _message(row: LogRow, path: str, gauge: Gauge, test: float | None, release: str) -> str:
-    name = f"{row.run}/v{row.version}"
+    name = str(row.address)
     metric = gauge.metric.value if gauge.metric is not Metric.MIXED else f"mixed ({gauge.soft_weight:g} soft)"
     scores = [
         f"{split}: {metric} {score:.4f}"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from skillgit.app.gating.ablation import Ablating, Ablation
 from skillgit.app.gating.candidate import Candidate, Decided
 from skillgit.app.gating.measuring import Terms
-from skillgit.app.gating.naming import full_name
 from skillgit.app.gating.newest import newest_version
 from skillgit.app.gating.run import judge, open_gating, ready, write
 from skillgit.app.workspace import open_workspace
@@ -100,7 +99,7 @@ class _Pruning:
         self._workspace = workspace
         self._gating = gating
         self._measuring = gating.measuring
-        self._name = full_name(row)
+        self._name = str(row.address)
         self._ablating = Ablating(
             measuring=gating.measuring,
             commit=row.commit,

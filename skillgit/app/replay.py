@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.recorded_gate import edit_schedule, least_coverage
 from skillgit.app.revision import find_run
 from skillgit.app.workspace import open_workspace
-from skillgit.domain.event import Accepted, Rejected, event_name
-from skillgit.domain.order import event_at
+from skillgit.domain.event import Accepted, Rejected, event_address, event_name
 from skillgit.index import comparison
 from skillgit.store import checks, reader
 from skillgit.store.evidence import read_evidence
@@ -34,7 +33,7 @@ class Replayed:
     Attributes:
         commit: Its commit.
         kind: What kind of event it is.
-        label: How it is addressed, as ``v7`` or ``r17``; empty for events without a name.
+        label: What it is called, as ``v7`` or ``r17``.
         title: Its title.
         gate: Whether its gate was asked again.
         patch: Whether its patch was applied to its base again.
@@ -120,21 +119,10 @@ def _replayed(repo: Repo, record: Recorded, gate: Recomputed | None, said: Seque
     return Replayed(
         commit=record.commit,
         kind=event_name(event),
-        label=_label(record),
+        label=event_address(event).label,
         title=event.title,
         gate=gate is not None and not gate.lacking,
         patch=patched,
         differing=tuple(differing),
         lacking=tuple(lacking),
     )
-
-
-def _label(record: Recorded) -> str:
-    event = record.event
-    if getattr(event, "version", None) is not None and event_name(event) != "measured":
-        return f"v{event_at(event)}"
-    if not isinstance(event, Rejected):
-        return ""
-    if event.origin.intervenes:
-        return f"i{event.number}"
-    return f"m{event.epoch}" if event.origin == "meta" else f"r{event.step}"

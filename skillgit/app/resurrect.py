@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from skillgit.app.gating.candidate import Candidate, Decided
 from skillgit.app.gating.edits import Applied, apply_again
 from skillgit.app.gating.measuring import Measuring, Terms, open_measuring
-from skillgit.app.gating.naming import full_name, short_name
 from skillgit.app.gating.run import Gating, judge, open_gating, write
 from skillgit.app.recipe import differences
 from skillgit.app.retest import model_overrides
@@ -203,7 +202,7 @@ class _Retrial:
 
     def _choose(self, rows: Sequence[LogRow]) -> int:
         """Take the first of ``rows`` until so many apply as were asked for; return how many do."""
-        seen: dict[str, str] = {}
+        seen: dict[str, LogRow] = {}
         applying = 0
         for row in rows:
             again = self._again(row, seen)
@@ -225,19 +224,19 @@ class _Retrial:
                 self._kept = await self._keep(gating, row, again)
             self._found.append(found)
 
-    def _again(self, row: LogRow, seen: dict[str, str]) -> Applied | str:
+    def _again(self, row: LogRow, seen: dict[str, LogRow]) -> Applied | str:
         """Return the newest version with the edits of ``row``, or why there is none."""
         onto = f"{self._head.run}/v{self._head.version}"
         try:
             made = apply_again(self._workspace, row, self._head.skill, onto)
         except SkillgitError as error:
-            return error.message.removeprefix(f"{full_name(row)} ")
-        twin = seen.setdefault(made.skill.digest, short_name(row))
-        return made if twin == short_name(row) else f"makes the same text as {twin}"
+            return error.message.removeprefix(f"{row.address} ")
+        twin = seen.setdefault(made.skill.digest, row)
+        return made if twin.commit == row.commit else f"makes the same text as {twin.label}"
 
     async def _now(self, row: LogRow, again: Applied, base: Evaluation) -> Retried:
         measuring = self._measuring
-        found = await measuring.measure(short_name(row), again.skill, self._split)
+        found = await measuring.measure(row.label, again.skill, self._split)
         rule = measuring.session.rule
         told = compare(rule, ("candidate", found), ("base", base))
         # The gate compares with the newest version; whether it would be the best of the run says nothing here.
@@ -257,12 +256,12 @@ class _Retrial:
         candidate = Candidate(
             skill=again.skill,
             origin=Origin.RESURRECT,
-            of=full_name(row),
+            of=str(row.address),
             title=row.title,
             why=f"It was refused on v{row.base}. {again.how}",
             reports=again.reports,
         )
-        judged = await judge(gating, candidate, short_name(row))
+        judged = await judge(gating, candidate, row.label)
         return write(gating, candidate, judged) if judged.verdict.decision.accepted else None
 
     def _told(self) -> Resurrected:
@@ -306,7 +305,7 @@ def _closest(workspace: Workspace, run: str) -> list[LogRow]:
 
 def _then(row: LogRow) -> Retried:
     return Retried(
-        name=short_name(row),
+        name=row.label,
         commit=row.commit,
         title=row.title,
         old_score=row.score,

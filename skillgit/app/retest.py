@@ -215,7 +215,7 @@ class _Retesting:
         start = started(workspace, runs[0]) if runs else None
         self._own = start.models.target if start is not None else ""
         self._warnings = tuple(sentence for run in runs for sentence in differences(workspace, run, setup))
-        self._draws: Mapping[str, int] = {arm.name: self._draw(arm) for arm in self._arms}
+        self._draws: Mapping[str, int] = {arm.key: self._draw(arm) for arm in self._arms}
         self._measured: dict[str, Evaluation] = {}
         self._noted = 0
         skills = [arm.skill for arm in self._arms]
@@ -232,9 +232,9 @@ class _Retesting:
         door.every = len(self._items) * len(self._arms)
         for arm in self._arms:
             sample = Sample(
-                name=arm.name, skill=arm.skill, items=self._items, split=self._split, draw=self._draws[arm.name]
+                name=arm.name, skill=arm.skill, items=self._items, split=self._split, draw=self._draws[arm.key]
             )
-            self._measured[arm.name] = await door.measure(sample)
+            self._measured[arm.key] = await door.measure(sample)
         return door.cost()
 
     def note(self, context: Context) -> None:
@@ -243,21 +243,22 @@ class _Retesting:
             return
         notes: dict[str, list[Note]] = {}
         for arm in self._arms:
-            evaluation = self._measured.get(arm.name)
+            evaluation = self._measured.get(arm.key)
             if evaluation is not None and evaluation.scored:
                 line = evaluation_note(self._setup, self._items, evaluation, context.clock())
-                notes.setdefault(arm.commit, []).append(with_outcomes(line, evaluation, sample=self._draws[arm.name]))
+                notes.setdefault(arm.commit, []).append(with_outcomes(line, evaluation, sample=self._draws[arm.key]))
         self._noted = record(self._workspace, notes, context.clock())
 
     def result(self, *, cost: Cost | None) -> Retested:
         """Return everything that was measured."""
         rule = self._setup.config.values.method.rule(self._setup.pinned)
-        thin = too_few(rule, self._measured.items())
+        known = [arm for arm in self._arms if arm.key in self._measured]
+        thin = too_few(rule, ((arm.name, self._measured[arm.key]) for arm in known))
         return Retested(
             plan=self.plan,
             own_target=self._own,
             metric=rule.metric.value,
-            rows=tuple(self._row(arm, rule) for arm in self._arms if arm.name in self._measured),
+            rows=tuple(self._row(arm, rule) for arm in known),
             noted=self._noted,
             cost=cost,
             warnings=(*self._warnings, *thin),
@@ -265,7 +266,7 @@ class _Retesting:
         )
 
     def _row(self, arm: Arm, rule: GateRule) -> RetestRow:
-        found = self._measured[arm.name]
+        found = self._measured[arm.key]
         own = recorded_outcomes(self._workspace, arm.row, self._split) if arm.row is not None else None
         if own is not None:
             wanted = {item: outcome for item, outcome in own.outcomes.items() if item in found.outcomes}
@@ -282,7 +283,7 @@ class _Retesting:
             own_score=_mean(own, rule) if own is not None else None,
             comparison=pair,
             p=_two_sided(pair) if pair is not None else None,
-            draw=self._draws[arm.name],
+            draw=self._draws[arm.key],
             test_reads=reads_of_test(known_evaluations(self._workspace, arm.commit, arm.row)),
         )
 

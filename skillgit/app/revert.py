@@ -106,7 +106,7 @@ def _gated(context: Context, workspace: Workspace, row: LogRow, terms: Terms, wa
     from skillgit.engine.step import models  # noqa: PLC0415 - see above
 
     with gating_run.open_gating(context, workspace, row.run, terms, watcher) as gating:
-        state, named = gating.state, f"{row.run}/v{row.version}"
+        state, named = gating.state, str(row.address)
         skill = _older_text(workspace, row, state)
         title, why = _words(row, state)
         candidate = Candidate(skill=skill, origin=Origin.REVERT, of=named, title=title, why=why)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, assert_never
 
 from skillgit.app.workspace import Workspace, open_workspace
+from skillgit.domain.address import Address, AddressKind, parse
 from skillgit.errors import RevisionNotFoundError
 from skillgit.index import queries
 from skillgit.store import refs
@@ -21,16 +22,13 @@ DEFAULT_RUN = "skillgit.run"
 """The key of git's configuration that names the default run."""
 
 _SHOWN = 8
-_ADDRESS = re.compile(
-    r"(?:(?P<run>[a-z0-9][a-z0-9-]*)/)?"
-    r"(?:(?P<word>best|head)|v(?P<version>\d+)|m(?P<epoch>\d+)"
-    r"|(?:i|r\d+-[a-z-]+-)(?P<number>\d+)|r(?P<step>\d+))"
-    r"(?P<back>(?:~\d*|\^)*)"
-)
-_GITS = re.compile(r"(?P<address>[a-z0-9/-]+)(?P<rest>(?:[~^]\d*)*\^(?:[02-9]|\{.*\}).*)")
+_BACK = re.compile(r"(?P<name>.*?)(?P<back>(?:~\d*|\^)*)")
+"""What is named, and behind it how many versions to go back."""
+_TIP = re.compile(r"(?:(?P<run>[a-z0-9][a-z0-9-]*)/)?(?P<word>best|head)")
+_GITS = re.compile(r"(?P<name>[a-z0-9/-]+)(?P<rest>(?:[~^]\d*)*\^(?:[02-9]|\{.*\}).*)")
 """An address, and behind it what only git can follow: another parent than the first one, or a kind of object."""
-
-_BEFORE_HEAD = re.compile(r"(?P<run>[a-z0-9][a-z0-9-]*)(?P<back>(?:~\d*|\^)+)")
+_OID = re.compile(r"[0-9a-f]{4,40}")
+"""What may be the beginning of a commit's id, as ``e123`` is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,27 +55,28 @@ def resolve(context: Context, text: str) -> Resolved:
 def resolve_in(workspace: Workspace, text: str) -> Resolved:
     """Return what ``text`` names.
 
-    It may be a version (``v7``), ``best`` or ``head`` (the newest version), the candidate rejected at a step (``r17``)
-    what came of the reflection on an epoch (``m2``) or of an intervention (``i1``, also ``r17-prune-1``), each of the
-    default run or, as ``<run>/v7``, of another one; ``~2`` or ``^^`` behind it goes back two versions. A run's name
-    stands for its newest version, ``<run>~1`` for the one before. Everything else is asked of git.
+    It may be the address of an event (:mod:`skillgit.domain.address`), such as ``v7`` or ``r17``, ``best`` or ``head``
+    (the newest version), each of the default run or, as ``<run>/v7``, of another one; ``~2`` or ``^^`` behind it goes
+    back two versions. A reflection and an intervention that passed the gate are found by the version that they made and
+    by ``m2`` or ``i1``. A run's name stands for its newest version, ``<run>~1`` for the one before. Everything else is
+    asked of git.
 
     Raises:
         RevisionNotFoundError: It names nothing.
         HistoryError: It names something in a run whose history cannot be read.
     """
-    address = _ADDRESS.fullmatch(text)
     names = queries.run_names(workspace.index)
-    if address and (names or workspace.index.broken or address["run"]):
-        return _of_row(_row_at(workspace, address))
-    if (asked := _GITS.fullmatch(text)) and _ADDRESS.fullmatch(asked["address"]):
-        commit = _commit(workspace, f"{resolve_in(workspace, asked['address']).commit}{asked['rest']}")
+    named = _named(text)
+    if named is not None and (names or workspace.index.broken or named.run):
+        return _of_name(workspace, named, text)
+    if (asked := _GITS.fullmatch(text)) and is_address(asked["name"]):
+        commit = _commit(workspace, f"{resolve_in(workspace, asked['name']).commit}{asked['rest']}")
         if commit is None:
-            raise RevisionNotFoundError(f"'{text}' names no commit", hint=f"skillgit show {asked['address']}")
+            raise RevisionNotFoundError(f"'{text}' names no commit", hint=f"skillgit show {asked['name']}")
         return _of_commit(workspace, commit)
-    past = _BEFORE_HEAD.fullmatch(text)
-    if past and past["run"] in names:
-        return resolve_in(workspace, f"{past['run']}/head{past['back']}")
+    past = _BACK.fullmatch(text)
+    if past and past["back"] and past["name"] in names:
+        return resolve_in(workspace, f"{past['name']}/head{past['back']}")
     if text in names or text in workspace.index.broken:
         return _of_row(_head(workspace, find_run(workspace, text)))
     if (commit := _commit(workspace, text)) is not None:
@@ -88,8 +87,8 @@ def resolve_in(workspace: Workspace, text: str) -> Resolved:
 
 
 def is_address(text: str) -> bool:
-    """Say whether ``text`` has the form of an address of ours, such as ``v7`` or ``<run>/r17``."""
-    return _ADDRESS.fullmatch(text) is not None
+    """Say whether ``text`` has the form of a name of ours, such as ``v7``, ``best~1`` or ``<run>/r17``."""
+    return _named(text) is not None
 
 
 def event_in(workspace: Workspace, text: str) -> LogRow:
@@ -149,49 +148,94 @@ def default_run(workspace: Workspace) -> str | None:
     return found
 
 
-def _row_at(workspace: Workspace, address: re.Match[str]) -> LogRow:
-    run = find_run(workspace, address["run"])
-    back = sum(int(count or 1) for count in re.findall(r"[~^](\d*)", address["back"]))
-    if address["word"] is None and address["version"] is None:
-        tried = _candidate(workspace, run, address)
-        if not back or tried.base is None:
-            return tried
-        return _version(workspace, run, tried.base - back + 1)
-    if address["word"] == "best":
-        row = queries.best_row(workspace.index, run)
-    elif address["word"] == "head":
-        row = queries.head_row(workspace.index, run)
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A name of ours: an address, or a tip of a run, and how many versions to go back from it."""
+
+    run: str
+    event: Address | Literal["best", "head"]
+    back: int
+
+
+def _named(text: str) -> _Named | None:
+    parts = _BACK.fullmatch(text)
+    if parts is None:
+        return None
+    back = sum(int(count or 1) for count in re.findall(r"[~^](\d*)", parts["back"]))
+    if tip := _TIP.fullmatch(parts["name"]):
+        return _Named(tip["run"] or "", "best" if tip["word"] == "best" else "head", back)
+    address = parse(parts["name"])
+    return None if address is None else _Named(address.run, address, back)
+
+
+def _of_name(workspace: Workspace, named: _Named, text: str) -> Resolved:
+    """Return what a name of ours means, or git if it may mean something there and no event bears it.
+
+    That is the beginning of an id, as ``e123`` is, and the name of a branch behind which no run is, as ``topic/s4``.
+    """
+    try:
+        run = find_run(workspace, named.run or None)
+    except RevisionNotFoundError:
+        if named.run and (commit := _commit(workspace, text)) is not None:
+            return _of_commit(workspace, commit)
+        raise
+    try:
+        return _of_row(_row_at(workspace, run, named))
+    except RevisionNotFoundError:
+        if _OID.fullmatch(text) and (commit := _commit(workspace, text)) is not None:
+            return _of_commit(workspace, commit)
+        raise
+
+
+def _row_at(workspace: Workspace, run: str, named: _Named) -> LogRow:
+    if named.event == "best":
+        row = queries.best_row(workspace.index, run) or _version(workspace, run, 0)
+    elif named.event == "head":
+        row = queries.head_row(workspace.index, run) or _version(workspace, run, 0)
     else:
-        row = _version(workspace, run, int(address["version"]))
-    if row is None or row.version is None or back == 0:
-        return row or _version(workspace, run, 0)
-    return _version(workspace, run, row.version - back)
+        row = _row_of(workspace, run, named.event)
+    if not named.back:
+        return row
+    # beside the line, the first step back leads to the version that the run stood at
+    return _version(workspace, run, row.at - named.back + (row.version is None))
 
 
-def _candidate(workspace: Workspace, run: str, address: re.Match[str]) -> LogRow:
-    """Return the candidate of a step that was rejected, or what came of a reflection or an intervention."""
-    if address["number"] is not None:
-        intervention = queries.row_of_intervention(workspace.index, run, int(address["number"]))
-        if intervention is None:
-            raise RevisionNotFoundError(
-                f"run {run} has no intervention {address['number']}",
-                hint=f"skillgit log {run} --event accepted --event rejected",
-            )
-        return intervention
-    if address["epoch"] is not None:
-        reflection = queries.row_of_reflection(workspace.index, run, int(address["epoch"]))
-        if reflection is None:
-            raise RevisionNotFoundError(
-                f"run {run} did not reflect on epoch {address['epoch']}",
-                hint="optimizer.use_meta_reflect=true makes a run do so",
-            )
-        return reflection
-    row = queries.row_of_rejected(workspace.index, run, int(address["step"]))
+def _row_of(workspace: Workspace, run: str, address: Address) -> LogRow:
+    if address.kind is AddressKind.VERSION:
+        return _version(workspace, run, address.number)
+    row = queries.row_of_address(workspace.index, run, address)
     if row is None:
-        raise RevisionNotFoundError(
-            f"run {run} rejected nothing at step {address['step']}", hint=_rejections(workspace, run)
-        )
+        raise _no_event(workspace, run, address)
     return row
+
+
+def _no_event(workspace: Workspace, run: str, address: Address) -> RevisionNotFoundError:
+    """Return the error for an address that no event of ``run`` has."""
+    number = address.number
+    match address.kind:
+        case AddressKind.VERSION:
+            told, hint = f"has no v{number}", f"skillgit log {run}"
+        case AddressKind.REJECTED:
+            told, hint = f"rejected nothing at step {number}", _steps(workspace, run, address.kind)
+        case AddressKind.SKIPPED:
+            told, hint = f"did not skip step {number}", _steps(workspace, run, address.kind)
+        case AddressKind.REFLECTION:
+            told = f"did not reflect on epoch {number}"
+            hint = "optimizer.use_meta_reflect=true makes a run do so"
+        case AddressKind.INTERVENTION:
+            told = f"has no intervention {number}"
+            hint = f"skillgit log {run} --event accepted --event rejected"
+        case AddressKind.GUIDANCE:
+            told = f"has no slow update of epoch {number}"
+            hint = f"skillgit log {run} --event slow-proposed"
+        case AddressKind.BASELINE:
+            told = f"did not measure v{number} on its own"
+            hint = f"skillgit log {run} --event measured"
+        case AddressKind.END:
+            told, hint = "has not finished", f"skillgit status {run}"
+        case _:
+            assert_never(address.kind)
+    return RevisionNotFoundError(f"run {run} {told}", hint=hint)
 
 
 def _version(workspace: Workspace, run: str, version: int) -> LogRow:
@@ -245,10 +289,12 @@ def _branch(workspace: Workspace, text: str) -> str | None:
     )
 
 
-def _rejections(workspace: Workspace, run: str) -> str:
-    steps = queries.rejected_steps(workspace.index, run)
-    shown = ", ".join(f"r{step}" for step in steps[-_SHOWN:])
-    return f"it has {'… ' if len(steps) > _SHOWN else ''}{shown}" if steps else "it rejected nothing yet"
+def _steps(workspace: Workspace, run: str, kind: AddressKind) -> str:
+    """Return which steps of ``run`` came to nothing in the way that ``kind`` counts."""
+    steps = queries.steps_of(workspace.index, run, kind)
+    shown = ", ".join(Address(kind, step).label for step in steps[-_SHOWN:])
+    word = "rejected" if kind is AddressKind.REJECTED else "skipped"
+    return f"it has {'… ' if len(steps) > _SHOWN else ''}{shown}" if steps else f"it {word} nothing yet"
 
 
 def _near(name: str, known: Sequence[str]) -> str:

@@ -106,4 +106,4 @@ def _checked_out(workspace: Workspace) -> str:
     if branch or not commit:
         return branch
     row = queries.row_of_commit(workspace.index, commit)
-    return commit[:_SHORT] if row is None or row.version is None else f"{row.run}/v{row.version}"
+    return commit[:_SHORT] if row is None else str(row.address)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from skillgit.app.claim import Claim, Verdict, claim_of, judge
 from skillgit.app.estimate import rollouts_row
 from skillgit.app.evaluations import known_evaluations, reads_of_test, record
-from skillgit.app.item_history import name
 from skillgit.app.measuring import Sample, evaluation_note, measuring
 from skillgit.app.noted_outcomes import with_outcomes
 from skillgit.app.recipe import find_config, or_name_one
@@ -184,7 +183,7 @@ class _Verifying:
         self._skill = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
         self._noted = False
         self.plan = VerifyPlan(
-            name=name(row),
+            name=row.label,
             target=setup.routes["target"].name,
             split=self._split.value,
             items=len(drawn),

@@ -43,6 +43,6 @@ def version_of_run(workspace: Workspace, text: str, run: str | None) -> LogRow:
     except RevisionNotFoundError:
         row = version_in(workspace, text)
     if row.run != chosen:
-        named = f"{row.run}/v{row.version}"
+        named = str(row.address)
         raise UsageError(f"{named} is no version of run {chosen}", hint=f"skillgit cherry-pick {named} --onto {chosen}")
     return row

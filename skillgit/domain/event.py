@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from skillgit.domain.address import Address, address_of
+
 # The parts of an event are imported with it.
 from skillgit.domain.cost import Cost as Cost  # noqa: PLC0414 - see above
 from skillgit.domain.evaluation import EvaluationSummary
@@ -371,3 +373,17 @@ def event_origin(event: Event) -> Origin:
 def version_of(event: Event) -> int | None:
     """Return the version that ``event`` makes; ``None`` if it makes none."""
     return event.version if isinstance(event, MakesVersion) else None
+
+
+def event_address(event: Event) -> Address:
+    """Return what ``event`` is called: ``<run>/v7``, ``<run>/r17``."""
+    return address_of(
+        event_name(event),
+        run=event.run,
+        version=version_of(event),
+        step=event_step(event),
+        epoch=event.epoch,
+        origin=event_origin(event).value,
+        number=event.number if isinstance(event, Accepted | Rejected) else 0,
+        at=event.version if isinstance(event, Measured) else 0,
+    )

@@ -7,13 +7,14 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from skillgit.domain.address import parse
 from skillgit.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from datetime import date
 
 RUN_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,58}[a-z0-9])?")
-_TAKEN = re.compile(r"[vrmi]\d+|best|head|main")
+_TAKEN = frozenset({"best", "head", "main"})
 """Names that mean something else where a revision is expected."""
 _ITEM_ID = re.compile(r"[^\s,\x00-\x1f\x7f]{1,200}")
 _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
@@ -31,7 +32,7 @@ def check_run_name(name: str) -> str:
             f"'{name}' cannot name a run",
             hint="use lower-case letters, digits and single hyphens, 60 characters at most",
         )
-    if _TAKEN.fullmatch(name):
+    if name in _TAKEN or parse(name) is not None:
         raise UsageError(f"'{name}' cannot name a run, since it names a revision", hint=f"skill-{name} could")
     return name
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from skillgit.index.artefacts import WITH_OUTCOMES
+from skillgit.index.rows import EventRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -19,20 +20,10 @@ SAME_TEXT = frozenset({"reverted", "run-started"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeasuredRow:
+class MeasuredRow(EventRow):
     """One version or candidate of a run that has, or could have, outcomes of items.
 
     Attributes:
-        run: The run's name.
-        commit: Its commit.
-        kind: Its event's name in trailers.
-        version: The version; absent for a candidate that became none.
-        base: The version that it rests on.
-        step: The step.
-        epoch: The epoch.
-        number: Which intervention of the run it is; 0 for everything else.
-        origin: Where it comes from: a step, or something else that it is called after.
-        title: What it changed, in one line.
         event: The event that holds its outcomes; absent if no event does.
         score: Its score on the selection split under the run's metric; absent without one.
         measured: Whether the outcomes are those of this text, and not of another one that it inherits from.
@@ -41,16 +32,6 @@ class MeasuredRow:
         scored: How many of them have a score.
     """
 
-    run: str
-    commit: str
-    kind: str
-    version: int | None
-    base: int | None
-    step: int
-    epoch: int
-    number: int
-    origin: str
-    title: str
     event: int | None
     score: float | None
     measured: bool

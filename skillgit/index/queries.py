@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from skillgit.domain.address import AddressKind
 from skillgit.index.rows import ItemRow, LogRow, RunRow
 from skillgit.index.selection import Selection, condition
 from skillgit.store import refs
@@ -14,6 +15,7 @@ from skillgit.store import refs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from skillgit.domain.address import Address
     from skillgit.domain.evaluation import Metric
     from skillgit.index.refresh import Index
 
@@ -119,21 +121,24 @@ def row_of_version(index: Index, run: str, version: int) -> LogRow | None:
     return _first(_log(index, _OF_RUN + " ?", [run, version]))
 
 
-def row_of_rejected(index: Index, run: str, step: int) -> LogRow | None:
-    """Return the candidate that ``run`` rejected at ``step``."""
-    refused = " WHERE l.run = ? AND l.kind = 'rejected' AND l.origin = 'step' AND l.step = ?"
-    return _first(_log(index, refused, [run, step]))
+_ADDRESSED = {
+    AddressKind.VERSION: "version = :number",
+    AddressKind.REJECTED: "kind = 'rejected' AND origin = 'step' AND step = :number",
+    AddressKind.SKIPPED: "kind = 'skipped' AND origin = 'step' AND step = :number",
+    AddressKind.REFLECTION: "origin = 'meta' AND epoch = :number",
+    AddressKind.INTERVENTION: "number = :number AND number > 0",
+    AddressKind.GUIDANCE: "kind = 'slow-proposed' AND epoch = :number",
+    AddressKind.BASELINE: "kind = 'measured' AND at = :number",
+    AddressKind.END: "kind = 'run-finished'",
+}
+"""How the event of an address is found; what a reflection or an intervention made is found by that as well."""
 
 
-def row_of_reflection(index: Index, run: str, epoch: int) -> LogRow | None:
-    """Return what came of the reflection on ``epoch`` of ``run``: a version, a rejected candidate or nothing."""
-    return _first(_log(index, " WHERE l.run = ? AND l.origin = 'meta' AND l.epoch = ?", [run, epoch]))
-
-
-def row_of_intervention(index: Index, run: str, number: int) -> LogRow | None:
-    """Return what came of the intervention ``number`` of ``run``."""
-    found = " WHERE l.id = (SELECT id FROM event WHERE run = ? AND number = ?)"
-    return _first(_log(index, found, [run, number]))
+def row_of_address(index: Index, run: str, address: Address) -> LogRow | None:
+    """Return the event of ``run`` that is called ``address``, whichever run that names."""
+    meant = f"SELECT id FROM event WHERE run = :run AND {_ADDRESSED[address.kind]}"  # noqa: S608 - both stand above
+    found = index.select(meant, {"run": run, "number": address.number})
+    return _first(_log(index, " WHERE l.id = ?", list(found[0]))) if found else None
 
 
 def best_row(index: Index, run: str) -> LogRow | None:
@@ -148,11 +153,11 @@ def head_row(index: Index, run: str) -> LogRow | None:
     return _first(_log(index, _OF_RUN + newest, [run]))
 
 
-def rejected_steps(index: Index, run: str) -> tuple[int, ...]:
-    """Return the steps whose candidates ``run`` rejected, in order."""
-    refused = "SELECT step FROM event WHERE run = ? AND kind = 'rejected' AND origin = 'step' ORDER BY step"
-    rows = index.select(refused, (run,))
-    return tuple(row[0] for row in rows)
+def steps_of(index: Index, run: str, kind: AddressKind) -> tuple[int, ...]:
+    """Return the steps of ``run`` that were rejected or skipped, whichever ``kind`` says, in order."""
+    wanted = "rejected" if kind is AddressKind.REJECTED else "skipped"
+    query = "SELECT step FROM event WHERE run = ? AND kind = ? AND origin = 'step' ORDER BY step"
+    return tuple(row[0] for row in index.select(query, (run, wanted)))
 
 
 def gauge(index: Index, run: str) -> Gauge:

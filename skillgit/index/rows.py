@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillgit.domain.address import address_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
+    from skillgit.domain.address import Address
     from skillgit.domain.cost import Cost
 
 
@@ -66,8 +69,8 @@ class RunRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogRow:
-    """One event as a line of the log.
+class EventRow:
+    """One event: which it is, and what it is called.
 
     Attributes:
         run: The run's name.
@@ -79,19 +82,8 @@ class LogRow:
         epoch: The epoch.
         title: What happened, in one line.
         origin: Where its candidate comes from: a step, the reflection on an epoch (``meta``), or an intervention.
-        time: When it was written, UTC.
-        score: The score on the selection split under the run's metric.
-        delta: The score's distance from the score that it was compared with.
-        measured: Whether the score was measured for this text; otherwise it was inherited.
-        bound: Whether the score is only the highest that it could have been, and the distance with it.
-        decision: The gate's decision; empty without one.
-        is_best: Whether it is the newest best version of its run.
-        is_head: Whether it is the newest version of its run.
-        refs: Short names of the branches that point at it.
-        at: The version that the run stands at with it.
         number: Which intervention of the run it is; 0 for everything else.
-        of: What an intervention took its candidate from, as ``<run>/v7``; empty for everything else.
-        author: Who edited the skill by hand; empty for everything else.
+        at: The version that the run stands at with it; 0 where the row does not tell.
     """
 
     run: str
@@ -103,6 +95,47 @@ class LogRow:
     epoch: int
     title: str
     origin: str = "step"
+    number: int = 0
+    at: int = 0
+
+    @property
+    def address(self) -> Address:
+        """What the event is called; it and no other event is found by that."""
+        return address_of(
+            self.kind,
+            run=self.run,
+            version=self.version,
+            step=self.step,
+            epoch=self.epoch,
+            origin=self.origin,
+            number=self.number,
+            at=self.at,
+        )
+
+    @property
+    def label(self) -> str:
+        """The address within the run, such as ``v7``."""
+        return self.address.label
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogRow(EventRow):
+    """One event as a line of the log.
+
+    Attributes:
+        time: When it was written, UTC.
+        score: The score on the selection split under the run's metric.
+        delta: The score's distance from the score that it was compared with.
+        measured: Whether the score was measured for this text; otherwise it was inherited.
+        bound: Whether the score is only the highest that it could have been, and the distance with it.
+        decision: The gate's decision; empty without one.
+        is_best: Whether it is the newest best version of its run.
+        is_head: Whether it is the newest version of its run.
+        refs: Short names of the branches that point at it.
+        of: What an intervention took its candidate from, as ``<run>/v7``; empty for everything else.
+        author: Who edited the skill by hand; empty for everything else.
+    """
+
     time: datetime
     score: float | None
     delta: float | None
@@ -112,8 +145,6 @@ class LogRow:
     is_best: bool
     is_head: bool
     refs: tuple[str, ...]
-    at: int = 0
-    number: int = 0
     of: str = ""
     author: str = ""
 

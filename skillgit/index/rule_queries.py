@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from skillgit.index.rows import EventRow
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
@@ -33,45 +35,25 @@ _FLIPS = f"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OriginRow:
-    """An event that brought lines of a skill.
+class OriginRow(EventRow):
+    """An event that brought lines of a skill; its version, if it is slow guidance, is the first that it came into.
 
     Attributes:
-        run: The run's name.
-        commit: The event's commit, 40 hexadecimal characters.
-        kind: The event's name in trailers.
-        origin: Where its candidate comes from.
-        version: The version that it made; of slow guidance, the first version that it was merged into.
-        base: The version that it rests on.
-        step: The step; 0 for the start of a run.
-        epoch: The epoch.
-        title: What happened, in one line.
         time: When it was written, UTC.
         score: The score on the selection split under the run's metric.
         delta: The score's distance from the score that it was compared with.
         bound: Whether the score is only the highest that it could have been.
         decision: The gate's decision; empty without one.
         evidence: Id of the tree that holds its evidence; empty without evidence.
-        number: Which intervention of the run it is; 0 for everything else.
         of: What an intervention took it from; empty for everything else.
     """
 
-    run: str
-    commit: str
-    kind: str
-    origin: str
-    version: int | None
-    base: int | None
-    step: int
-    epoch: int
-    title: str
     time: datetime
     score: float | None
     delta: float | None
     bound: bool
     decision: str
     evidence: str
-    number: int
     of: str
 
 

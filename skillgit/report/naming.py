@@ -1,4 +1,4 @@
-"""What a page calls an event, where its part of the page is, and which sign and colour it has."""
+"""Which sign and colour an event has on a page, and in which words it is told."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from skillgit.cli.screen import UNICODE
 
 if TYPE_CHECKING:
     from skillgit.index.rows import LogRow
-    from skillgit.index.rule_queries import OriginRow
 
 _SOURCES = {
     "failure": "rollouts that failed",
@@ -21,17 +20,6 @@ _SOURCES = {
     "human": "a person",
     "seed": "the seed",
 }
-
-
-def name(row: LogRow) -> str:
-    """Return what an event is called: ``v7``, ``r18``; slow updates by their epoch."""
-    label = cells.label(Entry.of_row(row))
-    return label or (f"epoch {row.epoch}" if row.kind == "slow-proposed" else row.commit[:7])
-
-
-def anchor(row: LogRow) -> str:
-    """Return where on the page an event is told."""
-    return cells.label(Entry.of_row(row)) or f"c{row.commit[:12]}"
 
 
 def glyph(row: LogRow) -> str:
@@ -49,24 +37,15 @@ def decision(row: LogRow) -> str:
     return cells.decision(Entry.of_row(row))
 
 
-def origin_name(origin: OriginRow, run: str) -> str:
-    """Return what the event is called that brought a rule; that of another run with its run."""
-    label = cells.label(Entry.of_origin(origin)) or origin.commit[:7]
-    return label if origin.run == run else f"{origin.run}/{label}"
-
-
 def source(word: str) -> str:
     """Return in words what an edit rests on."""
     return _SOURCES.get(word, word)
 
 
 FILTERS = {
-    "name": name,
-    "anchor": anchor,
     "glyph": glyph,
     "tone": tone,
     "decision": decision,
-    "origin_name": origin_name,
     "source": source,
 }
 """What templates can do with an event."""

@@ -265,7 +265,6 @@ def _shape(entry: Entry) -> str:
 
 
 def _lines(row: LogRow, entry: Entry, most: int) -> tuple[str, ...]:
-    name = cells.label(entry) or "slow update"
     told = f"{'at most ' if row.bound else ''}{score(row.score)}"
     gain = f" ({delta(row.delta)})" if row.delta is not None and not row.bound else ""
-    return f"{name}: {cells.decision(entry)}", f"{told}{gain} at step {row.step}", cut(row.title, most)
+    return f"{entry.label}: {cells.decision(entry)}", f"{told}{gain} at step {row.step}", cut(row.title, most)

@@ -40,6 +40,7 @@ from skillgit.domain.event import (
     Skipped,
     SlowMerged,
     SlowProposed,
+    event_address,
 )
 from skillgit.domain.prose import clean_paragraphs
 from skillgit.errors import TrailerError
@@ -98,10 +99,10 @@ def _note(event: Event) -> str:
             note = "v0" + _score(event.evaluation)
         case Accepted() | SlowMerged():
             note = f"v{event.version}{_gain(event)}"
-        case Rejected() | Skipped():
-            note = _label(event) + ("" if isinstance(event, Skipped) else _gain(event))
-        case SlowProposed():
-            note = f"e{event.epoch}{_gain(event)}"
+        case Skipped():
+            note = event_address(event).label
+        case Rejected() | SlowProposed():
+            note = f"{event_address(event).label}{_gain(event)}"
         case Reverted():
             note = f"v{event.version}, as v{event.target}{_gain(event)}"
         case Edited():
@@ -113,13 +114,6 @@ def _note(event: Event) -> str:
         case _:
             assert_never(event)
     return note
-
-
-def _label(event: Rejected | Skipped) -> str:
-    if isinstance(event, Rejected) and event.origin.intervenes:
-        return f"i{event.number}"
-    letter = "s" if isinstance(event, Skipped) else "r"
-    return f"m{event.epoch}" if event.origin is Origin.META else f"{letter}{event.step}"
 
 
 def _score(measurement: Measurement) -> str:

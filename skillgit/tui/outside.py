@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from textual.app import SuspendNotSupported
 
 from skillgit.app.cat import cat
-from skillgit.tui.naming import address
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,12 +25,12 @@ _DOCUMENT = "SKILL.md"
 def paged(app: SkillgitApp, row: LogRow) -> None:
     """Show the event as ``skillgit show`` does, in its pager."""
     directory = str(app.context.directory)
-    _in_terminal(app, [sys.executable, "-m", "skillgit", "-C", directory, "--color=always", "show", address(row)])
+    _in_terminal(app, [sys.executable, "-m", "skillgit", "-C", directory, "--color=always", "show", str(row.address)])
 
 
 def edited(app: SkillgitApp, row: LogRow) -> None:
     """Read the skill's document from git, then open a copy of it in the editor."""
-    app.read(_document, address(row), then=lambda found: _edit(app, row, found))
+    app.read(_document, str(row.address), then=lambda found: _edit(app, row, found))
 
 
 def _document(context: object, revision: str) -> bytes:
@@ -42,7 +41,7 @@ def _edit(app: SkillgitApp, row: LogRow, document: bytes) -> None:
     environ = app.context.environ
     editor = environ.get("VISUAL") or environ.get("EDITOR") or "vi"
     with tempfile.TemporaryDirectory(prefix="skillgit-") as folder:
-        path = Path(folder) / f"{address(row).replace('/', '-')}-{_DOCUMENT}"
+        path = Path(folder) / f"{str(row.address).replace('/', '-')}-{_DOCUMENT}"
         path.write_bytes(document)
         path.chmod(0o444)
         _in_terminal(app, [*shlex.split(editor), str(path)])

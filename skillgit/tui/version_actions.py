@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from skillgit.tui.abstract import AbstractNode
-from skillgit.tui.naming import address
 from skillgit.tui.widgets.painted_lines import app_of
 
 if TYPE_CHECKING:
@@ -36,14 +35,14 @@ class VersionActions(_Base, metaclass=AbstractNode):
         if row is None:
             return
         if row.version is None:
-            self.notify(f"{address(row)} is no version", severity="warning", markup=False)
+            self.notify(f"{row.address} is no version", severity="warning", markup=False)
         else:
-            app_of(self).command([command[0], address(row), *command[1:]], look=look)
+            app_of(self).command([command[0], str(row.address), *command[1:]], look=look)
 
     def action_version_checkout(self) -> None:
         """Put it in the work tree."""
         if self.current is not None:
-            app_of(self).command(["checkout", address(self.current)])
+            app_of(self).command(["checkout", str(self.current.address)])
 
     def action_version_revert(self) -> None:
         """Make its text the newest version."""
@@ -61,12 +60,12 @@ class VersionActions(_Base, metaclass=AbstractNode):
         """Ask where to, and write it there."""
         row = self.current
         if row is not None:
-            archive = f"{address(row).replace('/', '-')}.skill"
+            archive = f"{str(row.address).replace('/', '-')}.skill"
             self._ask("Folder, FILE.zip or FILE.skill to write", archive, partial(self._export, row, archive))
 
     def _export(self, row: LogRow, archive: str, place: str | None) -> None:
         if place is not None:
-            app_of(self).command(["export", address(row), "--to", place or archive])
+            app_of(self).command(["export", str(row.address), "--to", place or archive])
 
     def action_version_adopt(self) -> None:
         """Ask for which agent, and put it where that one looks for skills."""
@@ -80,7 +79,7 @@ class VersionActions(_Base, metaclass=AbstractNode):
 
     def _adopt(self, row: LogRow, chosen: str | None) -> None:
         if chosen:
-            app_of(self).command(["adopt", address(row), "--to", *chosen.split()])
+            app_of(self).command(["adopt", str(row.address), "--to", *chosen.split()])
 
     def action_version_note(self) -> None:
         """Ask for a note on it, which later steps read."""
@@ -90,7 +89,7 @@ class VersionActions(_Base, metaclass=AbstractNode):
 
     def _note(self, row: LogRow, text: str | None) -> None:
         if text:
-            app_of(self).command(["note", *(["--"] if text.startswith("-") else []), address(row), text])
+            app_of(self).command(["note", *(["--"] if text.startswith("-") else []), str(row.address), text])
 
     def action_run_report(self) -> None:
         """Write its run as a page."""
@@ -108,7 +107,7 @@ class VersionActions(_Base, metaclass=AbstractNode):
 
     def _fork(self, row: LogRow, name: str | None) -> None:
         if name is not None:
-            app_of(self).command(["fork", address(row), *([name] if name else [])])
+            app_of(self).command(["fork", str(row.address), *([name] if name else [])])
 
     def _ask(self, question: str, usual: str, then: Callable[[str | None], None]) -> None:
         from skillgit.tui.screens.prompt import NameScreen  # noqa: PLC0415 - as above
@@ -125,10 +124,10 @@ class VersionActions(_Base, metaclass=AbstractNode):
     def copies(self, row: LogRow) -> Sequence[Choice]:
         """Return what of an event can be copied."""
         return (
-            ("a", "address", address(row)),
+            ("a", "address", str(row.address)),
             ("c", "commit", row.commit),
             ("t", "title", row.title),
-            ("s", "command", f"skillgit show {address(row)}"),
+            ("s", "command", f"skillgit show {row.address}"),
             ("d", "diff", f"git show {row.commit}"),
         )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from skillgit.app.absent_evidence import measure
 from skillgit.app.diff.sides import Sides, sides
-from skillgit.app.item_history import absences, name
+from skillgit.app.item_history import absences
 from skillgit.app.recorded_outcomes import recorded_outcomes
 from skillgit.app.workspace import Workspace, open_workspace
 from skillgit.domain.evaluation import Metric, Scored, Split
@@ -244,7 +244,7 @@ def _outcomes(workspace: Workspace, row: LogRow) -> tuple[tuple[ItemRow, ...], t
     if found := queries.item_rows(workspace.index, row):
         return found, ()
     if found := noted_rows(workspace, row):
-        return found, (f"{name(row)} was measured after the run; a note tells it",)
+        return found, (f"{row.label} was measured after the run; a note tells it",)
     raise _unknown(workspace, row)
 
 
@@ -262,15 +262,15 @@ def noted_rows(workspace: Workspace, row: LogRow) -> tuple[ItemRow, ...]:
 
 def _unknown(workspace: Workspace, row: LogRow) -> NotFoundError:
     """Return the error for an event of which no outcome of an item is known here."""
-    revision = f"{row.run}/{name(row)}"
+    revision = str(row.address)
     event = item_queries.measured_by(workspace.index, row.run, row.version, row.commit)
     absence = None if event is None else absences(workspace, row.run).get(event)
     if absence is not None:
-        lost = absence.sentence(name(row))
+        lost = absence.sentence(row.label)
         return NotFoundError(
-            f"the outcomes of {name(row)} on single items are not known here: {lost}", hint=absence.remedy(revision)
+            f"the outcomes of {row.label} on single items are not known here: {lost}", hint=absence.remedy(revision)
         )
-    return NotFoundError(f"{name(row)} was not measured on single items", hint=measure(revision))
+    return NotFoundError(f"{row.label} was not measured on single items", hint=measure(revision))
 
 
 def _tokens(document: bytes | None) -> int | None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from skillgit.app.context import Context
+    from skillgit.domain.address import Address
     from skillgit.index.rows import LogRow
 
 Change = Literal["added", "removed", "changed", "moved"]
@@ -38,6 +39,7 @@ class RuleChange:
         first: Its first line on the newer side; of a removed rule, on the older side.
         last: Its last line.
         deed: Whether ``by`` brought the rule, or its words, or removed it.
+        address: What the event that did is called; absent for the seed and for people.
         by: The run whose event did; empty for the seed and for people.
         version: The version that did; absent for a rejected candidate and for what is no event.
         step: The step that did; absent for what is no event.
@@ -60,6 +62,7 @@ class RuleChange:
     first: int
     last: int
     deed: Literal["brought", "removed"]
+    address: Address | None
     by: str
     version: int | None
     step: int | None
@@ -173,6 +176,7 @@ def _row(change: Change, file: str, rule: Rule, before: str, deed: Deed) -> Rule
         first=rule.first,
         last=rule.last,
         deed=deed.deed,
+        address=by.address if by else None,
         by=by.run if by else "",
         version=by.version if by else None,
         step=by.step if by else None,

@@ -6,7 +6,6 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.app.gating.naming import full_name
 from skillgit.app.gating.three_way import Conflict, merge
 from skillgit.domain.edit import Application, Edit, EditReport, EditStatus, Op, Source, apply
 from skillgit.domain.rewrite import changed_hunks
@@ -55,13 +54,13 @@ def apply_again(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Ap
         UsageError: The event changed no text.
     """
     if row.kind not in _KINDS:
-        raise UsageError(f"{full_name(row)} changed no rule of the skill", hint="skillgit log shows what did")
+        raise UsageError(f"{row.address} changed no rule of the skill", hint="skillgit log shows what did")
     again = apply(head, recorded_edits(workspace, row))
     made = _by_patch(row, again) or _by_merge(workspace, row, head, onto, again.reports)
     if made.skill.digest == head.digest:
-        itself = full_name(row) == onto
-        compared = f"skillgit show {onto} tells what it changed" if itself else f"skillgit diff {full_name(row)} {onto}"
-        raise SkillgitError(f"{onto} already has what {full_name(row)} changed", hint=compared)
+        itself = str(row.address) == onto
+        compared = f"skillgit show {onto} tells what it changed" if itself else f"skillgit diff {row.address} {onto}"
+        raise SkillgitError(f"{onto} already has what {row.address} changed", hint=compared)
     return made
 
 
@@ -70,7 +69,7 @@ def _by_patch(row: LogRow, again: Application) -> Applied | None:
     fine = {EditStatus.APPLIED, EditStatus.DUPLICATE}
     if not again.reports or any(report.status not in fine for report in again.reports):
         return None
-    return Applied(skill=again.skill, reports=again.reports, how=f"The edits of {full_name(row)}, applied once more.")
+    return Applied(skill=again.skill, reports=again.reports, how=f"The edits of {row.address}, applied once more.")
 
 
 def _by_merge(workspace: Workspace, row: LogRow, head: Skill, onto: str, reports: Sequence[EditReport]) -> Applied:
@@ -78,16 +77,16 @@ def _by_merge(workspace: Workspace, row: LogRow, head: Skill, onto: str, reports
     theirs = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
     merged = merge(_before(workspace, row), head, theirs)
     if merged.conflicts:
-        raise _conflicting(f"{full_name(row)} does not apply to {onto}", merged.conflicts, reports)
+        raise _conflicting(f"{row.address} does not apply to {onto}", merged.conflicts, reports)
     skill = merged.settled([])
     if skill is None:
         raise SkillgitError(
-            f"{full_name(row)} does not apply to {onto}: it would change a region that is protected there",
-            hint=f"skillgit diff {full_name(row)} {onto}",
+            f"{row.address} does not apply to {onto}: it would change a region that is protected there",
+            hint=f"skillgit diff {row.address} {onto}",
         )
     hunks = changed_hunks(head, skill, support=1, source=Source.HUMAN)
     reports = tuple(EditReport(edit=hunk, status=EditStatus.APPLIED) for hunk in hunks)
-    return Applied(skill=skill, reports=reports, how=f"The lines that {full_name(row)} changed, merged line by line.")
+    return Applied(skill=skill, reports=reports, how=f"The lines that {row.address} changed, merged line by line.")
 
 
 def _conflicting(told: str, conflicts: Sequence[Conflict], reports: Sequence[EditReport]) -> SkillgitError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.app.gating.naming import full_name
 from skillgit.app.revision import event_in
 from skillgit.errors import UsageError
 
@@ -22,10 +21,10 @@ def newest_version(workspace: Workspace, text: str) -> LogRow:
     """
     row = event_in(workspace, text)
     if row.version is None:
-        raise UsageError(f"{full_name(row)} is no version", hint="skillgit cherry-pick makes one of a candidate")
+        raise UsageError(f"{row.address} is no version", hint="skillgit cherry-pick makes one of a candidate")
     if not row.is_head:
         raise UsageError(
-            f"{full_name(row)} is not the newest version of its run, and only that can be replaced",
-            hint=f"skillgit revert {full_name(row)} makes it the newest, or name {row.run}",
+            f"{row.address} is not the newest version of its run, and only that can be replaced",
+            hint=f"skillgit revert {row.address} makes it the newest, or name {row.run}",
         )
     return row

@@ -128,10 +128,9 @@ def _on_screen(session: Session, a: str, b: str | None) -> ExitCode:
     require_terminal(session, "diff --tui", instead="skillgit diff")
     found = diff(session.context, a, b)
     from skillgit.tui.app import SkillgitApp  # noqa: PLC0415 - slow to import
-    from skillgit.tui.naming import address  # noqa: PLC0415 - likewise
     from skillgit.tui.screens.compare import CompareScreen  # noqa: PLC0415 - likewise
 
-    sides = [address(row) if row is not None else name for row, name in ((found.a, a), (found.b, b or a))]
+    sides = [str(row.address) if row is not None else name for row, name in ((found.a, a), (found.b, b or a))]
     opening = partial(CompareScreen, *sides)
     SkillgitApp(session.context, opening=opening, unicode=session.screen.unicode).run()
     return ExitCode.OK

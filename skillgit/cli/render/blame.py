@@ -138,14 +138,12 @@ def _same(before: BlameRow, row: BlameRow) -> bool:
 
 def _from(row: BlameRow, result: Blame, screen: Screen) -> str:
     """Return what to name on the command line for the event that brought a line."""
-    if not row.kind:
+    if row.address is None:
         return "v0" if row.source == "seed" and result.run else words.short(row.commit)
-    label = words.short(row.commit) if row.version is None else f"v{row.version}"
-    if row.kind == "rejected" and row.origin in {"step", "meta"}:
-        label = f"m{row.epoch}" if row.origin == "meta" else f"r{row.step}"
-    foreign = row.run != result.run and label != words.short(row.commit)
     room = _RUN if screen.width else len(row.run)
-    own = f"{fit(row.run, room, screen.glyphs.ellipsis)}/{label}" if foreign else label
+    own = row.address.label
+    if row.run != result.run:
+        own = f"{fit(row.run, room, screen.glyphs.ellipsis)}/{own}"
     return own if row.restored is None else f"{own} {screen.glyphs.reverted} v{row.restored}"
 
 

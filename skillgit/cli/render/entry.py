@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # The words of events and decisions stand here as the index has them: every start of the log would pay for their types.
 _NEW_BEST = "accept_new_best"
-_STEP, _META = "step", "meta"
+_STEP = "step"
 _PREFIX = {
     "run-started": "run: ",
     "accepted": "skill: ",
@@ -51,6 +51,7 @@ class Entry:
 
     Attributes:
         kind: The event's name in trailers.
+        label: What it is called within its run.
         version: The version that it made.
         step: Its step.
         title: Its title without prefix.
@@ -59,12 +60,11 @@ class Entry:
         measured: Whether the score was measured for this text.
         bound: Whether the score is only the highest that it could have been.
         decision: The gate's decision; empty without one.
-        epoch: Its epoch.
         origin: Where its candidate comes from: a step, the reflection on an epoch (``meta``), or an intervention.
-        number: Which intervention of the run it is, counted from 1; 0 for everything else.
     """
 
     kind: str
+    label: str
     version: int | None
     step: int
     title: str
@@ -73,15 +73,14 @@ class Entry:
     measured: bool
     bound: bool = False
     decision: str
-    epoch: int = 0
     origin: str = _STEP
-    number: int = 0
 
     @classmethod
     def of_row(cls, row: LogRow) -> Entry:
         """Return the entry of a row of the log."""
         return cls(
             kind=row.kind,
+            label=row.label,
             version=row.version,
             step=row.step,
             title=row.title,
@@ -90,9 +89,7 @@ class Entry:
             measured=row.measured,
             bound=row.bound,
             decision=row.decision,
-            epoch=row.epoch,
             origin=row.origin,
-            number=row.number,
         )
 
     @classmethod
@@ -100,6 +97,7 @@ class Entry:
         """Return the entry of the event that brought a rule, which was measured for it."""
         return cls(
             kind=origin.kind,
+            label=origin.label,
             version=origin.version,
             step=origin.step,
             title=origin.title,
@@ -108,9 +106,7 @@ class Entry:
             measured=True,
             bound=origin.bound,
             decision=origin.decision,
-            epoch=origin.epoch,
             origin=origin.origin,
-            number=origin.number,
         )
 
 
@@ -118,17 +114,6 @@ def title(entry: Entry) -> str:
     """Return the title as the commit's subject has it."""
     prefix = _PREFIX.get(entry.kind, "") if entry.origin == _STEP else f"{entry.origin}: "
     return prefix + entry.title
-
-
-def label(entry: Entry) -> str:
-    """Return what the event is called on the command line: ``v7``, ``r18``, ``m2``, ``i1``; ``s15`` where skipped."""
-    if entry.version is not None:
-        return f"v{entry.version}"
-    if entry.number:
-        return f"i{entry.number}"
-    if entry.origin == _META:
-        return f"m{entry.epoch}"
-    return {"rejected": f"r{entry.step}", "skipped": f"s{entry.step}"}.get(entry.kind, "")
 
 
 def glyph(entry: Entry, glyphs: Glyphs) -> str:

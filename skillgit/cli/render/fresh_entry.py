@@ -15,6 +15,7 @@ from skillgit.domain.event import (
     RunStarted,
     SlowMerged,
     SlowProposed,
+    event_address,
     event_name,
     event_origin,
     event_step,
@@ -29,6 +30,7 @@ def entry_of(event: Event) -> Entry:
     score, measured = (verdict.score, True) if verdict else _score_without_gate(event)
     return Entry(
         kind=event_name(event),
+        label=event_address(event).label,
         version=event.version if isinstance(event, MakesVersion) else None,
         step=event_step(event),
         title=event.title,
@@ -37,9 +39,7 @@ def entry_of(event: Event) -> Entry:
         measured=measured,
         bound=_stopped(event),
         decision=verdict.decision.value if verdict else "",
-        epoch=event.epoch,
         origin=event_origin(event).value,
-        number=event.number if isinstance(event, Accepted | Rejected) else 0,
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.app.gating.naming import short_name
 from skillgit.cli.render import entry as cells
 from skillgit.cli.render import words
 from skillgit.cli.render.columns import fit
@@ -36,7 +35,7 @@ def head(result: Decided, screen: Screen) -> Iterator[str]:
     entry = Entry.of_row(row)
     dot = f" {screen.glyphs.dot} "
     sign = screen.paint(cells.style(entry), f"{cells.glyph(entry, screen.glyphs)} {cells.decision(entry)}")
-    name = screen.paint(Style.STRONG, short_name(row))
+    name = screen.paint(Style.STRONG, row.label)
     yield f"{name}  {sign}   {cells.score(entry).strip()} {words.delta(row.delta)}".rstrip()
     yield dot.join((row.run, f"base v{result.base}", result.branch, words.short(row.commit)))
     yield screen.paint(Style.STRONG, cells.title(entry))
@@ -97,7 +96,6 @@ def _length(result: Decided) -> str:
 def next_commands(result: Decided) -> tuple[str, ...]:
     """Return what to type after a decision."""
     row = result.event
-    label = short_name(row)
     if result.accepted:
-        return f"skillgit diff {row.run}/v{result.base} {row.run}/{label} --items", f"skillgit show {row.run}/{label}"
-    return (f"skillgit show {row.run}/{label}",)
+        return f"skillgit diff {row.run}/v{result.base} {row.address} --items", f"skillgit show {row.address}"
+    return (f"skillgit show {row.address}",)

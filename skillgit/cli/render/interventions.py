@@ -48,7 +48,7 @@ def _judged(result: RevertResult, screen: Screen) -> str:
 
 def _refused(result: RevertResult) -> str:
     row = result.event
-    return f"{result.run}/i{row.number}" if row is not None else result.run
+    return str(row.address) if row is not None else result.run
 
 
 def forked(result: Fork, screen: Screen) -> Iterator[str]:

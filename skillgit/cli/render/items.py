@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.cli.render import entry, words
+from skillgit.cli.render import words
 from skillgit.cli.render.columns import table
 from skillgit.cli.screen import Style
 
@@ -24,7 +24,7 @@ _STYLES = {"fixed": Style.ACCEPTED, "broken": Style.REJECTED, "missing": Style.R
 
 def name(row: LogRow | None) -> str:
     """Return what an event is called on the command line."""
-    return "commit" if row is None else entry.label(entry.Entry.of_row(row)) or words.short(row.commit)
+    return "commit" if row is None else row.label
 
 
 def headline(a: LogRow | None, b: LogRow | None, screen: Screen, metric: str = "") -> str:

@@ -51,7 +51,7 @@ def _line(event: Replayed, screen: Screen, width: int) -> str:
 
 
 def _name(event: Replayed) -> str:
-    return event.label or event.kind
+    return event.label
 
 
 def _summary(done: Replay, screen: Screen) -> Iterator[str]:

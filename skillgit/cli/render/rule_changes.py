@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.cli.render import entry, words
+from skillgit.cli.render import words
 from skillgit.cli.render.columns import pad, width, wrap
 from skillgit.cli.render.items import headline
 from skillgit.cli.screen import Style
@@ -108,24 +108,9 @@ def _sign(row: RuleChange, screen: Screen) -> str:
 
 def _label(row: RuleChange, diff: RulesDiffed) -> str:
     """Return the version or the candidate that did it; of another run than the newer side's, with the run."""
-    if not row.by:
+    if row.address is None:
         return "seed" if row.source == "seed" else words.short(row.commit)
-    found = entry.Entry(
-        kind=row.kind,
-        version=row.version,
-        step=row.step or 0,
-        title="",
-        score=None,
-        delta=None,
-        measured=True,
-        decision="",
-        epoch=row.epoch or 0,
-        origin=row.origin,
-        number=row.number,
-    )
-    name = entry.label(found) or words.short(row.commit)
-    own = next((side.run for side in (diff.b, diff.a) if side is not None), row.by)
-    return name if row.by == own else f"{row.by}/{name}"
+    return row.address.seen_from(next((side.run for side in (diff.b, diff.a) if side is not None), row.by))
 
 
 def _step(row: RuleChange) -> str:

@@ -61,7 +61,7 @@ def lines(shown: Shown, screen: Screen, now: datetime, diff_screen: Screen) -> I
 def _head(shown: Shown, screen: Screen, now: datetime) -> Iterator[str]:
     row, entry = shown.row, Entry.of_row(shown.row)
     dot = f" {screen.glyphs.dot} "
-    named = f"{screen.paint(Style.STRONG, cells.label(entry))}  " if cells.label(entry) else ""
+    named = f"{screen.paint(Style.STRONG, entry.label)}  "
     score = f"   {cells.score(entry).strip()} {words.delta(row.delta) if row.measured else ''}".rstrip()
     decided = screen.paint(cells.style(entry), f"{cells.glyph(entry, screen.glyphs)} {cells.decision(entry)}")
     yield f"{named}{decided}{score}"

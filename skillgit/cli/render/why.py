@@ -245,5 +245,4 @@ def _name(origin: OriginRow | None, story: Story) -> str:
     """Return what an event is called on the command line; those of another run with their run."""
     if origin is None:
         return words.short(story.commit)
-    name = cells.label(Entry.of_origin(origin)) or words.short(origin.commit)
-    return name if origin.run == story.run else f"{origin.run}/{name}"
+    return origin.address.seen_from(story.run)

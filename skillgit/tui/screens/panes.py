@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from skillgit.tui.naming import address
 from skillgit.tui.widgets.detail import Detail
 from skillgit.tui.widgets.event_list import EventList
 from skillgit.tui.widgets.run_list import RunList
@@ -53,13 +52,13 @@ class Panes(_Base):
         if a.commit == b.commit:
             self.notify("that is the marked one itself", severity="warning")
         else:
-            self.open_comparison(address(a), b)
+            self.open_comparison(str(a.address), b)
 
     def open_comparison(self, a: str, b: LogRow) -> None:
         """Open a comparison of a revision with an event."""
         from skillgit.tui.screens.compare import CompareScreen  # noqa: PLC0415 - it is opened now and then
 
-        self.app.push_screen(CompareScreen(a, address(b)))
+        self.app.push_screen(CompareScreen(a, str(b.address)))
 
     def pane(self, name: str) -> Widget:
         """Return what takes the keys in a pane."""

@@ -57,7 +57,7 @@ def event_row(row: LogRow, above: LogRow | None, setting: Setting) -> Painted:
     front = (
         Part(ink.glyphs.running if row.commit == setting.marked else " ", Style.REVERTED),
         *_sign(row, above, setting),
-        Part(f"{cells.label(entry):<4}", Style.STRONG if row.version is not None else ""),
+        Part(f"{entry.label:<4}", Style.STRONG if row.version is not None else ""),
         Part(f"{ink.encodable(cells.score(entry)):<{7 if ink.unicode else 8}}", cells.style(entry)),
         *([Part(_delta(entry), Style.FAINT)] if ink.width >= _DELTA_FROM else []),
         *([Part(f"{one_line(row.run)}  ", Style.FAINT)] if setting.runs else []),

@@ -76,7 +76,7 @@ def event_line(row: LogRow, screen: Screen) -> Painted:
     front = (
         Part(f" {row.time.astimezone():%H:%M:%S} ", Style.FAINT),
         Part(f"{cells.glyph(entry, screen.glyphs)} ", cells.style(entry)),
-        Part(f"{cells.label(entry):<4}", Style.STRONG if row.version is not None else ""),
+        Part(f"{entry.label:<4}", Style.STRONG if row.version is not None else ""),
         Part(f"{_compared(entry, screen):<15} ", cells.style(entry)),
     )
     room = max(_LEAST, screen.width - sum(width(part.text) for part in front) - 1)

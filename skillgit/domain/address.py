@@ -1,0 +1,150 @@
+"""The addresses of events: ``v7``, ``r17``, ``s4``, ``m2``, ``i1``, ``e2``, ``b7`` and ``end``, alone or as ``run/v7``.
+
+Every event of a run has one address, and no two events of a run share one. People type addresses and read them on every
+screen; what is stored or compared goes by commit.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import assert_never
+
+
+class AddressKind(StrEnum):
+    """What an address begins with; ``END`` is all of it."""
+
+    VERSION = "v"
+    """The event that made a version."""
+    REJECTED = "r"
+    """The candidate that a step proposed and the gate refused."""
+    SKIPPED = "s"
+    """A step that had no candidate to measure."""
+    REFLECTION = "m"
+    """The reflection on an epoch, refused or without a candidate."""
+    INTERVENTION = "i"
+    """What a person asked for and the gate refused."""
+    GUIDANCE = "e"
+    """The slow update that was proposed at the end of an epoch."""
+    BASELINE = "b"
+    """The measurement of a version that a person wrote."""
+    END = "end"
+    """The end of the run."""
+
+
+_NUMBERED = "".join(kind for kind in AddressKind if kind is not AddressKind.END)
+_INTERVENED = r"r[0-9]+-[a-z-]+-(?P<intervention>[0-9]{1,15})"
+"""How the branch of a refused intervention ends; an older way to write ``i1``."""
+_ADDRESS = re.compile(
+    rf"(?:(?P<run>[a-z0-9][a-z0-9-]*)/)?"
+    rf"(?:(?P<kind>[{_NUMBERED}])(?P<number>[0-9]{1, 15})|(?P<end>{AddressKind.END})|{_INTERVENED})"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Which event of which run.
+
+    Attributes:
+        kind: What its number counts.
+        number: The version, step, epoch or intervention; 0 for the end of a run.
+        run: The run; empty where the address does not say it.
+    """
+
+    kind: AddressKind
+    number: int = 0
+    run: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.run}/{self.label}" if self.run else self.label
+
+    @property
+    def label(self) -> str:
+        """The address within its run, such as ``v7``."""
+        return str(self.kind) if self.kind is AddressKind.END else f"{self.kind}{self.number}"
+
+    def seen_from(self, run: str) -> str:
+        """Return the address as it is written beside events of ``run``: ``v7`` within it, ``run/v7`` elsewhere."""
+        return self.label if self.run == run else str(self)
+
+
+_KINDS = {
+    "run-started": AddressKind.VERSION,
+    "accepted": AddressKind.VERSION,
+    "rejected": AddressKind.REJECTED,
+    "skipped": AddressKind.SKIPPED,
+    "slow-proposed": AddressKind.GUIDANCE,
+    "slow-merged": AddressKind.VERSION,
+    "reverted": AddressKind.VERSION,
+    "edited": AddressKind.VERSION,
+    "measured": AddressKind.BASELINE,
+    "run-finished": AddressKind.END,
+}
+"""The kind of an event to that of its address, but for what a reflection or a person proposed and came to nothing."""
+_META = "meta"
+
+
+def address_of(
+    kind: str,
+    *,
+    run: str = "",
+    version: int | None = None,
+    step: int = 0,
+    epoch: int = 0,
+    origin: str = "step",
+    number: int = 0,
+    at: int = 0,
+) -> Address:
+    """Return the address of an event.
+
+    Args:
+        kind: The event's name in trailers.
+        run: Its run; empty for an address within the run.
+        version: The version that it made; absent if it made none.
+        step: Its step.
+        epoch: Its epoch.
+        origin: Where its candidate comes from: ``step``, ``meta`` or the name of an intervention.
+        number: Which intervention of the run it is; 0 for everything else.
+        at: The version that the run stands at with it.
+    """
+    counts = _kind_of(kind, origin, number)
+    match counts:
+        case AddressKind.VERSION:
+            counted = version or 0
+        case AddressKind.REJECTED | AddressKind.SKIPPED:
+            counted = step
+        case AddressKind.REFLECTION | AddressKind.GUIDANCE:
+            counted = epoch
+        case AddressKind.INTERVENTION:
+            counted = number
+        case AddressKind.BASELINE:
+            counted = at
+        case AddressKind.END:
+            counted = 0
+        case _:
+            assert_never(counts)
+    return Address(counts, counted, run)
+
+
+def _kind_of(kind: str, origin: str, number: int) -> AddressKind:
+    found = _KINDS[kind]
+    if found in {AddressKind.REJECTED, AddressKind.SKIPPED}:
+        if origin == _META:
+            return AddressKind.REFLECTION
+        if number:
+            return AddressKind.INTERVENTION
+    return found
+
+
+def parse(text: str) -> Address | None:
+    """Return the address that ``text`` writes; None if it writes none."""
+    match = _ADDRESS.fullmatch(text)
+    if match is None:
+        return None
+    run = match["run"] or ""
+    if match["end"]:
+        return Address(AddressKind.END, run=run)
+    if match["intervention"]:
+        return Address(AddressKind.INTERVENTION, int(match["intervention"]), run)
+    return Address(AddressKind(match["kind"]), int(match["number"]), run)
