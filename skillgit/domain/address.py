@@ -38,7 +38,7 @@ _INTERVENED = r"r[0-9]+-[a-z-]+-(?P<intervention>[0-9]{1,15})"
 """How the branch of a refused intervention ends; an older way to write ``i1``."""
 _ADDRESS = re.compile(
     rf"(?:(?P<run>[a-z0-9][a-z0-9-]*)/)?"
-    rf"(?:(?P<kind>[{_NUMBERED}])(?P<number>[0-9]{1, 15})|(?P<end>{AddressKind.END})|{_INTERVENED})"
+    rf"(?:(?P<kind>[{_NUMBERED}])(?P<number>[0-9]{{1,15}})|(?P<end>{AddressKind.END})|{_INTERVENED})"
 )
 
 

@@ -26,9 +26,12 @@ def test_runs_and_revisions_come_from_the_index(context, repo):
     assert values(revisions(context, "")) == [
         "best",
         "head",
+        "end",
         "r5",
         "v3",
         "v2",
+        "e2",
+        "s3",
         "r2",
         "v1",
         "v0",

@@ -29,7 +29,7 @@ def test_a_run_comes_out_as_it_is_recorded(context, records):
     done = replay(context, None)
     assert done.same
     assert [event.commit for event in done.events] == [record.commit for record in records]
-    assert [event.label for event in done.events if event.gate] == ["v1", "r2", "", "v2", "v3", "r5"]
+    assert [event.label for event in done.events if event.gate] == ["v1", "r2", "e2", "v2", "v3", "r5"]
     assert [event.label for event in done.events if event.patch] == ["v1", "r2", "v3", "r5"]
     assert not any(event.lacking for event in done.events)
     assert done.history == history_digest(records)

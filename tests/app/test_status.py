@@ -57,7 +57,7 @@ def test_what_is_checked_out_has_its_name(context, repo, records):
     git(repo.workdir, "checkout", "--quiet", "--detach", records[1].commit)
     assert status(context).checked_out == f"{RUN}/v1"
     git(repo.workdir, "checkout", "--quiet", "--detach", records[2].commit)
-    assert status(context).checked_out == records[2].commit[:12]
+    assert status(context).checked_out == f"{RUN}/r2"
     git(repo.workdir, "checkout", "--quiet", f"best/{RUN}")
     assert status(context).checked_out == f"best/{RUN}"
 

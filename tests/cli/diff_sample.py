@@ -10,6 +10,7 @@ from skillgit.app.diff.items import ItemDiff, Length, TypeChange
 from skillgit.app.diff.rules import RuleChange, RulesDiffed
 from skillgit.app.diff.summary import DiffStat
 from skillgit.app.diff.text import Diffed
+from skillgit.domain.address import address_of
 from skillgit.domain.rules import Region
 from skillgit.domain.text_diff import detailed
 from skillgit.domain.unified import read
@@ -125,7 +126,10 @@ def rule(change: str, text: str, **facts: object) -> RuleChange:
         "support": 4,
         "gain": 0.025,
     }
-    return RuleChange(**(known | facts))
+    known |= facts
+    names = ("version", "step", "epoch", "origin", "number")
+    called = {name: known[name] for name in names}
+    return RuleChange(**known, address=address_of(known["kind"], run=known["by"], **called) if known["by"] else None)
 
 
 RULES = RulesDiffed(

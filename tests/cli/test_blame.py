@@ -11,6 +11,7 @@ from skillgit.app.blame import Blame, BlameRow
 from skillgit.cli.render.blame import COLUMNS, lines
 from skillgit.cli.render.columns import width
 from skillgit.cli.screen import Screen
+from skillgit.domain.address import Address, address_of
 
 
 @pytest.fixture
@@ -26,7 +27,14 @@ def row(number: int, text: str = "- A rule.", **changes: object) -> BlameRow:
         "items": ("q17", "q22", "q31"), "fixed": ("q17", "q22"), "broken": ("q03",), "score": 0.725, "delta": 0.025,
         "restored": None,
     }  # fmt: skip
-    return BlameRow(**(values | changes))  # type: ignore[arg-type]
+    known = values | changes
+    known["address"] = named(known) if known["kind"] else None
+    return BlameRow(**known)  # type: ignore[arg-type]
+
+
+def named(known: dict[str, object]) -> Address:
+    facts = ("run", "version", "step", "epoch", "origin")
+    return address_of(str(known["kind"]), **{name: known[name] for name in facts})  # type: ignore[arg-type]
 
 
 def blamed(*rows: BlameRow) -> Blame:

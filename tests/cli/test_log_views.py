@@ -8,7 +8,7 @@ import cli_sample as sample
 import pytest
 
 from skillgit.app.log import Log
-from skillgit.cli.render.entry import Entry, decision, glyph, label, style, title
+from skillgit.cli.render.entry import Entry, decision, glyph, style, title
 from skillgit.cli.render.log import log_lines, with_changes
 from skillgit.cli.screen import UNICODE, Screen
 from skillgit.domain.event import EVENT_NAMES
@@ -109,6 +109,7 @@ def test_every_event_has_a_sign_a_style_and_words(kind, origin):
     for verdict in Decision:
         entry = Entry(
             kind=kind,
+            label="",
             version=None,
             step=3,
             title="do it",
@@ -116,12 +117,9 @@ def test_every_event_has_a_sign_a_style_and_words(kind, origin):
             delta=None,
             measured=False,
             decision=verdict.value,
-            epoch=2,
             origin=origin.value,
-            number=4 if origin.intervenes else 0,
         )
         assert len(glyph(entry, UNICODE)) == 1
         assert style(entry)
         assert decision(entry)
         assert title(entry).endswith("do it")
-        assert label(entry) == "i4" if origin.intervenes else label(entry) in {"m2", "r3", "s3", ""}

@@ -28,7 +28,7 @@ def test_an_ascii_log_has_the_columns_of_the_unicode_log():
     assert all(line.isascii() for line in poor)
     assert [width(line) for line in fine] == [width(line) for line in poor]
     assert poor[0].startswith("M   v9  (.7500) ")
-    assert poor[1].startswith("|M       .7500")
+    assert poor[1].startswith("|M  e2   .7500")
     assert poor[3].startswith("| x r18 ")
 
 

@@ -11,6 +11,7 @@ from enum import Enum
 from pathlib import PurePath
 
 from skillgit.cli.render.words import rfc3339
+from skillgit.domain.address import Address
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
@@ -29,7 +30,7 @@ def plain_value(value: object) -> Json:
         return value if math.isfinite(value) else None
     if isinstance(value, datetime):
         return rfc3339(value)
-    if isinstance(value, PurePath):
+    if isinstance(value, PurePath | Address):
         return str(value)
     if isinstance(value, bytes):
         return value.decode(errors="replace")

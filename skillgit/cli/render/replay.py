@@ -21,7 +21,7 @@ _CHECKED = len("gate patch")
 
 def lines(done: Replay, screen: Screen, *, quiet: bool) -> Iterator[str]:
     """Yield one line for each event, below it what differs, and a summary."""
-    width = max((len(_name(event)) for event in done.events), default=0)
+    width = max((len(event.label) for event in done.events), default=0)
     for event in done.events:
         if event.differing or not quiet:
             yield _line(event, screen, width)
@@ -39,7 +39,7 @@ def _line(event: Replayed, screen: Screen, width: int) -> str:
     checked = f"{'gate' if event.gate else '    '} {'patch' if event.patch else ''}"
     cells = [
         pad(screen.paint(style, word), len(_DIFFERS)),
-        _name(event).ljust(width),
+        event.label.ljust(width),
         screen.paint(Style.OID, short(event.commit)),
         checked.ljust(_CHECKED),
     ]
@@ -48,10 +48,6 @@ def _line(event: Replayed, screen: Screen, width: int) -> str:
     room = screen.width - (len(_DIFFERS) + width + len(short(event.commit)) + _CHECKED + 8) if screen.width else 0
     text = fit(told, room, screen.glyphs.ellipsis) if room > 0 else told
     return f"{start}  {screen.paint(Style.FAINT, text) if event.lacking else text}".rstrip()
-
-
-def _name(event: Replayed) -> str:
-    return event.label
 
 
 def _summary(done: Replay, screen: Screen) -> Iterator[str]:
