@@ -57,7 +57,7 @@ def test_a_command_that_changes_anything_is_asked_about(visit, press, instead):
         await press(pilot, "n")
         assert instead == []
         await press(pilot, "space", "y")
-        assert instead == [("checkout", app.screen.current.commit)]
+        assert instead == [("checkout", str(app.screen.current.address))]
         await press(pilot, "at")
         assert "checkout" in text(app.screen)
 

@@ -114,6 +114,8 @@ def _label(row: RuleChange, diff: RulesDiffed) -> str:
 
 
 def _step(row: RuleChange) -> str:
+    if row.kind == "slow-proposed" and row.version is not None:
+        return f"in v{row.version}"
     if row.kind.startswith("slow-") or row.origin == "meta":
         return f"epoch {row.epoch}"
     if row.kind in _BY_KIND:
