@@ -47,8 +47,9 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 def cli(ctx: click.Context, directory: Path | None, paging: bool, color: str, debug: bool) -> None:  # noqa: FBT001
     """Train Agent Skills and keep every training decision in git.
 
-    REV names a version: v7, best, head, r17 (rejected at step 17), m2 (reflection on epoch 2), i1 (the first
-    intervention), v7~2 or v7^^, RUN/v7, a run, or any git revision. Commands that read take --as-of REV.
+    REV names an event of a run: v7 (version 7), best, head, r17 (rejected at step 17), s4 (step 4, skipped), m2
+    (reflection on epoch 2), e2 (slow update of epoch 2), i1 (the first intervention), b7 (v7 measured on its own), end,
+    v7~2 or v7^^; RUN/v7 is one of RUN. A run and any git revision will do too. Commands that read take --as-of REV.
     """
     ctx.obj = open_session(directory, color=color, paging=paging, debug=debug)
 

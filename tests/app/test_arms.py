@@ -44,3 +44,14 @@ def test_what_names_nothing_is_refused(context):
         arms(context, [])
     with pytest.raises(SkillError, match="not clear which skill"):
         arms(context, ["v0", f"refs/skillgit/evidence/{RUN}"])
+
+
+def test_names_that_are_alike_are_told_apart_by_their_commits(context, repo, records):
+    repo.raw.references.create("refs/heads/none", records[1].commit)
+    repo.raw.references.create("refs/heads/other", records[1].commit)
+    tip = repo.commit(records[1].commit)
+    plain = str(repo.raw.create_commit(None, tip.author, tip.author, "plain\n", tip.tree_id, []))
+    repo.raw.references.create("refs/heads/none", plain, force=True)
+    found = arms(context, ["none", "other"], [NONE])
+    assert [arm.name for arm in found.every] == [f"none ({plain[:12]})", "v1", "none"]
+    assert [arm.key for arm in found.every] == [plain, records[1].commit, NONE]

@@ -23,9 +23,26 @@ HEAD = """\
 
 Made from the commands themselves by `tests/cli/test_reference.py`. `skillgit COMMAND --help` says the same.
 
-REV names a version: `v7`, `best`, `head`, `r17` (rejected at step 17), `m2` (reflection on epoch 2), `i1` (the first
-intervention), `v7~2` or `v7^^`, `RUN/v7`, a run, or any git revision. `A..B` is what happened after A up to B.
-`--as-of REV` shows everything as it stood right after REV.
+REV names an event of a run. Every event has one of these addresses, no two of a run share one, and every screen prints
+them:
+
+| REV | the event |
+|---|---|
+| `v7` | what made version 7: the start of the run, an accepted candidate, merged guidance, a revert or an edit by hand |
+| `r17` | the candidate of step 17, rejected |
+| `s4` | step 4, skipped |
+| `m2` | the reflection on epoch 2, rejected or skipped |
+| `i1` | the first intervention, rejected |
+| `e2` | the slow update proposed after epoch 2, whether or not it was merged |
+| `b7` | the measurement of version 7, which a person wrote |
+| `end` | the end of the run |
+
+`m2` and `i1` also find a reflection and an intervention that were accepted, beside their versions. `best` is the best
+version, `head` and the name of the run the newest one. `RUN/v7` is v7 of RUN, `v7` that of the default run. `v7~2` or
+`v7^^` is two versions before v7; behind any other event the first step back is the version that the run stood at. Any
+git revision will do too. `A..B` is what happened after A up to B. `--as-of REV` shows everything as it stood right after
+REV.
+
 Results go to stdout; progress, notes and errors go to stderr. What the exit status means is in
 [exit-codes.md](exit-codes.md).
 
