@@ -28,7 +28,7 @@ them:
 
 | REV | the event |
 |---|---|
-| `v7` | what made version 7: the start of the run, an accepted candidate, merged guidance, a revert or an edit by hand |
+| `v7` | what made version 7: an accepted candidate, merged guidance, a revert or an edit by hand; `v0` starts the run |
 | `r17` | the candidate of step 17, rejected |
 | `s4` | step 4, skipped |
 | `m2` | the reflection on epoch 2, rejected or skipped |
@@ -40,8 +40,8 @@ them:
 `m2` and `i1` also find a reflection and an intervention that were accepted, beside their versions. `best` is the best
 version, `head` and the name of the run the newest one. `RUN/v7` is v7 of RUN, `v7` that of the default run. `v7~2` or
 `v7^^` is two versions before v7; behind any other event the first step back is the version that the run stood at. Any
-git revision will do too. `A..B` is what happened after A up to B. `--as-of REV` shows everything as it stood right after
-REV.
+git revision will do too. `A..B` is what happened after A up to B. `--as-of REV` shows everything as it stood right
+after REV.
 
 Results go to stdout; progress, notes and errors go to stderr. What the exit status means is in
 [exit-codes.md](exit-codes.md).
