@@ -57,6 +57,7 @@ class RunOutcome(StrEnum):
     """How a run ended."""
 
     IMPROVED = "improved"
+    NOT_CONFIRMED = "not-confirmed"
     NULL_RESULT = "null-result"
     UNDERPOWERED = "underpowered"
     CEILING = "ceiling"

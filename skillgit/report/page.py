@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _TEMPLATES = Path(__file__).parent / "templates"
 _OUTCOMES = {
     "improved": "improved",
+    "not-confirmed": "improved on the selection split, but not on the test split",
     "null-result": "no improvement",
     "underpowered": "no improvement, and too few items to see a small one",
     "ceiling": "the seed solves every selection item",
