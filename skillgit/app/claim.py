@@ -15,8 +15,8 @@ from skillgit.store.reader import read_commit
 
 if TYPE_CHECKING:
     from skillgit.app.workspace import Workspace
+    from skillgit.domain.evaluation import Gauge
     from skillgit.domain.gate import GateRule
-    from skillgit.index.queries import Gauge
     from skillgit.index.rows import LogRow
 
 ALPHA = 0.05

@@ -217,6 +217,7 @@ class Trainer:
             environment=session.task.environment.digest,
             models=models(session),
             evaluation=summary,
+            gauge=session.gauge,
             fork_of=start.fork_of,
             cost=session.cost_since(began),
         )

@@ -39,6 +39,9 @@ class RunRow:
         usd: US dollars spent so far.
         selection_items: Selection items that candidates would have been evaluated on in full.
         selection_saved: How many of those were not rolled out, because the decision could no longer change.
+        first_test: The seed's score on the test split under the run's metric, on the items of ``best_test``; absent if
+            it was not measured on them.
+        best_test: The best version's, as the run measured it at its end, else as the newest note tells it.
     """
 
     name: str
@@ -63,6 +66,8 @@ class RunRow:
     usd: float
     selection_items: int = 0
     selection_saved: int = 0
+    first_test: float | None = None
+    best_test: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from skillgit.index.schema import SCORE
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
@@ -19,17 +21,15 @@ _ORIGIN = f"""
     SELECT l.run, l.oid, l.kind, l.origin, CASE l.kind WHEN 'slow-proposed' THEN {_MERGED_AS} ELSE l.version END,
            l.base, l.step, l.epoch, l.title, l.time, l.score, l.delta, l.bound, l.decision, e.evidence, e.number, e.of
     FROM log l JOIN event e ON e.id = l.id"""  # noqa: S608 - names are ours
-_VALUE = """CASE r.metric WHEN 'hard' THEN {0}.hard WHEN 'soft' THEN {0}.soft
-                 ELSE (1.0 - r.soft_weight) * {0}.hard + r.soft_weight * {0}.soft END"""
 _FLIPS = f"""
-    SELECT o.item, {_VALUE.format("o")} > {_VALUE.format("b")}
+    SELECT o.item, {SCORE.format("o")} > {SCORE.format("b")}
     FROM event e
     JOIN run r ON r.name = e.run
     LEFT JOIN version v ON v.run = e.run AND v.version = e.version
     JOIN version w ON w.run = e.run AND w.version = e.base
     JOIN item_outcome o ON o.event = COALESCE(v.measured_by, e.id)
     JOIN item_outcome b ON b.event = w.measured_by AND b.item = o.item
-    WHERE e.oid = ? AND {_VALUE.format("o")} <> {_VALUE.format("b")} ORDER BY o.item"""  # noqa: S608 - names are ours
+    WHERE e.oid = ? AND {SCORE.format("o")} <> {SCORE.format("b")} ORDER BY o.item"""  # noqa: S608 - names are ours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,6 +47,7 @@ from skillgit.errors import TrailerError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from skillgit.domain.evaluation import Gauge
     from skillgit.domain.event import Measurement
 
 _WIDTH = 72
@@ -95,7 +96,7 @@ def _prefix(event: Event) -> str:
 def _note(event: Event) -> str:
     match event:
         case RunStarted():
-            note = "v0" + _score(event.evaluation)
+            note = "v0" + _score(event.evaluation, event.gauge)
         case Accepted() | SlowMerged():
             note = f"v{event.version}{_gain(event)}"
         case Rejected() | Skipped():
@@ -107,7 +108,7 @@ def _note(event: Event) -> str:
         case Edited():
             note = f"v{event.version}"
         case Measured():
-            note = f"v{event.version}{_score(event.evaluation)}"
+            note = f"v{event.version}, {event.evaluation.score(event.verdict.metric, event.verdict.soft_weight):.4f}"
         case RunFinished():
             note = event.outcome.value
         case _:
@@ -122,8 +123,8 @@ def _label(event: Rejected | Skipped) -> str:
     return f"m{event.epoch}" if event.origin is Origin.META else f"{letter}{event.step}"
 
 
-def _score(measurement: Measurement) -> str:
-    return "" if isinstance(measurement, Inherited) else f", {measurement.hard:.4f}"
+def _score(measurement: Measurement, gauge: Gauge) -> str:
+    return "" if isinstance(measurement, Inherited) else f", {gauge.score(measurement):.4f}"
 
 
 def _gain(event: Accepted | Rejected | SlowProposed | SlowMerged | Reverted) -> str:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from skillgit.app.importing.directory import Row
     from skillgit.app.importing.source import Source
-    from skillgit.app.importing.story import Story
 
 _TESTS = (
     ("test_eval_baseline", "baseline_test"),

@@ -245,6 +245,8 @@ def _items(session: Session, a: str, b: str | None, form: Form) -> bool:
             "metric": result.metric,
             "fixed": result.fixed,
             "broken": result.broken,
+            "gained": result.gained,
+            "lost": result.lost,
             "stable_pass": result.stable_pass,
             "stable_fail": result.stable_fail,
             "missing": result.missing,
@@ -255,4 +257,4 @@ def _items(session: Session, a: str, b: str | None, form: Form) -> bool:
             "notes": result.notes,
         }
         session.output.listing(form, result.rows, schema="diff-items/1", name="items", columns=COLUMNS, head=head)
-    return bool(result.fixed or result.broken)
+    return result.moved

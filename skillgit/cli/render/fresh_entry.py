@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from skillgit.cli.render.entry import Entry
-from skillgit.domain.evaluation import Metric
 from skillgit.domain.event import (
     Accepted,
     Event,
@@ -48,6 +47,6 @@ def _stopped(event: Event) -> bool:
 
 
 def _score_without_gate(event: Event) -> tuple[float | None, bool]:
-    if not isinstance(event, RunStarted | Reverted) or isinstance(event.evaluation, Inherited):
+    if not isinstance(event, RunStarted) or isinstance(event.evaluation, Inherited):
         return None, False
-    return event.evaluation.score(Metric.HARD, 0.0), True
+    return event.gauge.score(event.evaluation), True

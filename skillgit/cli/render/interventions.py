@@ -54,7 +54,7 @@ def _refused(result: RevertResult) -> str:
 def forked(result: Fork, screen: Screen) -> Iterator[str]:
     """Yield where a fork begins."""
     dot = f" {screen.glyphs.dot} "
-    told = f"run {result.run} begins at {result.source}{dot}hard {words.score(result.hard)}"
+    told = f"run {result.run} begins at {result.source}{dot}{result.metric} {words.score(result.score)}"
     if result.event is None:
         yield f"would write: {told}"
         return
