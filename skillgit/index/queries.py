@@ -27,7 +27,7 @@ _RUNS = """
 """Scores are looked up run by run: joined to the runs, the board would be made of all versions for each look."""
 _LOG = """
     SELECT l.run, l.oid, l.kind, l.version, l.base, l.step, l.epoch, l.title, l.origin, l.time, l.score, l.delta,
-           l.measured, l.bound, l.decision, l.is_best, l.is_head, l.at, l.number, l.of, l.author
+           l.measured, l.bound, l.current, l.decision, l.is_best, l.is_head, l.at, l.number, l.of, l.author
     FROM log l"""
 _OF_RUN = " WHERE l.run = ? AND l.version ="
 
@@ -247,7 +247,7 @@ def _run_row(row: tuple[Any, ...], live: Mapping[str, int], test: Tested | None)
 
 def _log_row(row: tuple[Any, ...], branches: tuple[str, ...]) -> LogRow:
     run, commit, kind, version, base, step, epoch, title, origin, time, *rest = row
-    score, delta, measured, bound, decision, is_best, is_head, at, number, of, author = rest
+    score, delta, measured, bound, current, decision, is_best, is_head, at, number, of, author = rest
     return LogRow(
         run=run,
         commit=commit,
@@ -262,7 +262,8 @@ def _log_row(row: tuple[Any, ...], branches: tuple[str, ...]) -> LogRow:
         score=score,
         delta=delta,
         measured=bool(measured),
-        bound=bool(bound),
+        bound=bound,
+        current=current,
         decision=decision,
         is_best=bool(is_best),
         is_head=bool(is_head),

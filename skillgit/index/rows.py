@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillgit.domain.score import known
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
     from skillgit.domain.cost import Cost
+    from skillgit.domain.score import Score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,10 +88,11 @@ class LogRow:
         title: What happened, in one line.
         origin: Where its candidate comes from: a step, the reflection on an epoch (``meta``), or an intervention.
         time: When it was written, UTC.
-        score: The score on the selection split under the run's metric.
-        delta: The score's distance from the score that it was compared with.
+        score: The score on the selection split under the run's metric; absent where no more than a bound is known.
+        delta: The score's distance from the score that it was compared with; absent without a score of its own.
         measured: Whether the score was measured for this text; otherwise it was inherited.
-        bound: Whether the score is only the highest that it could have been, and the distance with it.
+        bound: The highest that the score could have been, where the evaluation ended early; absent otherwise.
+        current: The score that a gate compared it with; absent without a gate.
         decision: The gate's decision; empty without one.
         is_best: Whether it is the newest best version of its run.
         is_head: Whether it is the newest version of its run.
@@ -112,7 +116,8 @@ class LogRow:
     score: float | None
     delta: float | None
     measured: bool
-    bound: bool = False
+    bound: float | None = None
+    current: float | None = None
     decision: str
     is_best: bool
     is_head: bool
@@ -121,6 +126,11 @@ class LogRow:
     number: int = 0
     of: str = ""
     author: str = ""
+
+    @property
+    def known(self) -> Score | None:
+        """The score as far as it is known."""
+        return known(self.score, self.bound)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,7 +49,7 @@ class OriginRow:
         time: When it was written, UTC.
         score: The score on the selection split under the run's metric.
         delta: The score's distance from the score that it was compared with.
-        bound: Whether the score is only the highest that it could have been.
+        bound: The highest that the score could have been, where the evaluation ended early; absent otherwise.
         decision: The gate's decision; empty without one.
         evidence: Id of the tree that holds its evidence; empty without evidence.
         number: Which intervention of the run it is; 0 for everything else.
@@ -68,7 +68,7 @@ class OriginRow:
     time: datetime
     score: float | None
     delta: float | None
-    bound: bool
+    bound: float | None
     decision: str
     evidence: str
     number: int
@@ -202,7 +202,7 @@ def _origin(row: Sequence[Any]) -> OriginRow:
         time=datetime.fromtimestamp(time, UTC),
         score=score,
         delta=delta,
-        bound=bool(bound),
+        bound=bound,
         decision=decision,
         evidence=evidence or "",
         number=number or 0,

@@ -182,11 +182,13 @@ _VIEWS = {
     "log": """
         SELECT e.id, e.run, e.oid, e.kind, e.at, e.rank, e.step, e.number, e.epoch, e.version, e.base, e.title,
                e.origin, e.of, e.author, e.time,
-               COALESCE(c.score, {of_s}) AS score,
-               CASE WHEN c.score IS NOT NULL THEN c.score - c.current
+               CASE WHEN c.stopped THEN NULL ELSE COALESCE(c.score, {of_s}) END AS score,
+               CASE WHEN c.stopped THEN NULL
+                    WHEN c.score IS NOT NULL THEN c.score - c.current
                     WHEN e.kind IN ('reverted', 'edited') THEN {of_s} - {of_b} END AS delta,
                s.inherited IS NULL AS measured,
-               COALESCE(c.stopped, 0) AS bound,
+               CASE WHEN c.stopped THEN c.score END AS bound,
+               c.current,
                COALESCE(c.decision, '') AS decision,
                e.version IS NOT NULL AND e.version = r.best_version AS is_best,
                e.version IS NOT NULL AND e.version = r.head_version AS is_head

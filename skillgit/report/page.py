@@ -36,6 +36,9 @@ _OUTCOMES = {
     "": "not finished",
 }
 
+_BOUND = "▽"
+"""The sign of a candidate of whose score no more than a bound is known."""
+
 
 def page(report: Report) -> str:
     """Return the page that tells ``report``, as HTML."""
@@ -50,7 +53,7 @@ def page(report: Report) -> str:
             style=Markup(style),  # noqa: S704 - it is a file of ours
             style_digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
             curves={name: curve(report.rows, report.scored, size, intervals=intervals) for name, size in _SIZES},
-            shapes=sorted({naming.glyph(row): naming.tone(row) for row in drawn_rows(report.rows)}),
+            shapes=sorted({_BOUND if row.bound is not None else naming.glyph(row) for row in drawn_rows(report.rows)}),
             outcome=_OUTCOMES.get(report.run.outcome, report.run.outcome),
             gate_rule=gate_words.rule(report),
             program=f"skillgit {skillgit.__version__}",

@@ -233,7 +233,7 @@ def length(workspace: Workspace, both: Sides) -> Length:
 def notes(workspace: Workspace, a: LogRow, b: LogRow, rows: Sequence[ItemChange]) -> Iterator[str]:
     """Yield what keeps the scores of two events from being compared like for like."""
     for row in (a, b):
-        if row.bound:
+        if row.bound is not None:
             lost = sum(change.change == "missing" for change in rows)
             known = f"{lost} of {len(rows)} items have no score on both sides"
             yield f"one side was stopped early, when its decision was certain: {known}"

@@ -18,6 +18,7 @@ from skillgit.domain.event import (
     event_origin,
     event_step,
 )
+from skillgit.domain.score import Score
 
 _Gated = Accepted | Rejected | SlowProposed | SlowMerged | Reverted | Measured
 
@@ -25,16 +26,16 @@ _Gated = Accepted | Rejected | SlowProposed | SlowMerged | Reverted | Measured
 def entry_of(event: Event) -> Entry:
     """Return the entry of an event that was written just now."""
     verdict = event.verdict if isinstance(event, _Gated) else None
+    stopped = _stopped(event)
     score, measured = (verdict.score, True) if verdict else _score_without_gate(event)
     return Entry(
         kind=event_name(event),
         version=event.version if isinstance(event, MakesVersion) else None,
         step=event_step(event),
         title=event.title,
-        score=score,
-        delta=verdict.score - verdict.current if verdict else None,
+        score=None if score is None else Score(score, at_most=stopped),
+        delta=verdict.score - verdict.current if verdict and not stopped else None,
         measured=measured,
-        bound=_stopped(event),
         decision=verdict.decision.value if verdict else "",
         epoch=event.epoch,
         origin=event_origin(event).value,

@@ -42,7 +42,7 @@ def _judged(result: RevertResult, screen: Screen) -> str:
     verdict = result.verdict
     if verdict is None:
         raise AssertionError("only a gate refuses")
-    bound = screen.glyphs.at_most if result.event is not None and result.event.bound else ""
+    bound = screen.glyphs.at_most if result.event is not None and result.event.bound is not None else ""
     return f"{verdict.metric.value} {bound}{words.score(verdict.score)} against {words.score(verdict.current)}"
 
 

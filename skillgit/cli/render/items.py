@@ -48,11 +48,10 @@ def headline(a: LogRow | None, b: LogRow | None, screen: Screen, metric: str = "
 
 def change(a: LogRow | None, b: LogRow | None, screen: Screen) -> str:
     """Return two scores and their difference: ``.6000 → .7250 (+.1250)``; a bound bears ``≤``."""
-    if a is None or b is None or a.score is None or b.score is None:
+    if a is None or b is None or a.known is None or b.known is None:
         return "without a score on both sides"
-    before, after = (f"{screen.glyphs.at_most if row.bound else ''}{words.score(row.score)}" for row in (a, b))
-    moved = f"{before} {screen.glyphs.arrow} {after}"
-    return moved if a.bound or b.bound else f"{moved} ({words.delta(b.score - a.score)})"
+    moved = f"{words.known(a.known, screen)} {screen.glyphs.arrow} {words.known(b.known, screen)}"
+    return moved if a.score is None or b.score is None else f"{moved} ({words.delta(b.score - a.score)})"
 
 
 def length(found: Length) -> str:
@@ -67,7 +66,7 @@ def flips(diff: ItemDiff, screen: Screen) -> Iterator[str]:
     """Yield the items that changed, the types, and the sums."""
     yield headline(diff.a, diff.b, screen, diff.metric)
     # of a side that was stopped early most items are missing, and a note says why
-    listed = _CHANGED if diff.a.bound or diff.b.bound else (*_CHANGED, "missing")
+    listed = _CHANGED if diff.a.bound is not None or diff.b.bound is not None else (*_CHANGED, "missing")
     changed = [row for kind in listed for row in diff.rows if row.change == kind]
     if changed:
         yield ""

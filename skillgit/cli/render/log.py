@@ -38,6 +38,7 @@ COLUMNS = (
     "is_head",
     "refs",
     "title",
+    "bound",
 )
 """The columns of ``log --plain``."""
 
@@ -154,8 +155,7 @@ def _room(screen: Screen, taken: int, longest: int) -> int:
 
 def front(entry: Entry) -> str:
     """Return label, score and difference in 17 columns."""
-    known = entry.measured and not entry.bound
-    return f"{cells.label(entry):<4}{cells.score(entry):<7}{words.delta(entry.delta) if known else '':<6}"
+    return f"{cells.label(entry):<4}{cells.score(entry):<7}{words.delta(entry.delta) if entry.measured else '':<6}"
 
 
 def back(row: LogRow, screen: Screen, now: datetime) -> str:
