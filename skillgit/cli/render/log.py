@@ -37,8 +37,8 @@ COLUMNS = (
     "is_best",
     "is_head",
     "refs",
-    "title",
     "bound",
+    "title",
 )
 """The columns of ``log --plain``."""
 
