@@ -80,13 +80,12 @@ def test_gain(row: RunRow) -> float | None:
 
 
 def on_test(row: RunRow, screen: Screen) -> str:
-    """Return what the best version scores on the test split: ``.1500 → .1167 (-.0333)``; empty if not measured."""
+    """Return what the seed and the best version score on the test split: ``.1500 → .1167``; empty if not measured."""
     if row.best_test is None:
         return ""
-    if row.first_test is None:
+    if row.first_test is None or row.best_version == 0:
         return words.score(row.best_test)
-    moved = f"{words.score(row.first_test)} {screen.glyphs.arrow} {words.score(row.best_test)}"
-    return moved if row.best_version == 0 else f"{moved} ({words.delta(row.best_test - row.first_test)})"
+    return f"{words.score(row.first_test)} {screen.glyphs.arrow} {words.score(row.best_test)}"
 
 
 def sign(row: RunRow, screen: Screen) -> str:
@@ -124,7 +123,8 @@ def standing(status: Status, screen: Screen, now: datetime) -> Iterator[str]:
         gained = words.delta(run.best_score - run.first_score)
         facts.append(("progress", f"step {steps(run)}, {outcome(run, screen)}, {gained} {run.metric} over the seed"))
         if tested := on_test(run, screen):
-            facts.append(("test", f"{run.metric} {tested}, v{run.best_version} against the seed"))
+            over = f", {words.delta(test_gain(run))} over the seed" if test_gain(run) is not None else ""
+            facts.append(("test", f"{run.metric} {tested}, v{run.best_version}{over}"))
         facts.append(("spent", _spent(run, screen)))
         if run.selection_saved:
             facts.append(("saved", _saved(run)))
