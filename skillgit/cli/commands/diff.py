@@ -48,7 +48,7 @@ class _Diff(Verb):
 @click.option("--side-by-side", is_flag=True, help="Show the two texts in two columns")
 @click.option("--stat", is_flag=True, help="Show how much changed: lines, rules, items, scores, length")
 @click.option("--rules", is_flag=True, help="Show which rules came and went, and by which step")
-@click.option("--items", is_flag=True, help="Show which items were fixed and which were broken")
+@click.option("--items", is_flag=True, help="Show which items were fixed, which were broken, and which gained or lost")
 @click.option("--tui", is_flag=True, help="Compare the two on the screen: text, rules and items")
 @click.option("-U", "--unified", "lines", type=click.IntRange(min=0), metavar="N", help="Show N lines around a change")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if there is a difference, with 0 if there is none")
