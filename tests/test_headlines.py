@@ -93,3 +93,15 @@ def test_the_test_score_stands_beside_it_and_the_outcome_rests_on_both(repositor
     assert (row["first_test"], row["best_test"]) == pytest.approx((first, best))
     gained = means[row["best_version"]] > means[0]
     assert row["outcome"] == ("improved" if best >= first else "not-confirmed") if gained else row["outcome"]
+
+
+def test_no_list_gives_a_bound_as_a_score(repository, run):
+    listed = read(repository, "log")["events"]
+    exported = read(repository, "export", run)["events"]
+    assert any(row["bound"] is not None for row in listed), "the run stops no evaluation early, so this tests nothing"
+    for row in (*listed, *exported):
+        assert row["score"] is None or row["bound"] is None
+    known = {row["commit"]: (row["score"], row["bound"], bool(row["unneeded"])) for row in exported}
+    for row in listed:
+        if row["kind"] == "rejected":
+            assert known[row["commit"]] == (row["score"], row["bound"], row["bound"] is not None)
