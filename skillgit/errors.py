@@ -74,6 +74,8 @@ class ExitCode(IntEnum):
     """``train --exit-code``: the seed solves every selection item."""
     NO_CANDIDATES = 23
     """``train --exit-code``: no step produced a candidate to measure."""
+    NOT_CONFIRMED = 24
+    """``train --exit-code``: the best version scores higher on the selection split and lower on the test split."""
     INTERNAL = 70
     """A bug in skillgit."""
     INTERRUPTED = 130

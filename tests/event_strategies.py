@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from skillgit.domain.appendix import AppendixCounts
 from skillgit.domain.cost import Cost, CostPart
 from skillgit.domain.edit import Op, Source
-from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
+from skillgit.domain.evaluation import EvaluationSummary, Gauge, Metric, Split
 from skillgit.domain.event import (
     Accepted,
     BudgetSource,
@@ -211,6 +211,7 @@ events: st.SearchStrategy[Event] = st.one_of(
         environment=tokens,
         models=models,
         evaluation=measurements,
+        gauge=st.builds(Gauge, metric=st.sampled_from(Metric), soft_weight=shares),
         fork_of=st.sampled_from(["", "other-run/v3"]),
         cost=costs,
     ),

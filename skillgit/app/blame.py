@@ -244,4 +244,4 @@ def author(workspace: Workspace, commit: str) -> str:
 
 
 def _gain(origin: OriginRow | None) -> float | None:
-    return None if origin is None or origin.bound else origin.delta
+    return None if origin is None else origin.delta

@@ -15,8 +15,8 @@ from skillgit.store.reader import read_commit
 
 if TYPE_CHECKING:
     from skillgit.app.workspace import Workspace
+    from skillgit.domain.evaluation import Gauge
     from skillgit.domain.gate import GateRule
-    from skillgit.index.queries import Gauge
     from skillgit.index.rows import LogRow
 
 ALPHA = 0.05
@@ -123,7 +123,7 @@ def _noted(workspace: Workspace, row: LogRow, split: Split) -> tuple[Claim, Eval
 def _score(workspace: Workspace, row: LogRow, split: Split) -> tuple[float, int] | None:
     gauge = queries.gauge(workspace.index, row.run)
     if split is Split.SELECTION:
-        return _selection(workspace, row, gauge) if is_own(row) and not row.bound else None
+        return _selection(workspace, row, gauge) if is_own(row) and row.bound is None else None
     if row.version is None:
         return None
     final = [found for found in known.final_rows(workspace.index, row.run, row.version) if found.split == split.value]

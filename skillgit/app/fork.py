@@ -25,6 +25,7 @@ from skillgit.store.writer import RunWriter
 
 if TYPE_CHECKING:
     from skillgit.app.context import Context
+    from skillgit.domain.evaluation import Gauge
     from skillgit.domain.state import RunState
     from skillgit.index.rows import LogRow
 
@@ -42,6 +43,8 @@ class Fork:
         run: Its name.
         source: The version that it began at, ``<run>/v<N>``.
         hard: The hard score of that version on the selection split.
+        score: Its score there under the metric of the run's gate.
+        metric: That metric.
         event: The event that started it; absent if nothing was written.
         planned: Whether the configuration of the source is here, so that the fork keeps it too.
         default: Whether it is the default run now.
@@ -50,6 +53,8 @@ class Fork:
     run: str
     source: str
     hard: float
+    score: float
+    metric: str
     event: LogRow | None
     planned: bool
     default: bool = False
@@ -75,13 +80,15 @@ def fork(context: Context, revision: str, name: str | None = None, *, dry_run: b
         with RunLock(workspace.repo, chosen, context.clock):
             _check_free(workspace, chosen)
             state = fold(record.event for record in read_run(workspace.repo, row.run))
-            event = _event(row, state, chosen)
+            event = _event(row, state, chosen, queries.gauge(workspace.index, row.run))
             evidence = _evidence(workspace, row)
             evidence |= _tried(workspace, row, state)
             found = Fork(
                 run=chosen,
                 source=event.fork_of,
                 hard=state.evaluation(row.version or 0).hard,
+                score=event.gauge.score(state.evaluation(row.version or 0)),
+                metric=event.gauge.metric.value,
                 event=None,
                 planned=_PLAN[0] in evidence,
             )
@@ -96,7 +103,7 @@ def fork(context: Context, revision: str, name: str | None = None, *, dry_run: b
         return replace(found, event=made, default=default_run(workspace) == chosen)
 
 
-def _event(row: LogRow, state: RunState, name: str) -> RunStarted:
+def _event(row: LogRow, state: RunState, name: str, gauge: Gauge) -> RunStarted:
     started, source = state.started, str(row.address)
     evaluation = state.known_evaluation(row.version or 0)
     if evaluation is None:
@@ -114,6 +121,7 @@ def _event(row: LogRow, state: RunState, name: str) -> RunStarted:
         environment=started.environment,
         models=started.models,
         evaluation=replace(evaluation, version=None),
+        gauge=gauge,
         fork_of=source,
     )
 

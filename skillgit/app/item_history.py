@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from skillgit.app.workspace import Workspace
+    from skillgit.domain.evaluation import Gauge
     from skillgit.index.item_queries import MeasuredRow
-    from skillgit.index.queries import Gauge
 
 _OID_LENGTH = 7
 

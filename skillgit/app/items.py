@@ -43,7 +43,7 @@ class Column:
         version: The version; absent for a candidate.
         score: Its score on the selection split under the run's metric.
         measured: Whether this very text was measured.
-        bound: Whether the score is only the highest that it could have been.
+        bound: The highest that the score could have been, where the evaluation ended early; absent otherwise.
         n: Number of items of the split.
         scored: How many of them have a score.
         solved: How many items it solves.
@@ -58,7 +58,7 @@ class Column:
     version: int | None
     score: float | None
     measured: bool
-    bound: bool
+    bound: float | None
     n: int
     scored: int
     solved: int

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from skillgit.app.context import Context
     from skillgit.app.evaluations import KnownEvaluation
     from skillgit.app.workspace import Workspace
+    from skillgit.domain.evaluation import Gauge
     from skillgit.domain.event import RunStarted
-    from skillgit.index.queries import Gauge
     from skillgit.index.rows import LogRow
     from skillgit.index.score_queries import ScoreRow
 

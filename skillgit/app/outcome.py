@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from skillgit.engine.session import Session
 
 MEANINGS: dict[RunOutcome, str] = {
-    RunOutcome.IMPROVED: "A version scores higher on the selection split than the seed",
+    RunOutcome.IMPROVED: "A version beats the seed on the selection split, and scores no lower on the test split",
+    RunOutcome.NOT_CONFIRMED: "A version beats the seed on the selection split, and scores lower on the test split",
     RunOutcome.NULL_RESULT: "Candidates were measured and none scores higher than the seed",
     RunOutcome.UNDERPOWERED: "None scores higher, and the selection split is too small to tell what is left to gain",
     RunOutcome.CEILING: "The seed solves every selection item",
@@ -39,6 +40,7 @@ UNFINISHED: dict[RunOutcome, ExitCode] = {
 
 _FINISHED: dict[RunOutcome, ExitCode] = {
     RunOutcome.IMPROVED: ExitCode.OK,
+    RunOutcome.NOT_CONFIRMED: ExitCode.NOT_CONFIRMED,
     RunOutcome.NULL_RESULT: ExitCode.NULL_RESULT,
     RunOutcome.UNDERPOWERED: ExitCode.UNDERPOWERED,
     RunOutcome.CEILING: ExitCode.CEILING,

@@ -18,7 +18,7 @@ from skillgit.store.lock import RunLock
 
 if TYPE_CHECKING:
     from skillgit.app.context import Context
-    from skillgit.index.queries import Gauge
+    from skillgit.domain.evaluation import Gauge
     from skillgit.index.rows import LogRow
 
 _SHORT = 12

@@ -66,9 +66,9 @@ class Retried:
         name: What it is called.
         commit: Its commit.
         title: What it was to achieve.
-        old_score: What it scored then.
+        old_score: What it scored then; absent where no more than a bound of it is known.
         old_delta: How far that was from the version that it was made on.
-        bound: Whether the old score is only the highest that it could have been.
+        bound: The highest that the old score could have been, where its evaluation ended early; absent otherwise.
         old_base: That version.
         reason: Why it was not measured now; empty if it was.
         score: What the newest version scores with its edits.
@@ -84,7 +84,7 @@ class Retried:
     title: str
     old_score: float | None
     old_delta: float | None
-    bound: bool
+    bound: float | None
     old_base: int | None
     reason: str = ""
     score: float | None = None
@@ -300,7 +300,15 @@ def _closest(workspace: Workspace, run: str) -> list[LogRow]:
         raise NotFoundError(f"run {run} has rejected nothing", hint="skillgit log")
     # A revert was refused as a whole text, and has no edits to put on another one.
     tried = [row for row in rows if row.origin != Origin.REVERT]
-    return sorted(tried, key=lambda row: -(row.delta if row.delta is not None else -1.0))
+    return sorted(tried, key=_gap, reverse=True)
+
+
+def _gap(row: LogRow) -> tuple[float, bool]:
+    """Return what sorts candidates by how far they were from passing; one that may have been further comes after."""
+    score = row.known
+    if score is None or row.current is None:
+        return -1.0, False
+    return replace(score, value=score.value - row.current).key
 
 
 def _then(row: LogRow) -> Retried:

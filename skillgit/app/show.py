@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from skillgit.app.diff.items import ItemChange, item_changes
 from skillgit.app.evaluations import KnownEvaluation, known_evaluations, reads_of_test
 from skillgit.app.revision import event_in
 from skillgit.app.workspace import Workspace, open_workspace
+from skillgit.domain.evaluation import Gauge
 from skillgit.index import queries
 from skillgit.index.feedback_lines import feedback_lines
 from skillgit.store import diff as store_diff
@@ -37,6 +38,7 @@ class Shown:
         evaluations: What is known of it besides: notes that ``skillgit eval`` left, scores from the end of its run.
         test_evaluations: How many of these looked at the test split.
         feedback: What people noted on it, oldest first.
+        gauge: What the gate of its run compares.
     """
 
     row: LogRow
@@ -49,6 +51,7 @@ class Shown:
     evaluations: tuple[KnownEvaluation, ...] = ()
     test_evaluations: int = 0
     feedback: tuple[Feedback, ...] = ()
+    gauge: Gauge = field(default_factory=Gauge)
 
 
 def show(context: Context, revision: str) -> Shown:
@@ -72,6 +75,7 @@ def show(context: Context, revision: str) -> Shown:
             evaluations=evaluations,
             test_evaluations=reads_of_test(evaluations),
             feedback=_feedback(workspace, row.commit),
+            gauge=queries.gauge(workspace.index, row.run),
         )
 
 

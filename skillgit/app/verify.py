@@ -137,7 +137,7 @@ def verify(
         row, split = event_in(workspace, request.revision), Split.parse(request.split)
         known = claim_of(workspace, row, split)
         if known is None:
-            bound = row.bound and split is Split.SELECTION
+            bound = row.bound is not None and split is Split.SELECTION
             what = "only an upper bound of the score" if bound else "no score"
             raise NotFoundError(
                 f"{what} of {request.revision} on the {split.value} split is recorded",

@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import cached_property
 from math import fsum
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from skillgit.domain.ids import short_digest
 from skillgit.errors import (
@@ -94,11 +94,7 @@ class Scored:
 
     def value(self, metric: Metric, soft_weight: float) -> float:
         """Return the score under ``metric``; ``soft_weight`` is the share of ``soft`` in ``mixed``."""
-        if metric is Metric.HARD:
-            return self.hard
-        if metric is Metric.SOFT:
-            return self.soft
-        return (1.0 - soft_weight) * self.hard + soft_weight * self.soft
+        return _weighed(metric, soft_weight, self.hard, self.soft)
 
     @property
     def passed(self) -> bool:
@@ -173,6 +169,43 @@ class FailedToEvaluate:
     kind: FailureKind = FailureKind.UNKNOWN
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gauge:
+    """How a run turns outcomes into the one number that its gate compares and that every headline tells.
+
+    Attributes:
+        metric: The metric.
+        soft_weight: Share of the soft score in the mixed metric; under the others it is 0.5, whatever was given.
+    """
+
+    metric: Metric = Metric.HARD
+    soft_weight: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.metric is not Metric.MIXED:
+            object.__setattr__(self, "soft_weight", 0.5)
+
+    def of(self, hard: float, soft: float) -> float:
+        """Return the number that a strict score and one with partial credit come to."""
+        return _weighed(self.metric, self.soft_weight, hard, soft)
+
+    def score(self, measured: Scored | EvaluationSummary) -> float:
+        """Return the number of one outcome, or the mean of an evaluation."""
+        return self.of(measured.hard, measured.soft)
+
+
+def _weighed(metric: Metric, soft_weight: float, hard: float, soft: float) -> float:
+    match metric:
+        case Metric.HARD:
+            return hard
+        case Metric.SOFT:
+            return soft
+        case Metric.MIXED:
+            return (1.0 - soft_weight) * hard + soft_weight * soft
+        case _:
+            assert_never(metric)
+
+
 Outcome = Scored | FailedToEvaluate
 PERFECT = Scored(1.0, 1.0)
 """The highest score that an item can have."""
@@ -230,7 +263,7 @@ class EvaluationSummary:
 
     def score(self, metric: Metric, soft_weight: float) -> float:
         """Return the mean under ``metric``; ``soft_weight`` is the share of ``soft`` in ``mixed``."""
-        return Scored(self.hard, self.soft).value(metric, soft_weight)
+        return _weighed(metric, soft_weight, self.hard, self.soft)
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots: what is asked for again and again is kept

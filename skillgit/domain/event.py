@@ -14,7 +14,7 @@ from skillgit.domain.address import Address, address_of
 
 # The parts of an event are imported with it.
 from skillgit.domain.cost import Cost as Cost  # noqa: PLC0414 - see above
-from skillgit.domain.evaluation import EvaluationSummary
+from skillgit.domain.evaluation import EvaluationSummary, Gauge
 from skillgit.domain.proposal import EDITS_SHOWN as EDITS_SHOWN  # noqa: PLC0414 - see above
 from skillgit.domain.proposal import BudgetSource as BudgetSource  # noqa: PLC0414 - see above
 from skillgit.domain.proposal import Change as Change  # noqa: PLC0414 - see above
@@ -59,6 +59,7 @@ class RunOutcome(StrEnum):
     """How a run ended."""
 
     IMPROVED = "improved"
+    NOT_CONFIRMED = "not-confirmed"
     NULL_RESULT = "null-result"
     UNDERPOWERED = "underpowered"
     CEILING = "ceiling"
@@ -101,6 +102,7 @@ class RunStarted(_Event):
         environment: Digest of the environment: its source, prompts and scorer.
         models: The models.
         evaluation: The seed's score on the selection split.
+        gauge: What the run's gate compares; the hard score where a history of an older skillgit does not tell.
         fork_of: ``<run>/v<N>`` for a fork.
         cost: What the baseline cost.
     """
@@ -110,6 +112,7 @@ class RunStarted(_Event):
     environment: str
     models: Models
     evaluation: Measurement
+    gauge: Gauge = field(default_factory=Gauge)
     fork_of: str = ""
     cost: Cost = field(default_factory=Cost)
 

@@ -223,6 +223,7 @@ class Trainer:
             environment=session.task.digest,
             models=models(session),
             evaluation=summary,
+            gauge=session.gauge,
             fork_of=start.fork_of,
             cost=session.cost_since(began),
         )
@@ -245,8 +246,9 @@ class Trainer:
         measured, placebo = await side_by_side(
             self._test(testing, state), measure_placebo(trying, state, self.history.skill(state.version))
         )
-        outcome = run_outcome(session, state)
-        told = (finish_sentence(session, state, outcome), stop_sentence(session, state), placebo.sentence)
+        tests = {version: result.evaluation for version, result in measured.items()}
+        outcome = run_outcome(session, state, tests)
+        told = (finish_sentence(session, state, outcome, tests), stop_sentence(session, state), placebo.sentence)
         event = RunFinished(
             run=session.run,
             skill=session.skill_path,

@@ -6,22 +6,38 @@ process, not the run: they write no event, and the run goes on where it stands.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
+from skillgit.domain.confirmation import confirmation
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import RunOutcome
 from skillgit.domain.gate import Decision
 from skillgit.domain.statistics import minimum_detectable_effect
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skillgit.domain.confirmation import Confirmation
+    from skillgit.domain.evaluation import Evaluation
     from skillgit.domain.state import RunState
     from skillgit.engine.session import Session
 
 
-def run_outcome(session: Session, state: RunState) -> RunOutcome:
-    """Return how a run that has done all its steps ended."""
+def run_outcome(session: Session, state: RunState, tests: Mapping[int, Evaluation]) -> RunOutcome:
+    """Return how a run that has done all its steps ended.
+
+    A best version that scores higher than the seed on the selection split makes a run improved, unless the test split
+    contradicts it (see :mod:`skillgit.domain.confirmation`). Without a test split nothing contradicts it.
+
+    Args:
+        session: What the stages work with.
+        state: The run after its last step.
+        tests: Version to its evaluation on the test split; empty if the settings ask for none.
+    """
     if state.best > 0 and session.score(state, state.best) > session.score(state, 0):
-        return RunOutcome.IMPROVED
+        confirmed = _confirmation(session, state, tests)
+        contradicted = confirmed is not None and confirmed.contradicts
+        return RunOutcome.NOT_CONFIRMED if contradicted else RunOutcome.IMPROVED
     if session.score(state, 0) >= 1.0:
         return RunOutcome.CEILING
     if all(step.decision is None for step in state.memory if not step.by_hand):
@@ -30,6 +46,13 @@ def run_outcome(session: Session, state: RunState) -> RunOutcome:
     if effect is None or effect > headroom(session, state):
         return RunOutcome.UNDERPOWERED
     return RunOutcome.NULL_RESULT
+
+
+def _confirmation(session: Session, state: RunState, tests: Mapping[int, Evaluation]) -> Confirmation | None:
+    rule = session.rule
+    if 0 not in tests or state.best not in tests:
+        return None
+    return confirmation(tests[0], tests[state.best], rule.metric, rule.soft_weight)
 
 
 def detectable(session: Session) -> float | None:
@@ -43,20 +66,39 @@ def headroom(session: Session, state: RunState) -> float:
     return 1.0 - session.score(state, state.best)
 
 
-def finish_sentence(session: Session, state: RunState, outcome: RunOutcome) -> str:
-    """Return one sentence that explains the outcome."""
+def finish_sentence(session: Session, state: RunState, outcome: RunOutcome, tests: Mapping[int, Evaluation]) -> str:
+    """Return one or two sentences that explain the outcome; ``tests`` as for :func:`run_outcome`."""
     first, best = session.score(state, 0), session.score(state, state.best)
     match outcome:
-        case RunOutcome.IMPROVED:
-            return f"v{state.best} scores {best:.4f} on the selection split where the seed scores {first:.4f}."
+        case RunOutcome.IMPROVED | RunOutcome.NOT_CONFIRMED:
+            gained = f"v{state.best} scores {best:.4f} on the selection split where the seed scores {first:.4f}"
+            return _test_sentence(gained, _confirmation(session, state, tests), session.rule.alpha)
         case RunOutcome.CEILING:
             return "The seed solves every selection item, so that no edit can score higher."
         case RunOutcome.NO_CANDIDATES:
             return "No step produced a candidate to measure."
         case RunOutcome.UNDERPOWERED:
             return _underpowered(session, state, first)
-        case _:
+        case RunOutcome.NULL_RESULT:
             return _null_result(state, first)
+        case RunOutcome.PROVIDER_FAILURE | RunOutcome.BUDGET | RunOutcome.STOPPED:
+            raise AssertionError(f"{outcome} ends a process, not a run")
+        case _:
+            assert_never(outcome)
+
+
+def _test_sentence(gained: str, test: Confirmation | None, alpha: float) -> str:
+    if test is None:
+        return f"{gained}. No test score was measured, so only the split that selected it vouches for the gain."
+    scores = f"{test.best:.4f} on the test split where the seed scores {test.seed:.4f}"
+    over = f"over {test.items} {'item' if test.items == 1 else 'items'}"
+    if not test.contradicts:
+        return f"{gained}, and {scores}, {over}."
+    verdict = "a loss" if test.p_loss <= alpha else "chance"
+    return (
+        f"{gained}, but only {scores}, {over}: the test split does not confirm the gain. The paired test at alpha"
+        f" {alpha:g} takes the fall for {verdict} (p {test.p_loss:.4f})."
+    )
 
 
 def _underpowered(session: Session, state: RunState, first: float) -> str:

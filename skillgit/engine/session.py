@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from skillgit.domain.cost import Cost
-from skillgit.domain.evaluation import Split, item_set_digest
+from skillgit.domain.evaluation import Gauge, Split, item_set_digest
 from skillgit.domain.ids import short_digest
 from skillgit.engine.batches import steps_per_epoch
 from skillgit.engine.leaks import LeakLint
@@ -174,6 +174,12 @@ class Session:
     def rule(self) -> GateRule:
         """The gate's rule."""
         return self.settings.rule(self.pinned)
+
+    @property
+    def gauge(self) -> Gauge:
+        """What the gate compares."""
+        rule = self.rule
+        return Gauge(metric=rule.metric, soft_weight=rule.soft_weight)
 
     def cost_since(self, began: datetime) -> Cost:
         """Return what the event in the making has cost, with the wall time since ``began``."""

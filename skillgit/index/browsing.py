@@ -6,38 +6,50 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from skillgit.domain.score import known
 from skillgit.index import queries, schema
 from skillgit.index.selection import KEY, Selection, condition, hits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from skillgit.domain.score import Score, Sign
     from skillgit.index.refresh import Index
     from skillgit.index.rows import LogRow
 
 Number = Literal["score", "step", "epoch"]
 """What of an event can be compared with a number."""
 _SLOW = ("slow-proposed", "slow-merged")
-_COLUMNS = {
+_COLUMNS: dict[Number, str] = {
     "score": "(SELECT l.score FROM log l WHERE l.id = e.id)",
     "step": "e.step",
     "epoch": "e.epoch",
 }
+_HIGHEST = "(SELECT COALESCE(l.score, l.bound) FROM log l WHERE l.id = e.id)"
+"""A score, or the highest that it could have been: what is below a number with the latter is so with the former."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
-    """A comparison with a number, both ends included unless ``beyond``.
+class Comparison:
+    """A comparison with a number.
+
+    A score of which only a bound is known keeps one that is certain, whatever the score was: with ``<`` and ``<=``,
+    where the bound keeps it too, and never with the others.
 
     Attributes:
         what: What is compared.
-        sign: ``>``, ``>=``, ``<``, ``<=`` or ``=``.
+        sign: How.
         value: The number.
     """
 
     what: Number
-    sign: Literal[">", ">=", "<", "<=", "="]
+    sign: Sign
     value: float
+
+    @property
+    def column(self) -> str:
+        """What of an event ``e`` is compared."""
+        return _HIGHEST if self.what == "score" and self.sign in {"<", "<="} else _COLUMNS[self.what]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +66,7 @@ class Narrowing:
         operation: Only those with an edit that does this.
         since: Only those of this time or later, in seconds since 1970.
         until: Only those of this time or earlier.
-        bounds: Only those whose numbers keep all of these.
+        comparisons: Only those whose numbers keep all of these for certain.
         gathered: Whether :func:`gather` has looked for them already.
     """
 
@@ -67,7 +79,7 @@ class Narrowing:
     operation: str = ""
     since: int | None = None
     until: int | None = None
-    bounds: tuple[Bound, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
     gathered: bool = False
 
     @property
@@ -99,14 +111,14 @@ class Point:
 
     Attributes:
         step: The step.
-        score: The score on the selection split under the run's metric.
+        score: The score on the selection split under the run's metric, as far as it is known.
         kind: The event's name in trailers.
         decision: The gate's decision; empty without one.
         commit: The event's commit.
     """
 
     step: int
-    score: float
+    score: Score
     kind: str
     decision: str
     commit: str
@@ -226,14 +238,15 @@ def sampled_points(index: Index, run: str, most: int) -> tuple[tuple[Point, ...]
 
 def _points(index: Index, numbers: list[int]) -> tuple[Point, ...]:
     scored = index.select(
-        "SELECT l.step, l.score, l.kind, l.decision, l.oid FROM log l"
-        " WHERE l.id IN (SELECT value FROM json_each(?)) AND l.score IS NOT NULL"
+        "SELECT l.step, l.score, l.bound, l.kind, l.decision, l.oid FROM log l"
+        " WHERE l.id IN (SELECT value FROM json_each(?))"
         " ORDER BY l.at, l.step, l.rank, l.number",
         (json.dumps(numbers),),
     )
     return tuple(
         Point(step=step, score=score, kind=kind, decision=decision, commit=oid)
-        for step, score, kind, decision, oid in scored
+        for step, own, bound, kind, decision, oid in scored
+        if (score := known(own, bound)) is not None
     )
 
 
@@ -256,5 +269,5 @@ def _clauses(narrowing: Narrowing) -> Iterator[tuple[str, dict[str, object]]]:
     if narrowing.operation:
         wanted = "e.id IN (SELECT event FROM edit WHERE op = :operation)"
         yield wanted, {"operation": narrowing.operation}
-    for number, bound in enumerate(narrowing.bounds):
-        yield f"{_COLUMNS[bound.what]} {bound.sign} :bound{number}", {f"bound{number}": bound.value}
+    for number, comparison in enumerate(narrowing.comparisons):
+        yield f"{comparison.column} {comparison.sign} :number{number}", {f"number{number}": comparison.value}

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _CONTENT = {
     "run": "SELECT name, * FROM run",
     "plan": "SELECT run, * FROM plan",
+    "gauge": "SELECT run, * FROM gauge",
     "event": f"""
         SELECT run, oid, kind, at, rank, step, number, epoch, version, base, title, origin, of, author, skill, time,
                outcome, evidence, loaded, target, optimizer, judge, {", ".join(schema.AMOUNTS)}

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, assert_never
 
 from skillgit.domain.cost import Cost
+from skillgit.domain.evaluation import Gauge
 from skillgit.domain.event import (
     NOBODY,
     Accepted,
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 Row = tuple[Any, ...]
 
 _SHORT = 12
-_TABLES = ("event", "candidate", "spent", "edit", "evaluation", "item_outcome", "flip", "search")
+_TABLES = ("event", "candidate", "spent", "edit", "evaluation", "item_outcome", "flip", "search", "gauge")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +116,7 @@ def rows_of(run: str, records: Sequence[Recorded | Sketch], beside: Beside, firs
     """
     _check_run(run, records)
     found = Rows(run=run, tables={name: [] for name in _TABLES})
-    event, candidate, spent, edit, evaluation, outcome, flip, search = (found.tables[name] for name in _TABLES)
+    event, candidate, spent, edit, evaluation, outcome, flip, search, gauge = (found.tables[name] for name in _TABLES)
     versions = Versions(beside.before)
     for number, record in enumerate(records, first):
         if isinstance(record, Sketch):
@@ -131,6 +132,8 @@ def rows_of(run: str, records: Sequence[Recorded | Sketch], beside: Beside, firs
         evaluation.extend(_evaluation_rows(number, parts))
         if isinstance(record.event, Accepted | Rejected | SlowProposed | Reverted | Measured):
             flip.extend(flip_rows(number, record.event.fixed, record.event.broken))
+        if isinstance(record.event, RunStarted) and record.event.gauge != Gauge():
+            gauge.append((run, str(record.event.gauge.metric), record.event.gauge.soft_weight))
         search.append(_search_row(number, record, parts, beside.seed))
         if proof is not None:
             outcome.extend((number, *row) for row in proof.outcomes)

@@ -25,9 +25,9 @@ class MeasuredRow(EventRow):
 
     Attributes:
         event: The event that holds its outcomes; absent if no event does.
-        score: Its score on the selection split under the run's metric; absent without one.
+        score: Its score on the selection split under the run's metric; absent where no more than a bound is known.
         measured: Whether the outcomes are those of this text, and not of another one that it inherits from.
-        bound: Whether the score is only the highest that it could have been.
+        bound: The highest that the score could have been, where the evaluation ended early; absent otherwise.
         n: Number of items of the split; 0 if that is not known.
         scored: How many of them have a score.
     """
@@ -35,7 +35,7 @@ class MeasuredRow(EventRow):
     event: int | None
     score: float | None
     measured: bool
-    bound: bool
+    bound: float | None
     n: int
     scored: int
 
@@ -65,7 +65,7 @@ def versions(index: Index, run: str) -> tuple[MeasuredRow, ...]:
     """Return all versions of ``run``, oldest first."""
     found = index.select(
         "SELECT v.run, e.oid, e.kind, v.version, e.base, e.step, e.epoch, e.number, e.origin, e.title, v.measured_by,"
-        " s.score, v.inherited, 0, v.n, v.scored FROM version v JOIN event e ON e.id = v.event"
+        " s.score, v.inherited, NULL, v.n, v.scored FROM version v JOIN event e ON e.id = v.event"
         " JOIN scoreboard s ON s.run = v.run AND s.version = v.version WHERE v.run = ? ORDER BY v.version",
         (run,),
     )
@@ -76,8 +76,9 @@ def candidates(index: Index, run: str) -> tuple[MeasuredRow, ...]:
     """Return what ``run`` measured and did not make a version, in the order in which it was tried."""
     merged = {row[0] for row in index.select("SELECT measured_by FROM version WHERE run = ?", (run,))}
     found = index.select(
-        "SELECT e.run, e.oid, e.kind, e.version, e.base, e.step, e.epoch, e.number, e.origin, e.title, e.id, c.score,"
-        " NULL, c.stopped, m.n, m.scored FROM event e JOIN candidate c ON c.event = e.id"
+        "SELECT e.run, e.oid, e.kind, e.version, e.base, e.step, e.epoch, e.number, e.origin, e.title, e.id,"
+        " CASE WHEN c.stopped THEN NULL ELSE c.score END, NULL, CASE WHEN c.stopped THEN c.score END,"
+        " m.n, m.scored FROM event e JOIN candidate c ON c.event = e.id"
         " JOIN evaluation m ON m.event = e.id AND m.position = 0"
         " WHERE e.run = ? AND e.kind IN ('rejected', 'slow-proposed') AND c.score IS NOT NULL"
         " ORDER BY e.at, e.step, e.rank, e.number",
@@ -201,7 +202,7 @@ def _measured(row: tuple[Any, ...]) -> MeasuredRow:
         event=event,
         score=score,
         measured=event is not None and (inherited is None or kind in SAME_TEXT),
-        bound=bool(bound),
+        bound=bound,
         n=n or 0,
         scored=scored or 0,
     )

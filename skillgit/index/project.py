@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from skillgit.index.event_rows import Beside, rows_of
+from skillgit.index.schema import SCORE
 from skillgit.index.version_rows import Before
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def delete(connection: sqlite3.Connection, run: str) -> None:
     for table in (name for name in BY_EVENT if name != "version"):
         connection.execute(f"DELETE FROM {table} WHERE event IN ({events})", (run,))  # noqa: S608 - names are ours
     connection.execute(f"DELETE FROM search WHERE rowid IN ({events})", (run,))  # noqa: S608 - names are ours
-    for table in ("version", "event", "plan"):
+    for table in ("version", "event", "plan", "gauge"):
         connection.execute(f"DELETE FROM {table} WHERE run = ?", (run,))  # noqa: S608 - names are ours
     connection.execute("DELETE FROM run WHERE name = ?", (run,))
 
@@ -159,6 +160,7 @@ def summarise(connection: sqlite3.Connection, runs: Sequence[str]) -> None:
     for run, *counts in connection.execute(_COUNTS, wanted).fetchall():
         skill, outcome, steps, versions, rejected, merges, head, started, updated, *amounts, best = counts
         environment, metric, weight, total = _plan(connection, run)
+        outcome = _confirmed(connection, run, outcome, best, (metric, weight))
         row = (run, skill, environment, metric, weight, total, outcome, steps, versions, rejected, merges, best, head)
         _many(connection, "run", [(*row, started, updated, *amounts)])
 
@@ -169,13 +171,36 @@ def _plan(connection: sqlite3.Connection, run: str) -> tuple[str, str, float, in
         "SELECT environment, metric, soft_weight, total_steps FROM plan WHERE run = ?", (run,)
     ).fetchone()
     environment, metric, weight, total = plan or ("", "", 0.5, 0)
-    used = connection.execute(
-        "SELECT c.metric, c.soft_weight FROM event e JOIN candidate c ON c.event = e.id"
-        " WHERE e.run = ? AND c.metric IS NOT NULL ORDER BY e.step, e.rank LIMIT 1",
-        (run,),
-    ).fetchone()
+    told = connection.execute("SELECT metric, soft_weight FROM gauge WHERE run = ?", (run,)).fetchone()
+    used = (
+        told
+        or connection.execute(
+            "SELECT c.metric, c.soft_weight FROM event e JOIN candidate c ON c.event = e.id"
+            " WHERE e.run = ? AND c.metric IS NOT NULL ORDER BY e.step, e.rank LIMIT 1",
+            (run,),
+        ).fetchone()
+    )
     metric, weight = used or (metric or "hard", weight)
     return environment, metric, weight, total
+
+
+def _confirmed(connection: sqlite3.Connection, run: str, outcome: str, best: int, gauge: tuple[str, float]) -> str:
+    """Return how ``run`` ended, where it recorded ``outcome``.
+
+    Before there was a ``not-confirmed``, runs were recorded as improved beside test scores that had fallen. Where every
+    test item has a score, the scores themselves say so.
+    """
+    if outcome != "improved":
+        return outcome
+    fell = connection.execute(
+        "SELECT 1 FROM event x JOIN evaluation a ON a.event = x.id JOIN evaluation b ON b.event = x.id"  # noqa: S608 - names are ours
+        " JOIN (SELECT ? AS metric, ? AS soft_weight) r"
+        " WHERE x.run = ? AND x.kind = 'run-finished' AND a.split = 'test' AND b.split = 'test' AND a.version = 0"
+        " AND b.version = ? AND a.scored = a.n AND b.scored = b.n AND a.item_set = b.item_set"
+        f" AND {SCORE.format('b')} < {SCORE.format('a')}",
+        (*gauge, run, best),
+    ).fetchone()
+    return "not-confirmed" if fell else outcome
 
 
 def _many(connection: sqlite3.Connection, table: str, rows: Iterable[Sequence[Any]]) -> None:

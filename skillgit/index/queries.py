@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.address import AddressKind
 from skillgit.index.rows import ItemRow, LogRow, RunRow
 from skillgit.index.selection import Selection, condition
+from skillgit.index.tested import tested
 from skillgit.store import refs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from skillgit.domain.address import Address
-    from skillgit.domain.evaluation import Metric
+    from skillgit.domain.evaluation import Gauge
     from skillgit.index.refresh import Index
+    from skillgit.index.tested import Tested
 
 _RUNS = """
     SELECT r.name, r.skill, r.environment, r.outcome, r.steps, r.total_steps, r.versions, r.rejected, r.merges,
@@ -28,22 +29,9 @@ _RUNS = """
 """Scores are looked up run by run: joined to the runs, the board would be made of all versions for each look."""
 _LOG = """
     SELECT l.run, l.oid, l.kind, l.version, l.base, l.step, l.epoch, l.title, l.origin, l.time, l.score, l.delta,
-           l.measured, l.bound, l.decision, l.is_best, l.is_head, l.at, l.number, l.of, l.author
+           l.measured, l.bound, l.current, l.decision, l.is_best, l.is_head, l.at, l.number, l.of, l.author
     FROM log l"""
 _OF_RUN = " WHERE l.run = ? AND l.version ="
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gauge:
-    """How a run turns an item's outcome into one number.
-
-    Attributes:
-        metric: The metric that its gate compares.
-        soft_weight: Share of the soft score in the mixed metric.
-    """
-
-    metric: Metric
-    soft_weight: float
 
 
 def run_names(index: Index) -> tuple[str, ...]:
@@ -59,13 +47,13 @@ def run_rows(index: Index, live: Mapping[str, int]) -> tuple[RunRow, ...]:
         live: Run to the process that trains it now.
     """
     rows = index.select(f"{_RUNS} ORDER BY r.updated DESC, r.started DESC, r.name")
-    return tuple(_run_row(row, live) for row in rows)
+    return _run_rows(index, rows, live)
 
 
 def run_row(index: Index, run: str, live: Mapping[str, int]) -> RunRow | None:
     """Return the run of that name."""
     rows = index.select(f"{_RUNS} WHERE r.name = ?", (run,))
-    return _run_row(rows[0], live) if rows else None
+    return next(iter(_run_rows(index, rows, live)), None)
 
 
 def log_rows(
@@ -162,7 +150,7 @@ def steps_of(index: Index, run: str, kind: AddressKind) -> tuple[int, ...]:
 
 def gauge(index: Index, run: str) -> Gauge:
     """Return how ``run`` turns an item's outcome into one number."""
-    from skillgit.domain.evaluation import Metric  # noqa: PLC0415 - slow to import, and the log needs none
+    from skillgit.domain.evaluation import Gauge, Metric  # noqa: PLC0415 - slow to import, and the log needs none
 
     metric, weight = index.select("SELECT metric, soft_weight FROM run WHERE name = ?", (run,))[0]
     return Gauge(metric=Metric(metric), soft_weight=weight)
@@ -225,7 +213,12 @@ def _moment(seconds: int) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def _run_row(row: tuple[Any, ...], live: Mapping[str, int]) -> RunRow:
+def _run_rows(index: Index, rows: list[tuple[Any, ...]], live: Mapping[str, int]) -> tuple[RunRow, ...]:
+    tests = tested(index, {row[0]: row[9] for row in rows})
+    return tuple(_run_row(row, live, tests.get(row[0])) for row in rows)
+
+
+def _run_row(row: tuple[Any, ...], live: Mapping[str, int], test: Tested | None) -> RunRow:
     name, skill, environment, outcome, steps, total_steps, versions, rejected, merges, *rest = row
     best_version, best_score, first_score, metric, started, updated, calls, tokens_in, tokens_out, usd, *stops = rest
     selection_items, selection_saved = stops
@@ -252,12 +245,14 @@ def _run_row(row: tuple[Any, ...], live: Mapping[str, int]) -> RunRow:
         usd=usd,
         selection_items=selection_items or 0,
         selection_saved=selection_saved or 0,
+        first_test=test.first if test else None,
+        best_test=test.best if test else None,
     )
 
 
 def _log_row(row: tuple[Any, ...], branches: tuple[str, ...]) -> LogRow:
     run, commit, kind, version, base, step, epoch, title, origin, time, *rest = row
-    score, delta, measured, bound, decision, is_best, is_head, at, number, of, author = rest
+    score, delta, measured, bound, current, decision, is_best, is_head, at, number, of, author = rest
     return LogRow(
         run=run,
         commit=commit,
@@ -272,7 +267,8 @@ def _log_row(row: tuple[Any, ...], branches: tuple[str, ...]) -> LogRow:
         score=score,
         delta=delta,
         measured=bool(measured),
-        bound=bool(bound),
+        bound=bound,
+        current=current,
         decision=decision,
         is_best=bool(is_best),
         is_head=bool(is_head),

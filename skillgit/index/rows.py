@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.domain.address import address_of
+from skillgit.domain.score import known
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from skillgit.domain.address import Address
     from skillgit.domain.cost import Cost
+    from skillgit.domain.score import Score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +44,9 @@ class RunRow:
         usd: US dollars spent so far.
         selection_items: Selection items that candidates would have been evaluated on in full.
         selection_saved: How many of those were not rolled out, because the decision could no longer change.
+        first_test: The seed's score on the test split under the run's metric, on the items of ``best_test``; absent if
+            it was not measured on them.
+        best_test: The best version's, as the run measured it at its end, else as the newest note tells it.
     """
 
     name: str
@@ -66,6 +71,8 @@ class RunRow:
     usd: float
     selection_items: int = 0
     selection_saved: int = 0
+    first_test: float | None = None
+    best_test: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,10 +131,11 @@ class LogRow(EventRow):
 
     Attributes:
         time: When it was written, UTC.
-        score: The score on the selection split under the run's metric.
-        delta: The score's distance from the score that it was compared with.
+        score: The score on the selection split under the run's metric; absent where no more than a bound is known.
+        delta: The score's distance from the score that it was compared with; absent without a score of its own.
         measured: Whether the score was measured for this text; otherwise it was inherited.
-        bound: Whether the score is only the highest that it could have been, and the distance with it.
+        bound: The highest that the score could have been, where the evaluation ended early; absent otherwise.
+        current: The score that a gate compared it with; absent without a gate.
         decision: The gate's decision; empty without one.
         is_best: Whether it is the newest best version of its run.
         is_head: Whether it is the newest version of its run.
@@ -140,13 +148,19 @@ class LogRow(EventRow):
     score: float | None
     delta: float | None
     measured: bool
-    bound: bool = False
+    bound: float | None = None
+    current: float | None = None
     decision: str
     is_best: bool
     is_head: bool
     refs: tuple[str, ...]
     of: str = ""
     author: str = ""
+
+    @property
+    def known(self) -> Score | None:
+        """The score as far as it is known."""
+        return known(self.score, self.bound)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from skillgit.index.rows import EventRow
+from skillgit.index.schema import SCORE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -21,17 +22,15 @@ _ORIGIN = f"""
     SELECT l.run, l.oid, l.kind, l.origin, CASE l.kind WHEN 'slow-proposed' THEN {_MERGED_AS} ELSE l.version END,
            l.base, l.step, l.epoch, l.title, l.time, l.score, l.delta, l.bound, l.decision, e.evidence, e.number, e.of
     FROM log l JOIN event e ON e.id = l.id"""  # noqa: S608 - names are ours
-_VALUE = """CASE r.metric WHEN 'hard' THEN {0}.hard WHEN 'soft' THEN {0}.soft
-                 ELSE (1.0 - r.soft_weight) * {0}.hard + r.soft_weight * {0}.soft END"""
 _FLIPS = f"""
-    SELECT o.item, {_VALUE.format("o")} > {_VALUE.format("b")}
+    SELECT o.item, {SCORE.format("o")} > {SCORE.format("b")}
     FROM event e
     JOIN run r ON r.name = e.run
     LEFT JOIN version v ON v.run = e.run AND v.version = e.version
     JOIN version w ON w.run = e.run AND w.version = e.base
     JOIN item_outcome o ON o.event = COALESCE(v.measured_by, e.id)
     JOIN item_outcome b ON b.event = w.measured_by AND b.item = o.item
-    WHERE e.oid = ? AND {_VALUE.format("o")} <> {_VALUE.format("b")} ORDER BY o.item"""  # noqa: S608 - names are ours
+    WHERE e.oid = ? AND {SCORE.format("o")} <> {SCORE.format("b")} ORDER BY o.item"""  # noqa: S608 - names are ours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +41,7 @@ class OriginRow(EventRow):
         time: When it was written, UTC.
         score: The score on the selection split under the run's metric.
         delta: The score's distance from the score that it was compared with.
-        bound: Whether the score is only the highest that it could have been.
+        bound: The highest that the score could have been, where the evaluation ended early; absent otherwise.
         decision: The gate's decision; empty without one.
         evidence: Id of the tree that holds its evidence; empty without evidence.
         of: What an intervention took it from; empty for everything else.
@@ -51,7 +50,7 @@ class OriginRow(EventRow):
     time: datetime
     score: float | None
     delta: float | None
-    bound: bool
+    bound: float | None
     decision: str
     evidence: str
     of: str
@@ -184,7 +183,7 @@ def _origin(row: Sequence[Any]) -> OriginRow:
         time=datetime.fromtimestamp(time, UTC),
         score=score,
         delta=delta,
-        bound=bool(bound),
+        bound=bound,
         decision=decision,
         evidence=evidence or "",
         number=number or 0,

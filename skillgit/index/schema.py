@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-SCHEMA = 8
+SCHEMA = 9
 """Grows by one with every change of the tables, the views or what is written into them."""
 
 HIDEABLE = "kind IN ('rejected', 'slow-proposed', 'slow-merged')"
@@ -59,6 +59,7 @@ _TABLES: dict[str, dict[str, type]] = {
         "selection_saved": int,
     },
     "plan": {"run": str, "environment": str, "metric": str, "soft_weight": float, "total_steps": int},
+    "gauge": {"run": str, "metric": str, "soft_weight": float},
     "event": {
         "id": int,
         "run": str,
@@ -141,6 +142,7 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "seen": ("packed",),
     "run": ("name",),
     "plan": ("run",),
+    "gauge": ("run",),
     "event": ("id",),
     "spent": ("event", "role", "stage"),
     "version": ("run", "version"),
@@ -168,23 +170,25 @@ _LOOKUPS = {
 """What is looked up by other columns than the keys."""
 _UNIQUE = frozenset({"event_by_commit"})
 
-_SCORE = """CASE r.metric WHEN 'hard' THEN {0}.hard WHEN 'soft' THEN {0}.soft
+SCORE = """CASE r.metric WHEN 'hard' THEN {0}.hard WHEN 'soft' THEN {0}.soft
                     ELSE (1.0 - r.soft_weight) * {0}.hard + r.soft_weight * {0}.soft END"""
-"""The score of a version under the metric of its run ``r``."""
+"""The score of what has a hard and a soft one under the metric of its run ``r``."""
 
 _VIEWS = {
     "scoreboard": f"""
         SELECT v.run, v.version, e.oid, e.step, e.epoch, v.hard, v.soft, v.n, v.scored, v.inherited,
-               {_SCORE.format("v")} AS score
+               {SCORE.format("v")} AS score
         FROM version v JOIN event e ON e.id = v.event JOIN run r ON r.name = v.run""",  # noqa: S608 - names are ours
     "log": """
         SELECT e.id, e.run, e.oid, e.kind, e.at, e.rank, e.step, e.number, e.epoch, e.version, e.base, e.title,
                e.origin, e.of, e.author, e.time,
-               COALESCE(c.score, {of_s}) AS score,
-               CASE WHEN c.score IS NOT NULL THEN c.score - c.current
+               CASE WHEN c.stopped THEN NULL ELSE COALESCE(c.score, {of_s}) END AS score,
+               CASE WHEN c.stopped THEN NULL
+                    WHEN c.score IS NOT NULL THEN c.score - c.current
                     WHEN e.kind IN ('reverted', 'edited') THEN {of_s} - {of_b} END AS delta,
                s.inherited IS NULL AS measured,
-               COALESCE(c.stopped, 0) AS bound,
+               CASE WHEN c.stopped THEN c.score END AS bound,
+               c.current,
                COALESCE(c.decision, '') AS decision,
                e.version IS NOT NULL AND e.version = r.best_version AS is_best,
                e.version IS NOT NULL AND e.version = r.head_version AS is_head
@@ -194,8 +198,8 @@ _VIEWS = {
         LEFT JOIN version s ON s.run = e.run AND s.version = e.version
         LEFT JOIN version b ON b.run = e.run AND b.version = e.base""".format(  # noqa: S608 - names are ours
         # not the scoreboard: a view of joins on this side would be computed whole for each single event
-        of_s=_SCORE.format("s"),
-        of_b=_SCORE.format("b"),
+        of_s=SCORE.format("s"),
+        of_b=SCORE.format("b"),
     ),
     "item_history": """
         SELECT v.run, o.item, v.version, o.task_type, o.hard, o.soft, o.failed

@@ -10,6 +10,8 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from skillgit.index.schema import SCORE
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -24,8 +26,6 @@ Key = tuple[int, ...]
 _NEAR = (
     " AND rowid BETWEEN (SELECT MIN(id) FROM event WHERE run = :run) AND (SELECT MAX(id) FROM event WHERE run = :run)"
 )
-_VALUE = """CASE r.metric WHEN 'hard' THEN {0}.hard WHEN 'soft' THEN {0}.soft
-                 ELSE (1.0 - r.soft_weight) * {0}.hard + r.soft_weight * {0}.soft END"""
 _ITEMS = "(SELECT value FROM json_each(:items))"
 _FLIPS = f"""
     SELECT e.id, e.oid, f.item, f.rose
@@ -39,14 +39,14 @@ _FLIPS = f"""
     JOIN event e ON e.id = v.event AND e.kind = 'slow-merged'
     WHERE f.item IN {_ITEMS}
     UNION
-    SELECT e.id, e.oid, o.item, {_VALUE.format("o")} > {_VALUE.format("b")} AS rose
+    SELECT e.id, e.oid, o.item, {SCORE.format("o")} > {SCORE.format("b")} AS rose
     FROM event e
     JOIN run r ON r.name = e.run
     LEFT JOIN version v ON v.run = e.run AND v.version = e.version
     JOIN version w ON w.run = e.run AND w.version = e.base
     JOIN item_outcome o ON o.event = COALESCE(v.measured_by, e.id)
     JOIN item_outcome b ON b.event = w.measured_by AND b.item = o.item
-    WHERE o.item IN {_ITEMS} AND {_VALUE.format("o")} <> {_VALUE.format("b")}"""  # noqa: S608 - names are ours
+    WHERE o.item IN {_ITEMS} AND {SCORE.format("o")} <> {SCORE.format("b")}"""  # noqa: S608 - names are ours
 """Events that fixed or broke an item: as commit messages list it, and as outcomes tell it where those list nothing."""
 _UNTOLD = """
     SELECT e.id

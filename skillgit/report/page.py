@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _TEMPLATES = Path(__file__).parent / "templates"
 _OUTCOMES = {
     "improved": "improved",
+    "not-confirmed": "improved on the selection split, but not on the test split",
     "null-result": "no improvement",
     "underpowered": "no improvement, and too few items to see a small one",
     "ceiling": "the seed solves every selection item",
@@ -34,6 +35,9 @@ _OUTCOMES = {
     "stopped": "stopped by its user",
     "": "not finished",
 }
+
+_BOUND = "▽"
+"""The sign of a candidate of whose score no more than a bound is known."""
 
 
 def page(report: Report) -> str:
@@ -49,7 +53,7 @@ def page(report: Report) -> str:
             style=Markup(style),  # noqa: S704 - it is a file of ours
             style_digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
             curves={name: curve(report.rows, report.scored, size, intervals=intervals) for name, size in _SIZES},
-            shapes=sorted({naming.glyph(row): naming.tone(row) for row in drawn_rows(report.rows)}),
+            shapes=sorted({_BOUND if row.bound is not None else naming.glyph(row) for row in drawn_rows(report.rows)}),
             outcome=_OUTCOMES.get(report.run.outcome, report.run.outcome),
             gate_rule=gate_words.rule(report),
             program=f"skillgit {skillgit.__version__}",

@@ -52,7 +52,6 @@ class Mark:
         x: Where it stands.
         y: Where it stands.
         shape: Which sign it is.
-        bound: Whether its score is only the highest that it could have been.
         foot: Where the score stands that it was compared with.
         tip_x: Where what is told of it begins.
         tip_y: Where that begins.
@@ -63,7 +62,6 @@ class Mark:
     x: float
     y: float
     shape: str
-    bound: bool
     foot: float
     tip_x: float
     tip_y: float
@@ -101,7 +99,7 @@ def drawn_rows(rows: Sequence[LogRow]) -> list[LogRow]:
     return [
         row
         for row in rows
-        if row.score is not None
+        if row.known is not None
         and (row.kind not in {"slow-proposed", "measured", "run-finished"} or row.decision in {"reject", "indecisive"})
     ]
 
@@ -146,7 +144,7 @@ class _Plot:
         self._versions = [row for row in rows if row.version is not None]
         steps = [row.step for row in rows]
         self._first, self._last = min(steps), max(*steps, min(steps) + 1)
-        scores = [row.score for row in rows if row.score is not None]
+        scores = [row.known.value for row in rows if row.known is not None]
         ends = [end for band in self._bands.values() for end in band]
         self._low, self._high, self._tick = _scale(min([*scores, *ends]), max([*scores, *ends]))
 
@@ -188,7 +186,7 @@ class _Plot:
     def marks(self) -> Iterator[Mark]:
         for row in self._rows:
             entry = Entry.of_row(row)
-            x, y = self._x(self._places[row.commit]), self._y(row.score or 0.0)
+            x, y = self._x(self._places[row.commit]), self._y(row.known.value if row.known else 0.0)
             told = _lines(row, entry, _TIP_TITLE if self._size.width >= WIDE.width else _TIP_TITLE - 12)
             width = max(len(line) for line in told) * _LETTER + 20
             foot = y if row.delta is None else self._y((row.score or 0.0) - row.delta)
@@ -197,7 +195,6 @@ class _Plot:
                 x=x,
                 y=y,
                 shape=_shape(entry),
-                bound=row.bound,
                 foot=foot,
                 tip_x=round(max(2.0, min(x - width / 2, self._size.width - width - 2)), 1),
                 tip_y=round(tip_y, 1),
@@ -252,6 +249,8 @@ def _scale(low: float, high: float) -> tuple[float, float, float]:
 
 
 def _shape(entry: Entry) -> str:
+    if entry.score is not None and entry.score.at_most:
+        return "bound"
     if entry.kind == "accepted":
         return "best" if entry.decision == "accept_new_best" else "accepted"
     return {
@@ -265,6 +264,6 @@ def _shape(entry: Entry) -> str:
 
 
 def _lines(row: LogRow, entry: Entry, most: int) -> tuple[str, ...]:
-    told = f"{'at most ' if row.bound else ''}{score(row.score)}"
-    gain = f" ({delta(row.delta)})" if row.delta is not None and not row.bound else ""
+    told = score(row.score) if row.bound is None else f"at most {score(row.bound)}"
+    gain = f" ({delta(row.delta)})" if row.delta is not None else ""
     return f"{entry.label}: {cells.decision(entry)}", f"{told}{gain} at step {row.step}", cut(row.title, most)

@@ -43,10 +43,12 @@ from skillgit.store.values import (
     format_patch,
     format_placebo,
     format_spent,
+    format_start,
     format_verdict,
     read_appendix,
     read_cost,
     read_edit,
+    read_gauge,
     read_measurement,
     read_models,
     read_origin,
@@ -128,7 +130,7 @@ def _own_trailers(event: Event) -> Iterator[tuple[str, str]]:
             yield "Splits", format_token(event.splits)
             yield "Env", format_token(event.environment)
             yield "Fork-Of", format_token(event.fork_of)
-            yield "Eval", format_measurement(event.evaluation)
+            yield "Eval", format_start(event.evaluation, event.gauge)
         case Accepted() | Rejected():
             yield from (("Edit", format_edit(edit)) for edit in event.edits)
             yield "Patch", format_patch(event.patch)
@@ -292,6 +294,7 @@ def _run_started(block: Block, _: Body, common: _Common) -> RunStarted:
         environment=block.token("Env"),
         fork_of=block.token("Fork-Of"),
         evaluation=read_measurement(block.required("Eval")),
+        gauge=read_gauge(block.required("Eval")),
     )
 
 

@@ -48,6 +48,7 @@ from skillgit.errors import TrailerError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from skillgit.domain.evaluation import Gauge
     from skillgit.domain.event import Measurement
 
 _WIDTH = 72
@@ -96,7 +97,7 @@ def _prefix(event: Event) -> str:
 def _note(event: Event) -> str:
     match event:
         case RunStarted():
-            note = "v0" + _score(event.evaluation)
+            note = "v0" + _score(event.evaluation, event.gauge)
         case Accepted() | SlowMerged():
             note = f"v{event.version}{_gain(event)}"
         case Skipped():
@@ -108,7 +109,7 @@ def _note(event: Event) -> str:
         case Edited():
             note = f"v{event.version}"
         case Measured():
-            note = f"v{event.version}{_score(event.evaluation)}"
+            note = f"v{event.version}, {event.evaluation.score(event.verdict.metric, event.verdict.soft_weight):.4f}"
         case RunFinished():
             note = event.outcome.value
         case _:
@@ -116,8 +117,8 @@ def _note(event: Event) -> str:
     return note
 
 
-def _score(measurement: Measurement) -> str:
-    return "" if isinstance(measurement, Inherited) else f", {measurement.hard:.4f}"
+def _score(measurement: Measurement, gauge: Gauge) -> str:
+    return "" if isinstance(measurement, Inherited) else f", {gauge.score(measurement):.4f}"
 
 
 def _gain(event: Accepted | Rejected | SlowProposed | SlowMerged | Reverted) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillgit.domain.confirmation import contradicted
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
 from skillgit.domain.event import (
     Accepted,
@@ -53,10 +54,7 @@ def sequence_problems(state: RunState, event: Event, rules: Collection[Rule]) ->
     yield from _epoch_problems(state, event)
     yield from _condition_problems(state, event)
     if isinstance(event, RunFinished):
-        found = {_outcome(state, rule) for rule in rules or _ANY_RULE}
-        known = {RunOutcome.NULL_RESULT if event.outcome in _OPEN else event.outcome}
-        if len(found) == 1 and found != known:
-            yield f"the run ends as {event.outcome}, and its scores say {_named(*found)}"
+        yield from _end_problems(state, event, rules or _ANY_RULE)
 
 
 def _merge_problems(state: RunState, event: SlowMerged) -> Iterator[str]:
@@ -107,6 +105,30 @@ def _condition_problems(state: RunState, event: Event) -> Iterator[str]:
                 )
         if seeded and one.seed != first.seed:
             yield f"the score was measured with seed {one.seed}, and the run began with seed {first.seed}"
+
+
+def _end_problems(state: RunState, event: RunFinished, rules: Collection[Rule]) -> Iterator[str]:
+    """Yield where the outcome does not follow from the scores, as the metric of the run's gate has it."""
+    found = {_outcome(state, rule) for rule in rules}
+    if len(found) == 1 and found != {_on_selection(event.outcome)}:
+        yield f"the run ends as {event.outcome}, and its scores say {_named(*found)}"
+    if event.outcome is RunOutcome.NOT_CONFIRMED:
+        tests = {told.version: told for told in event.evaluations}
+        seed, best = tests.get(0), tests.get(state.best)
+        if seed is None or best is None:
+            yield f"the run ends as {event.outcome}, and v0 and v{state.best} have no scores on the test split"
+        elif all(contradicted(seed, best, *rule) is False for rule in rules):
+            yield f"the run ends as {event.outcome}, and v{state.best} scores no lower on the test split than v0"
+
+
+def _on_selection(outcome: RunOutcome) -> RunOutcome:
+    """Return what the selection split alone says of a run that ended as ``outcome``.
+
+    What ended before the test split was asked is recorded as improved, whatever the test scores beside it say.
+    """
+    if outcome is RunOutcome.NOT_CONFIRMED:
+        return RunOutcome.IMPROVED
+    return RunOutcome.NULL_RESULT if outcome in _OPEN else outcome
 
 
 def _outcome(state: RunState, rule: Rule) -> RunOutcome:

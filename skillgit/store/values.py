@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypedDict
 from skillgit.domain.appendix import AppendixCounts
 from skillgit.domain.cost import Cost, CostPart
 from skillgit.domain.edit import Op, Source
-from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
+from skillgit.domain.evaluation import EvaluationSummary, Gauge, Metric, Split
 from skillgit.domain.event import NOBODY, BudgetSource, EditRecord, Inherited, Models, Origin, PatchCounts
 from skillgit.domain.gate import Decision, NoRegression, Verdict
 from skillgit.domain.placebo import Placebo
@@ -142,6 +142,19 @@ def format_measurement(measurement: Measurement) -> str:
         unneeded=measurement.unneeded if measurement.stopped else "",
         spare=measurement.spare or "",
     )
+
+
+def format_start(measurement: Measurement, gauge: Gauge) -> str:
+    """Return the value of ``Skillgit-Eval`` where a run starts, with the gate's metric unless it is hard."""
+    metric = "" if gauge.metric is Metric.HARD else gauge.metric.value
+    told = format_value(metric=metric, weight=gauge.soft_weight if gauge.metric is Metric.MIXED else "")
+    return f"{format_measurement(measurement)} {told}".rstrip()
+
+
+def read_gauge(value: Value) -> Gauge:
+    """Read the gate's metric from the ``Skillgit-Eval`` with which a run starts."""
+    metric = Metric(value.text("metric") or Metric.HARD)
+    return Gauge(metric=metric, soft_weight=value.number("weight") if value.text("weight") else DEFAULT_WEIGHT)
 
 
 def read_measurement(value: Value) -> Measurement:

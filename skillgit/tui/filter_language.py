@@ -1,7 +1,8 @@
 """What people type into the filter bar, and which events it means.
 
 ``event:rejected score>.6 step:3-9 "two words" unit`` are tokens with a name and words of the text. Tokens narrow
-further each; words are looked up in titles, reasons and texts.
+further each; words are looked up in titles, reasons and texts. A comparison lists what keeps it for certain: a
+candidate known as no higher than .6 is listed by ``score<=.6`` and ``score<.7``, by no ``score>`` and by no range.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from typing import TYPE_CHECKING, Final, cast, get_args
 
 from skillgit.domain.kinds import EVENT_KINDS
 from skillgit.errors import UsageError
-from skillgit.index.browsing import Bound, Number
+from skillgit.index.browsing import Comparison, Number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from skillgit.domain.score import Sign
     from skillgit.index.browsing import Narrowing
 
 TOKENS: Final = "event: score> step: epoch: item: edit: run: after: before: text:"
@@ -49,7 +51,7 @@ def narrowed(base: Narrowing, text: str, now: datetime) -> Narrowing:
         compared = _COMPARED.fullmatch(token)
         named = _NAMED.fullmatch(token)
         if compared:
-            found = replace(found, bounds=(*found.bounds, *_bounds(compared)))
+            found = replace(found, comparisons=(*found.comparisons, *_comparisons(compared)))
         elif named and named["name"] != "text":
             found = _with_token(found, named["name"], named["value"], now)
         else:
@@ -68,20 +70,14 @@ def _split(text: str) -> list[str]:
         return text.replace('"', "").split()
 
 
-def _bounds(match: re.Match[str]) -> Iterable[Bound]:
+def _comparisons(match: re.Match[str]) -> Iterable[Comparison]:
     what, sign, value = cast("Number", match["what"]), match["sign"], match["value"]
     between = _RANGE.fullmatch(value)
     if between and sign in {":", "="}:
-        yield Bound(what=what, sign=">=", value=_number(what, between["low"]))
-        yield Bound(what=what, sign="<=", value=_number(what, between["high"]))
-    elif sign in {":", "="}:
-        yield Bound(what=what, sign="=", value=_number(what, value))
-    elif sign == ">":
-        yield Bound(what=what, sign=">", value=_number(what, value))
-    elif sign == "<":
-        yield Bound(what=what, sign="<", value=_number(what, value))
+        yield Comparison(what=what, sign=">=", value=_number(what, between["low"]))
+        yield Comparison(what=what, sign="<=", value=_number(what, between["high"]))
     else:
-        yield Bound(what=what, sign=">=" if sign == ">=" else "<=", value=_number(what, value))
+        yield Comparison(what=what, sign="=" if sign == ":" else cast("Sign", sign), value=_number(what, value))
 
 
 def _number(what: str, text: str) -> float:

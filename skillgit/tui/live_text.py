@@ -70,7 +70,8 @@ def seconds_left(snapshot: Snapshot) -> float | None:
 
 def scores(look: LiveLook, points: Sequence[Point], screen: Screen, room: int) -> list[Part]:
     """Return the current and the best score, and the scores of versions as a line of bars in ``room`` columns."""
-    found, values = look.snapshot, [point.score for point in points if point.kind != "rejected"]
+    found = look.snapshot
+    values = [point.score.value for point in points if point.kind != "rejected" and not point.score.at_most]
     newest = values[-1] if values else None
     score = found.score if found is not None and found.score is not None else newest
     best = found.best if found is not None and found.best is not None else max(values, default=None)

@@ -11,7 +11,8 @@ from skillgit.app.event_detail import event_detail
 from skillgit.app.git_settings import git_settings
 from skillgit.app.log import log
 from skillgit.app.watch import standing
-from skillgit.index.browsing import Bound, Narrowing
+from skillgit.domain.score import Score
+from skillgit.index.browsing import Comparison, Narrowing
 
 if TYPE_CHECKING:
     from skillgit.store.repo import Repo
@@ -52,8 +53,8 @@ def test_an_event_that_is_filtered_away_is_not_found(context):
 @pytest.mark.parametrize(
     ("narrowing", "labels"),
     [
-        (Narrowing(run=RUN, bounds=(Bound(what="score", sign=">", value=0.65),)), [8, 7, 7, 8]),
-        (Narrowing(run=RUN, bounds=(Bound(what="step", sign="=", value=2),)), [5]),
+        (Narrowing(run=RUN, comparisons=(Comparison(what="score", sign=">", value=0.65),)), [8, 7, 7, 8]),
+        (Narrowing(run=RUN, comparisons=(Comparison(what="step", sign="=", value=2),)), [5]),
         (Narrowing(run=RUN, kinds=frozenset({"skipped"})), [None]),
     ],
 )
@@ -80,7 +81,7 @@ def test_edits_narrow(context):
 def test_points_are_the_scores_in_order(context):
     points = browse.points(context, RUN, 50)
     assert [point.step for point in points] == sorted(point.step for point in points)
-    assert (points[0].score, points[0].kind) == (0.4, "run-started")
+    assert (points[0].score, points[0].kind) == (Score(0.4), "run-started")
     newest = browse.points(context, RUN, 3)
     assert newest == points[-len(newest) :]
 

@@ -9,6 +9,7 @@ from skillgit import errors
 from skillgit.app.outcome import MEANINGS, UNFINISHED, exit_code, outcome_of
 from skillgit.domain.event import RunOutcome
 from skillgit.errors import ExitCode, SkillgitError
+from skillgit.report import page
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "exit-codes.md"
 
@@ -24,6 +25,11 @@ def test_the_document_lists_every_outcome_with_its_meaning_and_its_codes():
         )
         for outcome in RunOutcome
     ]
+
+
+def test_every_surface_has_a_word_for_every_outcome():
+    assert set(MEANINGS) == set(RunOutcome)
+    assert page._OUTCOMES.keys() == {*map(str, RunOutcome), ""}
 
 
 def test_every_outcome_has_a_code_of_its_own_for_those_who_ask():

@@ -94,7 +94,7 @@ ITEMS = ItemDiff(
 )
 STOPPED_ITEMS = replace(
     ITEMS,
-    b=replace(sample.R18, bound=True),
+    b=replace(sample.R18, score=None, delta=None, bound=0.7125),
     fixed=(),
     p=1.0,
     p_worse=0.5,

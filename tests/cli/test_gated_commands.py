@@ -67,7 +67,7 @@ ACCEPTED = Decided(
 )
 REFUSED = replace(
     ACCEPTED,
-    event=replace(ACCEPTED.event, kind="rejected", version=None, decision="reject", score=0.75, delta=0.0, bound=True),
+    event=replace(ACCEPTED.event, kind="rejected", version=None, decision="reject", score=None, delta=None, bound=0.75),
     accepted=False,
     branch=f"rejected/{sample.RUN}/0020-cherry-pick-1",
     verdict=replace(VERDICT, decision=Decision.REJECT, policy="not-worse", score=0.7),
@@ -156,7 +156,7 @@ def test_a_refusal_exits_with_1_and_names_where_the_candidate_stands(skillgit, f
     done = skillgit("compress")
     assert done.code == 1
     lines = done.text.splitlines()
-    assert lines[0] == "i1  × rejected   ≤.7500 +.0000"  # noqa: RUF001 - the sign of the screens
+    assert lines[0] == "i1  × rejected   ≤.7500"  # noqa: RUF001 - the sign of the screens
     assert f"rejected/{sample.RUN}/0020-cherry-pick-1" in lines[1]
     assert "gate      not-worse asks for a score that is not lower · ≤.7000 against .7500" in done.text
     assert "items     12 of 40 selection items scored, 28 not needed" in done.text
@@ -234,7 +234,7 @@ def test_a_score_that_holds_is_told_as_equal_under_the_gate_that_asks_for_no_mor
 
 def test_candidates_stand_then_and_now_and_what_was_not_tried_has_a_reason(skillgit, fake):
     then = Retried(
-        name="r5", commit=sample.oid("5"), title="a title", old_score=0.7, old_delta=0.0, bound=True, old_base=3
+        name="r5", commit=sample.oid("5"), title="a title", old_score=None, old_delta=None, bound=0.7, old_base=3
     )
     now = replace(then, score=0.8, delta=0.05, fixed=("q1", "q2"), p=0.25, passes=True)
     result = Resurrected(
@@ -253,7 +253,7 @@ def test_candidates_stand_then_and_now_and_what_was_not_tried_has_a_reason(skill
     fake("resurrect.resurrect", result)
     done = skillgit("resurrect")
     assert done.code == 0
-    assert "✓  r5  ≤.7000  ≤+.0000  v3  .8000  +.0500      2       0  0.2500  a title" in done.text
+    assert "✓  r5  ≤.7000         v3  .8000  +.0500      2       0  0.2500  a title" in done.text
     assert "· r7  not tried: does not apply" in done.text
     assert done.text.endswith(f"next      skillgit cherry-pick {sample.RUN}/r5 --onto {sample.RUN}\n")
     none = replace(

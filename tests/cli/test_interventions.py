@@ -40,7 +40,7 @@ def test_a_revert_names_the_new_version_and_the_next_command(skillgit):
 
 
 def test_a_refused_revert_tells_an_upper_bound_as_one(skillgit, fake):
-    row = cli_sample.row("rejected", base=3, step=5, origin="revert", number=1, decision="reject", bound=True)
+    row = cli_sample.row("rejected", base=3, step=5, origin="revert", number=1, decision="reject", bound=0.8)
     verdict = Verdict(
         decision=Decision.REJECT, policy="strict", metric=Metric.HARD, score=0.8, current=0.8, best=0.8,
         fixed=0, broken=1, p=1.0,
@@ -69,7 +69,12 @@ def test_a_fork_names_its_run_and_the_next_command(skillgit):
 @pytest.mark.parametrize(("default", "other"), [(True, RUN), (False, "b")])
 def test_a_fork_that_is_the_default_run_says_so_and_how_to_leave_it(default, other, skillgit, fake):
     event = replace(cli_sample.V8, run="b")
-    fake("fork.fork", Fork(run="b", source=f"{RUN}/v3", hard=0.5, event=event, planned=True, default=default))
+    fake(
+        "fork.fork",
+        Fork(
+            run="b", source=f"{RUN}/v3", hard=0.5, score=0.5, metric="hard", event=event, planned=True, default=default
+        ),
+    )
     text = skillgit("fork", f"{RUN}/v3", "b").text
     assert ("it is the default run now, as the newest one" in text) == default
     assert f"skillgit use {other}\n" in text

@@ -11,13 +11,15 @@ SUMMARY = replace(sample.REJECTED_EVENT.evaluation, n=40, scored=12, hard=0.0, s
 EVENT = replace(
     sample.REJECTED_EVENT, evaluation=SUMMARY, verdict=replace(sample.REJECTED_EVENT.verdict, score=0.7, current=0.7)
 )
-ROW = replace(sample.R18, score=0.7, delta=0.0, bound=True)
+ROW = replace(sample.R18, score=None, delta=None, bound=0.7)
 
 
 def test_the_log_shows_the_score_of_a_stopped_candidate_as_a_bound(skillgit, fake):
     fake("log.log", replace(sample.LOG, rows=(ROW,)))
     assert "r18 ≤.7000" in skillgit("log").text
-    assert '"bound": true' in skillgit("log", "--json").text
+    document = skillgit("log", "--json").text
+    assert '"score": null' in document
+    assert '"bound": 0.7' in document
 
 
 def test_show_tells_what_was_not_rolled_out(skillgit, fake):

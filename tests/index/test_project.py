@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -7,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stories import Story, moves, recorded, summary, told
 
-from skillgit.index import comparison, project, queries, schema
+from skillgit.domain.evaluation import Gauge, Metric, Split
+from skillgit.index import browsing, comparison, project, queries, schema
+from skillgit.index.browsing import Comparison, Narrowing
 
 RUN = "demo-20261121-aaaa"
 
@@ -144,3 +147,52 @@ def test_what_the_early_stop_saved_is_counted_and_its_scores_are_bounds():
     (run,) = queries.run_rows(index, {})
     assert (run.selection_items, run.selection_saved) == (24, 5), "a merge is measured with its proposal"
     assert [row.kind for row in queries.log_rows(index, RUN) if row.bound] == ["rejected"]
+
+
+SCORES = st.integers(0, 8).map(lambda number: number / 8)
+PROPOSED = st.lists(st.tuples(SCORES, st.booleans()), min_size=1, max_size=6)
+
+
+@given(PROPOSED, st.sampled_from(["<", "<=", ">", ">=", "="]), SCORES)
+def test_a_filter_lists_exactly_the_events_whose_score_keeps_the_comparison_for_certain(found, sign, number):
+    story = Story()
+    for score, stopped in found:
+        part = summary(0.0, scored=4, unneeded=4) if stopped else summary(score)
+        story = story.proposed(min(score, story.scores[-1]) if stopped else score, evaluation=part)
+    index = indexed(recorded(story.events))
+    narrowing = Narrowing(run=RUN, comparisons=(Comparison(what="score", sign=sign, value=number),))
+    listed = {row.commit for row in browsing.rows(index, narrowing, 0, 100)}
+    rows = queries.log_rows(index, RUN)
+    assert listed == {row.commit for row in rows if row.known is not None and row.known.compares(sign, number)}
+    assert all((row.score is None) != (row.bound is None) for row in rows if row.known is not None)
+    assert all(row.delta is None for row in rows if row.bound is not None)
+
+
+TESTED = st.builds(lambda hard, scored: (hard, scored), SCORES, st.sampled_from([8, 7]))
+
+
+@given(TESTED, TESTED)
+def test_a_run_that_was_recorded_as_improved_beside_a_fall_of_its_test_scores_is_listed_as_not_confirmed(seed, best):
+    story = Story().proposed(0.5).finished()
+    tests = tuple(
+        summary(hard, split=Split.TEST, version=version, scored=scored)
+        for version, (hard, scored) in enumerate((seed, best))
+    )
+    story.events[-1] = replace(story.events[-1], evaluations=tests)
+    (run,) = queries.run_rows(indexed(recorded(story.events)), {})
+    assert (run.first_test, run.best_test) == (seed[0], best[0])
+    compared = seed[1] == best[1] == tests[0].n and best[0] < seed[0]
+    assert run.outcome == ("not-confirmed" if compared else "improved")
+
+
+@pytest.mark.parametrize(
+    ("metric", "weight", "score"), [("soft", 0.5, 0.5), ("mixed", 0.25, 0.3125), ("hard", 0.5, 0.25)]
+)
+def test_a_run_without_a_candidate_is_told_by_the_metric_that_its_start_names(metric, weight, score):
+    story = Story()
+    gauge = Gauge(metric=Metric(metric), soft_weight=weight)
+    story.events[0] = replace(story.events[0], gauge=gauge, evaluation=replace(summary(0.25), soft=0.5))
+    index = indexed(recorded(story.events))
+    (run,) = queries.run_rows(index, {})
+    assert (run.metric, run.first_score) == (metric, score)
+    assert queries.gauge(index, RUN) == gauge

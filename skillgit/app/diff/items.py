@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from math import ceil, fsum
 from typing import TYPE_CHECKING, Literal, get_args
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
 
     from skillgit.app.context import Context
     from skillgit.app.revision import Resolved
-    from skillgit.index.queries import Gauge
+    from skillgit.domain.evaluation import Gauge
     from skillgit.index.rows import LogRow
 
-Change = Literal["fixed", "broken", "pass", "fail", "missing"]
-"""What became of an item: its score rose, fell or stayed, solved or not; or a side has no score."""
+Change = Literal["fixed", "broken", "gained", "lost", "pass", "fail", "missing"]
+"""What became of an item: its score rose or fell so that it is solved now or no longer (``fixed``, ``broken``), or
+without that (``gained``, ``lost``); it stayed, solved or not; or a side has no score."""
 
 _CHARACTERS_PER_TOKEN = 4  # about, for English prose
 
@@ -42,8 +44,9 @@ class ItemChange:
         task_type: The group that it is reported under.
         before: Its score under the older version; absent if there is none.
         after: Its score under the newer version; absent if there is none.
-        change: ``fixed`` or ``broken`` if the score rose or fell, ``pass`` or ``fail`` if it stayed, ``missing`` if a
-            side has no score.
+        change: ``fixed`` if the score rose and the item is solved now, ``broken`` if it fell and the item is not solved
+            any more, ``gained`` or ``lost`` if it rose or fell otherwise, ``pass`` or ``fail`` if it stayed, solved or
+            not, ``missing`` if a side has no score.
     """
 
     item: str
@@ -62,8 +65,10 @@ class TypeChange:
         n: How many items.
         before: Their mean score under the older version.
         after: Their mean score under the newer version.
-        fixed: How many score higher.
-        broken: How many score lower.
+        fixed: How many score higher and are solved now.
+        broken: How many score lower and are not solved any more.
+        gained: How many score higher otherwise.
+        lost: How many score lower otherwise.
     """
 
     task_type: str
@@ -72,6 +77,8 @@ class TypeChange:
     after: float
     fixed: int
     broken: int
+    gained: int = 0
+    lost: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +103,8 @@ class ItemDiff:
         b: The newer side.
         metric: The metric of the scores.
         rows: One row per item, in the order of their names.
-        fixed: Items that score higher under ``b``.
-        broken: Items that score lower under ``b``.
+        fixed: Items that score higher under ``b`` and are solved by it, as they were not under ``a``.
+        broken: Items that score lower under ``b`` and are not solved by it, as they were under ``a``.
         stable_pass: Items that are solved under both.
         stable_fail: Items with the same score that are not solved.
         missing: Items without a score on one side.
@@ -106,6 +113,8 @@ class ItemDiff:
         types: The changes by task type.
         length: The length of the two texts.
         notes: What keeps the two sides from being compared like for like, as sentences.
+        gained: Items that score higher under ``b`` otherwise.
+        lost: Items that score lower under ``b`` otherwise.
     """
 
     a: LogRow
@@ -122,6 +131,13 @@ class ItemDiff:
     types: tuple[TypeChange, ...]
     length: Length
     notes: tuple[str, ...]
+    gained: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+
+    @property
+    def moved(self) -> bool:
+        """Whether any item scores higher or lower."""
+        return bool(self.fixed or self.broken or self.gained or self.lost)
 
 
 def items(context: Context, a: str, b: str | None = None) -> ItemDiff:
@@ -153,6 +169,8 @@ def items(context: Context, a: str, b: str | None = None) -> ItemDiff:
             rows=rows,
             fixed=named["fixed"],
             broken=named["broken"],
+            gained=named["gained"],
+            lost=named["lost"],
             stable_pass=named["pass"],
             stable_fail=named["fail"],
             missing=named["missing"],
@@ -185,18 +203,21 @@ def by_type(rows: Sequence[ItemChange]) -> Iterator[TypeChange]:
     """Yield the changes of each task type, in the order of their names."""
     for kind in sorted({row.task_type for row in rows}):
         pairs = [
-            (row.before, row.after)
+            (row.before, row.after, row.change)
             for row in rows
             if row.task_type == kind and row.before is not None and row.after is not None
         ]
+        changes = Counter(change for *_, change in pairs)
         if pairs:
             yield TypeChange(
                 task_type=kind,
                 n=len(pairs),
-                before=fsum(old for old, _ in pairs) / len(pairs),
-                after=fsum(new for _, new in pairs) / len(pairs),
-                fixed=sum(new > old for old, new in pairs),
-                broken=sum(new < old for old, new in pairs),
+                before=fsum(old for old, *_ in pairs) / len(pairs),
+                after=fsum(new for _, new, _ in pairs) / len(pairs),
+                fixed=changes["fixed"],
+                broken=changes["broken"],
+                gained=changes["gained"],
+                lost=changes["lost"],
             )
 
 
@@ -212,7 +233,7 @@ def length(workspace: Workspace, both: Sides) -> Length:
 def notes(workspace: Workspace, a: LogRow, b: LogRow, rows: Sequence[ItemChange]) -> Iterator[str]:
     """Yield what keeps the scores of two events from being compared like for like."""
     for row in (a, b):
-        if row.bound:
+        if row.bound is not None:
             lost = sum(change.change == "missing" for change in rows)
             known = f"{lost} of {len(rows)} items have no score on both sides"
             yield f"one side was stopped early, when its decision was certain: {known}"
@@ -284,16 +305,24 @@ def _item_change(item: str, before: ItemRow | None, after: ItemRow | None, gauge
     old, new = _value(before, gauge), _value(after, gauge)
     known = after or before
     return ItemChange(
-        item=item, task_type=known.task_type if known else "", before=old, after=new, change=_change(old, new, after)
+        item=item,
+        task_type=known.task_type if known else "",
+        before=old,
+        after=new,
+        change="missing" if old is None or new is None else _change(new - old, _solved(before), _solved(after)),
     )
 
 
-def _change(old: float | None, new: float | None, after: ItemRow | None) -> Change:
-    if old is None or new is None or after is None:
-        return "missing"
-    if new != old:
-        return "fixed" if new > old else "broken"
-    return "pass" if after.hard is not None and after.hard >= 1.0 else "fail"
+def _change(gain: float, before: bool, after: bool) -> Change:  # noqa: FBT001 - whether the item is solved
+    if gain > 0:
+        return "fixed" if after and not before else "gained"
+    if gain < 0:
+        return "broken" if before and not after else "lost"
+    return "pass" if after else "fail"
+
+
+def _solved(row: ItemRow | None) -> bool:
+    return row is not None and row.hard is not None and row.hard >= 1.0
 
 
 def _value(row: ItemRow | None, gauge: Gauge) -> float | None:

@@ -187,5 +187,5 @@ def _row(change: Change, file: str, rule: Rule, before: str, deed: Deed) -> Rule
         commit=by.commit if by else deed.commit,
         source=deed.source,
         support=deed.support,
-        gain=None if by is None or by.bound else by.delta,
+        gain=None if by is None else by.delta,
     )

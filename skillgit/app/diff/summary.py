@@ -32,11 +32,13 @@ class DiffStat:
         rules_removed: Rules that only the older side has.
         rules_changed: Rules whose words changed.
         rules_moved: Rules with the same words in another place.
-        fixed: Items that score higher under the newer side; absent where outcomes are not known.
-        broken: Items that score lower; absent where outcomes are not known.
+        fixed: Items that score higher under the newer side and are solved now; absent where outcomes are not known.
+        broken: Items that score lower and are not solved any more; absent where outcomes are not known.
         compared: Items with a score on both sides; absent where outcomes are not known.
         missing: Items without a score on one side; absent where outcomes are not known.
         length: The length of the two texts.
+        gained: Items that score higher otherwise; absent where outcomes are not known.
+        lost: Items that score lower otherwise; absent where outcomes are not known.
     """
 
     text: str
@@ -51,6 +53,8 @@ class DiffStat:
     compared: int | None
     missing: int | None
     length: Length
+    gained: int | None = None
+    lost: int | None = None
 
 
 def stat(context: Context, a: str, b: str | None = None, paths: Sequence[str] = ()) -> DiffStat:
@@ -72,6 +76,8 @@ def stat(context: Context, a: str, b: str | None = None, paths: Sequence[str] = 
             rules_moved=sum(len(diff.moved) for diff in found),
             fixed=None if changes is None else changes["fixed"],
             broken=None if changes is None else changes["broken"],
+            gained=None if changes is None else changes["gained"],
+            lost=None if changes is None else changes["lost"],
             compared=None if changes is None else changes.total() - changes["missing"],
             missing=None if changes is None else changes["missing"],
             length=length(workspace, both),

@@ -34,7 +34,8 @@ _RUNNING, _FINISHED = 1, 3
 _LOCAL = 4
 _PARAMETER_LENGTH = 6000
 _TAG_LENGTH = 5000
-_SCORES = ("score", "current", "best", "hard", "soft", "fixed", "broken", "p")
+_SCORES = ("score", "bound", "current", "best", "hard", "soft", "fixed", "broken", "p")
+_MEANS = frozenset({"hard", "soft"})
 _COUNTS = ("merged", "ranked", "applied", "skipped", "budget")
 _COSTS = ("calls", "tokens_in", "tokens_out", "usd", "seconds")
 
@@ -183,7 +184,8 @@ def _of_event(event: EventRow) -> Iterator[tuple[str, float]]:
     for prefix, names in (("selection", _SCORES), ("patch", _COUNTS), ("cost", _COSTS if event.calls else ())):
         for name in names:
             value = getattr(event, name)
-            if value is not None:
+            # means over the part of the items that a decision needed are no scores
+            if value is not None and not (event.unneeded and name in _MEANS):
                 yield f"{prefix}.{name}", float(value)
 
 

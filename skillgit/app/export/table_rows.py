@@ -34,7 +34,8 @@ class EventRow:
         decision: What the gate decided.
         policy: How the gate compared.
         metric: What the gate compared.
-        score: The candidate's score.
+        score: The candidate's score; absent where no more than a bound is known.
+        bound: The highest that the score could have been, where the evaluation ended early; absent otherwise.
         current: The score that it had to beat.
         best: The best score until then.
         fixed: How many items score higher.
@@ -75,6 +76,7 @@ class EventRow:
     policy: str | None
     metric: str | None
     score: float | None
+    bound: float | None
     current: float | None
     best: float | None
     fixed: int | None
@@ -208,6 +210,7 @@ def event_row(record: Recorded) -> EventRow:
     verdict, patch = getattr(event, "verdict", None), getattr(event, "patch", None)
     found = getattr(event, "evaluation", None)
     score = found if isinstance(found, EvaluationSummary) else None
+    stopped = score is not None and score.stopped
     models, cost = getattr(event, "models", NOBODY), getattr(event, "cost", Cost())
     return EventRow(
         run=event.run,
@@ -223,7 +226,9 @@ def event_row(record: Recorded) -> EventRow:
         decision=verdict.decision.value if verdict else None,
         policy=verdict.policy if verdict else None,
         metric=verdict.metric.value if verdict else None,
-        **{name: getattr(verdict, name, None) for name in ("score", "current", "best", "fixed", "broken", "p")},
+        score=verdict.score if verdict and not stopped else None,
+        bound=verdict.score if verdict and stopped else None,
+        **{name: getattr(verdict, name, None) for name in ("current", "best", "fixed", "broken", "p")},
         **{name: getattr(score, name, None) for name in ("n", "scored", "unneeded", "hard", "soft")},
         inherited=found.version if isinstance(found, Inherited) else None,
         **{name: getattr(patch, name, None) for name in ("merged", "ranked", "applied", "skipped", "budget")},

@@ -10,14 +10,16 @@ from skillgit.app.importing.outcomes import ROUNDING, Told, measured, number, re
 from skillgit.app.importing.settings import ORIGIN
 from skillgit.app.importing.story import Chapter
 from skillgit.app.importing.texts import alike
+from skillgit.domain.confirmation import contradicted
 from skillgit.domain.evaluation import EvaluationSummary, Split
 from skillgit.domain.event import NOBODY, Accepted, Cost, Rejected, RunFinished, RunOutcome
 from skillgit.engine.artifacts import json_file
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from skillgit.app.importing.directory import Row
     from skillgit.app.importing.source import Source
-    from skillgit.app.importing.story import Story
 
 _TESTS = (
     ("test_eval_baseline", "baseline_test"),
@@ -42,7 +44,7 @@ def tell_end(source: Source) -> None:
         found = source.directory.listing(name) if name == "history.json" else source.directory.mapping(name)
         if found is not None:
             evidence[f"{ORIGIN}/{name}"] = json_file(found)
-    outcome = _outcome(story)
+    outcome = _outcome(source, evaluations)
     state = story.state
     event = RunFinished(
         **source.common(state.epoch),
@@ -57,9 +59,13 @@ def tell_end(source: Source) -> None:
     story.tell(Chapter(event=event, evidence=evidence, time=time))
 
 
-def _outcome(story: Story) -> RunOutcome:
+def _outcome(source: Source, tests: Sequence[EvaluationSummary]) -> RunOutcome:
+    story, rule = source.story, source.settings.rule
     if story.state.best:
-        return RunOutcome.IMPROVED
+        known = {found.version: found for found in tests}
+        seed, best = known.get(0), known.get(story.state.best)
+        fell = seed and best and contradicted(seed, best, rule.metric, rule.soft_weight)
+        return RunOutcome.NOT_CONFIRMED if fell else RunOutcome.IMPROVED
     candidates = any(isinstance(chapter.event, Accepted | Rejected) for chapter in story.chapters)
     return RunOutcome.NULL_RESULT if candidates else RunOutcome.NO_CANDIDATES
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.config.aliases import FLAT, RENAMED
 from skillgit.app.importing.outcomes import number
-from skillgit.domain.evaluation import Metric
+from skillgit.domain.evaluation import Gauge, Metric
 from skillgit.domain.event import Models
 from skillgit.domain.gate import GateRule
 from skillgit.domain.ids import short_digest
@@ -65,6 +65,11 @@ class Settings:
     rule: GateRule
     mode: UpdateMode
     density: bool
+
+    @property
+    def gauge(self) -> Gauge:
+        """What the gate compares."""
+        return Gauge(metric=self.rule.metric, soft_weight=self.rule.soft_weight)
 
     @classmethod
     def of(cls, config: Row) -> Settings:

@@ -99,6 +99,7 @@ def _tell_start(source: Source, config: Row, first: str, baseline: Outcomes | No
         environment=mark,
         models=settings.models,
         evaluation=score.summary,
+        gauge=settings.gauge,
     )
     evidence = {
         "config.json": json_file(settings.sections),

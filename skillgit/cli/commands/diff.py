@@ -48,7 +48,7 @@ class _Diff(Verb):
 @click.option("--side-by-side", is_flag=True, help="Show the two texts in two columns")
 @click.option("--stat", is_flag=True, help="Show how much changed: lines, rules, items, scores, length")
 @click.option("--rules", is_flag=True, help="Show which rules came and went, and by which step")
-@click.option("--items", is_flag=True, help="Show which items were fixed and which were broken")
+@click.option("--items", is_flag=True, help="Show which items were fixed, which were broken, and which gained or lost")
 @click.option("--tui", is_flag=True, help="Compare the two on the screen: text, rules and items")
 @click.option("-U", "--unified", "lines", type=click.IntRange(min=0), metavar="N", help="Show N lines around a change")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if there is a difference, with 0 if there is none")
@@ -244,6 +244,8 @@ def _items(session: Session, a: str, b: str | None, form: Form) -> bool:
             "metric": result.metric,
             "fixed": result.fixed,
             "broken": result.broken,
+            "gained": result.gained,
+            "lost": result.lost,
             "stable_pass": result.stable_pass,
             "stable_fail": result.stable_fail,
             "missing": result.missing,
@@ -254,4 +256,4 @@ def _items(session: Session, a: str, b: str | None, form: Form) -> bool:
             "notes": result.notes,
         }
         session.output.listing(form, result.rows, schema="diff-items/1", name="items", columns=COLUMNS, head=head)
-    return bool(result.fixed or result.broken)
+    return result.moved

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from skillgit.cli.render import words
 from skillgit.cli.screen import UNICODE, Style
+from skillgit.domain.score import known
 
 if TYPE_CHECKING:
     from skillgit.cli.screen import Glyphs, Screen
+    from skillgit.domain.score import Score
     from skillgit.index.rows import LogRow
     from skillgit.index.rule_queries import OriginRow
 
@@ -55,10 +57,9 @@ class Entry:
         version: The version that it made.
         step: Its step.
         title: Its title without prefix.
-        score: Its score.
-        delta: The score's distance from what it was compared with.
+        score: Its score as far as it is known.
+        delta: The score's distance from what it was compared with; absent where only a bound is known.
         measured: Whether the score was measured for this text.
-        bound: Whether the score is only the highest that it could have been.
         decision: The gate's decision; empty without one.
         origin: Where its candidate comes from: a step, the reflection on an epoch (``meta``), or an intervention.
     """
@@ -68,10 +69,9 @@ class Entry:
     version: int | None
     step: int
     title: str
-    score: float | None
+    score: Score | None
     delta: float | None
     measured: bool
-    bound: bool = False
     decision: str
     origin: str = _STEP
 
@@ -84,10 +84,9 @@ class Entry:
             version=row.version,
             step=row.step,
             title=row.title,
-            score=row.score,
+            score=row.known,
             delta=row.delta,
             measured=row.measured,
-            bound=row.bound,
             decision=row.decision,
             origin=row.origin,
         )
@@ -101,10 +100,9 @@ class Entry:
             version=origin.version,
             step=origin.step,
             title=origin.title,
-            score=origin.score,
+            score=known(origin.score, origin.bound),
             delta=origin.delta,
             measured=True,
-            bound=origin.bound,
             decision=origin.decision,
             origin=origin.origin,
         )
@@ -155,9 +153,10 @@ def score(entry: Entry) -> str:
     """Return the score in seven columns; in brackets where it was not measured for this text, ``≤`` where stopped."""
     if entry.score is None:
         return ""
-    if entry.bound:
-        return f"{UNICODE.at_most}{words.score(entry.score)}"
-    return f" {words.score(entry.score)}" if entry.measured else f"({words.score(entry.score)})"
+    told = words.score(entry.score.value)
+    if entry.score.at_most:
+        return f"{UNICODE.at_most}{told}"
+    return f" {told}" if entry.measured else f"({told})"
 
 
 def decision(entry: Entry) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from skillgit.cli.render.entry import Entry
-from skillgit.domain.evaluation import Metric
 from skillgit.domain.event import (
     Accepted,
     Event,
@@ -20,6 +19,7 @@ from skillgit.domain.event import (
     event_origin,
     event_step,
 )
+from skillgit.domain.score import Score
 
 _Gated = Accepted | Rejected | SlowProposed | SlowMerged | Reverted | Measured
 
@@ -27,6 +27,7 @@ _Gated = Accepted | Rejected | SlowProposed | SlowMerged | Reverted | Measured
 def entry_of(event: Event) -> Entry:
     """Return the entry of an event that was written just now."""
     verdict = event.verdict if isinstance(event, _Gated) else None
+    stopped = _stopped(event)
     score, measured = (verdict.score, True) if verdict else _score_without_gate(event)
     return Entry(
         kind=event_name(event),
@@ -34,10 +35,9 @@ def entry_of(event: Event) -> Entry:
         version=event.version if isinstance(event, MakesVersion) else None,
         step=event_step(event),
         title=event.title,
-        score=score,
-        delta=verdict.score - verdict.current if verdict else None,
+        score=None if score is None else Score(score, at_most=stopped),
+        delta=verdict.score - verdict.current if verdict and not stopped else None,
         measured=measured,
-        bound=_stopped(event),
         decision=verdict.decision.value if verdict else "",
         origin=event_origin(event).value,
     )
@@ -48,6 +48,6 @@ def _stopped(event: Event) -> bool:
 
 
 def _score_without_gate(event: Event) -> tuple[float | None, bool]:
-    if not isinstance(event, RunStarted | Reverted) or isinstance(event.evaluation, Inherited):
+    if not isinstance(event, RunStarted) or isinstance(event.evaluation, Inherited):
         return None, False
-    return event.evaluation.score(Metric.HARD, 0.0), True
+    return event.gauge.score(event.evaluation), True

@@ -44,7 +44,7 @@ def head(result: Decided, screen: Screen) -> Iterator[str]:
 def facts(result: Decided, screen: Screen) -> Iterator[str]:
     """Yield the numbers behind a decision."""
     yield ""
-    yield fact("gate", _gate(result.verdict, screen, bound=result.event.bound), screen)
+    yield fact("gate", _gate(result.verdict, screen, bound=result.event.bound is not None), screen)
     for label, items in (("fixed", result.fixed), ("broken", result.broken)):
         if items:
             yield fact(label, words.ids(items, screen), screen)

@@ -42,7 +42,7 @@ def _judged(result: RevertResult, screen: Screen) -> str:
     verdict = result.verdict
     if verdict is None:
         raise AssertionError("only a gate refuses")
-    bound = screen.glyphs.at_most if result.event is not None and result.event.bound else ""
+    bound = screen.glyphs.at_most if result.event is not None and result.event.bound is not None else ""
     return f"{verdict.metric.value} {bound}{words.score(verdict.score)} against {words.score(verdict.current)}"
 
 
@@ -54,7 +54,7 @@ def _refused(result: RevertResult) -> str:
 def forked(result: Fork, screen: Screen) -> Iterator[str]:
     """Yield where a fork begins."""
     dot = f" {screen.glyphs.dot} "
-    told = f"run {result.run} begins at {result.source}{dot}hard {words.score(result.hard)}"
+    told = f"run {result.run} begins at {result.source}{dot}{result.metric} {words.score(result.score)}"
     if result.event is None:
         yield f"would write: {told}"
         return

@@ -9,6 +9,7 @@ from skillgit.app.absent_evidence import Absence
 from skillgit.cli.render import words
 from skillgit.cli.render.columns import fit, pad, width
 from skillgit.cli.screen import Style
+from skillgit.domain.score import known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -147,8 +148,8 @@ def _name(line: ItemLine) -> str:
 def _cell_width(columns: Sequence[Column], space: int) -> int:
     """Return the columns that a cell takes: those of a full score if all versions fit so, else of a short one."""
     names = max(width(column.name) for column in columns)
-    full = max(names, 6 if any(column.bound for column in columns) else 5)
-    short = 4 if any(column.bound for column in columns) else 3
+    full = max(names, 6 if any(column.bound is not None for column in columns) else 5)
+    short = 4 if any(column.bound is not None for column in columns) else 3
     return full if not space or len(columns) * (full + _GAP) <= space else max(names, short)
 
 
@@ -159,11 +160,12 @@ def _head(column: Column, cells: int, screen: Screen) -> str:
 
 def _score(column: Column, screen: Screen, cells: int) -> str:
     """Return a score, in two digits where it has to be short; faint or in brackets if it is not of this text."""
-    if column.score is None:
+    score = known(column.score, column.bound)
+    if score is None:
         return ""
     short = cells < _FULL
-    text = f"{column.score:.2f}".removeprefix("0") if short else words.score(column.score)
-    if column.bound:
+    text = f"{score.value:.2f}".removeprefix("0") if short else words.score(score.value)
+    if score.at_most:
         return f"{screen.glyphs.at_most[:1]}{text}" if short else f"{screen.glyphs.at_most}{text}"
     if column.measured:
         return screen.paint(Style.STRONG, text)

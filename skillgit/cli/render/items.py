@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from skillgit.cli.render import words
 from skillgit.cli.render.columns import table
@@ -11,15 +11,24 @@ from skillgit.cli.screen import Style
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillgit.app.diff.items import ItemChange, ItemDiff, Length
+    from skillgit.app.diff.items import Change, ItemChange, ItemDiff, Length
     from skillgit.cli.screen import Screen
     from skillgit.index.rows import LogRow
 
 COLUMNS = ("item", "task_type", "before", "after", "change")
 """The columns of ``diff --items --plain``."""
 
-_ORDER = ("fixed", "broken", "missing")
-_STYLES = {"fixed": Style.ACCEPTED, "broken": Style.REJECTED, "missing": Style.REVERTED}
+STYLES: dict[Change, Style] = {
+    "fixed": Style.ACCEPTED,
+    "gained": Style.ACCEPTED,
+    "broken": Style.REJECTED,
+    "lost": Style.REJECTED,
+    "missing": Style.REVERTED,
+    "fail": Style.FAINT,
+    "pass": Style.FAINT,
+}
+"""What became of items, in the order in which they are listed."""
+_CHANGED = ("fixed", "gained", "broken", "lost")
 
 
 def name(row: LogRow | None) -> str:
@@ -39,11 +48,10 @@ def headline(a: LogRow | None, b: LogRow | None, screen: Screen, metric: str = "
 
 def change(a: LogRow | None, b: LogRow | None, screen: Screen) -> str:
     """Return two scores and their difference: ``.6000 → .7250 (+.1250)``; a bound bears ``≤``."""
-    if a is None or b is None or a.score is None or b.score is None:
+    if a is None or b is None or a.known is None or b.known is None:
         return "without a score on both sides"
-    before, after = (f"{screen.glyphs.at_most if row.bound else ''}{words.score(row.score)}" for row in (a, b))
-    moved = f"{before} {screen.glyphs.arrow} {after}"
-    return moved if a.bound or b.bound else f"{moved} ({words.delta(b.score - a.score)})"
+    moved = f"{words.known(a.known, screen)} {screen.glyphs.arrow} {words.known(b.known, screen)}"
+    return moved if a.score is None or b.score is None else f"{moved} ({words.delta(b.score - a.score)})"
 
 
 def length(found: Length) -> str:
@@ -58,7 +66,7 @@ def flips(diff: ItemDiff, screen: Screen) -> Iterator[str]:
     """Yield the items that changed, the types, and the sums."""
     yield headline(diff.a, diff.b, screen, diff.metric)
     # of a side that was stopped early most items are missing, and a note says why
-    listed = _ORDER[:2] if diff.a.bound or diff.b.bound else _ORDER
+    listed = _CHANGED if diff.a.bound is not None or diff.b.bound is not None else (*_CHANGED, "missing")
     changed = [row for kind in listed for row in diff.rows if row.change == kind]
     if changed:
         yield ""
@@ -74,20 +82,36 @@ def flips(diff: ItemDiff, screen: Screen) -> Iterator[str]:
 
 
 def _rows(rows: Sequence[ItemChange], screen: Screen) -> Iterator[str]:
-    glyphs = screen.glyphs
-    signs = {"fixed": glyphs.passed, "broken": glyphs.rejected, "missing": "?"}
     body = [
         (
-            screen.paint(_STYLES[row.change], f"{signs[row.change]} {row.change}"),
+            screen.paint(STYLES[row.change], f"{sign(row.change, screen)} {row.change}"),
             row.item,
             row.task_type,
             _value(row.before),
-            glyphs.arrow,
+            screen.glyphs.arrow,
             _value(row.after),
         )
         for row in rows
     ]
     yield from table(body, align="lllrlr")
+
+
+def sign(change: Change, screen: Screen) -> str:
+    """Return the sign of what became of an item; one that is not solved has none of an item that is."""
+    glyphs = screen.glyphs
+    match change:
+        case "fixed" | "pass":
+            return glyphs.passed
+        case "gained":
+            return "+"
+        case "lost":
+            return "-"
+        case "broken" | "fail":
+            return glyphs.rejected
+        case "missing":
+            return "?"
+        case _:
+            assert_never(change)
 
 
 def _types(diff: ItemDiff, screen: Screen) -> Iterator[str]:
@@ -101,7 +125,7 @@ def _types(diff: ItemDiff, screen: Screen) -> Iterator[str]:
             arrow,
             words.score(row.after),
             words.delta(row.after - row.before) if row.after != row.before else "",
-            ", ".join([f"{row.fixed} fixed"] * bool(row.fixed) + [f"{row.broken} broken"] * bool(row.broken)),
+            ", ".join(f"{getattr(row, change)} {change}" for change in _CHANGED if getattr(row, change)),
         )
         for row in diff.types
     ]
@@ -117,7 +141,9 @@ def _value(value: float | None) -> str:
 def _sums(diff: ItemDiff, screen: Screen) -> str:
     parts = [
         f"{len(diff.fixed)} fixed",
+        *([f"{len(diff.gained)} gained"] if diff.gained else []),
         f"{len(diff.broken)} broken",
+        *([f"{len(diff.lost)} lost"] if diff.lost else []),
         f"{len(diff.stable_pass)} stable pass",
         f"{len(diff.stable_fail)} stable fail",
     ]
@@ -128,7 +154,7 @@ def _sums(diff: ItemDiff, screen: Screen) -> str:
 
 def _test(diff: ItemDiff) -> str:
     """Return what the paired test says, in the direction in which the items changed."""
-    if not (diff.fixed or diff.broken):
+    if not diff.moved:
         return "no item changed"
     test = "sign test" if diff.metric == "hard" else "sign-flip test"
     worse = diff.p_worse < diff.p

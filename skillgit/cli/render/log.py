@@ -37,6 +37,7 @@ COLUMNS = (
     "is_best",
     "is_head",
     "refs",
+    "bound",
     "title",
 )
 """The columns of ``log --plain``."""
@@ -154,8 +155,7 @@ def _room(screen: Screen, taken: int, longest: int) -> int:
 
 def front(entry: Entry) -> str:
     """Return label, score and difference in 17 columns."""
-    known = entry.measured and not entry.bound
-    return f"{entry.label:<4}{cells.score(entry):<7}{words.delta(entry.delta) if known else '':<6}"
+    return f"{entry.label:<4}{cells.score(entry):<7}{words.delta(entry.delta) if entry.measured else '':<6}"
 
 
 def back(row: LogRow, screen: Screen, now: datetime) -> str:

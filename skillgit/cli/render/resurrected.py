@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from skillgit.cli.render import gated, words
 from skillgit.cli.render.columns import fit, table
 from skillgit.cli.screen import Style
+from skillgit.domain.score import known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,12 +54,11 @@ def lines(result: Resurrected, screen: Screen) -> Iterator[str]:
 def _cells(row: Retried, screen: Screen) -> tuple[str, ...]:
     style = Style.ACCEPTED if row.passes else Style.REJECTED
     sign = screen.glyphs.passed if row.passes else screen.glyphs.rejected
-    bound = screen.glyphs.at_most if row.bound else ""
     return (
         screen.paint(style, sign),
         screen.paint(Style.STRONG, row.name),
-        f"{bound}{words.score(row.old_score)}",
-        f"{bound}{words.delta(row.old_delta)}",
+        words.known(known(row.old_score, row.bound), screen),
+        words.delta(row.old_delta),
         f"v{row.old_base}" if row.old_base is not None else "",
         words.score(row.score),
         words.delta(row.delta),

@@ -39,6 +39,8 @@ COLUMNS = (
     "tokens_in",
     "tokens_out",
     "usd",
+    "first_test",
+    "best_test",
 )
 """The columns of ``runs --plain``."""
 
@@ -47,7 +49,9 @@ def lines(rows: Sequence[RunRow], screen: Screen, now: datetime) -> Iterator[str
     """Yield a table of runs."""
     if not rows:
         return
-    head = ("", "run", "steps", "best", "", "gain", f"v/{screen.glyphs.rejected}/{screen.glyphs.slow}", "spent", "age")
+    tested = any(row.best_test is not None for row in rows)
+    counts = f"v/{screen.glyphs.rejected}/{screen.glyphs.slow}"
+    head = ("", "run", "steps", "best", "", "gain", *(("test", "gain") if tested else ()), counts, "spent", "age")
     body = [
         (
             sign(row, screen),
@@ -56,6 +60,7 @@ def lines(rows: Sequence[RunRow], screen: Screen, now: datetime) -> Iterator[str
             words.score(row.best_score),
             f"v{row.best_version}",
             words.delta(row.best_score - row.first_score),
+            *((words.score(row.best_test), words.delta(test_gain(row))) if tested else ()),
             f"{row.versions}/{row.rejected}/{row.merges}",
             spent(row),
             words.age(row.updated, now),
@@ -64,8 +69,23 @@ def lines(rows: Sequence[RunRow], screen: Screen, now: datetime) -> Iterator[str
     ]
     faint = tuple(screen.paint(Style.FAINT, cell) for cell in head)
     outcomes = ["", *(f"  {outcome(row, screen)}" for row in rows)]
-    for line, end in zip(table([faint, *body], align="llrrlrrrr"), outcomes, strict=True):
+    align = f"llrrlr{'rr' if tested else ''}rrr"
+    for line, end in zip(table([faint, *body], align=align), outcomes, strict=True):
         yield f"{line}{end}".rstrip()
+
+
+def test_gain(row: RunRow) -> float | None:
+    """Return by how much the best version scores above the seed on the test split; None where that is not known."""
+    return None if row.best_test is None or row.first_test is None else row.best_test - row.first_test
+
+
+def on_test(row: RunRow, screen: Screen) -> str:
+    """Return what the seed and the best version score on the test split: ``.1500 → .1167``; empty if not measured."""
+    if row.best_test is None:
+        return ""
+    if row.first_test is None or row.best_version == 0:
+        return words.score(row.best_test)
+    return f"{words.score(row.first_test)} {screen.glyphs.arrow} {words.score(row.best_test)}"
 
 
 def sign(row: RunRow, screen: Screen) -> str:
@@ -102,6 +122,9 @@ def standing(status: Status, screen: Screen, now: datetime) -> Iterator[str]:
         facts.append(("run", f"{running}{screen.paint(Style.STRONG, run.name)}  {where}{run.skill}"))
         gained = words.delta(run.best_score - run.first_score)
         facts.append(("progress", f"step {steps(run)}, {outcome(run, screen)}, {gained} {run.metric} over the seed"))
+        if tested := on_test(run, screen):
+            over = f", {words.delta(test_gain(run))} over the seed" if test_gain(run) is not None else ""
+            facts.append(("test", f"{run.metric} {tested}, v{run.best_version}{over}"))
         facts.append(("spent", _spent(run, screen)))
         if run.selection_saved:
             facts.append(("saved", _saved(run)))

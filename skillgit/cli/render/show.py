@@ -8,7 +8,7 @@ from skillgit.cli.render import entry as cells
 from skillgit.cli.render import words
 from skillgit.cli.render.columns import wrap
 from skillgit.cli.render.entry import Entry
-from skillgit.cli.render.known import known_facts
+from skillgit.cli.render.known import known_facts, scores
 from skillgit.cli.render.text_diff import coloured, plain
 from skillgit.cli.screen import Style
 from skillgit.domain.event import (
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from skillgit.cli.screen import Screen
     from skillgit.domain.appendix import AppendixCounts
     from skillgit.domain.cost import Cost
-    from skillgit.domain.evaluation import EvaluationSummary
+    from skillgit.domain.evaluation import EvaluationSummary, Gauge
     from skillgit.domain.event import PatchCounts
     from skillgit.domain.gate import Verdict
 
@@ -51,7 +51,7 @@ def lines(shown: Shown, screen: Screen, now: datetime, diff_screen: Screen) -> I
     yield from _head(shown, screen, now)
     yield from _why(shown.event, screen)
     yield ""
-    for label, text in (*_facts(shown.event, screen), *known_facts(shown, screen, now)):
+    for label, text in (*_facts(shown.event, shown.gauge, screen), *known_facts(shown, screen, now)):
         yield from _fact(label, text, screen)
     if shown.diff:
         yield ""
@@ -92,31 +92,31 @@ def _fact(label: str, text: str, screen: Screen) -> Iterator[str]:
         yield f"{screen.paint(Style.FAINT, label.ljust(_LABEL)) if number == 0 else ' ' * _LABEL}{line}"
 
 
-def _facts(event: Event, screen: Screen) -> Iterator[tuple[str, str]]:
+def _facts(event: Event, gauge: Gauge, screen: Screen) -> Iterator[tuple[str, str]]:
     match event:
         case RunStarted():
-            yield from _start(event, screen)
+            yield from _start(event, gauge, screen)
         case Accepted() | Rejected():
-            yield from _candidate(event, screen)
+            yield from _candidate(event, gauge, screen)
         case Skipped():
             yield "edits", _counts(event, screen)
         case SlowProposed():
-            yield from _slow(event, screen)
+            yield from _slow(event, gauge, screen)
         case SlowMerged() | Measured() | Reverted():
-            yield from _version(event, screen)
+            yield from _version(event, gauge, screen)
         case Edited():
             yield "author", event.author
         case RunFinished():
             yield "outcome", event.outcome.value
             for evaluation in event.evaluations:
-                yield evaluation.split.value, f"v{evaluation.version}  {summary(evaluation, screen)}"
+                yield evaluation.split.value, f"v{evaluation.version}  {summary(evaluation, gauge, screen)}"
     yield from _paid(event, screen)
 
 
-def _version(event: SlowMerged | Measured | Reverted, screen: Screen) -> Iterator[tuple[str, str]]:
+def _version(event: SlowMerged | Measured | Reverted, gauge: Gauge, screen: Screen) -> Iterator[tuple[str, str]]:
     if isinstance(event, Reverted):
         yield "text", f"that of v{event.target}"
-    yield "score", _measured(event.evaluation, screen)
+    yield "score", _measured(event.evaluation, gauge, screen)
     if event.verdict is not None:
         yield "gate", gate(event.verdict, screen)
     if not isinstance(event, SlowMerged):
@@ -137,16 +137,16 @@ def _spent(cost: Cost, screen: Screen) -> Iterator[tuple[str, str]]:
         yield "", f"{part.role} {part.stage}: {words.cost(part.cost, screen)}"
 
 
-def _start(event: RunStarted, screen: Screen) -> Iterator[tuple[str, str]]:
+def _start(event: RunStarted, gauge: Gauge, screen: Screen) -> Iterator[tuple[str, str]]:
     yield "skill", event.skill
-    yield "score", _measured(event.evaluation, screen)
+    yield "score", _measured(event.evaluation, gauge, screen)
     if event.fork_of:
         yield "fork of", event.fork_of
     yield "digests", f"config {event.config}, splits {event.splits}, environment {event.environment}"
 
 
-def _candidate(event: Accepted | Rejected, screen: Screen) -> Iterator[tuple[str, str]]:
-    yield "score", summary(event.evaluation, screen)
+def _candidate(event: Accepted | Rejected, gauge: Gauge, screen: Screen) -> Iterator[tuple[str, str]]:
+    yield "score", summary(event.evaluation, gauge, screen)
     yield "gate", gate(event.verdict, screen, bound=event.evaluation.stopped)
     yield "edits", _counts(event, screen)
     for edit in event.edits:
@@ -162,9 +162,9 @@ def _appendix(appendix: AppendixCounts) -> str:
     return f"{words.plural(appendix.added, 'new reminder')}, {appendix.total} in all{together}"
 
 
-def _slow(event: SlowProposed, screen: Screen) -> Iterator[tuple[str, str]]:
+def _slow(event: SlowProposed, gauge: Gauge, screen: Screen) -> Iterator[tuple[str, str]]:
     if event.evaluation is not None:
-        yield "score", summary(event.evaluation, screen)
+        yield "score", summary(event.evaluation, gauge, screen)
     if event.verdict is not None:
         stopped = event.evaluation is not None and event.evaluation.stopped
         yield "gate", gate(event.verdict, screen, bound=stopped)
@@ -202,20 +202,20 @@ def _budget(patch: PatchCounts) -> str:
     return f"budget {patch.budget}{by}"
 
 
-def summary(evaluation: EvaluationSummary, screen: Screen) -> str:
-    """Return what was measured: hard, soft and on how many items."""
-    scores = f"hard {words.score(evaluation.hard)} {screen.glyphs.dot} soft {words.score(evaluation.soft)}"
-    told = f"{scores} {screen.glyphs.dot} {evaluation.scored} of {words.plural(evaluation.n, 'item')} scored"
+def summary(evaluation: EvaluationSummary, gauge: Gauge, screen: Screen) -> str:
+    """Return what was measured: the score under the gate's metric, hard, soft and on how many items."""
+    measured = f"{evaluation.scored} of {words.plural(evaluation.n, 'item')} scored"
+    told = f"{scores(evaluation, gauge, screen)} {screen.glyphs.dot} {measured}"
     if not evaluation.stopped:
         return told
     saved = evaluation.unneeded - evaluation.spare
     return f"{told}, then the decision was certain: {words.plural(saved, 'item')} not rolled out"
 
 
-def _measured(evaluation: EvaluationSummary | Inherited, screen: Screen) -> str:
+def _measured(evaluation: EvaluationSummary | Inherited, gauge: Gauge, screen: Screen) -> str:
     if isinstance(evaluation, Inherited):
         return f"inherited from v{evaluation.version}"
-    return summary(evaluation, screen)
+    return summary(evaluation, gauge, screen)
 
 
 def gate(verdict: Verdict, screen: Screen, *, bound: bool = False) -> str:

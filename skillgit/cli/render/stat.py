@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from skillgit.app.diff.summary import DiffStat
     from skillgit.cli.screen import Screen
 
+_ALWAYS = frozenset({"fixed", "broken"})
+"""What is counted even where no item is of it."""
+
 
 def lines(found: DiffStat, screen: Screen) -> Iterator[str]:
     """Yield what git prints, then the two sides and what changed between them."""
@@ -34,5 +37,6 @@ def _rules(found: DiffStat) -> str:
 def _items(found: DiffStat) -> str:
     if found.fixed is None or found.broken is None:
         return ""
-    told = f"items {found.fixed} fixed, {found.broken} broken"
+    counts = ((found.fixed, "fixed"), (found.gained, "gained"), (found.broken, "broken"), (found.lost, "lost"))
+    told = f"items {', '.join(f'{count} {word}' for count, word in counts if count or word in _ALWAYS)}"
     return f"{told} of {found.compared}, {found.missing} without a score on both sides" if found.missing else told

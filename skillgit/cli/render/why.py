@@ -105,7 +105,7 @@ def _brought(story: Story, screen: Screen, now: datetime) -> Iterator[_Fact]:
         return
     entry = Entry.of_origin(origin)
     sign = screen.paint(cells.style(entry), f"{cells.glyph(entry, screen.glyphs)} {cells.decision(entry)}")
-    score = f"   {cells.score(entry).strip()} {'' if origin.bound else words.delta(origin.delta)}".rstrip()
+    score = f"   {cells.score(entry).strip()} {words.delta(origin.delta)}".rstrip()
     yield _Fact(label="from", text=f"{screen.paint(Style.STRONG, _name(origin, story))}  {sign}{score}", whole=True)
     yield _Fact(text=inert(cells.title(entry)))
     place = (
@@ -191,9 +191,7 @@ def _tried(story: Story, screen: Screen) -> Iterator[_Fact]:
         event = tried.event
         when = "later" if story.origin is not None and event.step > story.origin.step else "before"
         sign = screen.paint(Style.REJECTED, screen.glyphs.rejected)
-        score = (
-            f"{cells.score(Entry.of_origin(event)).strip()} {'' if event.bound else words.delta(event.delta)}".rstrip()
-        )
+        score = f"{cells.score(Entry.of_origin(event)).strip()} {words.delta(event.delta)}".rstrip()
         told = f"{sign} {_name(event, story)}, {when}, rejected with {score}"
         yield _Fact(label="" if number else "tried", text=told, whole=True)
         yield _Fact(under="as", text=_short(tried.text, screen))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from skillgit.cli.screen import Screen
     from skillgit.domain.cost import Cost
+    from skillgit.domain.score import Score
 
 OID_LENGTH = 7
 _AGES = ((60, 1, "s", "s"), (3600, 60, "m", "min"), (86400, 3600, "h", "h"), (14 * 86400, 86400, "d", "days"))
@@ -20,6 +21,13 @@ def score(value: float | None) -> str:
         return ""
     text = f"{value:.4f}"
     return text[1:] if text.startswith("0.") else f"{value:.3f}"
+
+
+def known(value: Score | None, screen: Screen) -> str:
+    """Return a score as far as it is known: ``.7250``, ``≤.6000``; nothing for none."""
+    if value is None:
+        return ""
+    return f"{screen.glyphs.at_most if value.at_most else ''}{score(value.value)}"
 
 
 def delta(value: float | None) -> str:

@@ -13,6 +13,7 @@ from textual.widgets import Input
 
 from skillgit.app import browse
 from skillgit.cli.render.inert import one_line
+from skillgit.cli.render.runs import on_test
 from skillgit.cli.screen import Style
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.index.browsing import Narrowing
@@ -213,7 +214,10 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
     def _show_scores(self, found: tuple[tuple[Point, ...], int]) -> None:
         points, apart = found
         self.query_one(ScorePlot).show(points)
-        self.say_scores(f"1 step in {apart}" if apart > 1 else "")
+        run, ink = self.runs.current, app_of(self).facts
+        tested = on_test(run, ink) if run is not None and run.name == self._run else ""
+        said = (f"1 step in {apart}" if apart > 1 else "", f"test {tested}" if tested else "")
+        self.say_scores(f" {ink.glyphs.dot} ".join(filter(None, said)))
 
     def _want(self, offset: int) -> None:
         then = partial(self._add_stretch, self._narrowing)

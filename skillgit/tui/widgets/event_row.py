@@ -74,8 +74,7 @@ def event_row(row: LogRow, above: LogRow | None, setting: Setting) -> Painted:
 
 
 def _delta(entry: Entry) -> str:
-    known = entry.measured and not entry.bound
-    return f"{words.delta(entry.delta) if known else '':<7}"
+    return f"{words.delta(entry.delta) if entry.measured else '':<7}"
 
 
 def _state(row: LogRow, setting: Setting) -> str:

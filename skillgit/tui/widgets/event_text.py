@@ -31,12 +31,11 @@ def head(row: LogRow, ink: Screen, now: datetime) -> tuple[Painted, Painted]:
     """Return the two lines above the detail: what became of the event, and where it stands."""
     row = disarmed(row)
     entry, dot = Entry.of_row(row), f" {ink.glyphs.dot} "
-    known = entry.measured and not entry.bound
     first = (
         Part(f" {entry.label}  ", Style.STRONG),
         Part(f"{cells.glyph(entry, ink.glyphs)} {cells.decision(entry)}", cells.style(entry)),
         Part(f"   {ink.encodable(cells.score(entry)).strip()}", Style.STRONG),
-        Part(f" {words.delta(entry.delta) if known else ''}", cells.style(entry)),
+        Part(f" {words.delta(entry.delta) if entry.measured else ''}", cells.style(entry)),
     )
     place = [
         f"epoch {row.epoch}" if row.epoch else "",

@@ -10,7 +10,7 @@ from textual.message import Message
 
 from skillgit.cli.render import words
 from skillgit.cli.render.columns import table
-from skillgit.cli.render.items import flips
+from skillgit.cli.render.items import STYLES, flips, sign
 from skillgit.cli.screen import Style
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import AT_ONCE, Painted, Part, RenderedLines
@@ -22,17 +22,9 @@ if TYPE_CHECKING:
     from textual import events
     from textual.binding import BindingType
 
-    from skillgit.app.diff.items import ItemChange, ItemDiff
+    from skillgit.app.diff.items import Change, ItemChange, ItemDiff
     from skillgit.cli.screen import Screen
 
-_STYLES: Final = {
-    "fixed": Style.ACCEPTED,
-    "broken": Style.REJECTED,
-    "missing": Style.REVERTED,
-    "fail": Style.FAINT,
-    "pass": Style.FAINT,
-}
-"""What became of items, in the order in which they are listed."""
 _WORDS: Final = {"fail": "stable fail", "pass": "stable pass"}
 NAMED = 4
 """Items that the summary names of each kind."""
@@ -58,7 +50,7 @@ class ItemsView(RenderedLines):
 
     def show(self, diff: ItemDiff) -> None:
         """Show the items of two versions."""
-        order = list(_STYLES)
+        order = list(STYLES)
         self._items = sorted(diff.rows, key=lambda row: order.index(row.change))
         self._diff = diff
         self.shown()
@@ -100,21 +92,13 @@ class ItemsView(RenderedLines):
 
 
 def _cells(row: ItemChange, screen: Screen) -> tuple[str, ...]:
-    glyphs = screen.glyphs
-    signs = {
-        "fixed": glyphs.passed,
-        "broken": glyphs.rejected,
-        "missing": "?",
-        "pass": glyphs.passed,
-        "fail": glyphs.rejected,
-    }
-    told = f"{signs[row.change]} {_WORDS.get(row.change, row.change)}"
+    told = f"{sign(row.change, screen)} {_WORDS.get(row.change, row.change)}"
     return (
-        screen.paint(_STYLES[row.change], told),
+        screen.paint(STYLES[row.change], told),
         row.item,
         row.task_type,
         words.score(row.before) or "none",
-        glyphs.arrow,
+        screen.glyphs.arrow,
         words.score(row.after) or "none",
     )
 
@@ -123,8 +107,14 @@ def summary(diff: ItemDiff, screen: Screen, named: int = NAMED) -> Iterator[Part
     """Yield how many items were fixed and broken, at most ``named`` of each by name, and how many stayed."""
     dot = f" {screen.glyphs.dot} "
     known = disarmed(diff, screen)
-    for told, style, found in (("fixed", Style.ACCEPTED, known.fixed), ("broken", Style.REJECTED, known.broken)):
-        yield Part(f"{len(found)} {told}", style if found else "")
+    changed: tuple[tuple[Change, tuple[str, ...]], ...] = (
+        ("fixed", known.fixed),
+        *((("gained", known.gained),) if known.gained else ()),
+        ("broken", known.broken),
+        *((("lost", known.lost),) if known.lost else ()),
+    )
+    for told, found in changed:
+        yield Part(f"{len(found)} {told}", STYLES[told] if found else "")
         if found and named:
             more = f" {screen.glyphs.ellipsis}" if len(found) > named else ""
             yield Part(f" ({' '.join(found[:named])}{more})", Style.FAINT)

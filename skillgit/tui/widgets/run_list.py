@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from skillgit.index.rows import RunRow
 
 _LEAST = 6
+_TEST_FROM = 40
+"""Columns from which on there is room for the score on the test split."""
 _OUTCOME_FROM = 60
 """Columns from which on there is room for how a run ended."""
 
@@ -47,9 +49,11 @@ class RunList(RowList):
         app, ink, run = app_of(self), self.ink, self.all[line]
         running = run.running_pid is not None
         back = f" {steps(run):>6}  {words.score(run.best_score)} "
+        if ink.width >= _TEST_FROM and any(other.best_test is not None for other in self.all):
+            back += f" {'' if run.best_test is None else f'test {words.score(run.best_test)}':<10} "
         if ink.width >= _OUTCOME_FROM:
             told = "running" if running else run.outcome or "unfinished"
-            back += f" {told:<11}{words.age(run.updated, app.now):>4} "
+            back += f" {told:<14}{words.age(run.updated, app.now):>4} "
         room = max(_LEAST, ink.width - width(back) - 2)
         name = pad(fit(one_line(run.name), room, ink.glyphs.ellipsis), room)
         return (

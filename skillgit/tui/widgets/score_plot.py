@@ -33,7 +33,12 @@ class Mark(NamedTuple):
 
 
 def mark(point: Point, glyphs: Glyphs) -> Mark:
-    """Return the sign of a point; where several meet, the one of the highest rank is seen."""
+    """Return the sign of a point; where several meet, the one of the highest rank is seen.
+
+    A bound has a sign of its own: the score stands there or anywhere below.
+    """
+    if point.score.at_most:
+        return Mark(glyphs.at_most[:1], Style.REJECTED, -1)
     if point.kind == "rejected":
         return Mark(glyphs.rejected, Style.REJECTED, 0)
     if point.kind in {"slow-proposed", "slow-merged"}:
@@ -57,14 +62,14 @@ class Scale(NamedTuple):
     @classmethod
     def over(cls, points: Sequence[Point], columns: int, rows: int) -> Scale:
         """Return a scale that all ``points`` have a place on."""
-        steps, scores = [point.step for point in points], [point.score for point in points]
+        steps, scores = [point.step for point in points], [point.score.value for point in points]
         return cls((min(steps), max(steps)), (min(scores), max(scores)), columns, rows)
 
     def at(self, point: Point) -> tuple[int, int]:
         """Return the column and the row of a point, from the top left."""
         (first, last), (low, high) = self.steps, self.scores
         x = round((point.step - first) / max(1, last - first) * (self.columns - 1))
-        y = round((high - point.score) / (high - low) * (self.rows - 1)) if high > low else self.rows // 2
+        y = round((high - point.score.value) / (high - low) * (self.rows - 1)) if high > low else self.rows // 2
         return x, y
 
     def score(self, row: int) -> float:
@@ -99,8 +104,8 @@ class ScorePlot(Widget, can_focus=True):
     def point_at(self, row: LogRow) -> None:
         """Let an event stand out, which need not be among the points; one without a score does not."""
         chosen = None
-        if row.score is not None:
-            chosen = Point(step=row.step, score=row.score, kind=row.kind, decision=row.decision, commit=row.commit)
+        if row.known is not None:
+            chosen = Point(step=row.step, score=row.known, kind=row.kind, decision=row.decision, commit=row.commit)
         if chosen != self.chosen:
             self.chosen = chosen
             self.refresh()

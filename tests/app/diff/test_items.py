@@ -5,9 +5,8 @@ import subprocess
 import pytest
 
 from skillgit.app.diff.items import item_changes, items, paired_test
-from skillgit.domain.evaluation import Metric
+from skillgit.domain.evaluation import Gauge, Metric
 from skillgit.errors import NotFoundError, RevisionNotFoundError
-from skillgit.index.queries import Gauge
 from skillgit.index.rows import ItemRow
 
 
@@ -84,7 +83,7 @@ def test_an_item_without_a_score_on_a_side_is_missing():
         ("new", "missing"),
     ]
     mixed = item_changes(before, after, Gauge(metric=Metric.MIXED, soft_weight=0.5))
-    assert [(change.before, change.after, change.change) for change in mixed][2] == (0.125, 0.375, "fixed")
+    assert [(change.before, change.after, change.change) for change in mixed][2] == (0.125, 0.375, "gained")
 
 
 def test_the_paired_test_is_the_gates():

@@ -20,8 +20,13 @@ def test_candidates_are_measured_on_the_newest_version_and_nothing_is_written(us
     found = retried(user, repository, eyes)
     assert refs(repository) == before
     assert {row.name for row in found.rows} == {"r1", "r2", "r3", "r5"}
-    olds = [row.old_delta for row in found.rows]
-    assert olds == sorted(olds, reverse=True), "those that had come closest stand first"
+    listed = json.loads(skillgit("log", "one", "--json", cwd=repository).out)["events"]
+    then = {row["commit"]: row for row in listed}
+    gaps = [
+        ((row.old_score if row.bound is None else row.bound) - then[row.commit]["current"], row.bound is None)
+        for row in found.rows
+    ]
+    assert gaps == sorted(gaps, reverse=True), "those that had come closest stand first, a bound after its equals"
     for row in found.rows:
         assert bool(row.reason) != (row.score is not None)
         if row.score is not None:

@@ -12,6 +12,7 @@ from skillgit.app.live.look import LiveLook, Standing
 from skillgit.app.live.snapshot import Beginning, End, Limits, Snapshot, StageCount
 from skillgit.domain.cost import Cost
 from skillgit.domain.failing import Failing
+from skillgit.domain.score import Score
 from skillgit.errors import NotFoundError
 from skillgit.index.browsing import Point
 from skillgit.tui import keymap, live_text
@@ -133,7 +134,7 @@ def seen(monkeypatch):
         "live": lambda *_, **__: told["look"],
         "browse.page": lambda *_, **__: Page(offset=0, rows=told["rows"], total=4, everything=4),
         "browse.points": lambda *_: tuple(
-            Point(kind="accepted", decision="accept", step=number, score=score, commit=sample.oid(f"{number}"))
+            Point(kind="accepted", decision="accept", step=number, score=Score(score), commit=sample.oid(f"{number}"))
             for number, score in enumerate((0.55, 0.6, 0.7, 0.725))
         ),
         "stop_after_step": asked("after its step"),

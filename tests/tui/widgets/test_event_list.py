@@ -4,6 +4,7 @@ import cli_sample
 
 from skillgit.app.browse import Page
 from skillgit.cli.screen import UNICODE
+from skillgit.domain.score import Score
 from skillgit.index.browsing import Point
 from skillgit.tui.start import PAGE
 from skillgit.tui.widgets.event_list import EventList
@@ -67,7 +68,7 @@ def test_titles_of_models_take_no_effect(play):
 
 def test_what_matters_most_is_seen_where_scores_meet():
     def point(step: int, score: float, kind: str, decision: str = "") -> Point:
-        return Point(step=step, score=score, kind=kind, decision=decision, commit=f"{step}{kind}")
+        return Point(step=step, score=Score(score), kind=kind, decision=decision, commit=f"{step}{kind}")
 
     points = [
         point(0, 0.25, "run-started"),
@@ -82,5 +83,5 @@ def test_what_matters_most_is_seen_where_scores_meet():
 
 
 def test_a_run_with_one_score_has_a_plot():
-    one = [Point(step=0, score=0.5, kind="run-started", decision="", commit="c")]
+    one = [Point(step=0, score=Score(0.5), kind="run-started", decision="", commit="c")]
     assert set(marks(one, Scale.over(one, 20, 5), UNICODE)) == {(0, 2)}
