@@ -40,7 +40,7 @@ def score_problems(state: RunState, record: Recorded) -> Iterator[str]:
         return
     yield from _stop_problems(evaluation, verdict)
     yield from _flip_problems(event, verdict)
-    if verdict.compared not in {None, evaluation.n}:
+    if verdict.compared is not None and not verdict.compared == evaluation.n == base.n:
         return  # its means are over some of the items, and follow from these: see ``gates``
     yield from _candidate_score_problems(evaluation, verdict)
     rule = verdict.metric, verdict.soft_weight

@@ -52,9 +52,10 @@ keys below are made from the keymap by `tests/tui/test_keymap.py`; `?` shows tho
 The filter (`/`) understands the tokens `{TOKENS}`, as in `event:rejected score>.6 step:3-9 edit:delete after:2h`. All
 other words are looked up in titles, reasons and texts; `run:all` shows the events of all runs.
 
-A candidate whose evaluation ended early is known as no higher than a bound, `≤.6000`. A comparison has three answers for it: yes, no, and that nobody
-knows; the filter lists an event where the answer is yes. So `score<.7` and `score<=.6` list that candidate whatever it would have scored, and
-`score<.6`, `score>.5`, `score=.6` and a range such as `score:.5-.6` do not. The plot draws it as `≤`, which is no point of the curve.
+A candidate whose evaluation ended early is known as no higher than a bound, `≤.6000`. A comparison has three answers
+for it: yes, no, and that nobody knows; the filter lists an event where the answer is yes. So `score<.7` and
+`score<=.6` list that candidate whatever it would have scored, and `score<.6`, `score>.5`, `score=.6` and a range such
+as `score:.5-.6` do not. The plot draws it as `≤`, which is no point of the curve.
 
 ![Compare: two versions side by side, and the steps that brought the rules](images/compare.png)
 
