@@ -107,7 +107,7 @@ MESSAGES = {
         replaced(FOUR, "Skillgit-Version: 3", "Skillgit-Version: 99999999999999999999"),
         "not an integer",
     ),
-    "a cost that no sum holds": (replaced(ONE, " out=", f" out={10**12}"), "cannot be an amount"),
+    "a cost that no sum holds": (replaced(ONE, " out=", f" out={10**12}"), "is not an integer from 0"),
     "a cost that is no number": (replaced(ONE, " usd=", " usd=nan x="), "is not a number"),
     "evidence that is an option": (
         replaced(SKIPPED, "Skillgit-Evidence: ", "Skillgit-Evidence: --output="),
