@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext, suppress
+import gc
+from collections import deque
+from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
 from skillgit.errors import SkillgitError
-from skillgit.index import project, schema, workers
+from skillgit.index import project, schema
 from skillgit.index.artefacts import WITH_OUTCOMES
+from skillgit.index.forks import call, can_fork, forks
 from skillgit.index.tips import run_of
 from skillgit.index.whole_run import read_proof, read_whole_run, seed_text
 from skillgit.store import dropping, history, notes, reader, refs
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
+    from collections.abc import Iterator, Mapping, Sequence
 
     from skillgit.index.event_rows import Rows
     from skillgit.store.record import Recorded
     from skillgit.store.repo import Repo
 
 _MANY = 300
-"""From so many refs of new runs on it is worth while to read them in several processes."""
-
+"""From so many refs of new runs on it is worth while to read them in other processes."""
+_READERS = 2
+"""Processes: this one, which adds the rows, keeps up with as many."""
 _ROOM = 1 << 24
 """How many numbers a new run has for its events, so that what it calls them is known before other runs are read."""
 
@@ -46,10 +50,9 @@ def catch_up(
     new = [run for run in changed if run not in before]
     fresh = [(run, after[run], first + place * _ROOM) for place, run in enumerate(new)]
     grown = {run: (before[run], after.get(run, {})) for run in changed if run in before}
-    with workers.uncollected(), schema.filled(connection) if project.is_empty(connection) else nullcontext():
-        with _whole_runs(repo, fresh) as found:
-            _refresh_refs(connection, known, now)
-            broken = _add_runs(connection, repo, fresh, found)
+    with _uncollected(), schema.filled(connection) if project.is_empty(connection) else nullcontext():
+        _refresh_refs(connection, known, now)
+        broken = _add_runs(connection, repo, fresh)
         broken |= _refresh_runs(connection, repo, grown)
     # without its tips a run is tried again at every opening
     connection.executemany("DELETE FROM ref WHERE run = ?", [(run,) for run in broken])
@@ -75,27 +78,49 @@ def _by_run(tips: Mapping[str, str]) -> dict[str, dict[str, str]]:
     return found
 
 
-def _whole_runs(repo: Repo, jobs: Sequence[Job]) -> AbstractContextManager[Iterator[Rows | None]]:
-    """Begin to read runs; the rows of each are None if it has none, or cannot be read."""
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Let a block make many objects that all live on, among which looking for garbage takes its time for nothing."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+def _whole_runs(repo: Repo, jobs: Sequence[Job]) -> Iterator[Rows | None]:
+    """Yield the rows of runs; None for a run that has none, or cannot be read."""
 
     def read(job: Job) -> Rows | None:
         with suppress(SkillgitError):
             return read_whole_run(repo, *job)
         return None
 
-    count = workers.other_processes() if sum(len(tips) for _, tips, _ in jobs) >= _MANY else 0
-    return workers.spread(read, jobs, min(count, len(jobs)))
+    if sum(len(tips) for _, tips, _ in jobs) < _MANY or not can_fork():
+        yield from map(read, jobs)
+        return
+    pool = forks(_READERS, read)
+    try:
+        waiting = deque(pool.submit(call, job) for job in jobs)
+        while waiting:
+            try:
+                yield waiting.popleft().result()
+            except BrokenExecutor:
+                # somebody killed a process; what it had to read is read here
+                yield None
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
-def _add_runs(
-    connection: sqlite3.Connection, repo: Repo, jobs: Sequence[Job], found: Iterable[Rows | None]
-) -> dict[str, SkillgitError]:
-    """Add runs that the index does not know and of which these rows were found; return those that are broken."""
+def _add_runs(connection: sqlite3.Connection, repo: Repo, jobs: Sequence[Job]) -> dict[str, SkillgitError]:
+    """Add runs that the index does not know; return those that cannot be read."""
     broken: dict[str, SkillgitError] = {}
     batch = project.Batch(connection)
-    for job, read in zip(jobs, found, strict=True):
+    for job, found in zip(jobs, _whole_runs(repo, jobs), strict=True):
         try:
-            rows = read_whole_run(repo, *job) if read is None else read
+            rows = read_whole_run(repo, *job) if found is None else found
         except SkillgitError as error:
             broken[job[0]] = error
         else:

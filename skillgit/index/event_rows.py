@@ -6,7 +6,9 @@ so that an index that grew event by event equals one that was built at once.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, assert_never
 
 from skillgit.domain.cost import Cost
@@ -30,13 +32,13 @@ from skillgit.domain.event import (
     event_origin,
 )
 from skillgit.errors import InvariantError
-from skillgit.index.usual_rows import add_usual, amounts, flip_rows, spent_rows
+from skillgit.index.schema import AMOUNTS
 from skillgit.index.version_rows import Before, Versions
-from skillgit.store.sketches import Sketch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from skillgit.domain.cost import CostPart
     from skillgit.domain.evaluation import EvaluationSummary
     from skillgit.domain.event import Change, EditRecord, PatchCounts
     from skillgit.domain.gate import Verdict
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
 Row = tuple[Any, ...]
 
 _SHORT = 12
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_amounts = attrgetter(*AMOUNTS)
 _TABLES = ("event", "candidate", "spent", "edit", "evaluation", "item_outcome", "flip", "search", "gauge")
 
 
@@ -108,7 +112,7 @@ class _Parts:
     outcome: str = ""
 
 
-def rows_of(run: str, records: Sequence[Recorded | Sketch], beside: Beside, first: int = 1) -> Rows:
+def rows_of(run: str, records: Sequence[Recorded], beside: Beside, first: int = 1) -> Rows:
     """Return the rows of ``records``, the events of ``run`` in their order, which are numbered from ``first`` on.
 
     Raises:
@@ -119,19 +123,16 @@ def rows_of(run: str, records: Sequence[Recorded | Sketch], beside: Beside, firs
     event, candidate, spent, edit, evaluation, outcome, flip, search, gauge = (found.tables[name] for name in _TABLES)
     versions = Versions(beside.before)
     for number, record in enumerate(records, first):
-        if isinstance(record, Sketch):
-            _add_usual(found, number, record, beside, versions)
-            continue
         parts, proof = _parts(record.event), beside.proof(event_name(record.event), record.evidence)
         event.append(_event_row(number, record, parts, loaded=proof is not None))
         if parts.verdict is not None or parts.patch is not None:
             candidate.append(_candidate_row(number, parts))
         if not isinstance(record.event, SlowMerged | Edited):
-            spent.extend(spent_rows(number, record.event.cost.parts))
+            spent.extend(_spent_rows(number, record.event.cost.parts))
         edit.extend(_edit_rows(number, parts))
         evaluation.extend(_evaluation_rows(number, parts))
         if isinstance(record.event, Accepted | Rejected | SlowProposed | Reverted | Measured):
-            flip.extend(flip_rows(number, record.event.fixed, record.event.broken))
+            flip.extend(_flip_rows(number, record.event.fixed, record.event.broken))
         if isinstance(record.event, RunStarted) and record.event.gauge != Gauge():
             gauge.append((run, str(record.event.gauge.metric), record.event.gauge.soft_weight))
         search.append(_search_row(number, record, parts, beside.seed))
@@ -144,22 +145,12 @@ def rows_of(run: str, records: Sequence[Recorded | Sketch], beside: Beside, firs
     return found
 
 
-def _check_run(run: str, records: Iterable[Recorded | Sketch]) -> None:
+def _check_run(run: str, records: Iterable[Recorded]) -> None:
     """Refuse events of another run, as a copied branch has them."""
     for record in records:
-        told = record.facts.run if isinstance(record, Sketch) else record.event.run
-        if told != run:
-            sentence = f"an event of run {told} stands in run {run}: commit {record.commit[:_SHORT]}"
+        if record.event.run != run:
+            sentence = f"an event of run {record.event.run} stands in run {run}: commit {record.commit[:_SHORT]}"
             raise InvariantError(sentence, hint="skillgit fsck")
-
-
-def _add_usual(found: Rows, number: int, sketch: Sketch, beside: Beside, versions: Versions) -> None:
-    facts = sketch.facts
-    proof = beside.proof(facts.kind, facts.evidence)
-    add_usual(found.tables, number, sketch, loaded=proof is not None)
-    if proof is not None:
-        found.tables["item_outcome"] += [(number, *row) for row in proof.outcomes]
-    versions.take_usual(number, facts)
 
 
 def _parts(event: Event) -> _Parts:
@@ -246,8 +237,8 @@ def _place(record: Recorded) -> OrderKey:
 
 def _paid(event: Event) -> tuple[Models, tuple[float, ...]]:
     if isinstance(event, SlowMerged | Edited):
-        return NOBODY, amounts(Cost())
-    return event.models, amounts(event.cost)
+        return NOBODY, _amounts(Cost())
+    return event.models, _amounts(event.cost)
 
 
 def _candidate_row(number: int, parts: _Parts) -> tuple[Any, ...]:
@@ -268,6 +259,18 @@ def _stop(parts: _Parts) -> tuple[int | None, int | None, int]:
         return (None, None, 0)
     found = parts.evaluations[0]
     return (found.n, found.unneeded - found.spare, int(found.stopped))
+
+
+def _spent_rows(number: int, parts: Iterable[CostPart]) -> Iterable[tuple[Any, ...]]:
+    """Return the rows of what an event cost by role and stage."""
+    return [(number, part.role, part.stage, *_amounts(part.cost)) for part in parts]
+
+
+def _flip_rows(number: int, fixed: Iterable[str], broken: Iterable[str]) -> Iterable[tuple[int, str, int]]:
+    """Return the rows of the items that an event says it fixed and broke, each item once."""
+    rose = {**dict.fromkeys(broken, 0), **dict.fromkeys(fixed, 1)}
+    # an item's name is a stranger's: half a surrogate pair is no text that SQLite takes
+    return [(number, item, gained) for item, gained in rose.items() if not _SURROGATE.search(item)]
 
 
 def _edit_rows(number: int, parts: _Parts) -> Iterable[tuple[Any, ...]]:

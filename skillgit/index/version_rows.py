@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.event import Edited, Inherited, MakesVersion, Measured, SlowMerged, SlowProposed
 from skillgit.errors import InvariantError
-from skillgit.store.usual import SLOW_MERGED, SLOW_PROPOSED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from skillgit.domain.event import Event
-    from skillgit.store.usual import Facts
 
 Scores = tuple[int | None, float | None, float | None, int | None, int | None]
 """The event that measured a version, its hard and soft score, its items, and how many of them have a score."""
@@ -63,15 +61,6 @@ class Versions:
         elif isinstance(event, MakesVersion):
             inherited, scores = self._told(number, event)
             self._make(event.run, event.version, number, scores, inherited)
-
-    def take_usual(self, number: int, facts: Facts) -> None:
-        """Take in a usual event, which is called ``number``; it raises what :meth:`take` does."""
-        if facts.kind == SLOW_PROPOSED:
-            self._proposals.setdefault(facts.epoch, number)
-        elif facts.version is not None and (told := facts.scores) is not None:
-            measured_by = self._proposal(facts.epoch) if facts.kind == SLOW_MERGED else number
-            scores = (measured_by, told.hard, told.soft, told.n, told.scored)
-            self._make(facts.run, facts.version, number, scores)
 
     def _make(self, run: str, version: int, number: int, scores: Scores, inherited: int | None = None) -> None:
         if version in self._made or self._before.scores(version) is not None:

@@ -1,4 +1,4 @@
-"""All rows of one run, read from git without looking at the index; so several can be read at once."""
+"""All rows of one run, read from git without looking at the index."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from skillgit.errors import SkillgitError
 from skillgit.index import artefacts
 from skillgit.index.artefacts import WITH_OUTCOMES
 from skillgit.index.event_rows import Beside, Proof, rows_of
-from skillgit.store import dropping, evidence, history, reader, refs, sketches
+from skillgit.store import dropping, evidence, history, reader, refs
 from skillgit.store.bulk import bulk_reading
 
 if TYPE_CHECKING:
@@ -32,12 +32,9 @@ def read_whole_run(repo: Repo, run: str, tips: Mapping[str, str], first: int) ->
 
 
 def _rows(repo: Repo, run: str, tips: Mapping[str, str], first: int) -> Rows | None:
-    branches = history.sources(repo, run, tips)
-    if not branches:
+    if not history.sources(repo, run, tips):
         return None
-    records = sketches.sketch_run(repo, branches)
-    if records is None:
-        records = [*reader.read_new(repo, run, {}, tips)]
+    records = reader.read_new(repo, run, {}, tips)
     gone = dropping.dropped_trees(repo, run)
 
     def proof(kind: str, tree: str) -> Proof | None:

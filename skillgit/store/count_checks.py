@@ -6,6 +6,8 @@ from math import isclose, isfinite
 from typing import TYPE_CHECKING
 
 from skillgit.domain.event import EDITS_SHOWN, Accepted, Edited, Rejected, Skipped, SlowMerged
+from skillgit.store.fields import AMOUNT
+from skillgit.store.values import COST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -13,15 +15,7 @@ if TYPE_CHECKING:
     from skillgit.domain.cost import Cost
     from skillgit.domain.event import Event
 
-_COUNTS = {
-    "calls": "calls",
-    "in": "tokens_in",
-    "out": "tokens_out",
-    "cached": "cached",
-    "cache-written": "cache_written",
-    "reasoning": "reasoning",
-    "unpriced": "unpriced",
-}
+_COUNTS = {field.key: field.attribute for field in COST.fields if field.kind is AMOUNT}
 _ROUNDING = 1e-9
 
 

@@ -4,23 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.domain.event import (
-    EVENT_NAMES,
-    Accepted,
-    Edited,
-    Measured,
-    Rejected,
-    Reverted,
-    RunFinished,
-    RunStarted,
-    Skipped,
-    SlowMerged,
-    SlowProposed,
-    event_name,
-    version_of,
-)
+from skillgit.domain.event import Edited, RunStarted, event_name, version_of
 from skillgit.errors import SkillgitError
 from skillgit.store import reader
+from skillgit.store.trailer_table import TRAILERS, bearers
 from skillgit.store.trailers import PREFIX, has_trailers, parse_block
 
 if TYPE_CHECKING:
@@ -30,31 +17,6 @@ if TYPE_CHECKING:
     from skillgit.store.record import Recorded
     from skillgit.store.repo import Repo
 
-_ALL = frozenset(EVENT_NAMES)
-_CANDIDATES = frozenset({Accepted, Rejected})
-_BEARERS: dict[str, frozenset[type[Event]]] = {
-    "Step": _ALL - {RunStarted},
-    "Version": frozenset({RunStarted, Accepted, SlowMerged, Reverted, Measured}),
-    "Base": _ALL - {Skipped, Measured, RunFinished},
-    "Edit": _CANDIDATES,
-    "Patch": _CANDIDATES | {Skipped},
-    "Origin": _CANDIDATES | {Skipped},
-    "Target": frozenset({Reverted}),
-    "Appendix": _CANDIDATES,
-    "Eval": _ALL - {Skipped},
-    "Gate": _CANDIDATES | {SlowProposed, SlowMerged, Measured, Reverted},
-    "Config": frozenset({RunStarted}),
-    "Splits": frozenset({RunStarted}),
-    "Env": frozenset({RunStarted}),
-    "Fork-Of": frozenset({RunStarted}),
-    "Outcome": frozenset({RunFinished}),
-    "Placebo": frozenset({RunFinished}),
-    "Models": _ALL - {SlowMerged},
-    "Cost": _ALL - {SlowMerged},
-    "Spent": _ALL - {SlowMerged},
-}
-"""Which kinds of events have a trailer; those that are not here stand on every kind, or are a newer skillgit's."""
-
 
 def trailer_problems(repo: Repo, record: Recorded) -> Iterator[str]:
     """Yield which trailers the commit of ``record`` has that no event of its kind has, or that its kind fixes."""
@@ -62,8 +24,8 @@ def trailer_problems(repo: Repo, record: Recorded) -> Iterator[str]:
     if isinstance(event, Edited):
         return
     block = parse_block(repo.commit(record.commit).message)
-    for key, bearers in _BEARERS.items():
-        if type(event) not in bearers and block.all(key):
+    for key in dict.fromkeys(trailer.key for trailer in TRAILERS):
+        if type(event) not in bearers(key) and block.all(key):
             yield f"the commit has the trailer {PREFIX}{key}, which {event_name(event)} never has"
     if not isinstance(event, RunStarted):
         return

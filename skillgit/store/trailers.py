@@ -10,9 +10,8 @@ git's own parsers are not used for reading: they lose repeated keys, or stop at 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from math import isfinite, nan
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
@@ -29,68 +28,13 @@ BLOCK_LIMIT = 8192
 _SAFE = "._:/+-"
 _NAME = re.compile(r"[A-Za-z0-9-]+")
 _LINE = re.compile(r"(?P<name>[A-Za-z0-9-]+): ?(?P<value>.*)")
-_DIGITS = 18
-"""Digits of a whole number at most, so that it fits into what a database calls an integer."""
-_INTEGER = re.compile(rf"-?\d{{1,{_DIGITS}}}", re.ASCII)
 _OURS = re.compile(rf"^{PREFIX}[a-z-]+:", re.IGNORECASE | re.MULTILINE)
-_CHARACTERS = r"[A-Za-z0-9._:/+%-]+"
-_VALUE = re.compile(rf"(?:(?P<word>[^ =]*)|[^ =]+={_CHARACTERS})(?: [^ =]+={_CHARACTERS})*")
-_FIELD = re.compile(rf"([^ =]+)=({_CHARACTERS})")
-_USUAL = re.compile(r"[A-Za-z0-9._:/+ =-]+")
+INTEGER = re.compile(r"-?[0-9]{1,18}")
+"""A whole number, of as many digits as fit into what a database calls an integer."""
+TOKEN = re.compile(r"[A-Za-z0-9._:/+%-]+")
+"""A token as it stands in a value."""
+_VALUE = re.compile(r"(?!=|.* =)[A-Za-z0-9._:/+%= -]+")
 _PLAIN = re.compile(r"[A-Za-z0-9._:/+-]*")
-_PAIR = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A trailer's value: an optional word, then named tokens."""
-
-    word: str = ""
-    fields: Mapping[str, str] = field(default_factory=dict)
-
-    def text(self, key: str) -> str:
-        """Return the field ``key``, empty if it is absent."""
-        return self.fields.get(key, "")
-
-    def integer(self, key: str) -> int:
-        """Return the field ``key`` as an integer.
-
-        Raises:
-            TrailerError: It is absent or not an integer.
-        """
-        text = self.fields.get(key, "")
-        # digits alone, by far the most usual, need no pattern
-        return int(text) if text.isdigit() and text.isascii() and len(text) <= _DIGITS else as_integer(text, key)
-
-    def count(self, key: str) -> int:
-        """Return the field ``key`` as an integer; 0 if it is absent."""
-        text = self.fields.get(key)
-        return as_integer(text, key) if text else 0
-
-    def number(self, key: str) -> float:
-        """Return the field ``key`` as a float.
-
-        Raises:
-            TrailerError: It is absent or not a finite number.
-        """
-        try:
-            number = float(self.fields.get(key, ""))
-        except ValueError:
-            number = nan
-        if not isfinite(number):
-            raise TrailerError(f"'{key}={self.text(key)}' is not a number", hint="skillgit fsck")
-        return number
-
-
-def as_integer(text: str, key: str) -> int:
-    """Return ``text`` as an integer; ``key`` names it in the error.
-
-    Raises:
-        TrailerError: It is not one, or has more than eighteen digits.
-    """
-    if _INTEGER.fullmatch(text) is None:
-        raise TrailerError(f"{key} is {text!r}, not an integer", hint="skillgit fsck")
-    return int(text)
 
 
 def format_token(value: str | float) -> str:
@@ -103,40 +47,22 @@ def format_token(value: str | float) -> str:
     return quote(value, safe=_SAFE, errors="replace").replace("~", "%7E")
 
 
-def format_value(word: str = "", /, **fields: str | float) -> str:
-    """Return a value; empty fields are left out."""
-    tokens = [(key, format_token(value)) for key, value in fields.items()]
-    return " ".join(filter(None, (word, *(f"{key}={token}" for key, token in tokens if token))))
-
-
-def parse_value(text: str) -> Value:
-    """Return ``text`` as a value.
+def parse_value(text: str) -> dict[str, str]:
+    """Return the tokens of a value by their keys, as they stand there; a word at its beginning has the empty key.
 
     Raises:
         TrailerError: It does not follow the grammar.
     """
-    if _USUAL.fullmatch(text):
-        word, tokens = "", text.split(" ")
-        if "=" not in tokens[0]:
-            word, *tokens = tokens
-        pairs = [token.split("=") for token in tokens]
-        if all([len(pair) == _PAIR and pair[0] and pair[1] for pair in pairs]):  # noqa: C419 - a list is faster
-            found: dict[str, str] = dict(pairs)
-            if len(found) == len(pairs):
-                return Value(word, found)
-    return _parse_unusual(text)
-
-
-def _parse_unusual(text: str) -> Value:
-    """Return ``text``, which is encoded or breaks the grammar, as a value."""
-    match = _VALUE.fullmatch(text)
-    fields: dict[str, str] = dict(_FIELD.findall(text)) if match else {}
-    if match is None or len(fields) != text.count("="):
-        raise TrailerError(f"'{text}' is not a trailer value", hint="skillgit fsck")
-    word = match["word"] or ""
-    if "%" in text:
-        word, fields = unquote(word), {key: unquote(token) for key, token in fields.items()}
-    return Value(word, fields)
+    tokens = text.split(" ")
+    if "=" not in tokens[0]:
+        tokens[0] = f"={tokens[0]}"
+    try:
+        found: dict[str, str] = dict([token.split("=") for token in tokens])
+    except ValueError:
+        found = {}
+    if len(found) < len(tokens) or "" in found.values() or _VALUE.fullmatch(text) is None:
+        raise TrailerError(f"'{text[:60]}' is not a trailer value", hint="skillgit fsck")
+    return found
 
 
 def format_block(trailers: Iterable[tuple[str, str]]) -> str:
@@ -197,40 +123,19 @@ class Block:
         return unquote(text) if "%" in text else text
 
     def integer(self, key: str) -> int:
-        """Return the value of a trailer that is an integer."""
-        return as_integer(self.one(key), f"{PREFIX}{key}")
-
-    def value(self, key: str) -> Value | None:
-        """Return the value of a trailer that may stand once; ``None`` if it does not stand."""
-        text = self.one(key)
-        return parse_value(text) if text else None
-
-    def needed(self, key: str) -> str:
-        """Return the text of a trailer that stands once.
+        """Return the value of a trailer that is an integer.
 
         Raises:
-            TrailerError: It does not.
+            TrailerError: It is not one, or does not stand exactly once.
         """
         text = self.one(key)
-        if not text:
-            raise TrailerError(f"the commit has no trailer {PREFIX}{key}", hint="skillgit fsck")
-        return text
-
-    def required(self, key: str) -> Value:
-        """Return the value of a trailer that stands once.
-
-        Raises:
-            TrailerError: It does not.
-        """
-        return parse_value(self.needed(key))
+        if INTEGER.fullmatch(text) is None:
+            raise TrailerError(f"{PREFIX}{key} is {text!r}, not an integer", hint="skillgit fsck")
+        return int(text)
 
     def all(self, key: str) -> list[str]:
         """Return the texts of a trailer that may stand many times."""
         return self.trailers.get(key, [])
-
-    def values(self, key: str) -> tuple[Value, ...]:
-        """Return the values of a trailer that may stand many times."""
-        return tuple(map(parse_value, self.all(key)))
 
 
 def parse_block(message: str) -> Block:

@@ -6,7 +6,7 @@ two. This module loads neither.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 from skillgit.app import browse
 from skillgit.app.git_settings import git_settings
 from skillgit.app.watch import standing
-from skillgit.index import workers
 from skillgit.index.browsing import Narrowing
+from skillgit.index.forks import call, can_fork, forks
 from skillgit.tui.keymap import KEYS
 
 if TYPE_CHECKING:
@@ -86,7 +86,20 @@ def read_start(context: Context, run: str) -> Start:
 def reading_ahead(context: Context, run: str) -> Iterator[Callable[[], Start]]:
     """Begin to read what the first picture shows, and yield what waits for it; it raises what :func:`read_start` does.
 
-    Another process does it where there is a processor for it.
+    Another process does it where it can be forked.
     """
-    with workers.spread(partial(read_start, context), [run], min(1, workers.other_processes())) as found:
-        yield partial(next, found)
+    read = partial(read_start, context, run)
+    if not can_fork():
+        yield read
+        return
+    with forks(1, read) as pool:
+        reading = pool.submit(call)
+
+        def wait() -> Start:
+            # what the other process fails at, for whatever reason, is done here, and meets the same
+            with suppress(Exception):
+                start: Start = reading.result()
+                return start
+            return read()
+
+        yield wait

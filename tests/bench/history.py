@@ -114,7 +114,8 @@ def _rebuild(path: Path, far: Connection) -> None:
 
 def _commands(name: str, history: History) -> dict[str, float]:
     run = next(iter(history.events))
-    old, new = f"{run}/v3", f"{run}/v{min(7, history.events[run] // 3)}"
+    newest = sum(ref.startswith(refs.version_tag(run, 0)[:-1]) for ref in history.refs) - 1
+    old, new = f"{run}/v{min(3, newest - 1)}", f"{run}/v{min(7, newest)}"
     timings = measure.commands(
         {
             "log": [SKILLGIT, "log", "-n", "50", run],

@@ -1,4 +1,4 @@
-"""The reference of the event stream is made of the events; ``UPDATE_DOCS=1`` writes it anew."""
+"""What is declared of trailers and events makes their references; ``UPDATE_DOCS=1`` writes them anew."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ import skillgit.domain.proposal
 from skillgit.app.events import SCHEMA
 from skillgit.domain import event as events
 from skillgit.domain.event import EVENT_NAMES
+from skillgit.store.fields import NEEDED, Record
+from skillgit.store.trailer_table import KINDS, TRAILERS
 
 PAGE = Path(__file__).parents[2] / "docs" / "plumbing.md"
 WORDS = {
@@ -94,17 +96,73 @@ def first_line(kind: type) -> str:
     return inspect.cleandoc(kind.__doc__ or "").partition("\n")[0].replace("``", "`")
 
 
-def test_the_reference_of_the_stream_is_that_of_the_events():
-    head, begin, rest = PAGE.read_text(encoding="utf-8").partition("<!-- fields -->\n")
-    _, end, tail = rest.partition("<!-- /fields -->")
-    wanted = f"{head}{begin}\n{reference()}\n{end}{tail}"
+def trailer_reference() -> str:
+    """Return the table of trailers, and one of the fields of each whose value has any."""
+    lines = ["| trailer | on | value | says |", "|---|---|---|---|"]
+    records: dict[str, Record] = {}
+    for trailer in TRAILERS:
+        on = " ".join(name for name, kind in KINDS.items() if kind in trailer.kinds)
+        value = f"[fields](#skillgit-{trailer.key.lower()})" if isinstance(trailer.form, Record) else trailer.form.name
+        if isinstance(trailer.form, Record):
+            records.setdefault(trailer.key, trailer.form)
+        said = f"{trailer.meaning}; one for each" if trailer.many else trailer.meaning
+        whom = "every event" if len(trailer.kinds) == len(KINDS) else on
+        lines.append(f"| `Skillgit-{trailer.key}` | {whom} | {value} | {said} |")
+    for key, record in records.items():
+        lines += ["", f"### `Skillgit-{key}`", "", "| field | token | absent | says |", "|---|---|---|---|"]
+        lines += field_rows(record)
+    return "\n".join(lines) + "\n"
+
+
+def field_rows(record: Record) -> list[str]:
+    kind = events.Accepted if record.make is dict else record.make
+    said = meanings(kind) | {
+        name: inspect.cleandoc(value.__doc__ or "").partition("\n")[0].removesuffix(".")
+        for name, value in vars(kind).items()
+        if isinstance(value, property)
+    }
+    rows = []
+    for field in record.fields:
+        key = f"`{field.key}=`" if field.key else "the word before the fields"
+        rows.append(f"| {key} | {field.kind.name} | {absence(record.absent(field))} | {said[field.attribute]} |")
+    return rows + (field_rows(record.inner[1]) if record.inner else [])
+
+
+def absence(said: object) -> str:
+    """Return what the absence of a field says, in a cell."""
+    if said is NEEDED:
+        return "never"
+    if said is None or said == "":
+        return "none"
+    return f"`{said}`" if isinstance(said, str) else str(said).lower()
+
+
+def written_anew(name: str, content: str) -> tuple[str, str]:
+    """Return the page as it is and as it should be, with ``content`` between the marks called ``name``."""
+    page = PAGE.read_text(encoding="utf-8")
+    head, begin, rest = page.partition(f"<!-- {name} -->\n")
+    _, end, tail = rest.partition(f"<!-- /{name} -->")
+    assert begin
+    assert end
+    wanted = f"{head}{begin}\n{content}\n{end}{tail}"
     if os.environ.get("UPDATE_DOCS"):
         PAGE.write_text(wanted, encoding="utf-8")
-    assert PAGE.read_text(encoding="utf-8") == wanted, "run UPDATE_DOCS=1 pytest tests/cli/test_plumbing_reference.py"
+        page = wanted
+    return page, wanted
+
+
+def test_the_reference_of_trailers_is_that_of_their_table():
+    page, wanted = written_anew("trailers", trailer_reference())
+    assert page == wanted, "run UPDATE_DOCS=1 pytest tests/cli/test_plumbing_reference.py"
+
+
+def test_the_reference_of_the_stream_is_that_of_the_events():
+    page, wanted = written_anew("fields", reference())
+    assert page == wanted, "run UPDATE_DOCS=1 pytest tests/cli/test_plumbing_reference.py"
 
 
 def test_the_fields_that_all_events_have_are_those_of_the_stream():
-    text = PAGE.read_text(encoding="utf-8").partition("<!-- fields -->")[0]
+    text = PAGE.read_text(encoding="utf-8").partition("## Events")[2].partition("<!-- fields -->")[0]
     documented = set(re.findall(r"^\| `(\w+)` \|", text, flags=re.MULTILINE))
     source = ast.parse(inspect.getsource(__import__("skillgit.app.events", fromlist=["events"])))
     mappings = (node for node in ast.walk(source) if isinstance(node, ast.Dict))

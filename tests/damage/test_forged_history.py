@@ -81,7 +81,7 @@ MESSAGES = {
     ),
     "which items": (
         replaced(ONE, "fixed: q05, q06, q07", "fixed: q05, q06, q08"),
-        "the message lists as fixed q05, q06, q08, and the items say q05, q06, q07",
+        "the message lists other items as fixed: q07, q08",
     ),
     "a version": (replaced(FOUR, "Skillgit-Version: 3", "Skillgit-Version: 4"), "v4 follows v2"),
     "a base": (replaced(FOUR, "Skillgit-Base: 2", "Skillgit-Base: 1"), "current version is v2"),
@@ -107,7 +107,7 @@ MESSAGES = {
         replaced(FOUR, "Skillgit-Version: 3", "Skillgit-Version: 99999999999999999999"),
         "not an integer",
     ),
-    "a cost that no sum holds": (replaced(ONE, " out=", f" out={10**12}"), "cannot be an amount"),
+    "a cost that no sum holds": (replaced(ONE, " out=", f" out={10**12}"), "is not an integer from 0"),
     "a cost that is no number": (replaced(ONE, " usd=", " usd=nan x="), "is not a number"),
     "evidence that is an option": (
         replaced(SKIPPED, "Skillgit-Evidence: ", "Skillgit-Evidence: --output="),
@@ -171,7 +171,7 @@ CONTENTS = {
         evidence_changed(
             ONE, "selection.json", rows(lambda listed: (listed[0].update(hard=0.0), listed[7].update(hard=1.0)))
         ),
-        "the message lists as fixed q05, q06, q07, and the items say q05, q06, q07, q08",
+        "the message lists other items as fixed: q08",
     ),
     "an item that is gone": (
         evidence_changed(ONE, "selection.json", rows(lambda listed: listed.pop())),

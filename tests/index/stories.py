@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha1
+from random import Random
 
+from bench.histories.providers import CONDUCTS
 from hypothesis import strategies as st
 
 from skillgit.domain.edit import Op, Source
@@ -39,6 +41,11 @@ from skillgit.store.record import Recorded
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
 MODELS = Models(target="offline/reader", optimizer="offline/analyst")
 COST = Cost(calls=3, tokens_in=100, tokens_out=10, usd=0.1, seconds=1.5)
+PAID = [
+    {"models": conduct.models, "cost": conduct.cost("step", Random(place))}  # noqa: S311 - the same costs every time
+    for place, conduct in enumerate(CONDUCTS)
+]
+"""What a step costs with each kind of provider."""
 PATCH = PatchCounts(merged=3, ranked=2, applied=1, skipped=1, budget=4)
 EDITS = (EditRecord(op=Op.APPEND, file="SKILL.md", support=2, source=Source.FAILURE),)
 ITEMS = 8
@@ -269,7 +276,7 @@ def told(moves, run: str = "demo-20261121-aaaa") -> Story:
         if story.scores[-1] is None and word != "revert":
             story.measured(score)
         if word == "step":
-            story.proposed(score)
+            story.proposed(score, **PAID[story.step % len(PAID)])
         elif word == "intervene":
             story.intervened(score)
         elif word == "skip":

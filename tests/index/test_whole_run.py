@@ -1,42 +1,95 @@
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
+from operator import attrgetter
 
 import pytest
 from bench.histories.fast_import import write_history
+from bench.histories.providers import CONDUCTS
 from chronicle import RUN, Chronicle
 from hypothesis import given, settings
 from stories import Story, moves, told
 
-from skillgit.index import catch_up, comparison, schema, workers
+from skillgit.domain.event import SlowMerged
+from skillgit.index import catch_up, comparison, schema
 from skillgit.index.refresh import Index
+from skillgit.store import reader
 from skillgit.store.repo import Repo
 
-WORKERS = 3
+
+def built(repo):
+    """Return what an index holds that is built at once, and the errors of runs."""
+    with Index(repo, schema.in_memory(), on_disk=False) as index:
+        return comparison.content(index), {run: error.message for run, error in index.broken.items()}
 
 
-def built(repo, many, monkeypatch):
-    """Return what an index holds that is built at once, in several processes from ``many`` refs on, and its errors."""
-    asked = []
-    with monkeypatch.context() as patch:
-        patch.setattr(catch_up, "_MANY", many)
-        patch.setattr(workers, "other_processes", lambda: asked.append(True) or WORKERS)
-        with Index(repo, schema.in_memory(), on_disk=False) as index:
-            told = {run: error.message for run, error in index.broken.items()}
-            return comparison.content(index), told, bool(asked)
+def test_rows_say_what_the_events_of_all_providers_say(tmp_path):
+    repo = Repo.discover(write_history(tmp_path / "repo", 150, runs=len(CONDUCTS)).path)
+    records = [record for run in reader.runs(repo) for record in reader.read_run(repo, run)]
+    paid = [record for record in records if not isinstance(record.event, SlowMerged)]
+    amounts = attrgetter(*schema.AMOUNTS)
+
+    with Index(repo, schema.in_memory(), on_disk=False) as index:
+        events = index.select(f"SELECT oid, target, judge, {', '.join(schema.AMOUNTS)} FROM event")  # noqa: S608 - names are ours
+        parts = index.select(
+            "SELECT e.oid, role, stage, s.cached, s.unpriced FROM spent s JOIN event e ON e.id = event"
+        )
+        alphas = index.select("SELECT count(*) FROM candidate WHERE policy = 'paired'")[0][0]
+
+    told = {(row.commit, row.event.models.target, row.event.models.judge, *amounts(row.event.cost)) for row in paid}
+    assert told <= set(events)
+    assert len(events) == len(records) == 150
+    assert set(parts) == {
+        (row.commit, part.role, part.stage, part.cost.cached, part.cost.unpriced)
+        for row in paid
+        for part in row.event.cost.parts
+    }
+    verdicts = [getattr(record.event, "verdict", None) for record in records]
+    assert alphas == sum(verdict is not None and verdict.alpha is not None for verdict in verdicts) > 0
 
 
-def test_many_runs_are_read_in_several_processes_and_few_in_one(tmp_path, monkeypatch):
+@pytest.fixture
+def _shared(monkeypatch):
+    """Let other processes read runs, however few there are."""
+    monkeypatch.setattr(catch_up, "_MANY", 1)
+    monkeypatch.setattr(catch_up, "can_fork", lambda: True)
+
+
+@pytest.mark.usefixtures("_shared")
+def test_runs_that_other_processes_read_have_the_same_rows(tmp_path, monkeypatch):
     repo = Repo.discover(write_history(tmp_path / "repo", 60, runs=4).path)
+    there = built(repo)
+    read, here = catch_up.read_whole_run, []
+    monkeypatch.setattr(catch_up, "read_whole_run", lambda *given: here.append(given) or read(*given))
 
-    here, there = (built(repo, many, monkeypatch) for many in (10**6, 1))
+    assert built(repo) == there
+    assert here == []
 
-    assert (here[2], there[2]) == (False, True)
-    assert there[:2] == here[:2]
-    assert sum(len(rows) for (table, _), rows in here[0].items() if table == "event") == 60
+    monkeypatch.setattr(catch_up, "can_fork", lambda: False)
+    assert built(repo) == there
+    assert len(here) == 4
 
 
-def test_a_run_that_cannot_be_read_is_told_and_the_others_are_there(repo, monkeypatch):
+@pytest.mark.usefixtures("_shared")
+def test_what_a_killed_process_had_to_read_is_read_here(tmp_path, monkeypatch):
+    repo = Repo.discover(write_history(tmp_path / "repo", 60, runs=4).path)
+    there, read, here = built(repo), catch_up.read_whole_run, os.getpid()
+
+    def killed(*given):
+        if os.getpid() != here:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return read(*given)
+
+    monkeypatch.setattr(catch_up, "read_whole_run", killed)
+    assert built(repo) == there
+
+
+@pytest.mark.parametrize("forked", [False, True])
+def test_a_run_that_cannot_be_read_is_told_and_the_others_are_there(repo, forked, monkeypatch):
+    monkeypatch.setattr(catch_up, "_MANY", 1)
+    monkeypatch.setattr(catch_up, "can_fork", lambda: forked)
     records = {run: Chronicle(repo, Story(run).proposed(0.5)).go_on().records for run in (RUN, "other", "third")}
     last, signed = records["other"][-1], ("-c", "user.name=n", "-c", "user.email=e@localhost")
     forged = subprocess.run(
@@ -48,20 +101,22 @@ def test_a_run_that_cannot_be_read_is_told_and_the_others_are_there(repo, monkey
     ).stdout.strip()
     subprocess.run(["git", "-C", repo.workdir, "update-ref", "refs/heads/run/other", forged], check=True)
 
-    here, there = (built(repo, many, monkeypatch) for many in (10**6, 1))
+    content, errors = built(repo)
 
-    assert there[:2] == here[:2]
-    assert list(there[1]) == ["other"]
-    assert {run for table, run in there[0] if table == "event"} == {RUN, "third"}
+    assert list(errors) == ["other"]
+    assert {run for table, run in content if table == "event"} == {RUN, "third"}
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(moves, moves)
-def test_any_history_is_the_same_in_several_processes(tmp_path_factory, first, second):
+def test_any_history_has_the_same_rows_at_once_and_event_by_event(tmp_path_factory, first, second):
     repo = Repo.init(tmp_path_factory.mktemp("repo"))
-    for run, found in (("one", first), ("two", second)):
-        Chronicle(repo, told(found, run)).go_on()
-    with pytest.MonkeyPatch.context() as patch:
-        here, there = (built(repo, many, patch) for many in (10**6, 1))
+    chronicles = [Chronicle(repo, told(found, run)) for run, found in (("one", first), ("two", second))]
+    with Index(repo, schema.in_memory(), on_disk=False) as index:
+        while any(chronicle.waiting for chronicle in chronicles):
+            for chronicle in chronicles:
+                chronicle.go_on(1)
+            index.refresh()
+        grown = comparison.content(index)
 
-    assert there[:2] == here[:2]
+    assert grown == built(repo)[0]

@@ -166,6 +166,45 @@ def test_damaged_messages_are_refused(damage, error) -> None:
         decode(damage(encode(transitions()[1].event, EVIDENCE)))
 
 
+@examples(4)
+@given(strategies.events, st.data())
+def test_a_message_that_somebody_changed_is_an_event_or_refused(event, data) -> None:
+    """Whatever a message says: it is refused with an error of ours, or what is read of it comes back."""
+    text = changed(encode(event, EVIDENCE), data)
+    slow = SlowText(guidance="", memory="")
+    try:
+        decoded = decode(text, slow)
+        again = encode(decoded.event, decoded.evidence)
+    except (TrailerError, FormatVersionError):
+        return
+
+    assert decode(again, slow) == decoded
+    assert encode(decode(again, slow).event, decoded.evidence) == again
+
+
+def changed(text: str, data: st.DataObject) -> str:
+    """Return ``text`` with a line lost, doubled, swapped or cut, or with some characters put in place of others."""
+    lines = text.split("\n")
+    place = data.draw(st.integers(0, len(lines) - 1))
+    line = lines[place]
+    match data.draw(st.sampled_from(["drop", "twice", "swap", "cut", "put"])):
+        case "drop":
+            del lines[place]
+        case "twice":
+            lines.insert(place, line)
+        case "swap":
+            other = data.draw(st.integers(0, len(lines) - 1))
+            lines[place], lines[other] = lines[other], line
+        case "cut":
+            lines[place] = line[: data.draw(st.integers(0, len(line)))]
+        case _:
+            start = data.draw(st.integers(0, len(line)))
+            end = data.draw(st.integers(start, min(start + 3, len(line))))
+            drawn = st.text("0123456789-+.eE_=% :\r\t\x1bÄ٣abcxyz\ud800", max_size=3)
+            lines[place] = line[:start] + data.draw(drawn) + line[end:]
+    return "\n".join(lines)
+
+
 def test_trailers_of_other_tools_in_the_block_do_no_harm() -> None:
     event = transitions()[1].event
 

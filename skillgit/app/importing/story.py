@@ -125,7 +125,9 @@ class Story:
         """
         base = self.outcomes[-1]
         if score.evaluation is not None and base is not None:
-            verdict = decide(rule, score.evaluation, base, self.best_score(rule))
+            best = None if self.state.best == self.state.version else self.outcomes[self.state.best]
+            known = best if best is not None or self.state.best == self.state.version else self.best_score(rule)
+            verdict = decide(rule, score.evaluation, base, known)
             pairs = flips(score.evaluation, base, rule.metric, rule.soft_weight)
         else:
             verdict, pairs = self._from_means(rule, score.summary), _NO_PAIRS

@@ -2,27 +2,29 @@
 
 Of its steps 5 % are skipped and 30 % rejected; every tenth step ends an epoch with a slow update, one of four refused.
 The skill has about sixty lines and changes by one to three edits a step. The gate compares soft scores, which can rise
-some thousand times. Evidence stands behind the start of a run and behind every tenth candidate: what the index reads of
-it (``selection.json``), the patch that fsck applies again, and at the start the plan.
+some thousand times. What providers and configurations add to trailers is that of ``providers``, run by run. Evidence
+stands behind the start of a run and behind every tenth candidate: what the index reads of it (``selection.json``), the
+patch that fsck applies again, and at the start the plan.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from random import Random
 from typing import TYPE_CHECKING
 
+from bench.histories.providers import conduct_of
+
 from skillgit.domain.edit import Edit, Op, Source
-from skillgit.domain.evaluation import Evaluation, Metric, Scored, Split, item_set_digest
+from skillgit.domain.evaluation import Evaluation, Scored, Split, item_set_digest
 from skillgit.domain.event import (
     Accepted,
+    BudgetSource,
     Change,
-    Cost,
     EditRecord,
-    Models,
-    PatchCounts,
+    Origin,
     Rejected,
     RunFinished,
     RunOutcome,
@@ -31,25 +33,28 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
 )
-from skillgit.domain.gate import GateRule, decide
+from skillgit.domain.gate import Decision, decide
 from skillgit.domain.ids import short_digest
+from skillgit.domain.placebo import Placebo
+from skillgit.domain.rewrite import UpdateMode
 from skillgit.domain.skill import DOCUMENT, Skill, with_slow_guidance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from skillgit.domain.event import Event
-    from skillgit.domain.gate import Verdict
+    from skillgit.domain.gate import GateRule, Verdict
 
 PATH = "skills/demo"
 EPOCH = 10
 """Steps in an epoch."""
+PICKED = 3
+"""After every so many epochs a person has a candidate of another run judged."""
 PROOF = 10
 """Of so many candidates one has evidence."""
 SKIPPED, REJECTED, REFUSED = 0.05, 0.30, 0.25
 """Shares of steps without a candidate, of steps whose candidate is rejected, of slow updates that are refused."""
 ITEMS = tuple(f"q{number:02d}" for number in range(1, 21))
-RULE = GateRule(metric=Metric.SOFT)
 SPLITS = {
     "train": [{"id": f"t{number}", "digest": "00"} for number in range(40)],
     "selection": [{"id": item, "digest": "00"} for item in ITEMS],
@@ -57,10 +62,11 @@ SPLITS = {
 }
 ENVIRONMENT = {"digest": "e4f", "name": "toy", "version": "1"}
 SETS = {name: item_set_digest({row["id"]: row["digest"] for row in rows}) for name, rows in SPLITS.items()}
-MODELS = Models(target="offline/reader", optimizer="offline/analyst")
 _FINEST, _GAIN = 100_000, 400
-_ROOM = 1_500_000
+_ROOM = 1_000_000
 """What all items together can gain at least."""
+_LEFT = 3
+"""Items that a stopped evaluation leaves out."""
 _LINES = 60
 _TEXT = (
     "answer question unit number date name title source text table row column year month first last give write "
@@ -91,12 +97,12 @@ def run_story(run: str, seed: int, gain: int = _GAIN) -> Iterator[Chapter]:
 
     With less than the usual ``gain`` it rises more often.
     """
-    return _Teller(run, Random(seed), gain).chapters()  # noqa: S311 - the same story every time
+    return _Teller(run, seed, gain).chapters()
 
 
 def finished_story(run: str, events: int, seed: int) -> Iterator[Chapter]:
     """Yield ``events`` events of ``run``, the last of them its end."""
-    teller = _Teller(run, Random(seed), gain_of(events))  # noqa: S311 - the same story every time
+    teller = _Teller(run, seed, gain_of(events))
     yield from islice(teller.chapters(), events - 1)
     yield Chapter(event=teller.finished())
 
@@ -128,13 +134,15 @@ class _Trial:
 class _Teller:
     """What a trainer knows while it trains."""
 
-    def __init__(self, run: str, random: Random, gain: int) -> None:
-        self.run, self.random, self.gain = run, random, gain
+    def __init__(self, run: str, seed: int, gain: int) -> None:
+        self.run, self.random, self.gain = run, Random(seed), gain  # noqa: S311 - the same story every time
+        self.conduct = conduct_of(seed)
+        self.rule = self.conduct.rule
         self.skill = seed_skill()
-        self.values = {item: random.randrange(_FINEST // 20, _FINEST // 4) for item in ITEMS}
+        self.values = {item: self.random.randrange(_FINEST * 3 // 10, _FINEST // 2) for item in ITEMS}
         self.current = _evaluation(self.values)
-        self.step = self.version = self.epoch = 0
-        self.best = self.current.summary().soft
+        self.step = self.version = self.epoch = self.picked = 0
+        self.best = self.current.summary().score(self.rule.metric, self.rule.soft_weight)
 
     def chapters(self) -> Iterator[Chapter]:
         yield self._started()
@@ -143,6 +151,8 @@ class _Teller:
             for _ in range(EPOCH):
                 self.step += 1
                 yield self._step()
+            if self.epoch % PICKED == 0:
+                yield self._picked()
             yield from self._slow()
 
     def _common(self, title: str) -> dict[str, object]:
@@ -154,40 +164,55 @@ class _Teller:
             config="c0ffee",
             splits=short_digest(SETS),
             environment="e4f",
-            models=MODELS,
+            models=self.conduct.models,
             evaluation=self.current.summary(),
-            cost=self._cost(),
+            cost=self.conduct.cost("start", self.random),
         )
-        return Chapter(event=event, skill=self.skill, evidence=_plan() | {"selection.json": _rows(self.current)})
+        evidence = _plan(self.rule) | {"selection.json": _rows(self.current)}
+        return Chapter(event=event, skill=self.skill, evidence=evidence)
 
     def _step(self) -> Chapter:
         drawn = self.random.random()
         if drawn < SKIPPED:
-            counts = PatchCounts(merged=0, ranked=0, applied=0, skipped=2, budget=4)
             common = self._common("no usable patch")
-            return Chapter(event=Skipped(**common, step=self.step, patch=counts, models=MODELS, cost=self._cost()))
+            event = Skipped(**common, step=self.step, patch=self.conduct.patch(0, 2), **self._paid("step"))
+            return Chapter(event=event)
+        return self._candidate(better=drawn >= SKIPPED + REJECTED, proven=self.step % PROOF == 0)
+
+    def _picked(self) -> Chapter:
+        """Return a candidate that a person took from another run."""
+        self.picked += 1
+        source = {"origin": Origin.CHERRY_PICK, "number": self.picked, "of": f"other-run/v{self.picked}"}
+        return self._candidate(better=self.picked % 2 == 1, proven=False, **source)
+
+    def _candidate(self, *, better: bool, proven: bool, **origin: object) -> Chapter:
         edits = self._edits()
         skill = _edited(self.skill, edits)
-        better = drawn >= SKIPPED + REJECTED
         trial = self._trial(better=better)
+        patch = self.conduct.patch(len(edits), 0)
+        if origin:
+            patch = replace(patch, budget=None, by=BudgetSource.NONE, mode=UpdateMode.PATCH)
         facts = {
             **self._common(self._sentence(6)),
             "why": f"{self._sentence(14)}. {self._sentence(12)}.",
             "step": self.step,
             "base": self.version,
-            "edits": tuple(map(EditRecord.of, edits)),
+            "edits": _records(edits, trial),
             "changes": tuple(_changes(edits)),
-            "patch": PatchCounts(merged=len(edits) + 3, ranked=len(edits), applied=len(edits), skipped=0, budget=4),
+            # evidence of a rewrite and of an appendix holds more than this one does
+            "patch": replace(patch, mode=UpdateMode.PATCH) if proven else patch,
+            "appendix": None if proven else self.conduct.appendix(self.random),
+            **origin,
             **trial.told(),
-            "models": MODELS,
-            "cost": self._cost(),
+            **self._paid("step"),
         }
         evidence = {}
-        if self.step % PROOF == 0:
+        if proven:
             evidence = {
                 "selection.json": _rows(trial.evaluation),
                 "patch.json": _patch(edits),
                 "rollout.json": b"[]\n",
+                **({"repeats.json": b"[]\n"} if trial.verdict.repeats else {}),
             }
         if not better:
             return Chapter(event=Rejected(**facts), skill=skill, evidence=evidence)
@@ -206,8 +231,7 @@ class _Teller:
                 guidance=guidance,
                 memory=f"Epoch {self.epoch}: {self._sentence(16)}.",
                 **trial.told(),
-                models=MODELS,
-                cost=self._cost(),
+                **self._paid("slow"),
             )
         )
         if accepted:
@@ -230,8 +254,8 @@ class _Teller:
             step=self.step,
             outcome=RunOutcome.IMPROVED,
             evaluations=tests,
-            models=MODELS,
-            cost=self._cost(),
+            placebo=Placebo(n=4, accepted=1) if self.conduct.repeats else None,
+            **self._paid("end"),
         )
 
     def _go_on(self, skill: Skill, trial: _Trial) -> None:
@@ -244,13 +268,23 @@ class _Teller:
         worst, *others = sorted(ITEMS, key=self.values.__getitem__)
         values = dict(self.values)
         values[worst] += self.gain
-        broken = ()
+        broken = []
         if not better:
-            broken = (self.random.choice(others),)
-            values[broken[0]] = 0
+            broken = self.random.sample(others, 8 if self.conduct.stops else 1)
+            values |= dict.fromkeys(broken, 0)
         measured = _evaluation(values)
-        verdict = decide(RULE, measured, self.current, self.best)
-        return _Trial(values=values, evaluation=measured, verdict=verdict, fixed=(worst,), broken=broken)
+        verdict = self._decided(measured)
+        if self.conduct.stops and not better:
+            left = tuple(item for item in others if item not in broken)[:_LEFT]
+            needed = {item: outcome for item, outcome in measured.outcomes.items() if item not in left}
+            stopped = replace(measured, outcomes=needed, unneeded=left, spare=1)
+            if self._decided(stopped).decision is Decision.REJECT:
+                measured, verdict = stopped, self._decided(stopped)
+        fell = tuple(item for item in ITEMS if item in broken)
+        return _Trial(values=values, evaluation=measured, verdict=verdict, fixed=(worst,), broken=fell)
+
+    def _decided(self, measured: Evaluation) -> Verdict:
+        return decide(self.rule, measured, self.current, self.best, repeats=self.conduct.repeats)
 
     def _edits(self) -> tuple[Edit, ...]:
         lines = [line for line in self.skill.document.split("\n") if line.startswith("- ")]
@@ -265,11 +299,8 @@ class _Teller:
     def _sentence(self, words: int) -> str:
         return f"{' '.join(self.random.choices(_WORDS, k=words))} {self.random.randrange(9999)}"
 
-    def _cost(self) -> Cost:
-        tokens = self.random.randrange(9_000, 90_000)
-        return Cost(
-            calls=60, tokens_in=tokens, tokens_out=tokens // 9, usd=tokens / 1e6, seconds=round(tokens / 1e3, 1)
-        )
+    def _paid(self, occasion: str) -> dict[str, object]:
+        return {"models": self.conduct.models, "cost": self.conduct.cost(occasion, self.random)}
 
 
 def _document(random: Random) -> str:
@@ -290,6 +321,13 @@ def _edited(skill: Skill, edits: tuple[Edit, ...]) -> Skill:
         after = line if edit.op is Op.INSERT_AFTER else ""
         text = text.replace(line, after + (f"{edit.content}\n" if edit.content else ""), 1)
     return Skill(skill.name, {DOCUMENT: text.encode()})
+
+
+def _records(edits: tuple[Edit, ...], trial: _Trial) -> tuple[EditRecord, ...]:
+    """Return what trailers say of edits; one that was measured alone bears what it fixed and broke."""
+    if len(edits) > 1:
+        return tuple(map(EditRecord.of, edits))
+    return (replace(EditRecord.of(edits[0]), fixed=trial.verdict.fixed, broken=trial.verdict.broken),)
 
 
 def _changes(edits: tuple[Edit, ...]) -> Iterator[Change]:
@@ -325,7 +363,8 @@ def _patch(edits: tuple[Edit, ...]) -> bytes:
     return json.dumps({"title": "", "reasoning": "", "edits": rows}).encode()
 
 
-def _plan() -> dict[str, bytes]:
-    config = {"train": {"num_epochs": 100, "batch_size": 4}, "evaluation": {"gate_metric": "soft"}}
+def _plan(rule: GateRule) -> dict[str, bytes]:
+    gate = {"gate_metric": rule.metric.value, "gate_mixed_weight": rule.soft_weight}
+    config = {"train": {"num_epochs": 100, "batch_size": 4}, "evaluation": gate}
     files = {"config.json": config, "splits.json": SPLITS, "environment.json": ENVIRONMENT}
     return {name: json.dumps(value).encode() for name, value in files.items()}

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import re
 import subprocess
 
 import pytest
 from bench.histories.fast_import import write_history
+from bench.histories.providers import CONDUCTS
 from bench.histories.story import run_story
 
 from skillgit.domain.event import Rejected, Skipped
@@ -14,10 +16,22 @@ from skillgit.store import reader
 from skillgit.store.checks import check_run
 from skillgit.store.repo import Repo
 
+AMOUNTS = "calls in out usd seconds cached cache-written reasoning unpriced"
+WANTED = {
+    "Edit": "op file support source anchor fixed broken",
+    "Patch": "merged ranked applied skipped budget by mode",
+    "Origin": "number of",
+    "Eval": "split version set n scored hard soft seed stopped unneeded spare",
+    "Gate": "policy metric score current best fixed broken p weight alpha margin guard blocked repeats",
+    "Models": "target optimizer judge",
+    "Cost": AMOUNTS,
+    "Spent": f"role stage {AMOUNTS}",
+}
+
 
 @pytest.fixture(scope="module")
 def history(tmp_path_factory):
-    return write_history(tmp_path_factory.mktemp("histories") / "small", 240, runs=2)
+    return write_history(tmp_path_factory.mktemp("histories") / "small", 600, runs=len(CONDUCTS))
 
 
 def test_git_finds_nothing_wrong_with_a_generated_history(history):
@@ -33,10 +47,25 @@ def test_skillgit_finds_nothing_wrong_with_a_generated_history(history):
 def test_a_generated_history_has_the_events_that_were_asked_for(history):
     repo = Repo.discover(history.path)
     events = {run: [record.event for record in reader.read_run(repo, run)] for run in history.events}
-    assert {run: len(found) for run, found in events.items()} == {"demo-000": 120, "demo-001": 120}
-    assert [fold(found).outcome is None for found in events.values()] == [False, True]
+    assert {run: len(found) for run, found in events.items()} == {f"demo-{place:03d}": 120 for place in range(5)}
+    assert [fold(found).outcome is None for found in events.values()] == [False, False, False, False, True]
     assert any(isinstance(event, Rejected) for event in events["demo-000"])
     assert any(isinstance(event, Skipped) for event in events["demo-000"])
+
+
+def test_trailers_of_a_generated_history_are_those_of_real_providers_and_configurations(history):
+    """Every field that a training writes stands there; those of rare interventions and older histories do not."""
+    listed = subprocess.run(
+        ["git", "-C", history.path, "log", "--all", "--format=%B"], capture_output=True, check=True, text=True
+    ).stdout
+    written = {
+        f"{key} {field}".strip()
+        for key, value in re.findall(r"^Skillgit-([A-Za-z-]+): (.*)$", listed, flags=re.MULTILINE)
+        for field in (*re.findall(r"(\S+)=", value), "")
+    }
+    for key, wanted in WANTED.items():
+        assert {f"{key} {field}" for field in wanted.split()} <= written
+    assert {"Appendix", "Evidence", "Placebo", "Origin", "Spent"} <= written
 
 
 def test_notes_of_a_generated_history_are_read(history):

@@ -1,0 +1,137 @@
+"""Every trailer, once: which events bear it, how often, what its value is, what it says.
+
+Reading and writing of events (``codec``), the check for trailers out of place (``trailer_checks``) and the reference in
+``docs/plumbing.md`` are made of this table. A new trailer is a line here and an attribute of the events that bear it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from skillgit.domain.cost import Cost
+from skillgit.domain.event import (
+    EVENT_NAMES,
+    NOBODY,
+    Accepted,
+    Edited,
+    Measured,
+    Origin,
+    Rejected,
+    Reverted,
+    RunFinished,
+    RunOutcome,
+    RunStarted,
+    Skipped,
+    SlowMerged,
+    SlowProposed,
+    event_name,
+)
+from skillgit.store.fields import AS_THE_CLASS, INTEGER, NEEDED, TEXT, Form, default_of, member
+from skillgit.store.values import (
+    APPENDIX,
+    COST,
+    EDIT,
+    GATE,
+    GAUGE,
+    MEASUREMENT,
+    MODELS,
+    ORIGIN,
+    PATCH,
+    PLACEBO,
+    SPENT,
+    SUMMARY,
+)
+
+if TYPE_CHECKING:
+    from skillgit.domain.event import Event
+    from skillgit.store.fields import Kind, Record
+
+KINDS: Final = {name: kind for kind, name in EVENT_NAMES.items() if kind is not Edited}
+"""The events that have trailers, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trailer:
+    """One trailer.
+
+    Attributes:
+        key: Its key without prefix.
+        form: How its value is read and written.
+        attribute: The attribute that its value is; empty if the value is written from the whole event and read as a
+            mapping of attributes.
+        kinds: The events that bear it.
+        meaning: What it says.
+        absent: What its absence says, where that is not the default of the event's class; ``NEEDED`` if it cannot be
+            absent.
+        many: Whether there is one for each element of the attribute.
+        repeats: Whether the events of a run have few different ones, so that it is worth while to keep what was read.
+    """
+
+    key: str
+    form: Form | Kind | Record[Any]
+    attribute: str
+    kinds: frozenset[type[Event]]
+    meaning: str
+    absent: Any = AS_THE_CLASS
+    many: bool = False
+    repeats: bool = False
+
+    def said_by_absence(self, kind: type[Event]) -> Any:  # noqa: ANN401 - attributes have types of their own
+        """Return what its absence says of an event of ``kind``; ``NEEDED`` if it cannot be absent."""
+        return default_of(kind, self.attribute) if self.absent is AS_THE_CLASS else self.absent
+
+
+def _on(*kinds: type[Event]) -> frozenset[type[Event]]:
+    return frozenset(kinds)
+
+
+_EVERY = frozenset(KINDS.values())
+_START = _on(RunStarted)
+_END = _on(RunFinished)
+_CANDIDATES = _on(Accepted, Rejected)
+_PROPOSED = _CANDIDATES | {SlowProposed}
+_VERSIONS = _on(Accepted, SlowMerged, Reverted)
+_INHERITING = _on(RunStarted, SlowMerged, Reverted)
+_GATED = _PROPOSED | _VERSIONS | {Measured}
+_PAID = _EVERY - {SlowMerged}
+_NAME = Form(" ".join(f"`{name}`" for name in KINDS), lambda _: {}, event_name)
+_SEED = Form("`0`", lambda _: {}, lambda _: "0")
+
+TRAILERS: Final = (
+    Trailer("Event", _NAME, "", _EVERY, "What happened", NEEDED),
+    Trailer("Run", TEXT, "run", _EVERY, "The run", ""),
+    Trailer("Skill", TEXT, "skill", _EVERY, "Path of the skill folder", ""),
+    Trailer("Epoch", INTEGER, "epoch", _EVERY, "The epoch, from 1; 0 before the first step", NEEDED),
+    Trailer("Step", INTEGER, "step", _EVERY - _START, "The step, or the last one before the event"),
+    Trailer("Origin", ORIGIN, "", _CANDIDATES, "Where the candidate comes from, if not from a step's rollouts", {}),
+    Trailer("Origin", member(Origin), "origin", _on(Skipped), "`meta` for the reflection on an epoch"),
+    Trailer("Version", _SEED, "", _START, "The seed skill is version 0", {}),
+    Trailer("Version", INTEGER, "version", _VERSIONS | {Measured}, "The version that it made, or measured"),
+    Trailer("Base", _SEED, "", _START, "The seed skill is its own base", {}),
+    Trailer("Base", INTEGER, "base", _PROPOSED | _VERSIONS, "The version that it was proposed on, or follows"),
+    Trailer("Config", TEXT, "config", _START, "Digest of the configuration; the file is evidence", ""),
+    Trailer("Splits", TEXT, "splits", _START, "Digest of the items of all splits", ""),
+    Trailer("Env", TEXT, "environment", _START, "Digest of the environment's code, prompts and scorer", ""),
+    Trailer("Metric", GAUGE, "gauge", _START, "The score that the gate compares, if not the hard one"),
+    Trailer("Fork-Of", TEXT, "fork_of", _START, "`<run>/v<N>`, whose commit is the parent"),
+    Trailer("Target", INTEGER, "target", _on(Reverted), "The version whose text it takes"),
+    Trailer("Outcome", member(RunOutcome), "outcome", _END, "How the run ended"),
+    Trailer("Edit", EDIT, "edits", _CANDIDATES, "An applied edit; the text is the diff", many=True),
+    Trailer("Patch", PATCH, "patch", _CANDIDATES | {Skipped}, "How many edits there were", repeats=True),
+    Trailer("Appendix", APPENDIX, "appendix", _CANDIDATES, "What became of the appendix"),
+    Trailer("Eval", SUMMARY, "evaluation", _PROPOSED | {Measured}, "The score on the selection split"),
+    Trailer("Eval", MEASUREMENT, "evaluation", _INHERITING, "The score on the selection split, measured or taken over"),
+    Trailer("Eval", SUMMARY, "evaluations", _END, "The score of a version on the test split", many=True),
+    Trailer("Gate", GATE, "verdict", _GATED, "The gate's decision, and every number that it compared"),
+    Trailer("Placebo", PLACEBO, "placebo", _END, "What the gate made of candidates that change nothing"),
+    Trailer("Models", MODELS, "models", _PAID, "The models that were asked", NOBODY, repeats=True),
+    Trailer("Cost", COST, "cost", _PAID, "What it cost", Cost()),
+    Trailer("Spent", SPENT, "cost.parts", _PAID, "What one role cost in one stage", (), many=True),
+)
+"""In the order in which they are written, between the format and the evidence."""
+
+
+def bearers(key: str) -> frozenset[type[Event]]:
+    """Return the kinds of events that bear the trailer ``key``."""
+    return frozenset().union(*(trailer.kinds for trailer in TRAILERS if trailer.key == key))
