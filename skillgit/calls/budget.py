@@ -50,6 +50,15 @@ class Caps:
                 return name
         return ""
 
+    def without(self, cost: Cost) -> Caps:
+        """Return what is left of them after ``cost``, never less than nothing."""
+        tokens = cost.tokens_in + cost.tokens_out
+        return Caps(
+            max_calls=None if self.max_calls is None else max(0, self.max_calls - cost.calls),
+            max_tokens=None if self.max_tokens is None else max(0, self.max_tokens - tokens),
+            max_usd=None if self.max_usd is None else max(0.0, self.max_usd - cost.usd),
+        )
+
 
 class Budget:
     """Lets calls pass while the caps allow.

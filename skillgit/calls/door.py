@@ -72,6 +72,7 @@ class Calls:
     Attributes:
         ledger: Where replies and outcomes are recorded.
         meter: What the event in the making has cost, by role and stage.
+        caps: What the run may cost at most.
 
     Raises:
         ConfigError: There is a cap in dollars, but the price of a model is not known.
@@ -107,8 +108,8 @@ class Calls:
         self._replies: Flights[PaidReply] = Flights()
         self._rollouts: Flights[KnownRollout] = Flights()
         self._scope = ""
-        self._capped = caps != Caps()
-        self._counted = self._capped or bool(self._policy.requests_per_minute or self._policy.tokens_per_minute)
+        self.caps = caps
+        self._counted = self.capped or bool(self._policy.requests_per_minute or self._policy.tokens_per_minute)
         self._redactor = Redactor.now()
         self._clock = clock
         self._before = Cost()
@@ -144,7 +145,7 @@ class Calls:
     @property
     def capped(self) -> bool:
         """Whether there is a cap, so that it matters which call comes first."""
-        return self._capped
+        return self.caps != Caps()
 
     @contextmanager
     def charged_to(self, scope: str) -> Iterator[None]:
