@@ -130,9 +130,8 @@ def gate(
         )
 
 
-def _plan(request: GateRequest, plans: Sequence[Plan | None]) -> Plan:
+def _plan(request: GateRequest, made: Sequence[Plan]) -> Plan:
     """Return the plans of all skills as one; models that several of them ask are reached once."""
-    made = [plan for plan in plans if plan is not None]
     rows, reached = [], set[tuple[str, str]]()
     for row in (row for plan in made for row in plan.stages):
         if row.stage != PREFLIGHT or (row.role, row.model) not in reached:
@@ -264,9 +263,13 @@ class _Judging:
             return ()
         return (f"{self._request.base} changed this skill too since the two parted; it is compared as it stands there",)
 
-    def cost(self) -> Plan | None:
-        """Return what it asks; None where nothing can be measured."""
-        return None if self._setup is None else planned(self._context, self._workspace, self._setup, self._planned)
+    def cost(self) -> Plan:
+        """Return what it asks; where nothing can be measured, the reason is its only fact."""
+        if self._setup is None:
+            found = self._unmeasured()
+            facts = {found.skill.removeprefix("skills/"): found.reason or found.word}
+            return Plan(command="gate", facts=facts, total=total_of(()))
+        return planned(self._context, self._workspace, self._setup, self._planned)
 
     def _planned(self, planner: Planner) -> Plan:
         missing, path = self._missing(), self._change.path

@@ -13,6 +13,7 @@ from skillgit.app.eval import SPLITS, ArmScores, EvalRequest, Evaluated, SplitSc
 from skillgit.app.evaluations import KnownEvaluation
 from skillgit.app.measuring import EvalProgress
 from skillgit.app.scores import Comparison, Scores
+from skillgit.calls.budget import Caps
 from skillgit.cli.commands.eval import SPLITS as OFFERED
 from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.eval_watchers import LiveWatcher
@@ -109,9 +110,7 @@ def test_the_request_is_handed_on(skillgit, fake):
         overrides=("train.seed=1",),
         split="all",
         note=False,
-        max_calls=9,
-        max_tokens=8,
-        max_usd=0.5,
+        caps=Caps(max_calls=9, max_tokens=8, max_usd=0.5),
     )
 
 
