@@ -10,7 +10,7 @@ from skillgit.app.item import attempts
 from skillgit.app.item_history import absences, load, name, unknown_item
 from skillgit.app.revision import event_in, find_run
 from skillgit.app.workspace import open_workspace
-from skillgit.calls.budget import Caps
+from skillgit.domain.caps import Caps
 from skillgit.domain.event import Accepted
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.index import queries

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from skillgit.app.gating.measuring import GateWatcher
     from skillgit.app.gating.run import Gating
     from skillgit.app.plan import Plan
-    from skillgit.calls.budget import Caps
+    from skillgit.domain.caps import Caps
     from skillgit.engine.judge import Judged
 
 

@@ -17,10 +17,10 @@ from skillgit.app.planner import row_of, tokens_of
 from skillgit.app.reach import context_of, look, room
 from skillgit.app.setup import set_up
 from skillgit.app.workspace import open_workspace
-from skillgit.calls.budget import Caps
 from skillgit.calls.canary import QUESTION
 from skillgit.calls.contexts import context_table
 from skillgit.calls.pricing import find_price, price_table
+from skillgit.domain.caps import Caps
 from skillgit.domain.cost import Cost
 from skillgit.errors import BackendError, BudgetError, ConfigError, ExitCode, RepositoryNotFoundError
 from skillgit.store.binary import git_version

@@ -136,12 +136,12 @@ def _optimizer_stages(settings: MethodSettings, task: Task, skill: Skill, *, ite
     prompted = tokens_of(prompt(words.merge)) + document + at_once * reply
     calls = settings.train.num_epochs * sum(merges)
     yield Asks(stage="merge", calls=calls, prompt=prompted, reply=reply, in_a_row=min(calls, 2 * steps), width=width)
-    chosen = {"prompt": tokens_of(prompt("rank")) + document + REPLY_TOKENS, "reply": REPLY_TOKENS}
+    chosen = tokens_of(prompt("rank")) + document + REPLY_TOKENS
     calls = steps if optimizer.control is ControlMode.AUTONOMOUS else 0
-    yield Asks(stage="budget", calls=calls, **chosen, in_a_row=calls)
+    yield Asks(stage="budget", calls=calls, prompt=chosen, reply=REPLY_TOKENS, in_a_row=calls)
     ranked = optimizer.control is not ControlMode.NONE and not optimizer.merges_in_one_call
     calls = steps if ranked else 0
-    yield Asks(stage="rank", calls=calls, **chosen, in_a_row=calls)
+    yield Asks(stage="rank", calls=calls, prompt=chosen, reply=REPLY_TOKENS, in_a_row=calls)
     calls = steps if optimizer.skill_update_mode is UpdateMode.SUGGESTIONS else 0
     prompted = tokens_of(prompt("rewrite")) + document + REPLY_TOKENS
     yield Asks(stage="rewrite", calls=calls, prompt=prompted, reply=document + REPLY_TOKENS, in_a_row=calls)

@@ -13,7 +13,7 @@ from skillgit.app.recipe import differences, find_config
 from skillgit.app.scores import by_type, compare, scores
 from skillgit.app.setup import set_up
 from skillgit.app.workspace import open_workspace
-from skillgit.calls.door import Caps
+from skillgit.domain.caps import Caps
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.errors import ExitCode, UsageError
 from skillgit.plugin.environment import asks_judge

@@ -20,7 +20,7 @@ from skillgit.app.recipe import can_be_found, find_config
 from skillgit.app.revision import resolve_in
 from skillgit.app.setup import set_up
 from skillgit.app.workspace import open_workspace
-from skillgit.calls.door import Caps
+from skillgit.domain.caps import Caps
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.errors import ExitCode, UsageError

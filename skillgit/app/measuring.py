@@ -12,8 +12,8 @@ from skillgit.app.evaluations import as_note
 from skillgit.app.planner import Planner
 from skillgit.app.preflight import ask_each
 from skillgit.app.scores import by_type, scores
-from skillgit.calls.door import Caps
 from skillgit.calls.ledger import Ledger
+from skillgit.domain.caps import Caps
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, Split, item_set_digest
 from skillgit.engine.progress import Stage

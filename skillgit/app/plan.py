@@ -12,7 +12,7 @@ from skillgit.domain.quantities import count, duration, money
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from skillgit.calls.budget import Caps
+    from skillgit.domain.caps import Caps
 
 
 class Bound(StrEnum):

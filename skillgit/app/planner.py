@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from skillgit.app.setup import Setup
-    from skillgit.calls.budget import Caps
     from skillgit.calls.route import Route
+    from skillgit.domain.caps import Caps
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item
     from skillgit.engine.session import Session

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from skillgit.app.gating.run import Gating
     from skillgit.app.plan import Plan
     from skillgit.app.workspace import Workspace
-    from skillgit.calls.budget import Caps
+    from skillgit.domain.caps import Caps
     from skillgit.domain.skill import Skill
     from skillgit.engine.judge import Judged
     from skillgit.index.rows import LogRow

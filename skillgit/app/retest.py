@@ -15,7 +15,7 @@ from skillgit.app.run_start import started
 from skillgit.app.scores import compare, scores
 from skillgit.app.setup import set_up
 from skillgit.app.workspace import open_workspace
-from skillgit.calls.door import Caps
+from skillgit.domain.caps import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.domain.statistics import sign_test
 from skillgit.errors import ExitCode, UsageError

@@ -15,7 +15,7 @@ from skillgit.app.config import load_config
 from skillgit.app.preflight import asked_roles, find, in_background, reach
 from skillgit.app.setup import set_up
 from skillgit.app.workspace import open_workspace
-from skillgit.calls.budget import Caps
+from skillgit.domain.caps import Caps
 from skillgit.domain.ids import check_run_name, new_run_name
 from skillgit.engine.scope import start_scope
 from skillgit.errors import ConfigError

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from skillgit.app.setup import Setup
     from skillgit.app.train import TrainRequest
     from skillgit.app.workspace import Workspace
-    from skillgit.calls.budget import Caps
+    from skillgit.domain.caps import Caps
     from skillgit.domain.skill import Skill
     from skillgit.engine.session import Session
 

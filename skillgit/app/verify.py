@@ -17,7 +17,7 @@ from skillgit.app.revision import event_in
 from skillgit.app.run_start import recorded_items, started
 from skillgit.app.setup import set_up
 from skillgit.app.workspace import open_workspace
-from skillgit.calls.door import Caps
+from skillgit.domain.caps import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.errors import NotFoundError
 from skillgit.store.reader import skill_at

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillgit.calls.asking import Asking, Question
-from skillgit.calls.budget import Budget, Caps, estimate
+from skillgit.calls.budget import Budget, estimate
 from skillgit.calls.canary import QUESTION, STAGE
 from skillgit.calls.deadline import item_deadline
 from skillgit.calls.fingerprints import answerer_fingerprint, reply_key
@@ -26,6 +26,7 @@ from skillgit.calls.policy import Policy
 from skillgit.calls.pricing import call_cost
 from skillgit.calls.route import Route
 from skillgit.calls.stop import Stop
+from skillgit.domain.caps import Caps
 from skillgit.domain.cost import Cost
 from skillgit.domain.ids import digest
 from skillgit.errors import BackendError, ConfigError, ProviderFailureError
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
     from skillgit.plugin.backend import Message, Reply, Request, Tool
 
-__all__ = ["JSON", "Calls", "Caps", "Policy", "Route"]
+__all__ = ["JSON", "Calls", "Policy", "Route"]
 
 _UNCOUNTED = Cost(calls=1)
 _TAB: ContextVar[Tab | None] = ContextVar("skillgit_tab", default=None)

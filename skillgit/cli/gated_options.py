@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from skillgit.app.scores import Scores
-    from skillgit.calls.budget import Caps
     from skillgit.cli.eval_watchers import LineWatcher
     from skillgit.cli.session import Session
+    from skillgit.domain.caps import Caps
     from skillgit.domain.cost import Cost
 
     EvalWatcher = SilentWatcher | LineWatcher | LiveWatcher

@@ -9,6 +9,7 @@ import click
 
 from skillgit.cli.options import complete_configs
 from skillgit.cli.output import Form
+from skillgit.cli.render.documents import named_values
 from skillgit.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def spending_options(*, short: bool = True) -> Callable[[Callable[..., _R]], Cal
         def with_caps(
             *args: object, max_calls: int | None, max_tokens: int | None, max_usd: float | None, **kwargs: object
         ) -> _R:
-            from skillgit.calls.budget import Caps  # noqa: PLC0415 - help needs none
+            from skillgit.domain.caps import Caps  # noqa: PLC0415 - help needs none
 
             caps = Caps(max_calls=max_calls, max_tokens=max_tokens, max_usd=max_usd)
             return command(*args, caps=caps, **kwargs)
@@ -69,7 +70,7 @@ def show_plan(session: Session, plan: Plan, form: Form) -> ExitCode:
     from skillgit.cli.render.plan import planned  # noqa: PLC0415 - most commands are no dry runs
 
     if form is Form.JSON:
-        session.output.document("plan/2", plan)
+        session.output.document("plan/2", {**named_values(plan), "sentence": plan.sentence})
     else:
         session.output.text(planned(plan, session.screen))
     return ExitCode.OK

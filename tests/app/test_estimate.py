@@ -21,9 +21,9 @@ from toy import SEED, History, ToyBackend, ToyEnvironment, items, run_to_end, tr
 from skillgit.app.estimate import most_analysts, most_merges, plan_training
 from skillgit.app.plan import Bound
 from skillgit.app.planner import AGAIN, Planner
-from skillgit.calls.budget import Caps
 from skillgit.calls.door import Calls, Route
 from skillgit.calls.ledger import Ledger
+from skillgit.domain.caps import Caps
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.ids import text_digest

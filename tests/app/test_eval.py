@@ -17,8 +17,8 @@ from trained_runs import small_run
 from skillgit.app.context import Context
 from skillgit.app.eval import EvalRequest, evaluate
 from skillgit.app.show import show
-from skillgit.calls.budget import Caps
 from skillgit.calls.door import Calls
+from skillgit.domain.caps import Caps
 from skillgit.domain.ids import text_digest
 from skillgit.errors import (
     BudgetError,

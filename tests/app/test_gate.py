@@ -11,8 +11,8 @@ from trained_runs import RUN, Quiet, small_run, user
 from skillgit.app.gate import GateRequest, gate
 from skillgit.app.gate_report import compare, conclusion
 from skillgit.app.plan import Bound
-from skillgit.calls.budget import Caps
 from skillgit.calls.door import Calls
+from skillgit.domain.caps import Caps
 from skillgit.domain.evaluation import PERFECT, Evaluation, Split
 from skillgit.domain.gate import GateRule, Policy
 from skillgit.domain.ids import text_digest

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.app.plan import Bound, Plan, PlanRow, cap_notes, joined, total_of
-from skillgit.calls.budget import Caps
 from skillgit.cli.render.plan import planned
 from skillgit.cli.screen import Screen
+from skillgit.domain.caps import Caps
 
 amounts = st.none() | st.floats(0, 1e6)
 rows = st.builds(

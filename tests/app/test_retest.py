@@ -13,7 +13,7 @@ from skillgit.app.matrix import matrix
 from skillgit.app.plan import Bound
 from skillgit.app.retest import RetestRequest, model_overrides, retest
 from skillgit.app.show import show
-from skillgit.calls.budget import Caps
+from skillgit.domain.caps import Caps
 from skillgit.errors import BudgetError, ExitCode, ProviderFailureError, UsageError
 from skillgit.plugin.backend import flatten
 from skillgit_backends.offline import backend, reader

@@ -9,9 +9,9 @@ from sample_run import RUN, write_run
 from skillgit.app.bisect import Bisected, BisectRequest, Flip
 from skillgit.app.item import Attempt
 from skillgit.app.item_history import Cell
-from skillgit.calls.budget import Caps
 from skillgit.cli.render.bisect import lines
 from skillgit.cli.screen import Screen
+from skillgit.domain.caps import Caps
 from skillgit.domain.event import Cost
 from skillgit.errors import ExitCode
 

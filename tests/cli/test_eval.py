@@ -13,11 +13,11 @@ from skillgit.app.eval import SPLITS, ArmScores, EvalRequest, Evaluated, SplitSc
 from skillgit.app.evaluations import KnownEvaluation
 from skillgit.app.measuring import EvalProgress
 from skillgit.app.scores import Comparison, Scores
-from skillgit.calls.budget import Caps
 from skillgit.cli.commands.eval import SPLITS as OFFERED
 from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.eval_watchers import LiveWatcher
 from skillgit.cli.screen import Screen
+from skillgit.domain.caps import Caps
 from skillgit.domain.event import Cost
 from skillgit.errors import BudgetError, ExitCode, StoppedError
 

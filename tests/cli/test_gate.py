@@ -13,8 +13,8 @@ from markdown_it import MarkdownIt
 
 from skillgit.app.gate import GateRequest
 from skillgit.app.gate_report import Compared, GateReport, GateSide, ItemPair, SkillReport
-from skillgit.calls.budget import Caps
 from skillgit.cli.render.gate_markdown import MARK, MOST_ITEMS, code, markdown
+from skillgit.domain.caps import Caps
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.gate import Decision, Policy, Verdict

@@ -16,10 +16,10 @@ from skillgit.app.gating.settling import Stretch, Tried
 from skillgit.app.merge import Merged
 from skillgit.app.prune import Pruned
 from skillgit.app.resurrect import Resurrected, Retried
-from skillgit.calls.budget import Caps
 from skillgit.cli.render.show import gate
 from skillgit.cli.screen import Screen
 from skillgit.domain.ablation import Worth
+from skillgit.domain.caps import Caps
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
 from skillgit.domain.gate import Decision, Policy, Verdict

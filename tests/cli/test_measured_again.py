@@ -13,7 +13,7 @@ from skillgit.app.claim import Claim, Verdict
 from skillgit.app.retest import Retested, RetestPlan, RetestRequest, RetestRow
 from skillgit.app.scores import Comparison, Scores
 from skillgit.app.verify import Verified, VerifyPlan, VerifyRequest
-from skillgit.calls.budget import Caps
+from skillgit.domain.caps import Caps
 from skillgit.domain.event import Cost
 from skillgit.errors import BudgetError, ExitCode
 from skillgit.store import notes

@@ -8,7 +8,7 @@ import pytest
 from skillgit.app.tasks.add import Added
 from skillgit.app.tasks.draft import Drafted
 from skillgit.app.tasks.review import Draft, Reviewed
-from skillgit.calls.budget import Caps
+from skillgit.domain.caps import Caps
 from skillgit.domain.event import Cost
 from skillgit.errors import DataError
 

@@ -14,11 +14,11 @@ from skillgit.app.diagnosis import Cause, Diagnosis
 from skillgit.app.outcome import ReportRow, Trained
 from skillgit.app.plan import Plan, total_of
 from skillgit.app.train import TrainRequest
-from skillgit.calls.budget import Caps
 from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.render import progress as sight
 from skillgit.cli.screen import Screen
 from skillgit.cli.watchers import LineWatcher, LiveWatcher
+from skillgit.domain.caps import Caps
 from skillgit.domain.event import Cost, RunOutcome
 from skillgit.errors import BudgetError, ExitCode, StoppedError
 

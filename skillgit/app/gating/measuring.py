@@ -10,7 +10,7 @@ from skillgit.app.measuring import EvalWatcher, carry_out, open_session, planner
 from skillgit.app.recipe import find_config
 from skillgit.app.scores import scores
 from skillgit.app.setup import set_up
-from skillgit.calls.door import Caps
+from skillgit.domain.caps import Caps
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.engine.evaluate import evaluate
 from skillgit.engine.progress import Stage

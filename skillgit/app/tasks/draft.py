@@ -17,8 +17,9 @@ from skillgit.app.tasks.file import Entry, TaskFile, check_new
 from skillgit.app.tasks.reading import reader_of_tasks
 from skillgit.app.tasks.review import DRAFT
 from skillgit.app.workspace import open_workspace
-from skillgit.calls.door import Calls, Caps
+from skillgit.calls.door import Calls
 from skillgit.calls.ledger import Ledger
+from skillgit.domain.caps import Caps
 from skillgit.engine.replies import Reply, UnusableReplyError, parse
 from skillgit.errors import DataError, FatalBackendError, RepositoryNotFoundError, ServiceError, UsageError
 from skillgit.index.spending import paces

@@ -24,8 +24,8 @@ from skillgit.errors import ExitCode
 if TYPE_CHECKING:
     from skillgit.app.bisect import Bisected, BisectRequest
     from skillgit.app.plan import Plan
-    from skillgit.calls.budget import Caps
     from skillgit.cli.session import Session
+    from skillgit.domain.caps import Caps
 
 
 @verb("bisect")

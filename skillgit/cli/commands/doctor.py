@@ -13,8 +13,8 @@ from skillgit.cli.render.doctor import lines
 from skillgit.cli.verb import verb
 
 if TYPE_CHECKING:
-    from skillgit.calls.budget import Caps
     from skillgit.cli.session import Session
+    from skillgit.domain.caps import Caps
 
 
 @verb("doctor")

@@ -21,8 +21,8 @@ from skillgit.cli.verb import verb
 
 if TYPE_CHECKING:
     from skillgit.app.retest import Retested
-    from skillgit.calls.budget import Caps
     from skillgit.cli.session import Session
+    from skillgit.domain.caps import Caps
 
 
 @verb("retest")

@@ -18,8 +18,8 @@ from skillgit.cli.verb import Verb, verbs
 from skillgit.errors import ExitCode
 
 if TYPE_CHECKING:
-    from skillgit.calls.budget import Caps
     from skillgit.cli.session import Session
+    from skillgit.domain.caps import Caps
 
 _FILE = click.argument("file", type=click.Path(path_type=Path))
 

@@ -17,8 +17,8 @@ from skillgit.errors import SkillgitError
 
 if TYPE_CHECKING:
     from skillgit.app.train import TrainRequest
-    from skillgit.calls.budget import Caps
     from skillgit.cli.session import Session
+    from skillgit.domain.caps import Caps
 
 
 @verb("train")

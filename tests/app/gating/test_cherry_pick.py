@@ -9,7 +9,7 @@ from program import git, refs, skillgit
 from skillgit.app.cherry_pick import CherryPickRequest, cherry_pick
 from skillgit.app.gating.measuring import Terms
 from skillgit.app.show import show
-from skillgit.calls.budget import Caps
+from skillgit.domain.caps import Caps
 from skillgit.errors import BudgetError, ConfigError, RunLockedError, SkillgitError, UsageError
 from skillgit.store.lock import RunLock
 from skillgit.store.repo import Repo

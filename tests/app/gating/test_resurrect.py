@@ -8,7 +8,7 @@ from program import git, refs, skillgit
 from skillgit.app.gating.edits import apply_again
 from skillgit.app.gating.measuring import Terms
 from skillgit.app.resurrect import ResurrectRequest, resurrect
-from skillgit.calls.budget import Caps
+from skillgit.domain.caps import Caps
 from skillgit.errors import ExitCode, NotFoundError, SkillgitError, UsageError
 
 
