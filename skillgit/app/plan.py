@@ -34,7 +34,7 @@ class PlanRow:
         stage: The stage.
         model: The model that is asked, as ``backend/model``.
         calls: Model calls.
-        bound: Whether it is that many calls, at most or at least so many.
+        bound: How that number is to be read.
         tokens_in: Prompt tokens, estimated at four characters each.
         tokens_out: Reply tokens, estimated.
         usd: US dollars; absent if the model's price is not known.
@@ -58,7 +58,7 @@ class PlanTotal:
 
     Attributes:
         calls: Model calls.
-        bound: Whether it is that many calls, at most or at least so many.
+        bound: How that number is to be read.
         tokens_in: Prompt tokens, estimated.
         tokens_out: Reply tokens, estimated.
         usd: US dollars of the stages whose price is known; absent if there are none.
@@ -85,7 +85,7 @@ class Plan:
         command: The command.
         facts: What it would work on: label to text.
         stages: What it would ask, by role and stage.
-        rollouts: Rollouts that it needs; with a bound of its own, at most.
+        rollouts: Rollouts that it needs at most, those that are known included.
         known: Those of them that were made before and cost nothing.
         total: The sum of the stages.
         notes: What else the user should know, one sentence each.

@@ -18,6 +18,7 @@ from skillgit.store.writer import RunWriter
 
 if TYPE_CHECKING:
     from skillgit.app.context import Context
+    from skillgit.app.gating.candidate import Decided
     from skillgit.app.gating.measuring import GateWatcher, Terms
     from skillgit.app.gating.run import Gating
     from skillgit.app.plan import Plan
@@ -128,16 +129,7 @@ def _gated(
         planned = _result(row, state)
         cost = gating.measuring.cost()
         if not judged.verdict.decision.accepted:
-            decided = gating_run.write(gating, candidate, judged)
-            return RevertResult(
-                run=row.run,
-                target=_target(row),
-                base=state.version,
-                version=None,
-                event=decided.event,
-                verdict=judged.verdict,
-                cost=decided.cost,
-            )
+            return _refused(row, state, gating_run.write(gating, candidate, judged))
         event = Reverted(
             **_facts(row, state),  # type: ignore[arg-type]
             evaluation=judged.evaluation,
@@ -162,6 +154,18 @@ def _plan(gating: Gating, skill: Skill, named: str, terms: Terms) -> Plan:
         "items": f"{len(gating.measuring.items)} selection",
     }
     return planner.plan("revert", facts, caps=terms.caps)
+
+
+def _refused(row: LogRow, state: RunState, decided: Decided) -> RevertResult:
+    return RevertResult(
+        run=row.run,
+        target=_target(row),
+        base=state.version,
+        version=None,
+        event=decided.event,
+        verdict=decided.verdict,
+        cost=decided.cost,
+    )
 
 
 def _target(row: LogRow) -> int:
