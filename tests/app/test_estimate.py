@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -11,6 +12,7 @@ from random import Random
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,11 +20,14 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
 
 from toy import SEED, History, ToyBackend, ToyEnvironment, items, run_to_end, trainer
 
+from skillgit.app import train_plan
 from skillgit.app.estimate import most_analysts, most_merges, plan_training
 from skillgit.app.plan import Bound
-from skillgit.app.planner import AGAIN, Planner
+from skillgit.app.planner import AGAIN, Asks, Planner
+from skillgit.app.preflight import STAGE as PREFLIGHT
 from skillgit.calls.door import Calls, Route
 from skillgit.calls.ledger import Ledger
+from skillgit.calls.meter import Charge
 from skillgit.domain.caps import Caps
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Scored, Split
@@ -225,6 +230,72 @@ class Counted(JudgedToy):
         return Scored(hard=solved, soft=solved), f"lacks {item.content['needs']}"
 
 
+class Eager(Mumbling):
+    """A toy that always has something new to propose; its target knows nothing, or learns all from the first hint."""
+
+    def __init__(self, *, learns: bool = False) -> None:
+        hint = {"op": "append", "support": 2}
+        replies = {
+            "Analyse failures": lambda: {"title": "t", "edits": [{**hint, "content": f"- hint {self.asked}"}]},
+            "Reflect on an epoch": lambda: {"title": "m", "edits": [{**hint, "content": f"- insight {self.asked}"}]},
+            "Slow update": lambda: {"title": "s", "guidance": f"- advice {self.asked}"},
+        }
+        said = {kind: lambda _, reply=reply: json.dumps(reply()) for kind, reply in replies.items()}
+        super().__init__(script=said)
+        self.learns = learns
+
+    def _target(self, messages) -> str:
+        return "yes" if self.learns and "hint" in messages[0].text else "no"
+
+
+def eager(backend: Eager, counts: tuple[int, int, int], **sections) -> tuple[Plan, Counter[tuple[str, str]]]:
+    """Return the plan of a training, and the calls that were made of it by role and stage."""
+    environment = Counted()
+    environment.counts = dict(zip(Split, counts, strict=True))
+    made, planner, history = training(backend, environment, **sections)
+    plan = planned(planner)
+    asyncio.run(run_to_end(made, history))
+    check(plan, history, backend)
+    calls: Counter[tuple[str, str]] = Counter()
+    for transition in history:
+        for part in getattr(transition.event, "cost", Cost()).parts:
+            calls[part.role, part.stage] += part.cost.calls
+    return plan, calls
+
+
+def test_a_training_that_always_goes_on_makes_all_planned_calls():
+    """Bounds are met, so that a stage that is left out of the plan is missed."""
+    plan, calls = eager(
+        Eager(),
+        (8, 5, 3),
+        train={"num_epochs": 3, "batch_size": 4, "placebo": 1, "stop_at_ceiling": False},
+        gradient={"failure_only": True, "minibatch_size": 3, "use_deep_reflect": True, "deep_reflect_successes": 0},
+        optimizer={"use_meta_reflect": True, "slow_update_samples": 4},
+        gate={"early_stop": False},
+        evaluation={"use_gate": False},
+    )
+    for role, stage in (("target", "selection"), ("target", "probe"), ("optimizer", "analyst")):
+        wanted = sum(row.calls for row in plan.stages if row.role == role and row.stage in STAGES[role, stage])
+        wanted -= 6 if stage == "analyst" else 0  # probes are asked for, and then read
+        assert calls[role, stage] == wanted, (role, stage)
+    assert calls["target", "rollout"] >= 24 - 4, "of a step after a slow update, some are known"
+    for stage in ("meta_reflect", "probe"):
+        assert calls["optimizer", stage] >= 3
+    assert calls["optimizer", "slow_update"] + calls["optimizer", "meta_skill"] >= 3
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_a_candidate_that_changes_every_item_takes_all_planned_repeats(repeats):
+    plan, calls = eager(
+        Eager(learns=True),
+        (4, 5, 1),
+        train={"num_epochs": 1, "batch_size": 4, "stop_at_ceiling": False},
+        gate={"repeats": repeats},
+    )
+    wanted = [row.calls for row in plan.stages if row.role == "target" and row.stage in STAGES["target", "selection"]]
+    assert calls["target", "selection"] == sum(wanted) == 5 * (2 + 2 * repeats)
+
+
 def test_a_plan_has_rows_for_the_judge():
     environment = JudgedToy()
     environment.counts = dict.fromkeys(Split, 8)
@@ -278,3 +349,44 @@ def test_drafts_take_no_more_merges_than_planned(failures, successes, size):
 
     final = bool(failures and successes)
     assert merges(failures) + merges(successes) + final <= most_merges(failures + successes, size)
+
+
+@pytest.mark.parametrize(
+    ("known", "seconds", "tiny"),
+    [({}, 2.0, True), ({("target", "toy/target"): 0.5, ("optimizer", "toy/optimizer"): 0.5}, 0.5, False)],
+)
+def test_a_model_without_a_pace_has_that_of_its_first_answer(known, seconds, tiny, monkeypatch):
+    environment = Counted()
+    environment.counts = dict.fromkeys(Split, 8)
+    made, planner, _ = training(ToyBackend(), environment)
+    monkeypatch.setattr(train_plan, "paces", lambda _: known)
+    for role in ("target", "optimizer"):
+        cost = Cost(calls=1, seconds=2.0)
+        made.session.calls.meter.add(Charge(key=role, role=role, stage=PREFLIGHT, cost=cost))
+    workspace = SimpleNamespace(index=None)
+    plan = train_plan.plan_of_started(workspace, planner.setup, made.session, SEED)
+    (baseline,) = (row for row in plan.stages if row.stage == "baseline")
+    assert baseline.seconds == seconds * 8 / made.session.workers
+    assert plan.total.untimed == ()
+    assert bool(plan.notes) is tiny
+
+
+@given(
+    calls=st.integers(1, 500),
+    width=st.integers(1, 16),
+    in_a_row=st.integers(0, 50),
+    limits=st.tuples(st.none() | st.integers(1, 100), st.none() | st.integers(1, 1000)),
+)
+def test_a_stage_takes_as_long_as_its_calls_in_a_row_and_under_the_limits_of_a_minute(calls, width, in_a_row, limits):
+    _, made, _ = training(ToyBackend(), ToyEnvironment())
+    planner = Planner(made.setup, made.session, {("optimizer", "toy/optimizer"): 3.0})
+    values = made.setup.config.values.calls
+    values.requests_per_minute, values.tokens_per_minute = limits
+    planner.ask(Asks(stage="s", calls=calls, prompt=4, reply=1, in_a_row=min(in_a_row, calls), width=width))
+    first, _ = planner.plan("c", {}, caps=Caps()).stages
+    requests, tokens = limits
+    least = (
+        *(3.0 * calls / width, 3.0 * min(in_a_row, calls)),
+        *(60 * calls / requests if requests else 0, 60 * calls * 5 / tokens if tokens else 0),
+    )
+    assert first.seconds == pytest.approx(max(least))
