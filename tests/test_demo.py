@@ -175,7 +175,7 @@ def test_a_clone_can_continue_an_unfinished_run(small, tmp_path):
 def test_the_dry_run_spends_and_writes_nothing(repository):
     before = refs(repository)
     planned = json.loads(skillgit("train", "demo", "--dry-run", "--json", cwd=repository).out)
-    assert planned["schema"] == "skillgit.plan/1"
+    assert planned["schema"] == "skillgit.plan/2"
     assert refs(repository) == before
 
 

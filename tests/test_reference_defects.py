@@ -21,8 +21,8 @@ from program import QUICK, git, new_repository, refs, skillgit
 from toy import SEED, History, ToyBackend, ToyEnvironment, run_to_end, trainer
 from trained_runs import trained_run
 
-from skillgit.calls.door import Caps
 from skillgit.calls.ledger import Ledger
+from skillgit.domain.caps import Caps
 from skillgit.domain.edit import Edit, EditStatus, Op, apply
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Scored, Split
 from skillgit.domain.event import (

@@ -52,10 +52,14 @@ class Quiet:
     def __init__(self) -> None:
         self.results: list[tuple[str, str]] = []
         self.every: set[int] = set()
+        self.remarks: list[str] = []
 
     def progress(self, progress) -> None:
         assert progress.before + progress.done <= progress.every
         self.every.add(progress.every)
+
+    def remark(self, text) -> None:
+        self.remarks.append(text)
 
     def measured(self, name, split, found) -> None:
         self.results.append((name, split))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillgit.errors import ConfigError
+from skillgit.plugin.environment import CallBounds
 from skillgit.plugin.skill_folder import read_skill
 from skillgit.plugin.splits import load_splits
 from skillgit_envs.prompt_files import prompt_file
@@ -46,6 +47,16 @@ class PackagedEnvironment(ABC):
     def taxonomy(self) -> str:
         """Return the kinds of failure that matter here."""
         return self._prompt_file("taxonomy")
+
+    def call_bounds(self, item: Item) -> CallBounds:
+        """Return how many calls a rollout takes: one for each reply of the target, and no judge."""
+        del item
+        return CallBounds(target=(1, self._most_replies))
+
+    @property
+    def _most_replies(self) -> int:
+        """How often the target replies at most."""
+        return self._replies()
 
     @abstractmethod
     def _load(self) -> Splits:

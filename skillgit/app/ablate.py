@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from skillgit.app.context import Context
     from skillgit.app.gating.measuring import GateWatcher
+    from skillgit.app.plan import Plan
     from skillgit.app.workspace import Workspace
     from skillgit.domain.evaluation import Evaluation
     from skillgit.domain.event import Cost
@@ -102,8 +103,11 @@ class Ablated:
     exit_code: ExitCode
 
 
-def ablate(context: Context, request: AblateRequest, watcher: GateWatcher) -> Ablated:
+def ablate(context: Context, request: AblateRequest, watcher: GateWatcher) -> Ablated | Plan:
     """Leave each rule out and measure what changes; what is complete when the work ends early is noted all the same.
+
+    Returns:
+        The rules; for a dry run the plan.
 
     Raises:
         BudgetError: A cap was reached.
@@ -118,7 +122,10 @@ def ablate(context: Context, request: AblateRequest, watcher: GateWatcher) -> Ab
             skill = skill_at(workspace.repo, row.commit, measuring.session.skill_path)
             work = Ablating(measuring=measuring, commit=row.commit, skill=skill, split=split, name=row.label)
             numbers = _numbers(work, request.rule)
-            watcher.remark(_planned(work, numbers))
+            plan = _plan(work, numbers, request)
+            if request.terms.dry_run:
+                return plan
+            watcher.remark(plan.sentence)
             found: list[Ablation] = []
             noted = 0
             scope = f"ablate/{context.entropy(8).hex()}"
@@ -149,11 +156,16 @@ def _numbers(work: Ablating, only: int | None) -> tuple[int, ...]:
     return (only,)
 
 
-def _planned(work: Ablating, numbers: Sequence[int]) -> str:
-    items = len(work.measuring.setup.task.items[work.split])
-    rules = "1 rule" if len(numbers) == 1 else f"{len(numbers)} rules"
-    most = (1 + len(numbers)) * items
-    return f"{rules} on {items} {work.split} items; at most {most:,} rollouts, what is known costs nothing"
+def _plan(work: Ablating, numbers: Sequence[int], request: AblateRequest) -> Plan:
+    planner, items = work.measuring.planner(), work.measuring.setup.task.items[work.split]
+    planner.roll_out("whole", [(work.skill, items, 0)])
+    planner.roll_out("rules", [(work.without(number), items, 0) for number in numbers])
+    facts = {
+        "skill": f"{work.measuring.run}/{work.name}",
+        "rules": f"{len(numbers)} of {len(work.rules)}",
+        "items": f"{len(items)} {work.split}",
+    }
+    return planner.plan("ablate", facts, caps=request.terms.caps)
 
 
 def _result(workspace: Workspace, work: Ablating, row: LogRow, base: Evaluation, found: Sequence[Ablation]) -> Ablated:

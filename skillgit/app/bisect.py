@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
@@ -10,6 +10,7 @@ from skillgit.app.item import attempts
 from skillgit.app.item_history import absences, load, unknown_item
 from skillgit.app.revision import event_in, find_run
 from skillgit.app.workspace import open_workspace
+from skillgit.domain.caps import Caps
 from skillgit.domain.event import Accepted
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.index import queries
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from skillgit.app.item import Attempt
     from skillgit.app.item_history import Cell
     from skillgit.app.measuring import EvalWatcher
+    from skillgit.app.plan import Plan
     from skillgit.app.workspace import Workspace
     from skillgit.domain.cost import Cost
     from skillgit.domain.event import EditRecord
@@ -45,8 +47,8 @@ class BisectRequest:
         measure: Whether to roll out the item where an outcome is missing.
         config: A configuration to measure by; None takes the one that the run recorded.
         overrides: ``section.key=value``; later ones win.
-        max_calls: Cap on model calls.
-        max_usd: Cap on US dollars.
+        caps: What that may cost.
+        dry_run: Whether to plan the measurement and measure nothing.
     """
 
     item: str
@@ -55,8 +57,8 @@ class BisectRequest:
     measure: bool = False
     config: str | None = None
     overrides: tuple[str, ...] = ()
-    max_calls: int | None = None
-    max_usd: float | None = None
+    caps: Caps = field(default_factory=Caps)
+    dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,8 +119,8 @@ class Bisected:
     cost: Cost | None = None
 
 
-def bisect(context: Context, request: BisectRequest, watcher: EvalWatcher | None = None) -> Bisected:
-    """Return which version fixed or broke an item.
+def bisect(context: Context, request: BisectRequest, watcher: EvalWatcher | None = None) -> Bisected | Plan:
+    """Return which version fixed or broke an item; for a dry run the plan of what would be measured for it.
 
     Raises:
         NotFoundError: There is no such item, or an end was not measured on it.
@@ -134,7 +136,10 @@ def bisect(context: Context, request: BisectRequest, watcher: EvalWatcher | None
         if request.measure and watcher is not None:
             from skillgit.app.bisect_search import search  # noqa: PLC0415 - it loads the method and the models
 
-            measured, cost = search(context, workspace, request, line, watcher)
+            searched = search(context, workspace, request, line, watcher)
+            if not isinstance(searched, tuple):
+                return searched
+            measured, cost = searched
             told = dict(_line(workspace, run, request.item))
             line = [(row, told[row]) for row, _ in line]
         return _found(workspace, request, run, line, measured=measured, cost=cost)

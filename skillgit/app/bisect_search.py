@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from skillgit.app.bisect import known
 from skillgit.app.evaluations import record
-from skillgit.app.measuring import Sample, measuring
+from skillgit.app.measuring import Sample, measuring, planned
 from skillgit.app.noted_outcomes import as_outcomes_note
 from skillgit.app.recipe import differences, find_config
 from skillgit.app.run_start import started
 from skillgit.app.setup import set_up
-from skillgit.calls.door import Caps
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.errors import UsageError
 from skillgit.store.reader import skill_at
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from skillgit.app.context import Context
     from skillgit.app.evaluations import Note
     from skillgit.app.measuring import EvalWatcher, Measuring
+    from skillgit.app.plan import Plan
+    from skillgit.app.planner import Planner
     from skillgit.app.setup import Setup
     from skillgit.app.workspace import Workspace
     from skillgit.domain.cost import Cost
@@ -31,13 +33,13 @@ if TYPE_CHECKING:
 
 def search(
     context: Context, workspace: Workspace, request: BisectRequest, line: Line, watcher: EvalWatcher
-) -> tuple[tuple[str, ...], Cost]:
+) -> tuple[tuple[str, ...], Cost] | Plan:
     """Roll out the item under ends without an outcome, then under versions between, halving what is left.
 
     Every outcome is noted on the commit of its version, whatever ends the work.
 
     Returns:
-        The versions that were rolled out, and what that cost.
+        The versions that were rolled out, and what that cost; for a dry run the plan.
 
     Raises:
         UsageError: It cannot be measured as the run was: other items, another environment or another target.
@@ -47,7 +49,10 @@ def search(
     setup = set_up(config)
     check_as_run(workspace, run, setup)
     items = {item.id: item for item in setup.task.items[Split.SELECTION]}
-    caps = Caps(max_calls=request.max_calls, max_tokens=None, max_usd=request.max_usd)
+    plan = planned(context, workspace, setup, partial(_plan, workspace, request, line, items[request.item]))
+    if request.dry_run:
+        return plan
+    watcher.remark(plan.sentence)
     notes: dict[str, list[Note]] = {}
     asked: list[str] = []
 
@@ -59,10 +64,22 @@ def search(
         return door.cost()
 
     try:
-        cost = measuring(context, workspace, setup, caps=caps, watcher=watcher, work=work)
+        cost = measuring(context, workspace, setup, caps=request.caps, watcher=watcher, work=work)
     finally:
         record(workspace, notes, context.clock())
     return tuple(asked), cost
+
+
+def _plan(workspace: Workspace, request: BisectRequest, line: Line, item: Item, planner: Planner) -> Plan:
+    """Return the most that the search may roll out: the ends, then half of what is left again and again."""
+    planner.preflight()
+    open_ = [row for row, cell in line if cell is None or cell.solved is None]
+    ends = [row for row in (line[0][0], line[-1][0]) if row in open_]
+    between = len(open_) - len(ends)
+    skill = skill_at(workspace.repo, line[-1][0].commit, workspace.index.skill_path(line[-1][0].run))
+    planner.may_roll_out("search", skill, [item], len(ends) + between.bit_length())
+    facts = {"item": request.item, "versions": f"{len(line)}, {len(open_)} of them without an outcome"}
+    return planner.plan("bisect", facts, caps=request.caps)
 
 
 def check_as_run(workspace: Workspace, run: str, setup: Setup) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from random import Random
 from typing import TYPE_CHECKING
 
-from skillgit.calls.door import Calls, Caps, Policy
+from skillgit.calls.door import Calls, Policy
 from skillgit.errors import BudgetError, ServiceError, StoppedError
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from skillgit.app.context import Context
     from skillgit.app.setup import Setup
     from skillgit.calls.ledger import Ledger
+    from skillgit.domain.caps import Caps
 
 
 def open_door(context: Context, setup: Setup, caps: Caps, ledger: Ledger, *, ask_again: bool = False) -> Calls:

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 from skillgit.app.gating.candidate import Candidate, Decided
 from skillgit.app.gating.measuring import Terms
 from skillgit.app.gating.newest import newest_version
-from skillgit.app.gating.run import judge, open_gating, ready, write
+from skillgit.app.gating.run import judge, open_gating, plan_judge, ready, write
+from skillgit.app.planner import Asks, tokens_of
 from skillgit.app.workspace import open_workspace
 from skillgit.domain.event import Origin
 from skillgit.domain.policies import NOT_WORSE
 from skillgit.engine.artifacts import json_file
 from skillgit.engine.compress import STAGE
 from skillgit.engine.compress import compress as shorten
+from skillgit.engine.prompts import prompt
 from skillgit.engine.unanswered import unanswered
 from skillgit.errors import SkillgitError
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from skillgit.app.context import Context
     from skillgit.app.gating.measuring import GateWatcher
     from skillgit.app.gating.run import Gating
+    from skillgit.app.plan import Plan
+    from skillgit.domain.caps import Caps
     from skillgit.engine.judge import Judged
 
 
@@ -38,8 +42,11 @@ class CompressRequest:
     terms: Terms = field(default_factory=Terms)
 
 
-def compress(context: Context, request: CompressRequest, watcher: GateWatcher) -> Decided:
+def compress(context: Context, request: CompressRequest, watcher: GateWatcher) -> Decided | Plan:
     """Have the optimizer shorten a version in one call, and let the gate decide whether the score holds.
+
+    Returns:
+        What the gate decided; for a dry run the plan.
 
     Raises:
         BudgetError: A cap was reached.
@@ -51,18 +58,28 @@ def compress(context: Context, request: CompressRequest, watcher: GateWatcher) -
     with open_workspace(context) as workspace:
         row = newest_version(workspace, request.revision)
         with open_gating(context, workspace, row.run, request.terms, watcher) as gating:
+            plan = _plan(gating, str(row.address), request.terms.caps)
+            if request.terms.dry_run:
+                return plan
+            watcher.remark(plan.sentence)
             scope = f"{row.run}/compress/{gating.number}"
             work = _judged(gating, str(row.address))
             candidate, judged = gating.measuring.carry_out(scope, work, optimizer=True)
             return write(gating, candidate, judged)
 
 
+def _plan(gating: Gating, name: str, caps: Caps) -> Plan:
+    planner, length = gating.measuring.planner(optimizer=True), tokens_of(gating.head.document)
+    prompted = tokens_of(prompt("compress")) + length
+    planner.ask(Asks(stage="compress", calls=1, prompt=prompted, reply=length, in_a_row=1, certain=True))
+    plan_judge(gating, planner, None)
+    facts = {"skill": name, "items": f"{len(gating.measuring.items)} selection"}
+    return planner.plan("compress", facts, caps=caps)
+
+
 async def _judged(gating: Gating, name: str) -> tuple[Candidate, Judged]:
     await ready(gating)
     session = gating.measuring.session
-    gating.measuring.watcher.remark(
-        f"one call of {session.calls.model_name('optimizer')}, then at most {2 * gating.measuring.items:,} rollouts"
-    )
     made = await shorten(session, gating.head, draw=(gating.state.version, gating.number))
     if made is None:
         if refused := unanswered(session, STAGE):

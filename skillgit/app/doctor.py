@@ -12,13 +12,17 @@ from typing import TYPE_CHECKING
 from skillgit.app.beginning import first_skill
 from skillgit.app.config import load_config
 from skillgit.app.estimate import largest_prompts
+from skillgit.app.plan import Bound, Plan, cap_notes, total_of
+from skillgit.app.planner import row_of, tokens_of
 from skillgit.app.reach import context_of, look, room
 from skillgit.app.setup import set_up
 from skillgit.app.workspace import open_workspace
 from skillgit.calls.canary import QUESTION
 from skillgit.calls.contexts import context_table
 from skillgit.calls.pricing import find_price, price_table
-from skillgit.errors import BackendError, ExitCode, RepositoryNotFoundError
+from skillgit.domain.caps import Caps
+from skillgit.domain.cost import Cost
+from skillgit.errors import BackendError, BudgetError, ConfigError, ExitCode, RepositoryNotFoundError
 from skillgit.store.binary import git_version
 from skillgit.store.reader import runs
 
@@ -153,7 +157,15 @@ class Checkup:
     exit_code: ExitCode
 
 
-def doctor(context: Context, config: str | None, overrides: tuple[str, ...] = (), *, call: bool = True) -> Checkup:
+def doctor(
+    context: Context,
+    config: str | None,
+    overrides: tuple[str, ...] = (),
+    *,
+    call: bool = True,
+    caps: Caps | None = None,
+    dry_run: bool = False,
+) -> Checkup | Plan:
     """Return what this machine has and, with a configuration, how its models are.
 
     Args:
@@ -161,13 +173,23 @@ def doctor(context: Context, config: str | None, overrides: tuple[str, ...] = ()
         config: A configuration file, or the name of a shipped one; None looks at the machine only.
         overrides: ``section.key=value``; later ones win.
         call: Whether each model that is not on this machine is asked one tiny question.
+        caps: What these questions may cost; None for whatever they cost.
+        dry_run: Whether to plan them and look at nothing.
+
+    Returns:
+        What was found; for a dry run the plan.
 
     Raises:
+        BudgetError: The questions would go over a cap.
         ConfigError: The configuration is not valid.
         DataError: Its items cannot be used.
     """
     setup = set_up(load_config(context, config, overrides)) if config is not None else None
     roles: tuple[RoleHealth, ...] = ()
+    plan = _plan(setup, caps or Caps(), call=call)
+    if dry_run:
+        return plan
+    _check_caps(plan, caps or Caps())
     if setup is not None:
         skill = first_skill(context, setup.config, setup.task.environment)
         roles = asyncio.run(_examined(setup, skill, call=call))
@@ -181,6 +203,32 @@ def doctor(context: Context, config: str | None, overrides: tuple[str, ...] = ()
         notes=setup.config.notes if setup is not None else (),
         exit_code=ExitCode.SERVICE if any(role.error for role in roles) else ExitCode.OK,
     )
+
+
+def _plan(setup: Setup | None, caps: Caps, *, call: bool) -> Plan:
+    """Return the plan of the questions: one for each model that is not on this machine."""
+    remote = {
+        role: route
+        for role, route in (setup.routes if setup is not None and call else {}).items()
+        if route.backend.info.needs_network
+    }
+    tokens = (tokens_of(QUESTION[0].text), 1)
+    rows = [row_of(route, role, "check-up", (1, Bound.EXACTLY), tokens, seconds=None) for role, route in remote.items()]
+    total = total_of(rows)
+    facts = {"config": setup.config.name} if setup is not None else {}
+    return Plan(command="doctor", facts=facts, stages=tuple(rows), total=total, notes=cap_notes(caps, total))
+
+
+def _check_caps(plan: Plan, caps: Caps) -> None:
+    total = plan.total
+    if caps.max_usd is not None and total.unpriced:
+        raise ConfigError(
+            f"max_usd cannot be kept: the price of {', '.join(total.unpriced)} is not known",
+            hint="give the model's price in the configuration, or cap max_tokens or max_calls instead",
+        )
+    cost = Cost(calls=total.calls, tokens_in=total.tokens_in, tokens_out=total.tokens_out, usd=total.usd or 0.0)
+    if cap := caps.exceeded_by(cost):
+        raise BudgetError(f"the check-up takes {plan.sentence}, which is over {cap}", hint="raise it, or add --no-call")
 
 
 def _machine(context: Context) -> Machine:

@@ -1,12 +1,11 @@
-"""What a run would cost, before anything is spent."""
+"""What a training asks, stage by stage: bounds of its calls, provided that none fails."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
 
-from skillgit.calls.pricing import dollars
+from skillgit.app.planner import ANSWER_TOKENS, REPLY_TOKENS, RUBRIC_TOKENS, Asks, tokens_of
 from skillgit.domain.evaluation import Split
 from skillgit.domain.rewrite import UpdateMode
 from skillgit.domain.skill import DOCUMENT
@@ -14,96 +13,31 @@ from skillgit.engine.batches import steps_per_epoch
 from skillgit.engine.companions import delivered
 from skillgit.engine.dialect import DIALECTS
 from skillgit.engine.prompts import FILES, prompt
-from skillgit.engine.rendering import CHARACTERS_PER_TOKEN
+from skillgit.engine.salvage import MOST_PARTS
 from skillgit.engine.settings import ControlMode, PairPolicy
-from skillgit.plugin.backend import Usage
 from skillgit.plugin.environment import asks_judge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
+    from skillgit.app.planner import Planner
     from skillgit.domain.skill import Skill
-    from skillgit.domain.trajectory import Item
     from skillgit.engine.session import Task
     from skillgit.engine.settings import MethodSettings, OptimizerSettings
-    from skillgit.plugin.backend import Price
 
-ANSWER_TOKENS = 100
-"""Tokens that a target's reply is taken to have."""
-REPLY_TOKENS = 400
-"""Tokens that an optimizer's reply is taken to have."""
+_TESTED = 3
+"""Versions that are measured on the test split: the first, the best and the last."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanRow:
-    """What one stage of a run costs at most.
-
-    Attributes:
-        role: ``target`` or ``optimizer``.
-        stage: The stage.
-        calls: Model calls.
-        tokens_in: Prompt tokens.
-        tokens_out: Reply tokens.
-        usd: US dollars; None if the model's price is not known.
-    """
-
-    role: str
-    stage: str
-    calls: int
-    tokens_in: int
-    tokens_out: int
-    usd: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
-    """Steps and stages of a run that has not started.
-
-    Attributes:
-        steps: Steps of the whole run.
-        stages: One row per role and stage.
-    """
-
-    steps: int
-    stages: tuple[PlanRow, ...]
-
-    @property
-    def calls(self) -> int:
-        """All calls."""
-        return sum(row.calls for row in self.stages)
-
-    @property
-    def tokens(self) -> int:
-        """All tokens, in and out."""
-        return sum(row.tokens_in + row.tokens_out for row in self.stages)
-
-    @property
-    def usd(self) -> float | None:
-        """The price of everything; None if a price is not known."""
-        prices = [row.usd for row in self.stages]
-        return None if None in prices else sum(price for price in prices if price is not None)
-
-
-def estimate(settings: MethodSettings, task: Task, skill: Skill, prices: Mapping[str, Price | None]) -> Estimate:
-    """Return the most that a run can cost, with one target call for each rollout.
-
-    Items that were rolled out before make it cheaper; retries make it dearer. Tokens are estimated from the lengths of
-    items, skill and prompts.
-    """
-    steps = steps_per_epoch(len(task.items[Split.TRAIN]), settings.train.step_size) * settings.train.num_epochs
-    rows = _rows(settings, task, skill, steps, item=_mean(_item_tokens(task)))
-    priced = [_priced(role, stage, calls, used, prices.get(role)) for role, stage, calls, used in rows if calls]
-    return Estimate(steps=steps, stages=tuple(priced))
-
-
-def rollouts_row(items: Sequence[Item], skills: Sequence[Skill], price: Price | None) -> PlanRow:
-    """Return what it costs to roll out ``items`` with each of ``skills``, with one target call for each rollout.
-
-    Items that were rolled out before make it cheaper; further turns make it dearer.
-    """
-    asked = _mean([_tokens(str(dict(item.content))) for item in items])
-    document = _mean([_tokens(skill.document) for skill in skills])
-    return _priced("target", "evaluation", len(items) * len(skills), (asked + document, ANSWER_TOKENS), price)
+def plan_training(planner: Planner, skill: Skill) -> None:
+    """Add everything that a training which starts with ``skill`` may ask."""
+    session = planner.session
+    planner.preflight(optimizer=True)
+    planner.roll_out("baseline", [(skill, session.task.items[Split.SELECTION], 0)])
+    _target_stages(planner, skill)
+    lengths = [tokens_of(str(dict(item.content))) for split in Split for item in session.task.items[split]]
+    for asks in _optimizer_stages(session.settings, session.task, skill, item=_mean(lengths)):
+        planner.ask(asks)
 
 
 def largest_prompts(settings: MethodSettings, task: Task, skill: Skill) -> dict[str, int]:
@@ -111,24 +45,52 @@ def largest_prompts(settings: MethodSettings, task: Task, skill: Skill) -> dict[
 
     It is that of the longest item, with the skill as long as it is at the start.
     """
-    found: dict[str, int] = {}
-    for role, _, calls, (tokens_in, _) in _rows(settings, task, skill, 1, item=max(_item_tokens(task), default=0)):
-        found[role] = max(found.get(role, 0), tokens_in if calls else 0)
-    return found | ({"judge": found["target"] + ANSWER_TOKENS} if asks_judge(task.environment) else {})
+    lengths = [tokens_of(str(dict(item.content))) for split in Split for item in task.items[split]]
+    longest = max(lengths, default=0)
+    target = longest + tokens_of(delivered(skill, settings.target).document)
+    optimizer = max(asks.prompt for asks in _optimizer_stages(settings, task, skill, item=longest) if asks.calls)
+    judge = {"judge": target + ANSWER_TOKENS + RUBRIC_TOKENS} if asks_judge(task.environment) else {}
+    return {"target": target, "optimizer": optimizer} | judge
 
 
-def _rows(
-    settings: MethodSettings, task: Task, skill: Skill, steps: int, *, item: int
-) -> Iterator[tuple[str, str, int, tuple[int, int]]]:
-    """Yield role, stage, number of calls, and tokens in and out of one; ``item`` is the length of an item."""
-    yield from _target_rows(settings, task, skill, steps, item=item)
-    yield from _optimizer_rows(settings, task, skill, steps, item=item)
+def least_calls(settings: MethodSettings, task: Task) -> int:
+    """Return the calls that the baseline and the cheapest first step need."""
+    batch = min(settings.train.step_size, len(task.items[Split.TRAIN]))
+    return len(task.items[Split.SELECTION]) + batch + 1
 
 
-def _priced(role: str, stage: str, calls: int, used: tuple[int, int], price: Price | None) -> PlanRow:
-    tokens_in, tokens_out = calls * used[0], calls * used[1]
-    usd = dollars(Usage(tokens_in=tokens_in, tokens_out=tokens_out), price)
-    return PlanRow(role=role, stage=stage, calls=calls, tokens_in=tokens_in, tokens_out=tokens_out, usd=usd)
+def steps_of(settings: MethodSettings, task: Task) -> int:
+    """Return the steps of the whole run."""
+    return steps_per_epoch(len(task.items[Split.TRAIN]), settings.train.step_size) * settings.train.num_epochs
+
+
+def _target_stages(planner: Planner, skill: Skill) -> None:
+    """Add the rollouts after the baseline; of their texts only the lengths can be guessed."""
+    settings, items = planner.session.settings, planner.session.task.items
+    steps, epochs, slow = steps_of(settings, planner.session.task), settings.train.num_epochs, _slow_updates(settings)
+    optimizer, train, selection = settings.optimizer, items[Split.TRAIN], items[Split.SELECTION]
+    planner.may_roll_out("rollout", skill, train, epochs, rounds=steps)
+    planner.may_roll_out("selection", skill, selection, steps, rounds=steps)
+    parts = MOST_PARTS * steps if optimizer.salvage and optimizer.skill_update_mode is UpdateMode.PATCH else 0
+    planner.may_roll_out("salvage", skill, selection, parts, rounds=parts)
+    # Changed pairs may be topped up until all train items have been rolled out with both versions.
+    changed = optimizer.longitudinal_pair_policy is PairPolicy.CHANGED
+    sample = planner.dearest(train, len(train) if changed else optimizer.slow_update_samples)
+    planner.may_roll_out("slow update", skill, sample, 2 * slow, rounds=slow)
+    guided = slow if optimizer.use_slow_update else 0
+    planner.may_roll_out("guidance", skill, selection, guided, rounds=guided)
+    planner.may_roll_out("probe", skill, planner.dearest(train, _probed(settings)), steps, rounds=steps)
+    reflections = _reflections(settings)
+    planner.may_roll_out("meta reflect", skill, selection, reflections, rounds=reflections)
+    placebo = settings.train.placebo
+    planner.may_roll_out("placebo", skill, selection, placebo, rounds=placebo)
+    # Guidance and reflections have gates of their own, whatever the steps have.
+    judged = reflections + (guided if optimizer.slow_update_gate_with_selection else 0)
+    judged += steps + parts + placebo if settings.evaluation.use_gate else 0
+    repeats = settings.gate.repeats
+    planner.may_roll_out("repeats", skill, selection, 2 * repeats * judged, rounds=judged if repeats else 0)
+    tested = _TESTED if settings.evaluation.eval_test else 0
+    planner.may_roll_out("test", skill, items[Split.TEST], tested)
 
 
 def _slow_updates(settings: MethodSettings) -> int:
@@ -146,95 +108,107 @@ def _probed(settings: MethodSettings) -> int:
     return gradient.deep_reflect_failures + gradient.deep_reflect_successes if gradient.use_deep_reflect else 0
 
 
-def _target_rows(
-    settings: MethodSettings, task: Task, skill: Skill, steps: int, *, item: int
-) -> Iterator[tuple[str, str, int, tuple[int, int]]]:
-    train, selection, test = (len(task.items[split]) for split in (Split.TRAIN, Split.SELECTION, Split.TEST))
-    slow = _slow_updates(settings)
-    used = (item + _tokens(delivered(skill, settings.target).document), ANSWER_TOKENS)
-    yield "target", "baseline", selection, used
-    yield "target", "rollout", train * settings.train.num_epochs, used
-    yield "target", "selection", selection * steps, used
-    sample = min(settings.optimizer.slow_update_samples, train)
-    gated = selection if settings.optimizer.use_slow_update else 0
-    # Changed pairs may be topped up until all train items have been rolled out with both versions.
-    changed = settings.optimizer.longitudinal_pair_policy is PairPolicy.CHANGED
-    yield "target", "slow update", slow * (2 * (train if changed else sample) + gated), used
-    yield "target", "probe", steps * _probed(settings), used
-    yield "target", "meta reflect", selection * _reflections(settings), used
-    yield "target", "placebo", selection * settings.train.placebo, used
-    yield "target", "test", test * 3 if settings.evaluation.eval_test else 0, used
-
-
 def _other_files(settings: OptimizerSettings, skill: Skill) -> int:
     """Return the tokens of what the optimizer reads of other files than ``SKILL.md``, and of how to edit them."""
     files = settings.trainable
     lengths = (
-        min(_tokens(text), settings.max_file_tokens)
+        min(tokens_of(text), settings.max_file_tokens)
         for path, text in skill.text_files()
         if path != DOCUMENT and (path.endswith(".md") or files.covers(path))
     )
-    return sum(lengths) + (_tokens(prompt(FILES)) if files.beyond_document else 0)
+    return sum(lengths) + (tokens_of(prompt(FILES)) if files.beyond_document else 0)
 
 
-def _optimizer_rows(
-    settings: MethodSettings, task: Task, skill: Skill, steps: int, *, item: int
-) -> Iterator[tuple[str, str, int, tuple[int, int]]]:
-    gradient, optimizer = settings.gradient, settings.optimizer
-    words = DIALECTS[optimizer.skill_update_mode]
-    whole = optimizer.skill_update_mode is UpdateMode.FULL
-    items = min(settings.train.step_size, len(task.items[Split.TRAIN]))
-    # Failures and successes of a batch have minibatches of their own, so that two may be short.
-    analysts = ceil(items / gradient.minibatch_size) + ceil(items / settings.train.batch_size)
+def _optimizer_stages(settings: MethodSettings, task: Task, skill: Skill, *, item: int) -> Iterator[Asks]:
+    """Yield what the optimizer is asked in a run; ``item`` is the length of an item in tokens."""
+    gradient, optimizer, steps = settings.gradient, settings.optimizer, steps_of(settings, task)
+    words, width = DIALECTS[optimizer.skill_update_mode], gradient.analyst_workers
+    document = tokens_of(skill.document) + _other_files(optimizer, skill)
+    reply = REPLY_TOKENS + (document if optimizer.skill_update_mode is UpdateMode.FULL else 0)
     shown = min(item + ANSWER_TOKENS, gradient.max_trajectory_tokens)
-    document = _tokens(skill.document) + _other_files(optimizer, skill)
-    reply = REPLY_TOKENS + (document if whole else 0)
-    analyst = (_tokens(prompt(words.failures)) + document + gradient.minibatch_size * shown, reply)
-    yield "optimizer", "analyst", steps * analysts, analyst
-    at_once = analysts if optimizer.merges_in_one_call else gradient.merge_batch_size
-    merges = 1 if optimizer.merges_in_one_call else ceil(analysts / gradient.merge_batch_size) + 2
-    merge = (_tokens(prompt(words.merge)) + document + at_once * reply, reply)
-    yield "optimizer", "merge", steps * merges, merge
-    chosen = (_tokens(prompt("rank")) + document + REPLY_TOKENS, REPLY_TOKENS)
-    yield "optimizer", "budget", steps if optimizer.control is ControlMode.AUTONOMOUS else 0, chosen
+    analysts = [most_analysts(batches, settings) for batches in _batches_of_steps(settings, task)]
+    prompted = tokens_of(prompt(words.failures)) + document + gradient.minibatch_size * shown
+    calls = settings.train.num_epochs * sum(analysts)
+    yield Asks(stage="analyst", calls=calls, prompt=prompted, reply=reply, in_a_row=steps, width=width)
+    drafts = [count + (_probed(settings) > 0) for count in analysts]
+    merges = [1 if optimizer.merges_in_one_call else most_merges(count, gradient.merge_batch_size) for count in drafts]
+    at_once = max(drafts) if optimizer.merges_in_one_call else gradient.merge_batch_size
+    prompted = tokens_of(prompt(words.merge)) + document + at_once * reply
+    calls = settings.train.num_epochs * sum(merges)
+    yield Asks(stage="merge", calls=calls, prompt=prompted, reply=reply, in_a_row=min(calls, 2 * steps), width=width)
+    chosen = tokens_of(prompt("rank")) + document + REPLY_TOKENS
+    calls = steps if optimizer.control is ControlMode.AUTONOMOUS else 0
+    yield Asks(stage="budget", calls=calls, prompt=chosen, reply=REPLY_TOKENS, in_a_row=calls)
     ranked = optimizer.control is not ControlMode.NONE and not optimizer.merges_in_one_call
-    yield "optimizer", "rank", steps if ranked else 0, chosen
-    rewritten = optimizer.skill_update_mode is UpdateMode.SUGGESTIONS
-    rewrite = (_tokens(prompt("rewrite")) + document + REPLY_TOKENS, document + REPLY_TOKENS)
-    yield "optimizer", "rewrite", steps if rewritten else 0, rewrite
-    pairs = 2 * min(optimizer.slow_update_samples, len(task.items[Split.TRAIN])) * shown
-    slow = (_tokens(prompt("slow_update")) + 2 * document + pairs, REPLY_TOKENS)
-    asked = optimizer.use_slow_update + optimizer.use_meta_skill
-    yield "optimizer", "slow update", _slow_updates(settings) * asked, slow
-    yield from _rows_of_features(settings, document, shown, steps)
+    calls = steps if ranked else 0
+    yield Asks(stage="rank", calls=calls, prompt=chosen, reply=REPLY_TOKENS, in_a_row=calls)
+    calls = steps if optimizer.skill_update_mode is UpdateMode.SUGGESTIONS else 0
+    prompted = tokens_of(prompt("rewrite")) + document + REPLY_TOKENS
+    yield Asks(stage="rewrite", calls=calls, prompt=prompted, reply=document + REPLY_TOKENS, in_a_row=calls)
+    yield from _stages_of_epochs(settings, task, document, shown)
+    yield from _stages_of_features(settings, document, shown, steps)
 
 
-def _rows_of_features(
-    settings: MethodSettings, document: int, shown: int, steps: int
-) -> Iterator[tuple[str, str, int, tuple[int, int]]]:
-    """Yield the optimizer's calls that are made only where a feature is switched on."""
+def _stages_of_epochs(settings: MethodSettings, task: Task, document: int, shown: int) -> Iterator[Asks]:
+    """Yield what the optimizer is asked at the ends of epochs."""
     gradient, optimizer = settings.gradient, settings.optimizer
-    seen = (_tokens(prompt("probe")) + document + _probed(settings) * shown, REPLY_TOKENS)
-    yield "optimizer", "probe", 2 * steps if _probed(settings) else 0, seen
-    record = (_tokens(prompt("meta_reflect")) + document + 2 * gradient.max_history_tokens, REPLY_TOKENS)
-    yield "optimizer", "meta reflect", _reflections(settings), record
+    pairs = 2 * min(optimizer.slow_update_samples, len(task.items[Split.TRAIN])) * shown
+    slow, asked = _slow_updates(settings), optimizer.use_slow_update + optimizer.use_meta_skill
+    prompted = tokens_of(prompt("slow_update")) + 2 * document + pairs
+    yield Asks(stage="slow update", calls=slow * asked, prompt=prompted, reply=REPLY_TOKENS, in_a_row=slow * asked)
+    reflections = _reflections(settings)
+    prompted = tokens_of(prompt("meta_reflect")) + document + 2 * gradient.max_history_tokens
+    yield Asks(stage="meta reflect", calls=reflections, prompt=prompted, reply=REPLY_TOKENS, in_a_row=reflections)
+
+
+def _stages_of_features(settings: MethodSettings, document: int, shown: int, steps: int) -> Iterator[Asks]:
+    """Yield the optimizer's calls that are made only where a feature is switched on."""
+    optimizer, probed = settings.optimizer, _probed(settings)
+    prompted, calls = tokens_of(prompt("probe")) + document + probed * shown, 2 * steps if probed else 0
+    yield Asks(stage="probe", calls=calls, prompt=prompted, reply=REPLY_TOKENS, in_a_row=calls)
     reminded = optimizer.use_skill_aware_reflection and optimizer.skill_aware_consolidate_threshold > 0
-    yield "optimizer", "appendix", steps if reminded else 0, (2 * document, REPLY_TOKENS)
+    calls = steps if reminded else 0
+    yield Asks(stage="appendix", calls=calls, prompt=2 * document, reply=REPLY_TOKENS, in_a_row=calls)
 
 
-def _item_tokens(task: Task) -> list[int]:
-    return [_tokens(str(dict(item.content))) for split in Split for item in task.items[split]]
+def _batches_of_steps(settings: MethodSettings, task: Task) -> Iterator[list[int]]:
+    """Yield the sizes of the batches of every step of an epoch."""
+    left, size = len(task.items[Split.TRAIN]), settings.train.batch_size
+    while left > 0:
+        taken = min(left, settings.train.step_size)
+        yield [min(size, taken - start) for start in range(0, taken, size)]
+        left -= taken
+
+
+def most_analysts(batches: Sequence[int], settings: MethodSettings) -> int:
+    """Return how many minibatches batches of these sizes are cut into at most, however their items fare."""
+    size, failures_only = settings.gradient.minibatch_size, settings.gradient.failure_only
+
+    def most(items: int) -> int:
+        # Failures and successes of a batch have minibatches of their own, so that two may be short.
+        split = 0 if failures_only or items < 2 else (items - 2) // size + 2  # noqa: PLR2004 - one of each
+        return max(ceil(items / size), split)
+
+    return sum(map(most, batches))
+
+
+def most_merges(drafts: int, size: int) -> int:
+    """Return how many merges so many drafts take at most, failures and successes apart and then together."""
+    alone = [_merges(count, size) for count in range(drafts + 1)]
+    for count in range(1, drafts + 1):  # drafts without proposals are left out
+        alone[count] = max(alone[count], alone[count - 1])
+    apart = (alone[count] + alone[drafts - count] + 1 for count in range(1, drafts))
+    return max(alone[drafts], *apart, 0)
+
+
+def _merges(drafts: int, size: int) -> int:
+    """Return how many merges it takes to make one of so many drafts, level by level."""
+    merges = 0
+    while drafts > 1:
+        merges += drafts // size + (drafts % size > 1)
+        drafts = ceil(drafts / size)
+    return merges
 
 
 def _mean(numbers: Sequence[int]) -> int:
     return ceil(sum(numbers) / max(len(numbers), 1))
-
-
-def _tokens(text: str) -> int:
-    return ceil(len(text) / CHARACTERS_PER_TOKEN)
-
-
-def least_calls(settings: MethodSettings, task: Task) -> int:
-    """Return the calls that the baseline and the cheapest first step need."""
-    batch = min(settings.train.step_size, len(task.items[Split.TRAIN]))
-    return len(task.items[Split.SELECTION]) + batch + 1

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from skillgit.app.arms import read_arms, resolve_all
 from skillgit.app.evaluations import known_evaluations, reads_of_test, record
-from skillgit.app.measuring import Sample, evaluation_note, measuring, too_few
+from skillgit.app.measuring import Sample, evaluation_note, measuring, planned, too_few
 from skillgit.app.noted_outcomes import with_outcomes
 from skillgit.app.recipe import differences, find_config
 from skillgit.app.scores import by_type, compare, scores
 from skillgit.app.setup import set_up
 from skillgit.app.workspace import open_workspace
-from skillgit.calls.door import Caps
+from skillgit.domain.caps import Caps
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.errors import ExitCode, UsageError
 from skillgit.plugin.environment import asks_judge
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from skillgit.app.context import Context
     from skillgit.app.evaluations import Note
     from skillgit.app.measuring import EvalWatcher, Measuring
+    from skillgit.app.plan import Plan
+    from skillgit.app.planner import Planner
     from skillgit.app.scores import Comparison, Scores
     from skillgit.app.setup import Setup
     from skillgit.app.workspace import Workspace
@@ -49,9 +51,8 @@ class EvalRequest:
         overrides: ``section.key=value``; later ones win.
         split: ``train``, ``selection``, ``test`` or ``all``.
         note: Whether to leave notes on the commits.
-        max_calls: Cap on model calls of this evaluation.
-        max_tokens: Cap on its tokens.
-        max_usd: Cap on its US dollars.
+        caps: What it may cost.
+        dry_run: Whether to plan it and measure nothing.
     """
 
     revisions: tuple[str, ...]
@@ -60,9 +61,8 @@ class EvalRequest:
     overrides: tuple[str, ...] = ()
     split: str = Split.SELECTION.value
     note: bool = True
-    max_calls: int | None = None
-    max_tokens: int | None = None
-    max_usd: float | None = None
+    caps: Caps = field(default_factory=Caps)
+    dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,10 +134,13 @@ class Evaluated:
     exit_code: ExitCode
 
 
-def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Evaluated:
+def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Evaluated | Plan:
     """Measure what the request names; outcomes that are in the ledger cost nothing.
 
     What is complete when a cap, Ctrl-C or a provider ends the work is noted all the same, for it has been looked at.
+
+    Returns:
+        The scores; for a dry run the plan.
 
     Raises:
         BudgetError: A cap was reached.
@@ -154,9 +157,12 @@ def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Ev
         setup = set_up(config)
         arms = read_arms(workspace, named, setup.task.environment.info.name)
         work = _Evaluating(workspace, setup, request, arms)
-        caps = Caps(max_calls=request.max_calls, max_tokens=request.max_tokens, max_usd=request.max_usd)
+        plan = planned(context, workspace, setup, work.plan)
+        if request.dry_run:
+            return plan
+        watcher.remark(plan.sentence)
         try:
-            cost = measuring(context, workspace, setup, caps=caps, watcher=watcher, work=work.measure)
+            cost = measuring(context, workspace, setup, caps=request.caps, watcher=watcher, work=work.measure)
         finally:
             work.note(context.clock())
         warnings = (sentence for run in named.runs for sentence in differences(workspace, run, setup))
@@ -175,6 +181,19 @@ class _Evaluating:
         self._splits = tuple(Split) if request.split == ALL else (Split(request.split),)
         self._measured: Measured = {}
         self._noted = 0
+
+    def plan(self, planner: Planner) -> Plan:
+        """Return what it asks: every arm on every split."""
+        items, arms = self._setup.task.items, self._arms.every
+        planner.preflight()
+        for split in self._splits:
+            planner.roll_out(split.value, [(arm.skill, items[split], 0) for arm in arms])
+        facts = {
+            "measure": ", ".join(arm.name for arm in arms),
+            "items": ", ".join(f"{len(items[split])} {split.value}" for split in self._splits),
+            "config": self._setup.config.name,
+        }
+        return planner.plan("eval", facts, caps=self._request.caps)
 
     async def measure(self, door: Measuring) -> Cost:
         """Measure every arm on every split and return what that cost."""

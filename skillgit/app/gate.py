@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from skillgit.app.arms import NONE, emptied
 from skillgit.app.changed_skills import changed_skills
-from skillgit.app.estimate import PlanRow, rollouts_row
 from skillgit.app.evaluations import record
 from skillgit.app.gate_report import NOT_RECORDED, GateReport, GateSide, SkillReport, compare, conclusion, exit_code
 from skillgit.app.known_outcomes import KnownOutcomes
-from skillgit.app.measuring import Sample, evaluation_note, measuring
+from skillgit.app.measuring import Sample, evaluation_note, measuring, planned
 from skillgit.app.noted_outcomes import with_outcomes
+from skillgit.app.plan import Plan, cap_notes, total_of
+from skillgit.app.preflight import STAGE as PREFLIGHT
 from skillgit.app.recipe import can_be_found, find_config
 from skillgit.app.revision import resolve_in
 from skillgit.app.setup import set_up
 from skillgit.app.workspace import open_workspace
-from skillgit.calls.door import Caps
+from skillgit.domain.caps import Caps
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.errors import ExitCode, UsageError
@@ -27,18 +28,20 @@ from skillgit.plugin.registry import load_policy
 from skillgit.store.reader import skill_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from skillgit.app.changed_skills import ChangedSkill
     from skillgit.app.context import Context
     from skillgit.app.evaluations import Note
     from skillgit.app.measuring import EvalWatcher, Measuring
+    from skillgit.app.planner import Planner
     from skillgit.app.revision import Resolved
     from skillgit.app.setup import Setup
     from skillgit.app.workspace import Workspace
     from skillgit.domain.evaluation import Outcome, Scored
     from skillgit.domain.gate import GateRule
     from skillgit.domain.skill import Skill
+    from skillgit.domain.trajectory import Item
 
 SPLITS = (Split.SELECTION.value, Split.TEST.value)
 _NAMED = re.compile(r"(?P<skill>[a-z0-9][a-z0-9-]*)=(?P<config>.+)")
@@ -57,10 +60,8 @@ class GateRequest:
         rule: The name of the policy that the gate compares by; None as the configuration says.
         recorded_only: Whether to measure nothing.
         note: Whether to leave notes on the commits.
-        dry_run: Whether to tell the cost and measure nothing.
-        max_calls: Cap on model calls, those for all skills together.
-        max_tokens: Cap on their tokens.
-        max_usd: Cap on their US dollars.
+        caps: What it may cost, all skills together.
+        dry_run: Whether to plan it and measure nothing.
     """
 
     base: str
@@ -71,18 +72,15 @@ class GateRequest:
     rule: str | None = None
     recorded_only: bool = False
     note: bool = True
+    caps: Caps = field(default_factory=Caps)
     dry_run: bool = False
-    max_calls: int | None = None
-    max_tokens: int | None = None
-    max_usd: float | None = None
 
 
 def gate(
     context: Context,
     request: GateRequest,
     watcher: EvalWatcher,
-    planned: Callable[[tuple[SkillReport, ...]], None] = lambda _: None,
-) -> GateReport:
+) -> GateReport | Plan:
     """Judge every skill that the head changes against the base.
 
     Outcomes of the same text under the same conditions are taken from runs and notes; only the others are measured, and
@@ -92,7 +90,9 @@ def gate(
         context: Where to look.
         request: What to compare.
         watcher: Looks on.
-        planned: Is told what will be measured and what it costs, before anything is spent.
+
+    Returns:
+        The verdicts; for a dry run the plan.
 
     Raises:
         BudgetError: A cap was reached.
@@ -109,11 +109,14 @@ def gate(
             _Judging(context, workspace, request, ends=(base, head), change=one, config=configs.get(one.path))
             for one in changes
         ]
-        planned(tuple(one.plan() for one in judged))
+        plan = _plan(request, [one.cost() for one in judged])
+        if request.dry_run:
+            return plan
+        watcher.remark(plan.sentence)
         reports: list[SkillReport] = []
         for one in judged:
             spent = sum((report.cost for report in reports), Cost())
-            reports.append(one.plan() if request.dry_run else one.report(_left(request, spent), watcher))
+            reports.append(one.report(request.caps.without(spent), watcher))
         return GateReport(
             base=request.base,
             base_commit=base.commit,
@@ -123,8 +126,30 @@ def gate(
             recorded_only=request.recorded_only,
             skills=tuple(reports),
             cost=sum((report.cost for report in reports), Cost()),
-            exit_code=ExitCode.OK if request.dry_run else exit_code(tuple(reports)),
+            exit_code=exit_code(tuple(reports)),
         )
+
+
+def _plan(request: GateRequest, made: Sequence[Plan]) -> Plan:
+    """Return the plans of all skills as one; models that several of them ask are reached once."""
+    rows, reached = [], set[tuple[str, str]]()
+    for row in (row for plan in made for row in plan.stages):
+        if row.stage != PREFLIGHT or (row.role, row.model) not in reached:
+            rows.append(row)
+        if row.stage == PREFLIGHT:
+            reached.add((row.role, row.model))
+    total = total_of(rows)
+    facts = {label: text for plan in made for label, text in plan.facts.items()}
+    notes = dict.fromkeys(note for plan in made for note in plan.notes)
+    return Plan(
+        command="gate",
+        facts={"base": request.base, "head": request.head} | facts,
+        stages=tuple(rows),
+        rollouts=sum(plan.rollouts for plan in made),
+        known=sum(plan.known for plan in made),
+        total=total,
+        notes=(*notes, *cap_notes(request.caps, total)),
+    )
 
 
 def _by_skill(configs: Sequence[str], changes: Sequence[ChangedSkill]) -> dict[str, str]:
@@ -144,17 +169,6 @@ def _by_skill(configs: Sequence[str], changes: Sequence[ChangedSkill]) -> dict[s
             )
         named |= dict.fromkeys(open_, config)
     return named
-
-
-def _left(request: GateRequest, spent: Cost) -> Caps:
-    """Return what may still be spent."""
-    return Caps(
-        max_calls=None if request.max_calls is None else max(0, request.max_calls - spent.calls),
-        max_tokens=None
-        if request.max_tokens is None
-        else max(0, request.max_tokens - spent.tokens_in - spent.tokens_out),
-        max_usd=None if request.max_usd is None else max(0.0, request.max_usd - spent.usd),
-    )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -224,27 +238,6 @@ class _Judging:
             known=self._outcomes.of(path, tree),
         )
 
-    def plan(self) -> SkillReport:
-        """Return what there is to compare, before anything is measured."""
-        if self._setup is None:
-            return self._unmeasured()
-        rule, setup = self._rule(self._setup), self._setup
-        return SkillReport(
-            skill=self._change.path,
-            change=self._change.change,
-            word="planned",
-            base=self._told(self._sides[0]),
-            head=self._told(self._sides[1]),
-            config=setup.config.name,
-            environment=setup.task.environment.info.name,
-            target=setup.routes["target"].name,
-            metric=rule.metric.value,
-            policy=rule.policy.name,
-            items=len(setup.task.items[self._split]),
-            plan=self._price(setup),
-            warnings=self._warnings(),
-        )
-
     def _unmeasured(self) -> SkillReport:
         removed = self._change.change == "removed"
         names = (self._request.base, self._request.head)
@@ -270,28 +263,39 @@ class _Judging:
             return ()
         return (f"{self._request.base} changed this skill too since the two parted; it is compared as it stands there",)
 
-    def _price(self, setup: Setup) -> PlanRow | None:
-        """Return what the missing outcomes cost at most; None if none is missing, or none is to be measured."""
-        items, price = setup.task.items[self._split], setup.prices.get("target")
-        missing = [[item for item in items if item.id not in side.known] for side in self._sides]
-        if self._request.recorded_only or not any(missing):
-            return None
-        rows = [rollouts_row(left, [side.skill], price) for left, side in zip(missing, self._sides, strict=True)]
-        prices = [row.usd for row in rows if row.usd is not None]
-        return replace(
-            rows[0],
-            calls=sum(row.calls for row in rows),
-            tokens_in=sum(row.tokens_in for row in rows),
-            tokens_out=sum(row.tokens_out for row in rows),
-            usd=sum(prices) if len(prices) == len(rows) else None,
-        )
+    def cost(self) -> Plan:
+        """Return what it asks; where nothing can be measured, the reason is its only fact."""
+        if self._setup is None:
+            found = self._unmeasured()
+            facts = {found.skill.removeprefix("skills/"): found.reason or found.word}
+            return Plan(command="gate", facts=facts, total=total_of(()))
+        return planned(self._context, self._workspace, self._setup, self._planned)
+
+    def _planned(self, planner: Planner) -> Plan:
+        missing, path = self._missing(), self._change.path
+        if missing:
+            planner.preflight()
+            planner.roll_out(path.removeprefix("skills/"), [(side.skill, items, 0) for side, items in missing])
+        recorded = sum(len(side.known) for side in self._sides)
+        planner.recorded(recorded)
+        total = 2 * len(planner.session.task.items[self._split])
+        facts = {path.removeprefix("skills/"): f"{recorded} of {total} outcomes recorded"}
+        return planner.plan("gate", facts, caps=Caps(), notes=self._warnings())
+
+    def _missing(self) -> list[tuple[_Side, list[Item]]]:
+        """Return the sides of which outcomes are to be measured, with their items."""
+        if self._setup is None or self._request.recorded_only:
+            return []
+        items = self._setup.task.items[self._split]
+        left = ((side, [item for item in items if item.id not in side.known]) for side in self._sides)
+        return [(side, found) for side, found in left if found]
 
     def report(self, caps: Caps, watcher: EvalWatcher) -> SkillReport:
         """Measure what is missing, and judge."""
-        plan, setup = self.plan(), self._setup
+        setup = self._setup
         if setup is None:
-            return plan
-        if plan.plan is not None:
+            return self._unmeasured()
+        if self._missing():
             try:
                 work = self._measure
                 self._cost = measuring(self._context, self._workspace, setup, caps=caps, watcher=watcher, work=work)
@@ -301,13 +305,21 @@ class _Judging:
         base, head = (self._evaluation(setup, side) for side in self._sides)
         found = compare(rule, base, head, {item.id: item.task_type for item in items})
         word, reason, code = conclusion(rule, found, recorded_only=self._request.recorded_only)
-        return replace(
-            plan,
+        return SkillReport(
+            skill=self._change.path,
+            change=self._change.change,
             word=word,
             reason=reason,
             base=self._told(self._sides[0], base, rule),
             head=self._told(self._sides[1], head, rule),
+            config=setup.config.name,
+            environment=setup.task.environment.info.name,
+            target=setup.routes["target"].name,
+            metric=rule.metric.value,
+            policy=rule.policy.name,
+            items=len(items),
             compared=found,
+            warnings=self._warnings(),
             noted=self._noted,
             cost=self._cost,
             exit_code=code,
@@ -315,15 +327,11 @@ class _Judging:
 
     async def _measure(self, door: Measuring) -> Cost:
         """Measure what is not known of either side and return what that cost."""
-        items = door.session.task.items[self._split]
-        left = [(side, [item for item in items if item.id not in side.known]) for side in self._sides]
-        door.every = sum(len(missing) for _, missing in left)
-        for side, missing in left:
-            if missing:
-                name = f"{self._change.path.removeprefix('skills/')} at {side.name}"
-                side.measured = await door.measure(
-                    Sample(name=name, skill=side.skill, items=missing, split=self._split)
-                )
+        left = self._missing()
+        door.every = sum(len(items) for _, items in left)
+        for side, items in left:
+            name = f"{self._change.path.removeprefix('skills/')} at {side.name}"
+            side.measured = await door.measure(Sample(name=name, skill=side.skill, items=items, split=self._split))
         return door.cost()
 
     def _evaluation(self, setup: Setup, side: _Side) -> Evaluation:
@@ -351,16 +359,15 @@ class _Judging:
                 lines[side.commit] = [line | ({"judge": judge} if judge else {})]
         self._noted = record(self._workspace, lines, self._context.clock())
 
-    def _told(self, side: _Side, found: Evaluation | None = None, rule: GateRule | None = None) -> GateSide:
-        total = len(self._setup.task.items[self._split]) if self._setup is not None else 0
-        scored = len(found.scored) if found is not None else 0
-        score = found.summary().score(rule.metric, rule.soft_weight) if found is not None and rule is not None else None
+    def _told(self, side: _Side, found: Evaluation, rule: GateRule) -> GateSide:
+        scored = len(found.scored)
+        score = found.summary().score(rule.metric, rule.soft_weight)
         return GateSide(
             name=side.name,
             commit=side.commit,
             version=side.version,
             recorded=len(side.known),
-            missing=total - len(side.known),
+            missing=len(found.outcomes) - len(side.known),
             scored=scored,
             score=score if scored else None,
         )

@@ -15,11 +15,10 @@ from skillgit.errors import ExitCode
 
 if TYPE_CHECKING:
     from skillgit.app.changed_skills import Change
-    from skillgit.app.estimate import PlanRow
     from skillgit.domain.evaluation import Evaluation
     from skillgit.domain.gate import GateRule, Verdict
 
-Word = Literal["passes", "fails", "underpowered", "incomplete", "not measured", "removed", "planned"]
+Word = Literal["passes", "fails", "underpowered", "incomplete", "not measured", "removed"]
 """What became of a skill."""
 
 NOT_RECORDED = FailedToEvaluate("not recorded")
@@ -111,7 +110,6 @@ class SkillReport:
         metric: The score that is compared.
         policy: How the gate compares.
         items: Number of items of the split.
-        plan: What the missing outcomes cost at most; absent if none is missing or wanted.
         compared: The comparison; absent where there is none.
         noted: How many new notes were left.
         cost: What it cost.
@@ -131,7 +129,6 @@ class SkillReport:
     metric: str = ""
     policy: str = ""
     items: int = 0
-    plan: PlanRow | None = None
     compared: Compared | None = None
     noted: int = 0
     cost: Cost = field(default_factory=Cost)

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from skillgit.app.calling import nothing_is_lost, open_door, stop_on_interrupt
 from skillgit.app.evaluations import as_note
+from skillgit.app.planner import Planner
 from skillgit.app.preflight import ask_each
 from skillgit.app.scores import by_type, scores
 from skillgit.calls.ledger import Ledger
+from skillgit.domain.caps import Caps
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, Split, item_set_digest
 from skillgit.engine.progress import Stage
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.session import Monitor, Session
+from skillgit.index.spending import paces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
@@ -24,10 +27,10 @@ if TYPE_CHECKING:
 
     from skillgit.app.context import Context
     from skillgit.app.evaluations import Note
+    from skillgit.app.plan import Plan
     from skillgit.app.scores import Scores
     from skillgit.app.setup import Setup
     from skillgit.app.workspace import Workspace
-    from skillgit.calls.door import Caps
     from skillgit.domain.gate import GateRule
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item
@@ -68,6 +71,10 @@ class EvalWatcher(Protocol):
 
     def measured(self, name: str, split: str, found: Scores) -> None:
         """A skill was measured on a split."""
+        ...
+
+    def remark(self, text: str) -> None:
+        """Something is worth telling before the result, as what the work will cost."""
         ...
 
 
@@ -166,6 +173,17 @@ def telling(
     return told
 
 
+def planned(context: Context, workspace: Workspace, setup: Setup, plan: Callable[[Planner], Plan]) -> Plan:
+    """Return what ``plan`` makes of a planner for the models of ``setup``; nothing is asked or written."""
+    with open_session(context, workspace, setup, Caps(), dry_run=True) as session:
+        return plan(planner(workspace, setup, session))
+
+
+def planner(workspace: Workspace, setup: Setup, session: Session) -> Planner:
+    """Return a planner of work with ``session``, which knows the paces that runs of this repository had."""
+    return Planner(setup, session, paces(workspace.index))
+
+
 def measuring(
     context: Context,
     workspace: Workspace,
@@ -189,7 +207,7 @@ def measuring(
 
 @contextmanager
 def open_session(
-    context: Context, workspace: Workspace, setup: Setup, caps: Caps, *, run: str = ""
+    context: Context, workspace: Workspace, setup: Setup, caps: Caps, *, run: str = "", dry_run: bool = False
 ) -> Iterator[Session]:
     """Open the ledger and the door to the models of ``setup``.
 
@@ -199,12 +217,14 @@ def open_session(
         setup: The configuration, its items and the ways to its models.
         caps: What the work may cost.
         run: The run that it is done for; empty for none.
+        dry_run: Whether it is planned only: nothing is recorded, and no cap is checked.
 
     Raises:
         ConfigError: There is a cap in dollars, but the price of a model is not known.
     """
-    with Ledger.open(workspace.repo.private_dir / "ledger.db") as ledger:
-        calls = open_door(context, setup, caps, ledger)
+    path = workspace.repo.private_dir / "ledger.db"
+    with Ledger.read(path) if dry_run else Ledger.open(path) as ledger:
+        calls = open_door(context, setup, Caps() if dry_run else caps, ledger)
         yield Session(
             run=run,
             skill_path=workspace.index.skill_path(run) if run else "",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from skillgit.app.gating.candidate import Candidate, Decided
 from skillgit.app.gating.measuring import Terms
-from skillgit.app.gating.run import judge, open_gating, ready, write
+from skillgit.app.gating.run import judge, open_gating, plan_ready, ready, write
 from skillgit.app.gating.settling import MOST_CONFLICTS, Stretch, evaluations, settle, stretches
 from skillgit.app.gating.three_way import merge as merge_texts
 from skillgit.app.revision import event_in, find_run
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from skillgit.app.gating.measuring import GateWatcher
     from skillgit.app.gating.run import Gating
     from skillgit.app.gating.three_way import Merge
+    from skillgit.app.plan import Plan
     from skillgit.app.workspace import Workspace
+    from skillgit.domain.caps import Caps
     from skillgit.domain.skill import Skill
     from skillgit.engine.judge import Judged
     from skillgit.index.rows import LogRow
@@ -39,41 +41,38 @@ class MergeRequest:
     Attributes:
         into: The run that gets the new version.
         other: Another run, whose best version is meant, or one of its versions.
-        dry_run: Whether to show the plan and measure nothing.
         terms: The caps, and another configuration where one is named.
     """
 
     into: str
     other: str
-    dry_run: bool = False
     terms: Terms = field(default_factory=Terms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merged:
-    """A merge, planned or carried out.
+    """A merge.
 
     Attributes:
         ours: The version that the other one is merged into.
         theirs: The other one.
         ancestor: The text that both come from, in words.
         stretches: The lines that both changed.
-        evaluations: How many texts are measured at most, ours included.
-        rollouts: How many items that is at most; what was measured before costs nothing.
-        decided: What the gate decided; absent for a plan.
+        decided: What the gate decided.
     """
 
     ours: str
     theirs: str
     ancestor: str
     stretches: tuple[Stretch, ...]
-    evaluations: int
-    rollouts: int
-    decided: Decided | None = None
+    decided: Decided
 
 
-def merge(context: Context, request: MergeRequest, watcher: GateWatcher) -> Merged:
+def merge(context: Context, request: MergeRequest, watcher: GateWatcher) -> Merged | Plan:
     """Merge a version of another run into a run, settle conflicts by evaluation, and let the run's gate decide.
+
+    Returns:
+        The merge; for a dry run the plan, with the stretches that both lines changed among its facts.
 
     Raises:
         BudgetError: A cap was reached.
@@ -91,53 +90,64 @@ def merge(context: Context, request: MergeRequest, watcher: GateWatcher) -> Merg
             base, ancestor = _base(workspace, gating, other)
             theirs = skill_at(workspace.repo, other.commit, workspace.index.skill_path(other.run))
             work = merge_texts(base, gating.head, theirs)
-            most = evaluations(work)
-            plan = Merged(
-                ours=f"{into}/v{gating.state.version}",
-                theirs=str(other.address),
-                ancestor=ancestor,
-                stretches=stretches(work),
-                evaluations=most,
-                rollouts=most * gating.measuring.items,
-            )
-            if request.dry_run:
+            sides = _Sides(ours=f"{into}/v{gating.state.version}", theirs=str(other.address), ancestor=ancestor)
+            plan = _plan(gating, sides, work, request.terms.caps)
+            if request.terms.dry_run:
                 return plan
-            return _carried_out(gating, plan, work, other)
+            watcher.remark(plan.sentence)
+            scope = f"{into}/merge/{gating.number}"
+            candidate, judged, found = gating.measuring.carry_out(scope, _judged(gating, sides, work, other))
+            decided = write(gating, candidate, judged, notes=_notes(found, sides))
+            return Merged(ours=sides.ours, theirs=sides.theirs, ancestor=ancestor, stretches=found, decided=decided)
 
 
-def _carried_out(gating: Gating, plan: Merged, work: Merge, other: LogRow) -> Merged:
-    measuring = gating.measuring
-    measuring.watcher.remark(planned(plan))
-    scope = f"{measuring.run}/merge/{gating.number}"
-    candidate, judged, found = measuring.carry_out(scope, _judged(gating, plan, work, other))
-    return replace(plan, stretches=found, decided=write(gating, candidate, judged, notes=_notes(plan)))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sides:
+    """What the three texts of a merge are called."""
+
+    ours: str
+    theirs: str
+    ancestor: str
 
 
-def planned(plan: Merged) -> str:
-    """Return what a merge may cost, in one sentence."""
-    count = len(plan.stretches)
-    conflicts = "no conflict" if not count else "1 conflict" if count == 1 else f"{count} conflicts"
-    return f"{conflicts}; at most {plan.evaluations} texts and {plan.rollouts:,} rollouts, what is known costs nothing"
+def _plan(gating: Gating, sides: _Sides, work: Merge, caps: Caps) -> Plan:
+    """Return what a merge may ask: a text for every choice at every conflict, and the gate."""
+    planner, items, conflicts = gating.measuring.planner(), gating.measuring.items, stretches(work)
+    plan_ready(gating, planner)
+    planner.roll_out("base", [(gating.head, items, 0)])
+    planner.may_roll_out("choices", gating.head, items, evaluations(work) - 1)
+    planner.may_roll_out("repeats", gating.head, items, 2 * gating.measuring.session.settings.gate.repeats)
+    facts = {
+        "merge": f"{sides.theirs} into {sides.ours}",
+        "against": sides.ancestor,
+        "items": f"{len(items)} selection",
+    }
+    for number, one in enumerate(conflicts, 1):
+        texts = (f"{side}: {' / '.join(text.split())}" for side, text in (("ours", one.ours), ("theirs", one.theirs)))
+        choices = ", ".join(one.choices)
+        facts[f"conflict {number}"] = "\n".join((f"{one.file} line {one.line}, one of {choices}", *texts))
+    return planner.plan("merge", facts, caps=caps, notes=_notes(conflicts, sides))
 
 
 async def _judged(
-    gating: Gating, plan: Merged, work: Merge, other: LogRow
+    gating: Gating, sides: _Sides, work: Merge, other: LogRow
 ) -> tuple[Candidate, Judged, tuple[Stretch, ...]]:
     await ready(gating)
-    gating.measuring.expect(plan.evaluations)
-    skill, found = await settle(gating.measuring, work, plan.ours)
+    gating.measuring.expect(evaluations(work))
+    skill, found = await settle(gating.measuring, work, sides.ours)
     if skill.digest == gating.head.digest:
-        better = "nothing in it scores better" if found else f"{plan.ours} has all of it already"
+        better = "nothing in it scores better" if found else f"{sides.ours} has all of it already"
         raise SkillgitError(
-            f"{plan.theirs} brings nothing to {plan.ours}: {better}", hint=f"skillgit diff {plan.ours} {plan.theirs}"
+            f"{sides.theirs} brings nothing to {sides.ours}: {better}",
+            hint=f"skillgit diff {sides.ours} {sides.theirs}",
         )
     hunks = changed_hunks(gating.head, skill, support=1, source=Source.HUMAN)
     candidate = Candidate(
         skill=skill,
         origin=Origin.MERGE,
-        of=plan.theirs,
-        title=f"merge {plan.theirs}",
-        why=_why(plan, found),
+        of=sides.theirs,
+        title=f"merge {sides.theirs}",
+        why=_why(sides, found),
         reports=tuple(EditReport(edit=hunk, status=EditStatus.APPLIED) for hunk in hunks),
         merged=other.commit,
         evidence={"merge.json": json_file([_row(one) for one in found])},
@@ -156,19 +166,19 @@ def _row(stretch: Stretch) -> dict[str, object]:
     }
 
 
-def _why(plan: Merged, found: tuple[Stretch, ...]) -> str:
-    told = [f"Merged against {plan.ancestor}."]
+def _why(sides: _Sides, found: tuple[Stretch, ...]) -> str:
+    told = [f"Merged against {sides.ancestor}."]
     for one in found:
         scores = ", ".join(f"{tried.choice} {tried.score:.4f}" for tried in one.tried)
         told.append(f"{one.file} line {one.line}: {one.chosen}{f' ({scores})' if scores else ''}")
     return "\n\n".join(told)
 
 
-def _notes(plan: Merged) -> tuple[str, ...]:
-    left = len(plan.stretches) - MOST_CONFLICTS
+def _notes(found: tuple[Stretch, ...], sides: _Sides) -> tuple[str, ...]:
+    left = len(found) - MOST_CONFLICTS
     if left <= 0:
         return ()
-    return (f"{left} conflicts beyond the first {MOST_CONFLICTS} keep the text of {plan.ours}",)
+    return (f"{left} conflicts beyond the first {MOST_CONFLICTS} keep the text of {sides.ours}",)
 
 
 def _other(workspace: Workspace, text: str) -> LogRow:

@@ -1,97 +1,166 @@
-"""``skillgit train --dry-run``: what a run would do and cost, before anything is spent."""
+"""What a command would spend, stage by stage, before it spends anything."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
+from math import fsum
 from typing import TYPE_CHECKING
 
-from skillgit.app.beginning import find_beginning
-from skillgit.app.config import load_config
-from skillgit.app.estimate import PlanRow, estimate, least_calls
-from skillgit.app.power import before_baseline
-from skillgit.app.setup import set_up
-from skillgit.app.train import caps_of
-from skillgit.app.workspace import open_workspace
-from skillgit.domain.evaluation import Split
+from skillgit.domain.quantities import count, duration, money
 
 if TYPE_CHECKING:
-    from skillgit.app.context import Context
-    from skillgit.app.estimate import Estimate
-    from skillgit.app.setup import Setup
-    from skillgit.app.train import TrainRequest
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from skillgit.domain.caps import Caps
+
+
+class Bound(StrEnum):
+    """How a planned number of calls relates to the calls that will be made, provided that none fails."""
+
+    EXACTLY = "exactly"
+    AT_MOST = "at most"
+    AT_LEAST = "at least"
+    ABOUT = "about"
+    """It may come to more or to less."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRow:
+    """What one role is asked in one stage.
+
+    Attributes:
+        role: ``target``, ``judge`` or ``optimizer``.
+        stage: The stage.
+        model: The model that is asked, as ``backend/model``.
+        calls: Model calls.
+        bound: How that number is to be read.
+        tokens_in: Prompt tokens, estimated at four characters each.
+        tokens_out: Reply tokens, estimated.
+        usd: US dollars; absent if the model's price is not known.
+        seconds: Wall time, from how long the model's calls took before; absent if that is not known.
+    """
+
+    role: str
+    stage: str
+    model: str
+    calls: int
+    bound: Bound
+    tokens_in: int
+    tokens_out: int
+    usd: float | None
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanTotal:
+    """The sum of the stages, as far as it is known.
+
+    Attributes:
+        calls: Model calls.
+        bound: How that number is to be read.
+        tokens_in: Prompt tokens, estimated.
+        tokens_out: Reply tokens, estimated.
+        usd: US dollars of the stages whose price is known; absent if there are none.
+        unpriced: The models whose price is not known.
+        seconds: Wall time of the stages whose pace is known; absent if there are none.
+        untimed: The models whose pace is not known.
+    """
+
+    calls: int
+    bound: Bound
+    tokens_in: int
+    tokens_out: int
+    usd: float | None
+    unpriced: tuple[str, ...]
+    seconds: float | None
+    untimed: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a run would do and cost at most.
+    """What a command would do and spend.
 
     Attributes:
-        run: Its name; empty if one would be made.
-        config: The configuration.
-        environment: The environment.
-        skill: Path of the skill folder.
-        train: Number of train items.
-        selection: Number of selection items.
-        test: Number of test items.
-        epochs: Epochs.
-        steps: Steps.
-        stages: Calls, tokens and dollars by role and stage.
-        calls: All calls.
-        tokens: All tokens, in and out.
-        usd: The price of everything; None if a price is not known.
-        notes: What else the user should know.
+        command: The command.
+        facts: What it would work on: label to text.
+        stages: What it would ask, by role and stage.
+        rollouts: Rollouts that it needs at most, those that are known included.
+        known: Those of them that were made before and cost nothing.
+        total: The sum of the stages.
+        notes: What else the user should know, one sentence each.
     """
 
-    run: str
-    config: str
-    environment: str
-    skill: str
-    train: int
-    selection: int
-    test: int
-    epochs: int
-    steps: int
-    stages: tuple[PlanRow, ...]
-    calls: int
-    tokens: int
-    usd: float | None
-    notes: tuple[str, ...]
+    command: str
+    facts: Mapping[str, str] = field(default_factory=dict)
+    stages: tuple[PlanRow, ...] = ()
+    rollouts: int = 0
+    known: int = 0
+    total: PlanTotal
+    notes: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """What it would spend, in one line."""
+        total = self.total
+        known = f"{self.known:,} of {self.rollouts:,} rollouts are known already" if self.known else ""
+        if not total.calls:
+            return f"no call; {known}" if known else "no call"
+        calls = f"{total.calls:,} {'call' if total.calls == 1 else 'calls'}"
+        calls = calls if total.bound is Bound.EXACTLY else f"{total.bound} {calls}"
+        tokens = f"about {count(total.tokens_in)} tokens in and {count(total.tokens_out)} out"
+        return "; ".join(filter(None, (f"{calls}, {tokens}, {price(total)}, {time(total)}", known)))
 
 
-def plan(context: Context, request: TrainRequest) -> Plan:
-    """Return what ``train`` would do with the same request; nothing is written and no model is asked."""
-    setup = set_up(load_config(context, request.config, request.overrides))
-    with open_workspace(context) as workspace:
-        beginning = find_beginning(workspace, setup.config, setup.task.environment, request.start)
-    settings, task = setup.config.values.method, setup.task
-    costs = estimate(settings, task, beginning.skill, setup.prices)
-    return Plan(
-        run=request.run or "",
-        config=setup.config.name,
-        environment=task.environment.info.name,
-        skill=beginning.skill_path,
-        train=len(task.items[Split.TRAIN]),
-        selection=len(task.items[Split.SELECTION]),
-        test=len(task.items[Split.TEST]),
-        epochs=settings.train.num_epochs,
-        steps=costs.steps,
-        stages=costs.stages,
-        calls=costs.calls,
-        tokens=costs.tokens,
-        usd=costs.usd,
-        notes=(*setup.config.notes, *_notes(setup, request, costs)),
+def price(total: PlanTotal) -> str:
+    """Return the dollars of a plan in words; what is not known is named."""
+    if not total.unpriced:
+        return money(total.usd)
+    unknown = f"price of {', '.join(total.unpriced)} unknown"
+    return unknown if total.usd is None else f"at least {money(total.usd)} ({unknown})"
+
+
+def time(total: PlanTotal) -> str:
+    """Return the wall time of a plan in words; what is not known is named."""
+    if not total.untimed:
+        return f"about {duration(total.seconds or 0.0)}"
+    unknown = f"nothing measured yet with {', '.join(total.untimed)}"
+    return f"time unknown: {unknown}" if total.seconds is None else f"at least {duration(total.seconds)} ({unknown})"
+
+
+def total_of(rows: Sequence[PlanRow]) -> PlanTotal:
+    """Return the sum of ``rows``; an unknown price or time leaves the others what they are."""
+    prices = [row.usd for row in rows if row.usd is not None]
+    times = [row.seconds for row in rows if row.seconds is not None]
+    return PlanTotal(
+        calls=sum(row.calls for row in rows),
+        bound=joined(row.bound for row in rows),
+        tokens_in=sum(row.tokens_in for row in rows),
+        tokens_out=sum(row.tokens_out for row in rows),
+        usd=fsum(prices) if prices or not rows else None,
+        unpriced=tuple(sorted({row.model for row in rows if row.usd is None})),
+        seconds=fsum(times) if times or not rows else None,
+        untimed=tuple(sorted({row.model for row in rows if row.seconds is None})),
     )
 
 
-def _notes(setup: Setup, request: TrainRequest, costs: Estimate) -> list[str]:
-    caps = caps_of(setup, request)
-    selection = len(setup.task.items[Split.SELECTION])
-    notes = [before_baseline(selection, setup.config.values.method.rule())]
-    if caps.max_calls is not None and caps.max_calls < costs.calls:
-        least = least_calls(setup.config.values.method, setup.task)
-        notes.append(f"the cap of {caps.max_calls} calls may stop the run; baseline and first step need {least}")
-    if caps.max_tokens is not None and caps.max_tokens < costs.tokens:
-        notes.append(f"the cap of {caps.max_tokens} tokens may stop the run")
-    if caps.max_usd is not None and costs.usd is not None and caps.max_usd < costs.usd:
-        notes.append(f"the cap of ${caps.max_usd} may stop the run")
-    return notes
+def joined(bounds: Iterable[Bound]) -> Bound:
+    """Return how a sum relates to what will be, if its parts do as ``bounds`` say."""
+    inexact = set(bounds) - {Bound.EXACTLY}
+    if len(inexact) > 1:
+        return Bound.ABOUT
+    return inexact.pop() if inexact else Bound.EXACTLY
+
+
+def cap_notes(caps: Caps, total: PlanTotal) -> tuple[str, ...]:
+    """Return a sentence for every cap that may end the work early, or that cannot be kept."""
+    tokens, notes = total.tokens_in + total.tokens_out, []
+    if caps.max_calls is not None and caps.max_calls < total.calls:
+        notes.append(f"the cap of {caps.max_calls} calls may end it early")
+    if caps.max_tokens is not None and caps.max_tokens < tokens:
+        notes.append(f"the cap of {caps.max_tokens} tokens may end it early")
+    if caps.max_usd is not None and total.unpriced:
+        notes.append(f"the cap of ${caps.max_usd} cannot be kept: the price of {', '.join(total.unpriced)} is unknown")
+    elif caps.max_usd is not None and total.usd is not None and caps.max_usd < total.usd:
+        notes.append(f"the cap of ${caps.max_usd} may end it early")
+    return tuple(notes)

@@ -9,7 +9,7 @@ from skillgit.app.gating.ablation import Ablating, Ablation
 from skillgit.app.gating.candidate import Candidate, Decided
 from skillgit.app.gating.measuring import Terms
 from skillgit.app.gating.newest import newest_version
-from skillgit.app.gating.run import judge, open_gating, ready, write
+from skillgit.app.gating.run import judge, open_gating, plan_ready, ready, write
 from skillgit.app.workspace import open_workspace
 from skillgit.domain.ablation import without
 from skillgit.domain.edit import EditReport, EditStatus, Source
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from skillgit.app.context import Context
     from skillgit.app.gating.measuring import GateWatcher
     from skillgit.app.gating.run import Gating
+    from skillgit.app.plan import Plan
     from skillgit.app.workspace import Workspace
+    from skillgit.domain.caps import Caps
     from skillgit.domain.skill import Skill
     from skillgit.engine.judge import Judged
     from skillgit.index.rows import LogRow
@@ -65,11 +67,14 @@ class Pruned:
     decided: Decided
 
 
-def prune(context: Context, request: PruneRequest, watcher: GateWatcher) -> Pruned:
+def prune(context: Context, request: PruneRequest, watcher: GateWatcher) -> Pruned | Plan:
     """Leave out the rules without which nothing is lost, and let the gate decide whether the score holds.
 
     Notes of ``ablate`` are used; what they do not tell is measured and noted. Two rules that say the same are both
     without effect alone: if the text without all of them scores lower, they are left out one after the other.
+
+    Returns:
+        The shorter version; for a dry run the plan.
 
     Raises:
         BudgetError: A cap was reached.
@@ -82,6 +87,10 @@ def prune(context: Context, request: PruneRequest, watcher: GateWatcher) -> Prun
         row = newest_version(workspace, request.revision)
         with open_gating(context, workspace, row.run, request.terms, watcher) as gating:
             work = _Pruning(workspace, gating, row)
+            plan = work.plan(request.terms.caps)
+            if request.terms.dry_run:
+                return plan
+            watcher.remark(plan.sentence)
             scope = f"{row.run}/prune/{gating.number}"
             candidate, judged = gating.measuring.carry_out(scope, work.judged())
             return Pruned(
@@ -111,6 +120,29 @@ class _Pruning:
         self.gone: list[Ablation] = []
         self.needed: list[Ablation] = []
 
+    def plan(self, caps: Caps) -> Plan:
+        """Return what it may ask: the rules that no note tells of, then shorter and shorter texts and the gate."""
+        planner, ablating, items = self._measuring.planner(), self._ablating, self._measuring.items
+        numbers, known = self._numbers(), ablating.known(self._workspace)
+        missing = [number for number in numbers if number not in known]
+        plan_ready(self._gating, planner)
+        planner.roll_out("whole", [(ablating.skill, items, 0)])
+        planner.roll_out("rules", [(ablating.without(number), items, 0) for number in missing])
+        removable = sum(number not in known or known[number].removable for number in numbers)
+        # All at once, one after the other if that scores lower; the candidate is one of these texts.
+        planner.may_roll_out("without several", ablating.skill, items, 1 + removable if removable else 0)
+        planner.may_roll_out("repeats", ablating.skill, items, 2 * self._measuring.session.settings.gate.repeats)
+        facts = {
+            "skill": self._name,
+            "rules": f"{len(numbers)}, {len(missing)} of them to measure",
+            "items": f"{len(items)} selection",
+        }
+        return planner.plan("prune", facts, caps=caps)
+
+    def _numbers(self) -> list[int]:
+        """Return the numbers of the rules that steps may change."""
+        return [number for number, rule in enumerate(self._ablating.rules, 1) if rule.region is Region.BODY]
+
     async def judged(self) -> tuple[Candidate, Judged]:
         """Find the rules that nothing hangs on, leave them out, and let the gate decide."""
         await ready(self._gating)
@@ -127,11 +159,8 @@ class _Pruning:
     async def _ablations(self) -> list[Ablation]:
         """Return what is known of the rules that steps may change, measuring and noting what is not."""
         ablating, known = self._ablating, self._ablating.known(self._workspace)
-        numbers = [number for number, rule in enumerate(ablating.rules, 1) if rule.region is Region.BODY]
+        numbers = self._numbers()
         missing = [number for number in numbers if number not in known]
-        most = (len(missing) + 3) * self._measuring.items
-        told = "notes tell of every rule" if not missing else f"{len(missing)} of {len(numbers)} rules to measure"
-        self._measuring.watcher.remark(f"{told}; about {most:,} rollouts at most, what is known costs nothing")
         self._measuring.expect(1 + len(missing))
         base = await ablating.whole()
         try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.gating.candidate import Candidate, Decided
 from skillgit.app.gating.edits import Applied, apply_again
 from skillgit.app.gating.measuring import Measuring, Terms, open_measuring
-from skillgit.app.gating.run import Gating, judge, open_gating, write
+from skillgit.app.gating.run import Gating, judge, open_gating, plan_ready, write
 from skillgit.app.recipe import differences
 from skillgit.app.retest import model_overrides
 from skillgit.app.revision import find_run
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from skillgit.app.context import Context
     from skillgit.app.gating.measuring import GateWatcher
+    from skillgit.app.plan import Plan
     from skillgit.app.workspace import Workspace
     from skillgit.domain.evaluation import Evaluation
     from skillgit.domain.event import Cost
@@ -130,8 +131,11 @@ class Resurrected:
     exit_code: ExitCode
 
 
-def resurrect(context: Context, request: ResurrectRequest, watcher: GateWatcher) -> Resurrected:
+def resurrect(context: Context, request: ResurrectRequest, watcher: GateWatcher) -> Resurrected | Plan:
     """Measure rejected candidates again, their edits on the newest version; with ``keep`` the first that passes stays.
+
+    Returns:
+        The candidates; for a dry run the plan.
 
     Raises:
         BudgetError: A cap was reached.
@@ -185,20 +189,43 @@ class _Retrial:
         self._found: list[Retried] = []
         self._kept: Decided | None = None
 
-    def result(self, rows: Sequence[LogRow], gating: Gating | None) -> Resurrected:
+    def result(self, rows: Sequence[LogRow], gating: Gating | None) -> Resurrected | Plan:
         """Measure the first of ``rows`` that apply; with ``gating`` the first that passes becomes a version."""
         measuring, entropy = self._measuring, self._measuring.context.entropy(8).hex()
         scope = f"resurrect/{entropy}" if gating is None else f"{self._head.run}/resurrect/{gating.number}"
         applying = self._choose(rows)
+        plan = self._plan(gating)
+        if self._request.terms.dry_run:
+            return plan
         if not applying:
             self._found = [replace(_then(row), reason=str(reason)) for row, reason in self._chosen]
             return self._told()
-        most = (1 + applying) * len(measuring.setup.task.items[self._split])
-        count = "1 candidate" if applying == 1 else f"{applying} candidates"
-        measuring.watcher.remark(f"{count} again; at most {most:,} rollouts, what is known costs nothing")
+        measuring.watcher.remark(plan.sentence)
         measuring.expect(1 + applying, self._split)
         measuring.carry_out(scope, self._measured(gating))
         return self._told()
+
+    def _plan(self, gating: Gating | None) -> Plan:
+        """Return what it may ask: the newest version, the candidates, and with ``gating`` the run's own gate."""
+        measuring, split = self._measuring, self._split
+        planner, items = measuring.planner(), measuring.setup.task.items[split]
+        applied = [again.skill for _, again in self._chosen if not isinstance(again, str)]
+        if applied:
+            planner.roll_out("base", [(self._head.skill, items, 0)])
+            planner.roll_out("candidates", [(skill, items, 0) for skill in applied])
+        if applied and gating is not None:
+            plan_ready(gating, planner)
+            kept = [(skill, measuring.items, 0) for skill in (self._head.skill, *applied)]
+            planner.roll_out("gate", kept, certain=False)
+            repeats = 2 * len(applied) * measuring.session.settings.gate.repeats
+            planner.may_roll_out("repeats", self._head.skill, measuring.items, repeats)
+        facts = {
+            "onto": f"{self._head.run}/v{self._head.version}",
+            "tries": ", ".join(row.label for row, again in self._chosen if not isinstance(again, str)) or "none",
+            "items": f"{len(items)} {split.value}",
+        }
+        left = [f"{row.label} {again}" for row, again in self._chosen if isinstance(again, str)]
+        return planner.plan("resurrect", facts, caps=self._request.terms.caps, notes=left)
 
     def _choose(self, rows: Sequence[LogRow]) -> int:
         """Take the first of ``rows`` until so many apply as were asked for; return how many do."""

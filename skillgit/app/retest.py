@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from skillgit.app.arms import read_arms, resolve_all
-from skillgit.app.estimate import rollouts_row
 from skillgit.app.evaluations import known_evaluations, reads_of_test, record
-from skillgit.app.measuring import Sample, evaluation_note, measuring, too_few
+from skillgit.app.measuring import Sample, evaluation_note, measuring, planned, too_few
 from skillgit.app.noted_outcomes import with_outcomes
 from skillgit.app.recipe import differences, find_config, or_name_one
 from skillgit.app.recorded_outcomes import recorded_outcomes
@@ -16,20 +15,21 @@ from skillgit.app.run_start import started
 from skillgit.app.scores import compare, scores
 from skillgit.app.setup import set_up
 from skillgit.app.workspace import open_workspace
-from skillgit.calls.door import Caps
+from skillgit.domain.caps import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.domain.statistics import sign_test
 from skillgit.errors import ExitCode, UsageError
 from skillgit.plugin.registry import installed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from skillgit.app.arms import Arm, Arms
     from skillgit.app.context import Context
-    from skillgit.app.estimate import PlanRow
     from skillgit.app.evaluations import KnownEvaluation, Note
     from skillgit.app.measuring import EvalWatcher, Measuring
+    from skillgit.app.plan import Plan
+    from skillgit.app.planner import Planner
     from skillgit.app.scores import Comparison, Scores
     from skillgit.app.setup import Setup
     from skillgit.app.workspace import Workspace
@@ -51,10 +51,8 @@ class RetestRequest:
         config: A configuration; None takes the one that the run of the first revision recorded.
         overrides: ``section.key=value``; later ones win.
         note: Whether to leave notes on the commits.
-        dry_run: Whether to tell the cost and measure nothing.
-        max_calls: Cap on model calls.
-        max_tokens: Cap on tokens.
-        max_usd: Cap on US dollars.
+        caps: What it may cost.
+        dry_run: Whether to plan it and measure nothing.
     """
 
     revisions: tuple[str, ...]
@@ -63,29 +61,25 @@ class RetestRequest:
     config: str | None = None
     overrides: tuple[str, ...] = ()
     note: bool = True
+    caps: Caps = field(default_factory=Caps)
     dry_run: bool = False
-    max_calls: int | None = None
-    max_tokens: int | None = None
-    max_usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetestPlan:
-    """What will be measured, before anything is spent.
+    """What is measured.
 
     Attributes:
         target: The model.
         split: The split.
         items: Number of its items.
         names: The versions.
-        cost: What it costs at most, with one target call for each rollout.
     """
 
     target: str
     split: str
     items: int
     names: tuple[str, ...]
-    cost: PlanRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,12 +120,12 @@ class Retested:
     """What was found.
 
     Attributes:
-        plan: What was going to be measured.
+        plan: What was measured.
         own_target: The model that the run was trained with; empty without a run.
         metric: The score that is compared.
-        rows: The versions; none if only the plan was wanted.
+        rows: The versions.
         noted: How many evaluations were noted.
-        cost: What it cost; absent if only the plan was wanted.
+        cost: What it cost.
         warnings: What the user should know of the numbers.
         exit_code: What the process exits with.
     """
@@ -141,14 +135,12 @@ class Retested:
     metric: str
     rows: tuple[RetestRow, ...] = ()
     noted: int = 0
-    cost: Cost | None = None
+    cost: Cost
     warnings: tuple[str, ...] = ()
     exit_code: ExitCode = ExitCode.OK
 
 
-def retest(
-    context: Context, request: RetestRequest, watcher: EvalWatcher, planned: Callable[[RetestPlan], None]
-) -> Retested:
+def retest(context: Context, request: RetestRequest, watcher: EvalWatcher) -> Retested | Plan:
     """Measure versions again and pair what is found with what their run recorded.
 
     What is complete when a cap, Ctrl-C or a provider ends the work is noted all the same.
@@ -157,7 +149,9 @@ def retest(
         context: Where to look.
         request: What to measure.
         watcher: Looks on.
-        planned: Is told what it will cost, before anything is spent.
+
+    Returns:
+        What was found; for a dry run the plan.
 
     Raises:
         BudgetError: A cap was reached.
@@ -172,12 +166,12 @@ def retest(
             setup = set_up(config)
         arms = read_arms(workspace, named, setup.task.environment.info.name)
         work = _Retesting(workspace, setup, request, arms, named.runs)
-        planned(work.plan)
+        plan = planned(context, workspace, setup, work.cost)
         if request.dry_run:
-            return work.result(cost=None)
-        caps = Caps(max_calls=request.max_calls, max_tokens=request.max_tokens, max_usd=request.max_usd)
+            return plan
+        watcher.remark(plan.sentence)
         try:
-            cost = measuring(context, workspace, setup, caps=caps, watcher=watcher, work=work.measure)
+            cost = measuring(context, workspace, setup, caps=request.caps, watcher=watcher, work=work.measure)
         finally:
             work.note(context)
         return work.result(cost=cost)
@@ -218,14 +212,24 @@ class _Retesting:
         self._draws: Mapping[str, int] = {arm.key: self._draw(arm) for arm in self._arms}
         self._measured: dict[str, Evaluation] = {}
         self._noted = 0
-        skills = [arm.skill for arm in self._arms]
         self.plan = RetestPlan(
             target=self._target,
             split=self._split.value,
             items=len(self._items),
             names=tuple(arm.name for arm in self._arms),
-            cost=rollouts_row(self._items, skills, setup.prices.get("target")),
         )
+
+    def cost(self, planner: Planner) -> Plan:
+        """Return what it asks: every version on every item."""
+        planner.preflight()
+        texts = [(arm.skill, self._items, self._draws[arm.key]) for arm in self._arms]
+        planner.roll_out(self._split.value, texts)
+        facts = {
+            "measure": ", ".join(self.plan.names),
+            "target": self._target,
+            "items": f"{len(self._items)} {self._split.value}",
+        }
+        return planner.plan("retest", facts, caps=self._request.caps, notes=self._warnings)
 
     async def measure(self, door: Measuring) -> Cost:
         """Measure every version and return what that cost."""
@@ -249,7 +253,7 @@ class _Retesting:
                 notes.setdefault(arm.commit, []).append(with_outcomes(line, evaluation, sample=self._draws[arm.key]))
         self._noted = record(self._workspace, notes, context.clock())
 
-    def result(self, *, cost: Cost | None) -> Retested:
+    def result(self, *, cost: Cost) -> Retested:
         """Return everything that was measured."""
         rule = self._setup.config.values.method.rule(self._setup.pinned)
         known = [arm for arm in self._arms if arm.key in self._measured]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,10 @@ from skillgit.store.writer import RunWriter
 
 if TYPE_CHECKING:
     from skillgit.app.context import Context
+    from skillgit.app.gating.candidate import Decided
     from skillgit.app.gating.measuring import GateWatcher, Terms
+    from skillgit.app.gating.run import Gating
+    from skillgit.app.plan import Plan
     from skillgit.domain.cost import Cost
     from skillgit.domain.gate import Verdict
     from skillgit.domain.skill import Skill
@@ -34,7 +37,7 @@ class RevertRequest:
     Attributes:
         revision: The version whose text to take up again.
         run: The run; None takes the one that the version belongs to.
-        dry_run: Whether only to say what would be done.
+        dry_run: Whether only to say what would be done; with a gate, that is its plan.
         gate: The terms on which the text is measured and has to pass the gate; None writes it as it is.
     """
 
@@ -74,8 +77,11 @@ class RevertResult:
         return self.version is not None
 
 
-def revert(context: Context, request: RevertRequest, watcher: GateWatcher | None = None) -> RevertResult:
+def revert(context: Context, request: RevertRequest, watcher: GateWatcher | None = None) -> RevertResult | Plan:
     """Make an older version's text the newest version of its run.
+
+    Returns:
+        What became of it; for a dry run with a gate the plan.
 
     Raises:
         RevisionNotFoundError: The revision names nothing.
@@ -84,10 +90,11 @@ def revert(context: Context, request: RevertRequest, watcher: GateWatcher | None
     """
     with open_workspace(context) as workspace:
         row = version_of_run(workspace, request.revision, request.run)
-        if request.gate is not None and not request.dry_run:
+        if request.gate is not None:
             if watcher is None:
                 raise AssertionError("a revert with a gate is watched")
-            return _gated(context, workspace, row, request.gate, watcher)
+            terms = replace(request.gate, dry_run=request.dry_run)
+            return _gated(context, workspace, row, terms, watcher)
         with RunLock(workspace.repo, row.run, context.clock):
             state = fold(record.event for record in read_run(workspace.repo, row.run))
             skill = _older_text(workspace, row, state)
@@ -100,7 +107,9 @@ def revert(context: Context, request: RevertRequest, watcher: GateWatcher | None
         return _written(workspace, planned, record)
 
 
-def _gated(context: Context, workspace: Workspace, row: LogRow, terms: Terms, watcher: GateWatcher) -> RevertResult:
+def _gated(
+    context: Context, workspace: Workspace, row: LogRow, terms: Terms, watcher: GateWatcher
+) -> RevertResult | Plan:
     from skillgit.app.gating import run as gating_run  # noqa: PLC0415 - it loads the engine, and few reverts measure
     from skillgit.app.gating.candidate import Candidate  # noqa: PLC0415 - see above
     from skillgit.engine.step import models  # noqa: PLC0415 - see above
@@ -108,6 +117,10 @@ def _gated(context: Context, workspace: Workspace, row: LogRow, terms: Terms, wa
     with gating_run.open_gating(context, workspace, row.run, terms, watcher) as gating:
         state, named = gating.state, str(row.address)
         skill = _older_text(workspace, row, state)
+        plan = _plan(gating, skill, named, terms)
+        if terms.dry_run:
+            return plan
+        watcher.remark(plan.sentence)
         title, why = _words(row, state)
         candidate = Candidate(skill=skill, origin=Origin.REVERT, of=named, title=title, why=why)
         work = gating_run.judge(gating, candidate, named)
@@ -116,16 +129,7 @@ def _gated(context: Context, workspace: Workspace, row: LogRow, terms: Terms, wa
         planned = _result(row, state)
         cost = gating.measuring.cost()
         if not judged.verdict.decision.accepted:
-            decided = gating_run.write(gating, candidate, judged)
-            return RevertResult(
-                run=row.run,
-                target=_target(row),
-                base=state.version,
-                version=None,
-                event=decided.event,
-                verdict=judged.verdict,
-                cost=decided.cost,
-            )
+            return _refused(row, state, gating_run.write(gating, candidate, judged))
         event = Reverted(
             **_facts(row, state),  # type: ignore[arg-type]
             evaluation=judged.evaluation,
@@ -137,6 +141,31 @@ def _gated(context: Context, workspace: Workspace, row: LogRow, terms: Terms, wa
         )
         record = gating_run.append(gating, event, skill, judged.evidence)
     return _written(workspace, planned, record, verdict=judged.verdict, cost=cost)
+
+
+def _plan(gating: Gating, skill: Skill, named: str, terms: Terms) -> Plan:
+    from skillgit.app.gating.run import plan_judge  # noqa: PLC0415 - it loads the engine, and few reverts measure
+
+    planner = gating.measuring.planner()
+    plan_judge(gating, planner, skill)
+    facts = {
+        "text": f"that of {named}",
+        "against": f"v{gating.state.version}",
+        "items": f"{len(gating.measuring.items)} selection",
+    }
+    return planner.plan("revert", facts, caps=terms.caps)
+
+
+def _refused(row: LogRow, state: RunState, decided: Decided) -> RevertResult:
+    return RevertResult(
+        run=row.run,
+        target=_target(row),
+        base=state.version,
+        version=None,
+        event=decided.event,
+        verdict=decided.verdict,
+        cost=decided.cost,
+    )
 
 
 def _target(row: LogRow) -> int:

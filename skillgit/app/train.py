@@ -7,7 +7,7 @@ reached first, and the rest is loaded while they answer.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from skillgit.app.config import load_config
 from skillgit.app.preflight import asked_roles, find, in_background, reach
 from skillgit.app.setup import set_up
 from skillgit.app.workspace import open_workspace
-from skillgit.calls.budget import Caps
+from skillgit.domain.caps import Caps
 from skillgit.domain.ids import check_run_name, new_run_name
 from skillgit.engine.scope import start_scope
 from skillgit.errors import ConfigError
@@ -46,9 +46,7 @@ class TrainRequest:
         overrides: ``section.key=value``; later ones win.
         run: The run's name; a new one is made if there is none.
         start: The revision that a new run starts from; None takes the configuration's seed.
-        max_calls: Cap on model calls; None takes the configuration's.
-        max_tokens: Cap on tokens.
-        max_usd: Cap on US dollars.
+        caps: What the run may cost; where it names no cap, the configuration's holds.
         ask_again: Whether to ask once more what was recorded as never to be answered.
     """
 
@@ -56,9 +54,7 @@ class TrainRequest:
     overrides: tuple[str, ...] = ()
     run: str | None = None
     start: str | None = None
-    max_calls: int | None = None
-    max_tokens: int | None = None
-    max_usd: float | None = None
+    caps: Caps = field(default_factory=Caps)
     ask_again: bool = False
 
 
@@ -132,9 +128,9 @@ def caps_of(setup: Setup, request: TrainRequest) -> Caps:
     """Return the caps of the request, and where it names none, those of the configuration."""
     budget = setup.config.values.budget
     return Caps(
-        max_calls=request.max_calls or budget.max_calls,
-        max_tokens=request.max_tokens or budget.max_tokens,
-        max_usd=request.max_usd or budget.max_usd,
+        max_calls=request.caps.max_calls or budget.max_calls,
+        max_tokens=request.caps.max_tokens or budget.max_tokens,
+        max_usd=request.caps.max_usd or budget.max_usd,
     )
 
 

@@ -15,7 +15,7 @@ from skillgit.app.beginning import find_beginning
 from skillgit.app.diagnosis import remark
 from skillgit.app.outcome import Trained, finished, unfinished
 from skillgit.app.power import after_baseline, before_baseline
-from skillgit.app.preflight import preflight
+from skillgit.app.preflight import asked_roles, preflight
 from skillgit.app.run_start import environment_change
 from skillgit.app.tried import tried_before
 from skillgit.domain.evaluation import Split
@@ -166,6 +166,14 @@ class Training:
     async def _prepare(self) -> None:
         if self._reaching is not None:
             await preflight(self._setup, self.session.calls, self._start.skill, self._reaching, self._watcher.remark)
+            if asked_roles(self._setup):
+                self._watcher.remark(self._planned())
+
+    def _planned(self) -> str:
+        from skillgit.app.train_plan import plan_of_started  # noqa: PLC0415 - servers have answered by now
+
+        plan = plan_of_started(self._workspace, self._setup, self.session, self._start.skill)
+        return "; ".join((plan.sentence, *plan.notes))
 
     async def _write(self, transition: Transition, before: RunState | None, after: RunState) -> None:
         """Write a transition and tell of it; its evidence, the bulk of it, in a thread, while the next one is made."""

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from skillgit.app.claim import Claim, Verdict, claim_of, judge
-from skillgit.app.estimate import rollouts_row
 from skillgit.app.evaluations import known_evaluations, reads_of_test, record
-from skillgit.app.measuring import Sample, evaluation_note, measuring
+from skillgit.app.measuring import Sample, evaluation_note, measuring, planned
 from skillgit.app.noted_outcomes import with_outcomes
 from skillgit.app.recipe import find_config, or_name_one
 from skillgit.app.revision import event_in
 from skillgit.app.run_start import environment_change, recorded_items, start_record, started
 from skillgit.app.setup import set_up
 from skillgit.app.workspace import open_workspace
-from skillgit.calls.door import Caps
+from skillgit.domain.caps import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import RunStarted
 from skillgit.errors import NotFoundError
 from skillgit.store.reader import skill_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from skillgit.app.context import Context
-    from skillgit.app.estimate import PlanRow
     from skillgit.app.measuring import EvalWatcher, Measuring
+    from skillgit.app.plan import Plan
+    from skillgit.app.planner import Planner
     from skillgit.app.setup import Setup
     from skillgit.app.workspace import Workspace
     from skillgit.domain.cost import Cost
@@ -51,8 +52,8 @@ class VerifyRequest:
         config: A configuration; None takes the one that the run recorded.
         overrides: ``section.key=value``; later ones win.
         note: Whether to leave a note on the commit.
-        max_calls: Cap on model calls.
-        max_usd: Cap on US dollars.
+        caps: What it may cost.
+        dry_run: Whether to plan it and measure nothing.
     """
 
     revision: str
@@ -62,13 +63,13 @@ class VerifyRequest:
     config: str | None = None
     overrides: tuple[str, ...] = ()
     note: bool = True
-    max_calls: int | None = None
-    max_usd: float | None = None
+    caps: Caps = field(default_factory=Caps)
+    dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyPlan:
-    """What will be measured, before anything is spent.
+    """What is measured.
 
     Attributes:
         name: The version.
@@ -76,7 +77,6 @@ class VerifyPlan:
         split: The split.
         items: How many items were drawn.
         of: How many the split has.
-        cost: What it costs at most, with one target call for each rollout.
     """
 
     name: str
@@ -84,7 +84,6 @@ class VerifyPlan:
     split: str
     items: int
     of: int
-    cost: PlanRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +93,7 @@ class Verified:
     Attributes:
         name: The version.
         row: Its line in the log.
-        plan: What was going to be measured.
+        plan: What was to be measured.
         claim: What its history says that it scored.
         verdict: Whether that holds.
         items: The items that were drawn.
@@ -114,9 +113,7 @@ class Verified:
     cost: Cost | None
 
 
-def verify(
-    context: Context, request: VerifyRequest, watcher: EvalWatcher, planned: Callable[[VerifyPlan], None]
-) -> Verified:
+def verify(context: Context, request: VerifyRequest, watcher: EvalWatcher) -> Verified | Plan:
     """Measure a sample again, with fresh draws, and compare it with what was recorded.
 
     Nothing is measured where it could not be compared: other items, another environment or another target model.
@@ -125,7 +122,9 @@ def verify(
         context: Where to look.
         request: What to measure.
         watcher: Looks on.
-        planned: Is told what it will cost, before anything is spent.
+
+    Returns:
+        What came of it; for a dry run the plan.
 
     Raises:
         BudgetError: A cap was reached.
@@ -150,11 +149,15 @@ def verify(
         drawn = draw(setup.task.items[split], request.sample, request.seed)
         work = _Verifying(workspace, setup, request, row, drawn)
         differs = _differs(workspace, row, setup, split)
+        if differs and request.dry_run:
+            return planned(context, workspace, setup, partial(work.no_cost, differs))
         if differs:
             return work.result(claim, Verdict(word="not comparable", differs=differs), cost=None)
-        planned(work.plan)
-        caps = Caps(max_calls=request.max_calls, max_tokens=None, max_usd=request.max_usd)
-        evaluation, cost = measuring(context, workspace, setup, caps=caps, watcher=watcher, work=work.measure)
+        plan = planned(context, workspace, setup, work.cost)
+        if request.dry_run:
+            return plan
+        watcher.remark(plan.sentence)
+        evaluation, cost = measuring(context, workspace, setup, caps=request.caps, watcher=watcher, work=work.measure)
         verdict = judge(claim, recorded, evaluation, setup.config.values.method.rule(setup.pinned))
         work.note(context, evaluation)
         return work.result(claim, verdict, cost=cost)
@@ -188,8 +191,25 @@ class _Verifying:
             split=self._split.value,
             items=len(drawn),
             of=len(setup.task.items[self._split]),
-            cost=rollouts_row(drawn, [self._skill], setup.prices.get("target")),
         )
+
+    def cost(self, planner: Planner) -> Plan:
+        """Return what it asks: the version on every item that was drawn."""
+        planner.preflight()
+        planner.roll_out(self._split.value, [(self._skill, self._drawn, self._draw)])
+        return planner.plan("verify", self._facts(), caps=self._request.caps)
+
+    def no_cost(self, differs: Sequence[str], planner: Planner) -> Plan:
+        """Return the plan where nothing is measured, since it would not compare."""
+        return planner.plan("verify", self._facts(), caps=self._request.caps, notes=differs)
+
+    def _facts(self) -> dict[str, str]:
+        plan = self.plan
+        return {
+            "measure": plan.name,
+            "target": plan.target,
+            "items": f"{plan.items} of {plan.of} {plan.split}",
+        }
 
     async def measure(self, door: Measuring) -> tuple[Evaluation, Cost]:
         """Measure the sample and return what was found, and what that cost."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from math import fsum
 from typing import TYPE_CHECKING
 
 from skillgit.calls.deadline import waiting
 from skillgit.calls.pricing import dollars
+from skillgit.domain.caps import Caps
 from skillgit.domain.cost import Cost
 from skillgit.errors import BudgetError, StoppedError
 from skillgit.plugin.backend import Usage, flatten
@@ -22,33 +22,6 @@ if TYPE_CHECKING:
     from skillgit.plugin.backend import Request
 
 CHARACTERS_PER_TOKEN = 4
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caps:
-    """What a run may cost at most; None is no cap.
-
-    Attributes:
-        max_calls: Model calls.
-        max_tokens: Tokens, in and out.
-        max_usd: US dollars.
-    """
-
-    max_calls: int | None = None
-    max_tokens: int | None = None
-    max_usd: float | None = None
-
-    def exceeded_by(self, cost: Cost) -> str:
-        """Return the name of the first cap that ``cost`` is over; empty if there is none."""
-        tokens = cost.tokens_in + cost.tokens_out
-        for name, cap, value in (
-            ("max_calls", self.max_calls, cost.calls),
-            ("max_tokens", self.max_tokens, tokens),
-            ("max_usd", self.max_usd, cost.usd),
-        ):
-            if cap is not None and value > cap:
-                return name
-        return ""
 
 
 class Budget:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillgit.calls.asking import Asking, Question
-from skillgit.calls.budget import Budget, Caps, estimate, estimated_usage
+from skillgit.calls.budget import Budget, estimate, estimated_usage
 from skillgit.calls.canary import QUESTION, STAGE
 from skillgit.calls.deadline import item_deadline
 from skillgit.calls.failures import Failures
@@ -28,6 +28,7 @@ from skillgit.calls.policy import Policy
 from skillgit.calls.pricing import call_cost
 from skillgit.calls.route import Route
 from skillgit.calls.stop import Stop
+from skillgit.domain.caps import Caps
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import FailureKind
 from skillgit.domain.ids import digest
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
     from skillgit.plugin.backend import Message, Reply, Request, Tool
 
-__all__ = ["JSON", "Calls", "Caps", "Policy", "Route", "Unanswered"]
+__all__ = ["JSON", "Calls", "Policy", "Route", "Unanswered"]
 
 _UNCOUNTED = Cost(calls=1)
 _TAB: ContextVar[Tab | None] = ContextVar("skillgit_tab", default=None)
@@ -84,6 +85,7 @@ class Calls:
     Attributes:
         ledger: Where replies and outcomes are recorded.
         meter: What the event in the making has cost, by role and stage.
+        caps: What the run may cost at most.
 
     Raises:
         ConfigError: There is a cap in dollars, but the price of a model is not known.
@@ -120,8 +122,8 @@ class Calls:
         self._replies: Flights[PaidReply] = Flights()
         self._rollouts: Flights[KnownRollout] = Flights()
         self._scope, self._before = "", Cost()
-        self._capped = caps != Caps()
-        self._counted = self._capped or bool(self._policy.requests_per_minute or self._policy.tokens_per_minute)
+        self.caps = caps
+        self._counted = self.capped or bool(self._policy.requests_per_minute or self._policy.tokens_per_minute)
         self._redactor = Redactor.now()
         self._clock = clock
         self.ledger = ledger
@@ -177,7 +179,7 @@ class Calls:
     @property
     def capped(self) -> bool:
         """Whether there is a cap, so that it matters which call comes first."""
-        return self._capped
+        return self.caps != Caps()
 
     @contextmanager
     def charged_to(self, scope: str) -> Iterator[None]:

@@ -137,6 +137,31 @@ class Ledger:
             return cls._connect(str(path))
 
     @classmethod
+    def read(cls, path: Path) -> Ledger:
+        """Open the ledger at ``path`` to look things up; where there is none, or an older one, it is empty.
+
+        Raises:
+            HistoryError: The file is not a ledger.
+            FormatVersionError: A newer skillgit wrote it.
+        """
+        if not path.exists():
+            return cls.in_memory()
+        with _explained(str(path)):
+            # Not mode=ro: such a connection leaves the files of the write-ahead log behind.
+            connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, timeout=_BUSY_S)
+        try:
+            with _explained(str(path)):
+                connection.execute("PRAGMA query_only = ON")
+                version = _version(connection, str(path))
+        except BaseException:
+            connection.close()
+            raise
+        if version == _FORMAT:
+            return cls(connection, str(path))
+        connection.close()
+        return cls.in_memory()
+
+    @classmethod
     def in_memory(cls) -> Ledger:
         """Return an empty ledger that ends with the process."""
         return cls._connect(":memory:")

@@ -34,6 +34,9 @@ class SilentWatcher:
     def measured(self, name: str, split: str, found: Scores) -> None:
         """Ignore it."""
 
+    def remark(self, text: str) -> None:
+        """Ignore it."""
+
 
 class LineWatcher:
     """Tells each result on one line."""
@@ -46,7 +49,11 @@ class LineWatcher:
 
     def measured(self, name: str, split: str, found: Scores) -> None:
         """Tell what was measured."""
-        self._diagnostics.note(measured_line(name, split, found, self._diagnostics.screen))
+        self.remark(measured_line(name, split, found, self._diagnostics.screen))
+
+    def remark(self, text: str) -> None:
+        """Tell something on a line of its own."""
+        self._diagnostics.note(text)
 
 
 class LiveWatcher:

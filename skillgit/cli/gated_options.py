@@ -7,13 +7,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, TypeVar
 
 from skillgit.cli.eval_watchers import LiveWatcher, SilentWatcher, watching
-from skillgit.cli.measuring_options import (
-    config_option,
-    max_calls_option,
-    max_tokens_option,
-    max_usd_option,
-    quiet_option,
-)
+from skillgit.cli.measuring_options import config_option, quiet_option, spending_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,36 +15,34 @@ if TYPE_CHECKING:
     from skillgit.app.scores import Scores
     from skillgit.cli.eval_watchers import LineWatcher
     from skillgit.cli.session import Session
+    from skillgit.domain.caps import Caps
     from skillgit.domain.cost import Cost
 
     EvalWatcher = SilentWatcher | LineWatcher | LiveWatcher
 
 _R = TypeVar("_R")
 
-_OPTIONS = (config_option, max_calls_option, max_tokens_option, max_usd_option, quiet_option)
 
+def terms_options(*, short: bool = True) -> Callable[[Callable[..., _R]], Callable[..., _R]]:
+    """Give a command the options that say on which terms to measure; it gets them as ``terms``, and ``quiet``.
 
-def terms_options(command: Callable[..., _R]) -> Callable[..., _R]:
-    """Give a command the options that say on which terms to measure; it gets them as ``terms``, and ``quiet``."""
+    Args:
+        short: Whether ``-n`` is a dry run.
+    """
 
-    @wraps(command)
-    def with_terms(
-        *args: object,
-        config: str | None,
-        max_calls: int | None,
-        max_tokens: int | None,
-        max_usd: float | None,
-        **kwargs: object,
-    ) -> _R:
-        from skillgit.app.gating.measuring import Terms  # noqa: PLC0415 - it loads the engine
+    def decorate(command: Callable[..., _R]) -> Callable[..., _R]:
+        @config_option
+        @spending_options(short=short)
+        @quiet_option
+        @wraps(command)
+        def with_terms(*args: object, config: str | None, caps: Caps, dry_run: bool, **kwargs: object) -> _R:
+            from skillgit.app.gating.measuring import Terms  # noqa: PLC0415 - it loads the engine
 
-        terms = Terms(config=config, max_calls=max_calls, max_tokens=max_tokens, max_usd=max_usd)
-        return command(*args, terms=terms, **kwargs)
+            return command(*args, terms=Terms(config=config, caps=caps, dry_run=dry_run), **kwargs)
 
-    wrapped: Callable[..., _R] = with_terms
-    for option in reversed(_OPTIONS):
-        wrapped = option(wrapped)
-    return wrapped
+        return with_terms
+
+    return decorate
 
 
 class Onlooker:
@@ -67,10 +59,7 @@ class Onlooker:
 
     def remark(self, text: str) -> None:
         """Tell something else, above a live display if there is one."""
-        if isinstance(self._watcher, LiveWatcher):
-            self._watcher.remark(text)
-        elif not isinstance(self._watcher, SilentWatcher):
-            self._session.diagnostics.note(text)
+        self._watcher.remark(text)
 
     def spent(self, cost: Cost) -> None:
         """Tell what was spent where an error takes the place of a result."""

@@ -52,6 +52,7 @@ class Glyphs:
     down_right: str = "╭"
     rule: str = "─"
     at_most: str = "≤"
+    at_least: str = "≥"
 
 
 UNICODE = Glyphs()
@@ -80,6 +81,7 @@ ASCII = Glyphs(
     down_right=".",
     rule="-",
     at_most="<=",
+    at_least=">=",
 )
 
 _TYPOGRAPHY = {

@@ -57,9 +57,9 @@ def _words(session: Session, request: TrainRequest, form: Form, *, strict: bool)
     chosen = {
         "--run": request.run,
         "--from": request.start,
-        "--max-calls": request.max_calls,
-        "--max-tokens": request.max_tokens,
-        "--max-usd": request.max_usd,
+        "--max-calls": request.caps.max_calls,
+        "--max-tokens": request.caps.max_tokens,
+        "--max-usd": request.caps.max_usd,
     }
     for option, value in chosen.items():
         if value is not None:

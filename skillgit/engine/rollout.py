@@ -144,3 +144,9 @@ def _rollout(item: Item, row: Mapping[str, object]) -> Rollout:
     )
     outcome = Scored(hard=cast("float", row["hard"]), soft=cast("float", row["soft"]))
     return Rollout(item=item, trajectory=trajectory, outcome=outcome)
+
+
+def rollout_keys(session: Session, skill: Skill, items: Sequence[Item], *, sample: int = 0) -> list[str]:
+    """Return the ledger's keys of the outcomes that :func:`roll_out` would bring, in the order of ``items``."""
+    shared = _shared_key(session, delivered(skill, session.settings.target))
+    return [_key(session, item, sample, shared) for item in items]

@@ -21,6 +21,16 @@ _PARTS = f"""
     SELECT s.event, s.role, s.stage, {", ".join(f"s.{name}" for name in AMOUNTS)}
     FROM spent s JOIN event e ON e.id = s.event WHERE e.run = ? ORDER BY s.event, s.role, s.stage"""  # noqa: S608 - ours
 
+_PACES = """
+    SELECT role, model, SUM(seconds), SUM(calls) FROM (
+        SELECT s.role, s.calls, s.seconds, CASE s.role
+            WHEN 'target' THEN e.target WHEN 'optimizer' THEN e.optimizer ELSE e.judge END AS model
+        FROM spent s JOIN event e ON e.id = s.event
+        WHERE s.calls > 0 AND s.stage NOT IN ('preflight', 'canary') ORDER BY s.event DESC LIMIT ?
+    ) GROUP BY role, model"""
+_NEWEST = 2000
+"""Parts of costs that tell how long calls take; older ones tell of other days."""
+
 
 def spent_rows(index: Index, run: str) -> tuple[SpentRow, ...]:
     """Return what the events of ``run`` cost, the oldest first."""
@@ -39,10 +49,25 @@ def _spent_row(row: Sequence[Any], parts: Sequence[CostPart]) -> SpentRow:
         step=step,
         epoch=epoch,
         version=version,
-        models={"target": target, "optimizer": optimizer, "judge": judge.rpartition("@")[0] or judge},
+        models={"target": target, "optimizer": optimizer, "judge": _without_fingerprint(judge)},
         cost=_cost(amounts, tuple(parts)),
     )
 
 
 def _cost(amounts: Sequence[Any], parts: tuple[CostPart, ...] = ()) -> Cost:
     return Cost(**dict(zip(AMOUNTS, amounts, strict=True)), parts=parts)
+
+
+def paces(index: Index) -> dict[tuple[str, str], float]:
+    """Return role and model, as ``backend/model``, to the mean seconds of a call in the newest events of all runs."""
+    found: dict[tuple[str, str], tuple[float, int]] = {}
+    for role, model, seconds, calls in index.select(_PACES, (_NEWEST,)):
+        name = _without_fingerprint(model)
+        before = found.get((role, name), (0.0, 0))
+        found[role, name] = (before[0] + seconds, before[1] + calls)
+    return {place: seconds / calls for place, (seconds, calls) in found.items() if calls}
+
+
+def _without_fingerprint(judge: str) -> str:
+    """Return the model of a judge, which events name as ``backend/model@fingerprint``."""
+    return judge.rpartition("@")[0] or judge

@@ -188,6 +188,35 @@ def asks_judge(environment: Environment) -> bool:
     return bool(getattr(environment, "asks_judge", False))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallBounds:
+    """How many model calls it takes to roll out and score one item, provided that none fails.
+
+    Attributes:
+        target: Calls of the target, at least and at most.
+        judge: Calls of the judge, at least and at most, provided that its replies can be used.
+        repairs: Further calls of the judge at most, where replies cannot be used.
+    """
+
+    target: tuple[int, int] = (1, 1)
+    judge: tuple[int, int] = (0, 0)
+    repairs: int = 0
+
+
+@runtime_checkable
+class BoundsCalls(Protocol):
+    """What an environment may add, so that the cost of its rollouts has a bound before anything is spent."""
+
+    def call_bounds(self, item: Item) -> CallBounds:
+        """Return how many model calls a rollout of ``item`` takes, with the options of the environment."""
+        ...
+
+
+def call_bounds(environment: Environment, item: Item) -> CallBounds | None:
+    """Return how many model calls a rollout of ``item`` takes; None if the environment does not say."""
+    return environment.call_bounds(item) if isinstance(environment, BoundsCalls) else None
+
+
 @runtime_checkable
 class KeepsSecrets(Protocol):
     """What an environment may add, so that the leak lint knows what no skill may quote."""

@@ -236,7 +236,7 @@ class SkillgitApp(App[None]):
                 self._start(ran, look=look)
 
         if why:
-            self.push_screen(AskScreen(ran.line, why), answered)
+            self.push_screen(AskScreen(ran.line, why, plan=commands.plan_of(ran.argv)), answered)
         else:
             answered(yes=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shlex
 import sys
 from dataclasses import dataclass, field
@@ -22,13 +23,19 @@ _READING: Final = frozenset(
     }
 )
 """Commands that change nothing and pay nobody; every other one asks first."""
-_DRY: Final = frozenset({"adopt", "fork", "import", "merge", "promote", "pull", "push", "revert"})
+_PAYING: Final = frozenset(
+    {
+        *("ablate", "bisect", "cherry-pick", "compress", "doctor", "eval", "gate", "merge", "prune", "resurrect"),
+        *("retest", "revert", "tasks", "train", "verify"),
+    }
+)
+"""Commands that may call models."""
+_DRY: Final = (_PAYING - {"resurrect", "tasks"}) | {"adopt", "fork", "import", "promote", "pull", "push"}
 """Commands that only say what they would do when they get ``-n``; to others it is a number."""
 _PAYS: Final = "It may call models, which may cost money."
 _FILES: Final = "It writes files."
 _CHANGES: Final = {
-    **dict.fromkeys(("ablate", "bisect", "cherry-pick", "compress", "doctor", "eval", "gate", "merge", "prune"), _PAYS),
-    **dict.fromkeys(("resurrect", "retest", "tasks", "train", "verify"), _PAYS),
+    **dict.fromkeys(_PAYING - {"revert"}, _PAYS),
     **dict.fromkeys(("clone", "export", "init", "report"), _FILES),
     "adopt": "It writes files where an agent looks for skills.",
     "checkout": "It changes files in the work tree.",
@@ -90,6 +97,22 @@ def asks(argv: Sequence[str]) -> str:
     if verb == "fsck":
         return "It may repair history." if "--repair" in argv else ""
     return _CHANGES.get(verb, "It changes refs of this repository.")
+
+
+def plan_of(argv: Sequence[str]) -> tuple[str, ...]:
+    """Return the command that plans what ``argv`` would cost, as JSON; empty for a command that pays nobody."""
+    pays = bool(argv) and argv[0] in _PAYING and (argv[0] != "revert" or "--gate" in argv)
+    return (*argv, "--dry-run", "--json") if pays else ()
+
+
+def told_plan(ran: Ran) -> str:
+    """Return what a plan that was asked for by :func:`plan_of` says; where there is none, what is wrong."""
+    text = "\n".join(ran.output)
+    try:
+        plan = json.loads(text[max(text.find("{"), 0) :]) if ran.code == 0 else {}
+    except ValueError:
+        plan = {}
+    return "\n".join((plan["sentence"], *plan["notes"])) if "sentence" in plan else ran.last
 
 
 async def run(context: Context, ran: Ran, told: Callable[[], None]) -> None:

@@ -18,6 +18,7 @@ from skillgit.app.context import Context
 from skillgit.app.eval import EvalRequest, evaluate
 from skillgit.app.show import show
 from skillgit.calls.door import Calls
+from skillgit.domain.caps import Caps
 from skillgit.domain.ids import text_digest
 from skillgit.errors import (
     BudgetError,
@@ -43,9 +44,13 @@ class Eyes:
 
     looks: list[EvalProgress] = field(default_factory=list)
     results: list[tuple[str, str]] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
 
     def progress(self, progress: EvalProgress) -> None:
         self.looks.append(progress)
+
+    def remark(self, text) -> None:
+        self.remarks.append(text)
 
     def measured(self, name, split, found) -> None:
         assert found.n > 0
@@ -166,7 +171,7 @@ def test_an_evaluation_leaves_a_run_that_fsck_finds_nothing_wrong_with(repositor
 
 def test_a_cap_notes_what_is_complete_and_the_same_command_goes_on(repository):
     with pytest.raises(BudgetError) as caught:
-        measure(repository, "v0", "v1", split="train", overrides=AFRESH, max_calls=100)
+        measure(repository, "v0", "v1", split="train", overrides=AFRESH, caps=Caps(max_calls=100))
     assert "costs nothing" in caught.value.hint
     assert len(noted(repository, "small/v0")) == 1
     git("notes", "--ref=skillgit/evals", "show", "small/v1", cwd=repository, code=1)

@@ -10,7 +10,9 @@ from trained_runs import RUN, Quiet, small_run, user
 
 from skillgit.app.gate import GateRequest, gate
 from skillgit.app.gate_report import compare, conclusion
+from skillgit.app.plan import Bound
 from skillgit.calls.door import Calls
+from skillgit.domain.caps import Caps
 from skillgit.domain.evaluation import PERFECT, Evaluation, Split
 from skillgit.domain.gate import GateRule
 from skillgit.domain.ids import text_digest
@@ -59,10 +61,7 @@ def branch(repository: Path, name: str, start: str, files: dict[str, str | None]
 
 
 def judged(repository: Path, base: str, head: str, *, watcher: Quiet | None = None, **request):
-    plans: list[object] = []
-    found = gate(user(repository), GateRequest(base=base, head=head, **request), watcher or Quiet(), plans.extend)
-    assert [plan.skill for plan in plans] == [one.skill for one in found.skills]
-    return found
+    return gate(user(repository), GateRequest(base=base, head=head, **request), watcher or Quiet())
 
 
 def without_ledger(repository: Path) -> None:
@@ -80,7 +79,7 @@ def test_versions_are_compared_by_what_their_run_recorded(repository):
     found = judged(repository, f"{RUN}/v1", f"{RUN}/v2", watcher=watcher)
     (one,) = found.skills
     assert (found.exit_code, one.word, found.cost.calls, watcher.results) == (ExitCode.OK, "passes", 0, [])
-    assert (one.base.recorded, one.head.recorded, one.base.missing, one.plan) == (20, 20, 0, None)
+    assert (one.base.recorded, one.head.recorded, one.base.missing) == (20, 20, 0)
     assert (one.base.version, one.head.version) == (f"{RUN}/v1", f"{RUN}/v2")
     compared = one.compared
     assert (one.base.score, one.head.score, compared.n) == (0.2, 0.45, 20)
@@ -100,7 +99,7 @@ def test_a_text_made_by_hand_is_measured_once_and_the_base_not_at_all(repository
     (one,) = judged(repository, "main", "change", watcher=watcher).skills
     assert watcher.results == [("searchqa at change", "selection")]
     assert (one.base.recorded, one.head.recorded, one.head.missing) == (20, 0, 20)
-    assert (one.cost.calls, one.noted, one.plan.calls) == (20, 1, 20)
+    assert (one.cost.calls, one.noted) == (20, 1)
     assert (one.base.score, one.head.score, one.word) == (0.1, 0.45, "passes")
     (note,) = notes_of(repository, head)
     assert (note["kind"], note["skill"], note["n"], len(note["outcomes"])) == ("evaluation", "skills/searchqa", 20, 20)
@@ -116,8 +115,8 @@ def test_a_text_is_known_in_whatever_commit_it_stands(repository):
 
 
 def test_what_was_recorded_under_other_conditions_does_not_count(repository):
-    (one,) = judged(repository, f"{RUN}/v0", f"{RUN}/v2", overrides=("model.target=agent",), dry_run=True).skills
-    assert (one.base.recorded, one.head.recorded, one.plan.calls) == (0, 0, 40)
+    plan = judged(repository, f"{RUN}/v0", f"{RUN}/v2", overrides=("model.target=agent",), dry_run=True)
+    assert (plan.known, plan.total.calls) == (0, 40)
     (few,) = judged(repository, f"{RUN}/v0", f"{RUN}/v2", overrides=FEW).skills
     assert (few.items, few.head.recorded, few.cost.calls) == (5, 5, 0), "items with the same content count"
 
@@ -129,10 +128,11 @@ def test_a_note_on_other_items_does_not_count(repository):
     for changed in ({"item_set": "0000"}, {"skill": "skills/other"}, {"environment": "0000"}, {"judge": "a/b"}):
         line = json.dumps(note | changed)
         git(*WHO, "notes", "--ref=skillgit/evals", "add", "-f", "-m", line, head, cwd=repository)
-        (one,) = judged(repository, "main", "change", dry_run=True).skills
-        assert one.head.recorded == 0, changed
+        plan = judged(repository, "main", "change", dry_run=True)
+        assert plan.facts["searchqa"] == "20 of 40 outcomes recorded", changed
     git(*WHO, "notes", "--ref=skillgit/evals", "add", "-f", "-m", json.dumps(note), head, cwd=repository)
-    assert judged(repository, "main", "change", dry_run=True).skills[0].head.recorded == 20
+    plan = judged(repository, "main", "change", dry_run=True)
+    assert (plan.facts["searchqa"], plan.known, plan.total.calls) == ("40 of 40 outcomes recorded", 40, 0)
 
 
 def test_only_recorded_outcomes_may_be_wanted(repository):
@@ -140,7 +140,7 @@ def test_only_recorded_outcomes_may_be_wanted(repository):
     before = refs(repository)
     found = judged(repository, "main", "change", recorded_only=True)
     (one,) = found.skills
-    assert (found.exit_code, one.word, one.cost.calls, one.plan) == (ExitCode.UNDERPOWERED, "incomplete", 0, None)
+    assert (found.exit_code, one.word, one.cost.calls) == (ExitCode.UNDERPOWERED, "incomplete", 0)
     assert one.reason == "20 of 20 items have no score on both sides, and only recorded outcomes were wanted"
     assert len(one.compared.missing) == 20
     assert refs(repository) == before
@@ -149,10 +149,11 @@ def test_only_recorded_outcomes_may_be_wanted(repository):
 def test_what_it_costs_is_told_and_nothing_spent(repository):
     branch(repository, "change", "main", {SKILL: text_of(repository, "main") + "\n- Be kind.\n"})
     before = refs(repository)
-    found = judged(repository, "main", "change", dry_run=True)
-    (one,) = found.skills
-    assert (found.exit_code, one.word, one.plan.calls, one.plan.usd) == (ExitCode.OK, "planned", 20, 0.0)
-    assert (one.compared, found.cost.calls, refs(repository)) == (None, 0, before)
+    plan = judged(repository, "main", "change", dry_run=True)
+    assert (plan.total.calls, plan.total.bound, plan.total.usd) == (20, Bound.EXACTLY, 0.0)
+    assert refs(repository) == before
+    found = judged(repository, "main", "change")
+    assert found.cost.calls == plan.total.calls
 
 
 def test_a_head_that_changes_no_skill_passes(repository):
@@ -248,9 +249,9 @@ def test_a_cap_holds_for_all_skills_together_and_what_was_measured_is_kept(repos
     two_changes(repository)
     request = {"configs": ("other=demo",), "overrides": FEW}
     with pytest.raises(BudgetError):
-        judged(repository, "main", "two", max_calls=12, **request)
+        judged(repository, "main", "two", caps=Caps(max_calls=12), **request)
     assert [line["skill"] for line in notes_of(repository, "two")] == ["skills/other"]
-    assert judged(repository, "main", "two", max_calls=3, **request).cost.calls == 3
+    assert judged(repository, "main", "two", caps=Caps(max_calls=3), **request).cost.calls == 3
 
 
 def test_a_provider_that_is_down_is_no_verdict(repository, monkeypatch):
@@ -288,8 +289,8 @@ def test_a_clone_judges_with_the_evidence_or_with_a_configuration(repository, tm
     with pytest.raises(UsageError, match="the configuration of run small is not here"):
         judged(clone, "origin/main", head)
     alike = ("evaluation.sel_env_num=20", "evaluation.test_env_num=8")
-    (one,) = judged(clone, "origin/main", head, configs=("demo",), overrides=alike, dry_run=True).skills
-    assert (one.base.recorded, one.plan.calls) == (0, 40)
+    plan = judged(clone, "origin/main", head, configs=("demo",), overrides=alike, dry_run=True)
+    assert (plan.known, plan.total.calls) == (0, 40)
     git("fetch", "-q", "origin", "refs/skillgit/*:refs/skillgit/*", cwd=clone)
     (known,) = judged(clone, "origin/main", head, recorded_only=True).skills
     assert (known.word, known.base.recorded, known.head.recorded) == ("passes", 20, 20)

@@ -17,7 +17,7 @@ from skillgit.app.live.look import LiveLook, Standing, live
 from skillgit.app.live.publisher import Publisher, publishing
 from skillgit.app.live.snapshot import End, Limits, Snapshot, decoded, encoded
 from skillgit.app.live.stop import stop_after_step, stop_now
-from skillgit.calls.budget import Caps
+from skillgit.domain.caps import Caps
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import FailedToEvaluate, Scored
 from skillgit.domain.trajectory import Item, Rollout, Trajectory
@@ -188,7 +188,7 @@ def test_a_process_that_is_gone_without_a_word_is_not_running_for_ever(repo, loo
     program = (
         "import os, signal, sys; from pathlib import Path; from datetime import UTC, datetime\n"
         "from skillgit.store.repo import Repo; from skillgit.store.lock import RunLock\n"
-        "from skillgit.app.live.publisher import publishing; from skillgit.calls.budget import Caps\n"
+        "from skillgit.app.live.publisher import publishing; from skillgit.domain.caps import Caps\n"
         "repo = Repo.discover(Path(sys.argv[1]))\n"
         "with RunLock(repo, 'small', lambda: datetime.now(UTC)), "
         "publishing(repo, 'small', None, caps=Caps(), command='skillgit train demo --run small'):\n"

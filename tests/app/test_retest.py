@@ -10,8 +10,10 @@ from trained_runs import RUN, Quiet, small_run, user
 
 from skillgit.app.items import Wanted, items
 from skillgit.app.matrix import matrix
+from skillgit.app.plan import Bound
 from skillgit.app.retest import RetestRequest, model_overrides, retest
 from skillgit.app.show import show
+from skillgit.domain.caps import Caps
 from skillgit.errors import BudgetError, ExitCode, ProviderFailureError, UsageError
 from skillgit.plugin.backend import flatten
 from skillgit_backends.offline import backend, reader
@@ -40,10 +42,7 @@ def other(monkeypatch) -> str:
 
 
 def again(repository: Path, *revisions: str, watcher: Quiet | None = None, **request):
-    plans: list[object] = []
-    found = retest(user(repository), RetestRequest(revisions=revisions, **request), watcher or Quiet(), plans.append)
-    assert plans == [found.plan]
-    return found
+    return retest(user(repository), RetestRequest(revisions=revisions, **request), watcher or Quiet())
 
 
 def noted(repository: Path, revision: str) -> list[dict[str, object]]:
@@ -98,10 +97,10 @@ def test_a_model_may_be_named_without_its_backend(other):
 
 def test_what_it_costs_is_told_and_nothing_spent(trained):
     before = refs(trained)
-    found = again(trained, "v0", "v1", dry_run=True)
-    assert (found.plan.cost.calls, found.plan.names) == (40, ("v0", "v1"))
-    assert found.plan.cost.tokens_in > 0
-    assert (found.rows, found.cost, refs(trained)) == ((), None, before)
+    plan = again(trained, "v0", "v1", dry_run=True)
+    assert (plan.total.calls, plan.total.bound, plan.facts["measure"]) == (40, Bound.EXACTLY, "v0, v1")
+    assert plan.total.tokens_in > 0
+    assert refs(trained) == before
 
 
 def test_looks_at_the_test_split_are_counted_and_paired_with_the_end_of_the_run(trained):
@@ -121,7 +120,7 @@ def test_other_items_are_told_and_not_compared(trained):
 
 def test_a_cap_keeps_what_is_complete_and_the_same_command_goes_on(trained):
     with pytest.raises(BudgetError) as caught:
-        again(trained, "v0", "v1", max_calls=30)
+        again(trained, "v0", "v1", caps=Caps(max_calls=30))
     assert "costs nothing" in caught.value.hint
     assert len(noted(trained, f"{RUN}/v0")) == 1
     rest = again(trained, "v1")

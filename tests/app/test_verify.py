@@ -35,14 +35,14 @@ def trained(tmp_path_factory, tmp_path) -> Path:
 
 
 def verified(repository: Path, revision: str, *, sample: int = 10, watcher: Quiet | None = None, **request):
-    plans: list[object] = []
-    asked = VerifyRequest(revision=revision, sample=sample, **request)
-    return verify(user(repository), asked, watcher or Quiet(), plans.append), plans
+    asked, watcher = VerifyRequest(revision=revision, sample=sample, **request), watcher or Quiet()
+    return verify(user(repository), asked, watcher), watcher.remarks
 
 
 def test_an_honest_score_is_consistent(trained):
     found, plans = verified(trained, "best")
-    assert plans == [found.plan]
+    assert len(plans) == 1
+    assert plans[0].startswith("10 calls, about ")
     assert (found.plan.items, found.plan.of, len(found.items)) == (10, 20, 10)
     assert (found.verdict.word, found.verdict.n, found.verdict.delta, found.verdict.p) == ("consistent", 10, 0.0, 1.0)
     assert (found.claim.score, found.claim.n, found.claim.paired) == (found.row.score, 20, True)

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 from scripted import chance
 
 import skillgit.calls
-from skillgit.calls.door import Calls, Caps, Route
+from skillgit.calls.door import Calls, Route
 from skillgit.calls.ledger import Ledger
+from skillgit.domain.caps import Caps
 from skillgit.domain.event import Cost
 from skillgit.plugin.backend import BackendInfo, Price, Reply, Request, Usage, user
 

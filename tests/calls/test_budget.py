@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted import PRICE, ScriptedBackend
 
-from skillgit.calls.budget import Budget, Caps, estimate
+from skillgit.calls.budget import Budget, estimate
 from skillgit.calls.route import Route
 from skillgit.calls.stop import Stop
+from skillgit.domain.caps import Caps
 from skillgit.domain.event import Cost
 from skillgit.errors import BudgetError
 from skillgit.plugin.backend import user

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted import ONE_CALL_USD, Naps, ScriptedBackend, ask, door
 
-from skillgit.calls.door import Caps
 from skillgit.calls.ledger import Ledger
+from skillgit.domain.caps import Caps
 from skillgit.domain.event import Cost
 from skillgit.errors import (
     BudgetError,

@@ -7,8 +7,8 @@ import virtual_time
 from scripted import ONE_CALL_USD, ScriptedBackend, ask, door
 from virtual_time import now
 
-from skillgit.calls.door import Caps
 from skillgit.calls.ledger import Ledger
+from skillgit.domain.caps import Caps
 from skillgit.domain.event import Cost
 from skillgit.errors import FatalBackendError, RetryableBackendError
 

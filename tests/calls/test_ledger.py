@@ -171,6 +171,30 @@ def test_a_new_ledger_and_an_upgraded_one_have_the_same_columns(tmp_path):
     assert columns("old.db") == columns("new.db")
 
 
+def test_a_ledger_that_is_only_read_is_left_as_it_is(tmp_path):
+    path = tmp_path / "ledger.db"
+    with Ledger.read(path) as empty:
+        assert empty.reply("k") is None
+    assert not path.exists()
+    with Ledger.open(path) as ledger:
+        ledger.record_reply(paid())
+    before = path.read_bytes()
+    with Ledger.read(path) as ledger:
+        assert ledger.reply("k") == paid()
+        with pytest.raises(HistoryError):
+            ledger.record_reply(paid("other"))
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["ledger.db"]
+    old = tmp_path / "old.db"
+    connection = sqlite3.connect(old)
+    connection.executescript(FORMAT_1)
+    connection.close()
+    before = old.read_bytes()
+    with Ledger.read(old) as ledger:
+        assert ledger.rollout("o") is None
+    assert old.read_bytes() == before
+
+
 def test_a_ledger_of_a_newer_skillgit_is_left_alone(tmp_path):
     path = tmp_path / "ledger.db"
     connection = sqlite3.connect(path)

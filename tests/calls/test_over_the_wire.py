@@ -9,8 +9,9 @@ import pytest
 from scripted import chance
 from wire import Faults, wire_server
 
-from skillgit.calls.door import Calls, Caps, Policy, Route
+from skillgit.calls.door import Calls, Policy, Route
 from skillgit.calls.ledger import Ledger
+from skillgit.domain.caps import Caps
 from skillgit.errors import EnvironmentFaultError, FatalBackendError, RetryableBackendError
 from skillgit.plugin.backend import user
 from skillgit.plugin.registry import load_backend

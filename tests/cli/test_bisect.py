@@ -11,6 +11,7 @@ from skillgit.app.item import Attempt
 from skillgit.app.item_history import Cell
 from skillgit.cli.render.bisect import lines
 from skillgit.cli.screen import Screen
+from skillgit.domain.caps import Caps
 from skillgit.domain.event import Cost
 from skillgit.errors import ExitCode
 
@@ -108,7 +109,20 @@ def test_what_was_rolled_out_is_told_with_its_cost():
 
 def test_the_request_is_handed_on(skillgit, fake):
     calls = fake("bisect.bisect", bisected())
-    options = ("--run", "--config", "demo", "-o", "train.seed=1", "--max-calls", "3", "--max-usd", "0.5", "-q")
+    options = (
+        "--run",
+        "--config",
+        "demo",
+        "-o",
+        "train.seed=1",
+        "--max-calls",
+        "3",
+        "--max-tokens",
+        "4",
+        "--max-usd",
+        "0.5",
+        "-q",
+    )
     assert skillgit("bisect", "--item", "q1", "v1", "v3", *options).code == 0
     request, _ = calls[0]
     assert request == BisectRequest(
@@ -117,6 +131,5 @@ def test_the_request_is_handed_on(skillgit, fake):
         measure=True,
         config="demo",
         overrides=("train.seed=1",),
-        max_calls=3,
-        max_usd=0.5,
+        caps=Caps(max_calls=3, max_tokens=4, max_usd=0.5),
     )

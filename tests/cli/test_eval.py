@@ -17,6 +17,7 @@ from skillgit.cli.commands.eval import SPLITS as OFFERED
 from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.eval_watchers import LiveWatcher
 from skillgit.cli.screen import Screen
+from skillgit.domain.caps import Caps
 from skillgit.domain.event import Cost
 from skillgit.errors import BudgetError, ExitCode, StoppedError
 
@@ -109,9 +110,7 @@ def test_the_request_is_handed_on(skillgit, fake):
         overrides=("train.seed=1",),
         split="all",
         note=False,
-        max_calls=9,
-        max_tokens=8,
-        max_usd=0.5,
+        caps=Caps(max_calls=9, max_tokens=8, max_usd=0.5),
     )
 
 

@@ -19,6 +19,7 @@ from skillgit.app.resurrect import Resurrected, Retried
 from skillgit.cli.render.show import gate
 from skillgit.cli.screen import Screen
 from skillgit.domain.ablation import Worth
+from skillgit.domain.caps import Caps
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
 from skillgit.domain.gate import Decision, Verdict
@@ -120,8 +121,7 @@ MERGED = Merged(
     theirs="other/v3",
     ancestor="the seed that both runs began with",
     stretches=(Stretch(file="SKILL.md", line=12, ours="- Ours.\n", theirs="", choices=("ours", "theirs")),),
-    evaluations=3,
-    rollouts=120,
+    decided=ACCEPTED,
 )
 
 
@@ -148,7 +148,7 @@ next      skillgit diff {sample.RUN}/v9 {sample.RUN}/v10 --items · skillgit sho
 """
     )
     ((request, _),) = calls
-    assert (request.revision, request.onto, request.terms) == ("other/v3", "mine", Terms(max_calls=9))
+    assert (request.revision, request.onto, request.terms) == ("other/v3", "mine", Terms(caps=Caps(max_calls=9)))
 
 
 def test_a_refusal_exits_with_1_and_names_where_the_candidate_stands(skillgit, fake):
@@ -178,7 +178,7 @@ def test_machines_get_one_document(skillgit, fake, words, verb, result):
     fake(verb, result)
     done = skillgit(*words, "--json", "-q")
     assert done.code == 0
-    assert json.loads(done.out)["schema"] == f"skillgit.{words[0]}/1"
+    assert json.loads(done.out)["schema"].startswith(f"skillgit.{words[0]}/")
 
 
 def test_an_ablation_is_a_table_with_the_dead_rules_last(skillgit, fake):
@@ -210,13 +210,7 @@ def test_a_pruned_version_names_the_rules_that_went_and_those_that_are_needed(sk
     assert "dropped   rule 1   Rule 1.\nneeded    rule 3   Rule 3.\n" in text
 
 
-def test_a_plan_of_a_merge_says_what_it_may_cost_and_a_result_what_was_chosen(skillgit, fake):
-    fake("merge.merge", MERGED)
-    plan = skillgit("merge", sample.RUN, "other", "-n").text
-    assert "conflict 1  SKILL.md line 12  one of ours, theirs" in plan
-    assert "ours    - Ours.\n    theirs  nothing" in plan
-    assert "at most   3 texts to measure, 120 rollouts; what is known costs nothing" in plan
-    assert plan.endswith(f"next      skillgit merge {sample.RUN} other/v3\n")
+def test_a_merge_says_what_was_chosen(skillgit, fake):
     tried = (Tried(choice="ours", score=0.75), Tried(choice="theirs", score=0.775))
     settled = replace(MERGED.stretches[0], tried=tried, chosen="theirs")
     fake("merge.merge", replace(MERGED, stretches=(settled,), decided=ACCEPTED))

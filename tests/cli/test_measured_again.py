@@ -10,17 +10,14 @@ import pytest
 from sample_run import MODELS, RUN, write_run
 
 from skillgit.app.claim import Claim, Verdict
-from skillgit.app.estimate import PlanRow
 from skillgit.app.retest import Retested, RetestPlan, RetestRequest, RetestRow
 from skillgit.app.scores import Comparison, Scores
 from skillgit.app.verify import Verified, VerifyPlan, VerifyRequest
-from skillgit.cli.render.retest import planned
-from skillgit.cli.screen import Screen
+from skillgit.domain.caps import Caps
 from skillgit.domain.event import Cost
 from skillgit.errors import BudgetError, ExitCode
 from skillgit.store import notes
 
-PRICE = PlanRow(role="target", stage="evaluation", calls=40, tokens_in=12_000, tokens_out=4_000, usd=0.25)
 COST = Cost(calls=40, tokens_in=12_000, tokens_out=400)
 
 
@@ -67,7 +64,7 @@ def scores(hard: float) -> Scores:
     )
 
 
-PLAN = RetestPlan(target="other/model", split="test", items=40, names=("v8",), cost=PRICE)
+PLAN = RetestPlan(target="other/model", split="test", items=40, names=("v8",))
 PAIR = Comparison(
     split="test", name="v8", against="offline/target", metric="hard", n=40, delta=-0.25, interval=(-0.4, -0.1),
     fixed=(), broken=("q1", "q2"), p=1.0,
@@ -93,24 +90,11 @@ def test_a_retest_stands_beside_what_was_recorded(skillgit, fake):
         f"next   skillgit matrix {sample.RUN} --split test",
     ]
     request = calls[0][0]
-    assert request == RetestRequest(revisions=("v8",), model="other/model", split="test", max_usd=1.0)
-
-
-def test_the_cost_of_a_retest_is_told_on_one_line():
-    assert planned(PLAN, Screen()) == (
-        "40 rollouts: 1 version on 40 test items under other/model · about 12k in, 4000 out · $0.25"
-    )
-
-
-def test_a_dry_run_prints_no_table(skillgit, fake):
-    fake("retest.retest", Retested(plan=PLAN, own_target="", metric="hard"))
-    assert skillgit("retest", "v8", "--dry-run").out == b""
-    document = json.loads(skillgit("retest", "v8", "--dry-run", "--json").out)
-    assert (document["schema"], document["plan"]["cost"]["usd"]) == ("skillgit.retest/1", 0.25)
+    assert request == RetestRequest(revisions=("v8",), model="other/model", split="test", caps=Caps(max_usd=1.0))
 
 
 def verified(verdict: Verdict, cost: Cost | None = COST) -> Verified:
-    plan = VerifyPlan(name="v8", target="offline/target", split="selection", items=10, of=40, cost=PRICE)
+    plan = VerifyPlan(name="v8", target="offline/target", split="selection", items=10, of=40)
     claim = Claim(score=0.75, n=40, target="offline/target", paired=True)
     return Verified(
         name="v8", row=sample.V8, plan=plan, claim=claim, verdict=verdict, items=("q1",), noted=True, test_reads=0,
@@ -144,17 +128,6 @@ def test_a_verdict_comes_first_and_decides_the_exit_code(skillgit, fake):
     assert "could not be paired" in ended.text
 
 
-@pytest.mark.parametrize(("options", "told"), [((), True), (("-q",), False)])
-def test_the_price_is_told_first_unless_no_progress_is_wanted(skillgit, fake, capsysbinary, options, told):
-    found = verified(LOWER)
-    retested = Retested(plan=PLAN, own_target="", metric="hard")
-    for verb, plan, result in (("retest", PLAN, retested), ("verify", found.plan, found)):
-        calls = fake(f"{verb}.{verb}", result)
-        skillgit(verb, "v8", *options)
-        calls[0][2](plan)
-        assert (b"$0.25" in capsysbinary.readouterr().err) is told
-
-
 def test_what_differs_is_told_and_nothing_was_spent(skillgit, fake):
     fake("verify.verify", verified(Verdict(word="not comparable", differs=("the items are others",)), cost=None))
     ended = skillgit("verify", "v8")
@@ -166,7 +139,21 @@ def test_what_differs_is_told_and_nothing_was_spent(skillgit, fake):
 
 def test_a_verification_is_asked_for_in_full(skillgit, fake):
     calls = fake("verify.verify", verified(LOWER))
-    options = ("--seed", "3", "--split", "test", "--config", "demo", "-o", "a.b=c", "--no-note", "--max-calls", "4")
+    options = (
+        "--seed",
+        "3",
+        "--split",
+        "test",
+        "--config",
+        "demo",
+        "-o",
+        "a.b=c",
+        "--no-note",
+        "--max-calls",
+        "4",
+        "--max-tokens",
+        "9",
+    )
     skillgit("verify", "best", "--sample", "5", *options)
     assert calls[0][0] == VerifyRequest(
         revision="best",
@@ -176,9 +163,9 @@ def test_a_verification_is_asked_for_in_full(skillgit, fake):
         config="demo",
         overrides=("a.b=c",),
         note=False,
-        max_calls=4,
+        caps=Caps(max_calls=4, max_tokens=9),
     )
-    assert json.loads(skillgit("verify", "best", "--json").out)["schema"] == "skillgit.verify/1"
+    assert json.loads(skillgit("verify", "best", "--json").out)["schema"] == "skillgit.verify/2"
 
 
 @pytest.mark.parametrize("verb", ["retest", "verify"])

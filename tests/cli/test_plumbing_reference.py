@@ -7,6 +7,7 @@ import inspect
 import os
 import re
 import typing
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import Path
@@ -34,7 +35,7 @@ WORDS = {
     )
     for name, value in vars(module).items()
     if not name.startswith("__")
-}
+} | {"Mapping": Mapping}
 PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
 
 
@@ -65,6 +66,8 @@ def shape(hint: object, parts: dict[type, None]) -> str:
         return " or ".join(shape(one, parts) for one in inner)
     if origin is typing.Literal:
         return "string: " + " ".join(f"`{one}`" for one in inner)
+    if origin is Mapping:
+        return f"object of {shape(inner[1], parts)}s"
     if origin is tuple:
         return f"list of {shape(inner[0], parts)}"
     if isinstance(hint, type) and issubclass(hint, Enum):

@@ -14,6 +14,7 @@ from skillgit.app.fsck import Checked, Problem
 from skillgit.app.log import Log, Wanted
 from skillgit.app.plugins import BackendEntry, EnvironmentEntry
 from skillgit.app.reach import Room
+from skillgit.domain.caps import Caps
 from skillgit.errors import ExitCode, HistoryError
 from skillgit.plugin.backend import BackendInfo, Price
 from skillgit.plugin.environment import EnvironmentInfo, Option, PublicSource, SourceKind
@@ -322,6 +323,6 @@ def test_a_stale_index_is_told(skillgit, fake):
 def test_doctor_ends_with_the_code_of_what_it_found_and_hands_its_options_on(skillgit, fake):
     calls = fake("doctor.doctor", CHECKUP)
     assert skillgit("doctor", "mine.yaml", "-o", "train.seed=1", "--no-call").code == ExitCode.SERVICE
-    assert calls == [("mine.yaml", ("train.seed=1",), {"call": False})]
+    assert calls == [("mine.yaml", ("train.seed=1",), {"call": False, "caps": Caps(), "dry_run": False})]
     assert skillgit("doctor", "-o", "train.seed=1").code == ExitCode.USAGE
     assert len(calls) == 1

@@ -8,6 +8,7 @@ import pytest
 from skillgit.app.tasks.add import Added
 from skillgit.app.tasks.draft import Drafted
 from skillgit.app.tasks.review import Draft, Reviewed
+from skillgit.domain.caps import Caps
 from skillgit.domain.event import Cost
 from skillgit.errors import DataError
 
@@ -74,8 +75,11 @@ def test_review_of_a_file_without_drafts_says_so(skillgit, fake):
 def test_draft_tells_what_was_drafted_and_what_was_left_out(skillgit, fake):
     result = Drafted(path=ADDED.path, ids=("t-1", "t-2"), refused=("draft 3 is none",), model="a/b", cost=Cost(calls=1))
     calls = fake("tasks.draft.draft", result)
-    ended = skillgit("tasks", "draft", "SKILL.md", "-n", "3", "-f", "tasks.jsonl", "-o", "model.optimizer=b")
+    ended = skillgit(
+        "tasks", "draft", "SKILL.md", "-n", "3", "-f", "tasks.jsonl", "-o", "model.optimizer=b", "--max-tokens", "9"
+    )
     overrides = {"count": 3, "config": "tasks/default", "overrides": ("model.optimizer=b",)}
+    overrides |= {"caps": Caps(max_tokens=9), "dry_run": False}
     assert calls == [(Path("SKILL.md"), Path("tasks.jsonl"), overrides)]
     assert ended.text.startswith("2 drafts by a/b in tasks.jsonl · ")
     assert ended.text.endswith("next: skillgit tasks review tasks.jsonl\n")

@@ -11,14 +11,14 @@ import pytest
 from rich.console import Console
 
 from skillgit.app.diagnosis import Cause, Diagnosis
-from skillgit.app.estimate import PlanRow
 from skillgit.app.outcome import ReportRow, Trained
-from skillgit.app.plan import Plan
+from skillgit.app.plan import Plan, total_of
 from skillgit.app.train import TrainRequest
 from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.render import progress as sight
 from skillgit.cli.screen import Screen
 from skillgit.cli.watchers import LineWatcher, LiveWatcher
+from skillgit.domain.caps import Caps
 from skillgit.domain.event import Cost, RunOutcome
 from skillgit.errors import BudgetError, ExitCode, StoppedError
 
@@ -54,41 +54,6 @@ cost  212 calls · 481k in (37% cached) · 40k out · $0.84 · 3 min
 next  skillgit log --graph
       skillgit diff v0 v8 --items
 """
-PLAN = Plan(
-    run="",
-    config="demo",
-    environment="searchqa",
-    skill=sample.SKILL,
-    train=40,
-    selection=40,
-    test=100,
-    epochs=4,
-    steps=40,
-    stages=(
-        PlanRow(role="target", stage="rollout", calls=1600, tokens_in=2_400_000, tokens_out=160_000, usd=4.6),
-        PlanRow(role="optimizer", stage="analyst", calls=80, tokens_in=400_000, tokens_out=32_000, usd=None),
-    ),
-    calls=1680,
-    tokens=2_992_000,
-    usd=None,
-    notes=("the cap of 100 calls may stop the run",),
-)
-PLAN_TEXT = """\
-run     a new one
-config  demo
-skill   skills/searchqa
-items   searchqa · 40 train · 40 selection · 100 test items
-length  4 epochs · 40 steps
-
-role        stage     calls   tokens in    out      cost
-target      rollout   1,600        2.4M   160k     $4.60
-optimizer   analyst      80        400k    32k   unknown
-at most               1,680        2.8M   192k   unknown
-
-the cap of 100 calls may stop the run
-
-nothing was run or written
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,9 +88,7 @@ def test_train_hands_the_request_on(skillgit, fake):
         overrides=("train.num_epochs=2", "seed=7"),
         run="mine",
         start="v3",
-        max_calls=10,
-        max_tokens=1000,
-        max_usd=2.5,
+        caps=Caps(max_calls=10, max_tokens=1000, max_usd=2.5),
     )
 
 
@@ -191,19 +154,11 @@ def test_train_as_json(skillgit, fake):
     assert (document["outcome"], document["exit_code"]) == ("improved", 0)
 
 
-def test_a_dry_run_shows_the_plan_and_trains_nothing(skillgit, fake):
-    fake("plan.plan", PLAN)
+def test_a_dry_run_trains_nothing(skillgit, fake):
+    fake("train_plan.plan_train", Plan(command="train", total=total_of(())))
     trained = fake("train.train", TRAINED)
-    assert skillgit("train", "demo", "--dry-run").text == PLAN_TEXT
+    assert skillgit("train", "demo", "--dry-run").text.endswith("nothing was run or written\n")
     assert not trained
-
-
-def test_a_dry_run_as_json(skillgit, fake):
-    fake("plan.plan", PLAN)
-    document = json.loads(skillgit("train", "demo", "--dry-run", "--json").out)
-    assert document["schema"] == "skillgit.plan/1"
-    assert document["stages"][1]["usd"] is None
-    assert document["calls"] == 1680
 
 
 @pytest.mark.parametrize("option", ["--max-calls", "--max-tokens", "--max-usd"])

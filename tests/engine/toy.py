@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from random import Random
 from typing import TYPE_CHECKING
 
-from skillgit.calls.door import Calls, Caps, Route
+from skillgit.calls.door import Calls, Route
 from skillgit.calls.ledger import Ledger
+from skillgit.domain.caps import Caps
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.skill import Skill
 from skillgit.domain.state import advance, begin

@@ -11,7 +11,7 @@ from stories import COST, Story, moves, recorded, told
 from skillgit.domain.cost import Cost, CostPart
 from skillgit.index import comparison, project, schema
 from skillgit.index.refresh import open_index
-from skillgit.index.spending import spent_rows
+from skillgit.index.spending import paces, spent_rows
 
 RUN = "demo-20261121-aaaa"
 PARTS = (
@@ -46,6 +46,24 @@ def test_the_judge_is_named_without_the_digest_of_its_parameters():
     judged = replace(event, models=replace(event.models, judge="acme/judge@vertex@0123456789ab"))
     (_, row) = spent_rows(index_of([story.events[0], judged]), RUN)
     assert row.models["judge"] == "acme/judge@vertex"
+
+
+def test_the_pace_of_a_model_is_the_mean_of_its_calls_and_tiny_ones_do_not_count():
+    def timed(role: str, stage: str, calls: int, seconds: float) -> CostPart:
+        return CostPart(role=role, stage=stage, cost=Cost(calls=calls, seconds=seconds))
+
+    parts = (
+        *(timed("judge", "selection", 2, 3.0), timed("optimizer", "analyst", 1, 9.0)),
+        *(timed("target", "preflight", 9, 900.0), timed("target", "rollout", 3, 6.0), timed("target", "test", 1, 6.0)),
+    )
+    story = Story().proposed(0.5, cost=replace(COST, parts=parts))
+    event = story.events[1]
+    judged = replace(event, models=replace(event.models, judge="acme/judge@0123456789ab"))
+    assert paces(index_of([story.events[0], judged])) == {
+        ("judge", "acme/judge"): 1.5,
+        ("optimizer", "offline/analyst"): 9.0,
+        ("target", "offline/reader"): 3.0,
+    }
 
 
 @settings(max_examples=60)

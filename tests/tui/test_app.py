@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
+import click
 import pytest
 from sample_run import RUN, write_run
 
+from skillgit.cli.main import cli
 from skillgit.errors import UsageError
 from skillgit.tui import commands, keymap, theme
 from skillgit.tui.commands import Ran
@@ -92,6 +95,53 @@ def test_the_prompt_knows_commands_and_refuses_itself(visit, press, instead):
 )
 def test_only_what_changes_nothing_goes_unasked(argv, asked):
     assert bool(commands.asks(argv)) is asked
+
+
+@pytest.mark.parametrize(
+    ("argv", "plan"),
+    [
+        (["eval", "v1"], ("eval", "v1", "--dry-run", "--json")),
+        (["revert", "v1", "--gate"], ("revert", "v1", "--gate", "--dry-run", "--json")),
+        (["revert", "v1"], ()),
+        (["checkout", "v1"], ()),
+    ],
+)
+def test_what_pays_is_planned_before_it_is_asked_about(argv, plan):
+    assert commands.plan_of(argv) == plan
+
+
+def test_the_question_tells_the_plan(visit, press, monkeypatch):
+    async def run(context, ran, told):
+        del context, told
+        ran.code = 0
+        ran.output += [
+            "a warning",
+            *json.dumps({"sentence": "at most 8 calls", "notes": ["a note"]}, indent=1).splitlines(),
+        ]
+
+    async def scenario(app, pilot):
+        monkeypatch.setattr(commands, "run", run)
+        await press(pilot, "colon", *"eval v1", "enter")
+        assert isinstance(app.screen, AskScreen)
+        await pilot.pause()
+        assert str(app.screen.query_one("#plan").content) == "at most 8 calls\na note"
+        await press(pilot, "n")
+
+    visit(scenario)
+
+
+def test_a_plan_that_cannot_be_made_says_why():
+    ran = Ran(argv=(), output=["skillgit: there is no v9", "hint: skillgit log"], code=3)
+    assert commands.told_plan(ran) == "skillgit: there is no v9\nhint: skillgit log"
+
+
+def test_every_command_that_spends_is_planned():
+    listed = ((name, cli.get_command(click.Context(cli), name)) for name in cli.list_commands(click.Context(cli)))
+    found = {name: [command, *getattr(command, "commands", {}).values()] for name, command in listed}
+    spends = {
+        name for name, parts in found.items() if any("--max-usd" in one.opts for part in parts for one in part.params)
+    }
+    assert spends == commands._PAYING
 
 
 def test_a_command_is_run_as_a_process_and_its_output_is_kept(context_of, sample):

@@ -98,6 +98,7 @@ def test_a_prompt_that_cannot_fit_is_refused_after_the_tiny_calls_and_one_that_h
         one.change(faults=Faults(rate=1, after=1, kinds=("unauthorized",), row=10**6))
         told = train(repository, *apart(one, other), "-o", "model.contexts={reader: 16500}", code=5)
         assert "some calls may be refused" in told.err
+        assert "calls, about" in told.err, "the plan, once the models have answered"
 
 
 def test_it_can_be_switched_off_and_a_backend_on_this_machine_needs_none(repository):

@@ -73,6 +73,11 @@ class ALFWorld(PackagedEnvironment):
     def _load(self) -> Splits:
         return items.load(self._options, self._root)
 
+    @property
+    def _most_replies(self) -> int:
+        """How often the target replies at most: once for each step."""
+        return int(self._options["max_steps"])
+
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
         """Play the game of ``item``."""
         try:

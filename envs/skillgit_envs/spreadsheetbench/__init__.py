@@ -134,6 +134,11 @@ class SpreadsheetBench(PackagedEnvironment):
         """Return the instruction; values of cells are too common to be looked for."""
         return Secrets(inputs=(str(item.content["instruction"]),))
 
+    @property
+    def _most_replies(self) -> int:
+        """How often the target replies at most."""
+        return 1 if self._mode == "single" else self._turns
+
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
         """Let the target write a program, and run it on the workbook of each case."""
         work = Work(

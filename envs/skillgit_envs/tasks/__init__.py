@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, cast
 from skillgit.domain.evaluation import Split
 from skillgit.domain.ids import short_digest
 from skillgit.errors import ConfigError
-from skillgit.plugin.environment import EnvironmentInfo, Option
+from skillgit.plugin.environment import CallBounds, EnvironmentInfo, Option
 from skillgit.plugin.splits import OPTIONS
 from skillgit.sandbox import Limits, Mode, Sandbox
 from skillgit_envs.packaged import PackagedEnvironment
 from skillgit_envs.tasks import prompt, rollout
+from skillgit_envs.tasks.checks import judging
 from skillgit_envs.tasks.checks.catalogue import KINDS, scorers
 from skillgit_envs.tasks.checks.check import Sheet
 from skillgit_envs.tasks.checks.grading import graded
@@ -122,6 +123,12 @@ class Tasks(PackagedEnvironment):
     def secrets(self, item: Item) -> Secrets:
         """Return answers, the task and its files, and what the checks look for."""
         return secrets_in(item, self._reader.attachments)
+
+    def call_bounds(self, item: Item) -> CallBounds:
+        """Return how many calls a task takes: the judge is asked by some checks only, and once more if need be."""
+        asked = sum(judging.QUESTIONS["against" in check] for check in _checks(item) if check["type"] == "judge")
+        target = (1, 1 if self._tools == "none" else self._turns)
+        return CallBounds(target=target, judge=(asked, asked), repairs=asked)
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
         """Let the target do the task."""

@@ -93,11 +93,14 @@ class Ablating:
         """Measure the skill as it is."""
         return await self.measuring.measure(self.name, self.skill, self.split)
 
+    def without(self, number: int) -> Skill:
+        """Return the skill without its rule ``number``, counted from 1."""
+        return self.skill.with_text(DOCUMENT, without(self.skill.document, [self.rules[number - 1]]))
+
     async def leave_out(self, number: int, base: Evaluation) -> Ablation:
         """Measure the skill without its rule ``number``, counted from 1."""
         rule = self.rules[number - 1]
-        skill = self.skill.with_text(DOCUMENT, without(self.skill.document, [rule]))
-        found = await self.measuring.measure(f"without rule {number}", skill, self.split)
+        found = await self.measuring.measure(f"without rule {number}", self.without(number), self.split)
         gate = self.measuring.session.rule
         pairs = flips(found, base, gate.metric, gate.soft_weight)
         before = base.scored

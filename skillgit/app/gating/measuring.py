@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from skillgit.app.measuring import EvalWatcher, carry_out, open_session, telling
+from skillgit.app.measuring import EvalWatcher, carry_out, open_session, planner, telling
 from skillgit.app.recipe import find_config
 from skillgit.app.scores import scores
 from skillgit.app.setup import set_up
-from skillgit.calls.door import Caps
+from skillgit.domain.caps import Caps
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.engine.evaluate import evaluate
 from skillgit.engine.progress import Stage
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from skillgit.app.context import Context
+    from skillgit.app.planner import Planner
     from skillgit.app.setup import Setup
     from skillgit.app.workspace import Workspace
     from skillgit.domain.event import Cost
     from skillgit.domain.skill import Skill
+    from skillgit.domain.trajectory import Item
     from skillgit.engine.session import Session
 
 _T = TypeVar("_T")
@@ -32,10 +34,6 @@ _T = TypeVar("_T")
 
 class GateWatcher(EvalWatcher, Protocol):
     """Somebody who looks on while candidates are measured."""
-
-    def remark(self, text: str) -> None:
-        """Something is worth telling before the result."""
-        ...
 
     def spent(self, cost: Cost) -> None:
         """The work ends without a result that could tell its cost."""
@@ -48,15 +46,13 @@ class Terms:
 
     Attributes:
         config: A configuration; None takes the one that the run recorded.
-        max_calls: Cap on model calls.
-        max_tokens: Cap on tokens.
-        max_usd: Cap on US dollars.
+        caps: What it may cost.
+        dry_run: Whether to plan the work and do nothing.
     """
 
     config: str | None = None
-    max_calls: int | None = None
-    max_tokens: int | None = None
-    max_usd: float | None = None
+    caps: Caps = field(default_factory=Caps)
+    dry_run: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -88,9 +84,15 @@ class Measuring:
     _known: dict[tuple[str, Split], Evaluation] = field(default_factory=dict)
 
     @property
-    def items(self) -> int:
-        """Number of items of the selection split."""
-        return len(self.setup.task.items[Split.SELECTION])
+    def items(self) -> tuple[Item, ...]:
+        """The items of the selection split."""
+        return self.setup.task.items[Split.SELECTION]
+
+    def planner(self, *, optimizer: bool = False) -> Planner:
+        """Return a planner of the work, the preflight included; ``optimizer`` says whether it asks the optimizer."""
+        made = planner(self.workspace, self.setup, self.session)
+        made.preflight(optimizer=optimizer)
+        return made
 
     def expect(self, skills: int, split: Split = Split.SELECTION) -> None:
         """Say how many skills are going to be measured on ``split``."""
@@ -190,8 +192,7 @@ def open_measuring(
     config = find_config(context, workspace, (run,), config=terms.config, overrides=overrides)
     setup = set_up(config)
     allowed(setup)
-    caps = Caps(max_calls=terms.max_calls, max_tokens=terms.max_tokens, max_usd=terms.max_usd)
-    with open_session(context, workspace, setup, caps, run=run) as session:
+    with open_session(context, workspace, setup, terms.caps, run=run, dry_run=terms.dry_run) as session:
         yield Measuring(
             context=context,
             workspace=workspace,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from skillgit.app.context import Context
+    from skillgit.app.planner import Planner
     from skillgit.app.setup import Setup
     from skillgit.app.workspace import Workspace
     from skillgit.domain.edit import Edit, EditReport
@@ -92,7 +93,7 @@ class Gating:
 def open_gating(
     context: Context, workspace: Workspace, run: str, terms: Terms, watcher: GateWatcher
 ) -> Iterator[Gating]:
-    """Lock ``run`` and open the door to its models.
+    """Lock ``run``, unless the work is only planned, and open the door to its models.
 
     Raises:
         ConfigError: Its items or its environment are not what they were when it was trained.
@@ -110,7 +111,7 @@ def open_gating(
 
     with (
         open_measuring(context, workspace, run, terms, watcher, allowed=allowed) as measuring,
-        RunLock(workspace.repo, run, context.clock),
+        nullcontext() if terms.dry_run else RunLock(workspace.repo, run, context.clock),
     ):
         records = read_run(workspace.repo, run)
         outcomes = version_outcomes(workspace.repo, records)
@@ -141,6 +142,32 @@ async def ready(gating: Gating) -> None:
         found = await measure_version(measuring.session, gating.state, gating)
     append(gating, found.event, None, found.evidence)
     measuring.begin_anew()
+
+
+def plan_ready(gating: Gating, planner: Planner) -> None:
+    """Plan what :func:`ready` measures."""
+    state = gating.state
+    if lacks_score(state):
+        texts = [gating.skill(version) for version in (state.last_measured(state.version), state.version)]
+        planner.roll_out("unmeasured head", [(text, gating.measuring.items, 0) for text in texts], certain=False)
+
+
+def plan_judge(gating: Gating, planner: Planner, candidate: Skill | None) -> None:
+    """Plan what :func:`judge` measures.
+
+    Args:
+        gating: The run.
+        planner: Where to add it.
+        candidate: The candidate; None if its text is not known yet.
+    """
+    items, repeats = gating.measuring.items, gating.measuring.session.settings.gate.repeats
+    plan_ready(gating, planner)
+    planner.roll_out("base", [(gating.head, items, 0)])
+    if candidate is None:
+        planner.may_roll_out("candidate", gating.head, items, 1)
+    else:
+        planner.roll_out("candidate", [(candidate, items, 0)], certain=False)
+    planner.may_roll_out("repeats", gating.head, items, 2 * repeats)
 
 
 async def judge(gating: Gating, candidate: Candidate, name: str = "candidate") -> Judged:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from skillgit.app.outcome import Trained
-    from skillgit.calls.budget import Caps
+    from skillgit.domain.caps import Caps
     from skillgit.domain.event import Event
     from skillgit.domain.trajectory import Rollout
     from skillgit.engine.progress import Progress, Watcher

@@ -9,15 +9,20 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from skillgit.app.config import load_config
+from skillgit.app.plan import Bound, Plan, cap_notes, total_of
+from skillgit.app.planner import AGAIN, pace_of, row_of, tokens_of
 from skillgit.app.routes import find_routes
 from skillgit.app.seed import read_seed
 from skillgit.app.tasks.file import Entry, TaskFile, check_new
 from skillgit.app.tasks.reading import reader_of_tasks
 from skillgit.app.tasks.review import DRAFT
-from skillgit.calls.door import Calls, Caps
+from skillgit.app.workspace import open_workspace
+from skillgit.calls.door import Calls
 from skillgit.calls.ledger import Ledger
+from skillgit.domain.caps import Caps
 from skillgit.engine.replies import Reply, UnusableReplyError, parse
-from skillgit.errors import DataError, FatalBackendError, ServiceError, UsageError
+from skillgit.errors import DataError, FatalBackendError, RepositoryNotFoundError, ServiceError, UsageError
+from skillgit.index.spending import paces
 from skillgit.plugin.backend import assistant, system, user
 
 if TYPE_CHECKING:
@@ -27,12 +32,16 @@ if TYPE_CHECKING:
     from skillgit.app.context import Context
     from skillgit.app.tasks.file import Row
     from skillgit.app.tasks.reading import ReadsTasks
+    from skillgit.calls.route import Route
     from skillgit.domain.cost import Cost
     from skillgit.domain.skill import Skill
+    from skillgit.plugin.backend import Message
 
 MOST = 100
 """Drafts that can be asked for at once."""
 _ROLE = "optimizer"
+_TASK_TOKENS = 120
+"""Tokens that a drafted task is taken to have."""
 _FIELDS = ("prompt", "answers", "answer", "check", "criteria")
 _RUNS_CODE = ("python", "command")
 
@@ -63,8 +72,16 @@ class Drafted:
 
 
 def draft(
-    context: Context, skill: Path, path: Path, *, count: int, config: str, overrides: tuple[str, ...] = ()
-) -> Drafted:
+    context: Context,
+    skill: Path,
+    path: Path,
+    *,
+    count: int,
+    config: str,
+    overrides: tuple[str, ...] = (),
+    caps: Caps | None = None,
+    dry_run: bool = False,
+) -> Drafted | Plan:
     """Let the optimizer's model draft tasks for a skill and add them, as drafts, to a file.
 
     Args:
@@ -74,8 +91,14 @@ def draft(
         count: How many tasks to ask for.
         config: The configuration that names the model.
         overrides: ``section.key=value``; later ones win.
+        caps: What it may cost; None for whatever it costs.
+        dry_run: Whether to plan it and ask nobody.
+
+    Returns:
+        What was drafted; for a dry run the plan.
 
     Raises:
+        BudgetError: A cap was reached.
         UsageError: The file, the skill or the configuration cannot be used.
         BackendError: The model cannot be called, or cannot draft.
         ServiceError: It replied with no usable draft.
@@ -85,11 +108,14 @@ def draft(
     file, reader = TaskFile(path=context.directory / path), reader_of_tasks(context)
     entries, found = file.read(reader), read_seed(context.directory / skill)
     routes = find_routes(load_config(context, config, overrides), (_ROLE,))
+    caps = caps or Caps()
+    if dry_run:
+        return _plan(context, routes[_ROLE], found, count, caps)
     with Ledger.in_memory() as ledger:
         calls = Calls(
             routes=routes,
             ledger=ledger,
-            caps=Caps(),
+            caps=caps,
             sleep=asyncio.sleep,
             random=Random(context.entropy(8)),  # noqa: S311 - jitter of retries
         )
@@ -107,10 +133,31 @@ def draft(
     )
 
 
+def _messages(skill: Skill, count: int) -> list[Message]:
+    prompt = (files(__package__) / "prompts" / "draft.md").read_text(encoding="utf-8")
+    return [system(prompt), user(f"<skill>\n{skill.document.strip()}\n</skill>\n\nWrite {count} tasks.")]
+
+
+def _plan(context: Context, route: Route, skill: Skill, count: int, caps: Caps) -> Plan:
+    try:
+        with open_workspace(context) as workspace:
+            known = paces(workspace.index)
+    except RepositoryNotFoundError:
+        known = {}
+    asked, replied = sum(tokens_of(message.text) for message in _messages(skill, count)), count * _TASK_TOKENS
+    seconds = pace_of(known, _ROLE, route.name)
+    rows = (
+        row_of(route, _ROLE, "draft", (1, Bound.EXACTLY), (asked, replied), seconds=seconds),
+        row_of(route, _ROLE, AGAIN, (1, Bound.AT_MOST), (asked + replied, replied), seconds=seconds),
+    )
+    total = total_of(rows)
+    facts = {"skill": skill.name, "drafts": str(count)}
+    return Plan(command="tasks draft", facts=facts, stages=rows, total=total, notes=cap_notes(caps, total))
+
+
 async def _asked(calls: Calls, skill: Skill, count: int) -> list[dict[str, object]]:
     """Ask for drafts; a reply that is no such JSON is sent back once with the reason."""
-    prompt = (files(__package__) / "prompts" / "draft.md").read_text(encoding="utf-8")
-    messages = [system(prompt), user(f"<skill>\n{skill.document.strip()}\n</skill>\n\nWrite {count} tasks.")]
+    messages = _messages(skill, count)
     try:
         for attempt in (1, 2):
             reply = await calls.call(_ROLE, "draft", messages, draw=("draft", attempt))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from skillgit.cli.gated_options import looking_on, terms_options
+from skillgit.cli.measuring_options import show_plan
 from skillgit.cli.options import complete_revisions, document_form
 from skillgit.cli.output import Form
 from skillgit.cli.verb import verb
@@ -25,7 +26,7 @@ SPLITS = ("train", "selection", "test")
     "--split", type=click.Choice(SPLITS), default="selection", show_default=True, help="Which items to measure on"
 )
 @click.option("--no-note", "note", flag_value=False, default=True, help="Leave no note on the commit")
-@terms_options
+@terms_options()
 @document_form
 @click.pass_obj
 def command(
@@ -49,11 +50,14 @@ def command(
     REV is the newest version of the default run unless you name one.
     """
     from skillgit.app.ablate import AblateRequest, ablate  # noqa: PLC0415 - see the package
+    from skillgit.app.plan import Plan  # noqa: PLC0415 - as above
     from skillgit.cli.render.ablated import ablated  # noqa: PLC0415 - see the package
 
     request = AblateRequest(revision=revision, rule=rule, split=split, note=note, terms=terms)
-    with looking_on(session, quiet=quiet) as watcher:
+    with looking_on(session, quiet=quiet or terms.dry_run) as watcher:
         result = ablate(session.context, request, watcher)
+    if isinstance(result, Plan):
+        return show_plan(session, result, form)
     for warning in result.warnings:
         session.diagnostics.note(warning)
     if form is Form.JSON:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.measuring_options import max_calls_option, max_usd_option, quiet_option
+from skillgit.cli.measuring_options import quiet_option, show_plan, spending_options
 from skillgit.cli.options import (
     as_of_option,
     complete_configs,
@@ -23,7 +23,9 @@ from skillgit.errors import ExitCode
 
 if TYPE_CHECKING:
     from skillgit.app.bisect import Bisected, BisectRequest
+    from skillgit.app.plan import Plan
     from skillgit.cli.session import Session
+    from skillgit.domain.caps import Caps
 
 
 @verb("bisect")
@@ -34,8 +36,7 @@ if TYPE_CHECKING:
 @click.option("--run", "measure", is_flag=True, help="Roll the item out where an outcome is missing, and note it")
 @click.option("--config", metavar="CONFIG", shell_complete=complete_configs, help="With --run: measure as CONFIG says")
 @override_option
-@max_calls_option
-@max_usd_option
+@spending_options()
 @quiet_option
 @as_of_option
 @document_form
@@ -50,8 +51,8 @@ def command(
     measure: bool,
     config: str | None,
     overrides: tuple[str, ...],
-    max_calls: int | None,
-    max_usd: float | None,
+    caps: Caps,
+    dry_run: bool,
     quiet: bool,
     form: Form,
 ) -> ExitCode:
@@ -62,7 +63,10 @@ def command(
     with 1 if the outcome is the same at both ends.
     """
     from skillgit.app.bisect import BisectRequest  # noqa: PLC0415 - see the package
+    from skillgit.app.plan import Plan  # noqa: PLC0415 - as above
 
+    if dry_run and not measure:
+        raise click.UsageError("--dry-run goes with --run: nothing else spends", click.get_current_context())
     if (good is None) != (bad is None):
         raise click.UsageError("name two versions, or none", click.get_current_context())
     request = BisectRequest(
@@ -72,10 +76,12 @@ def command(
         measure=measure,
         config=config,
         overrides=overrides,
-        max_calls=max_calls,
-        max_usd=max_usd,
+        caps=caps,
+        dry_run=dry_run,
     )
-    found = _bisected(session, request, quiet=quiet)
+    found = _bisected(session, request, quiet=quiet or dry_run)
+    if isinstance(found, Plan):
+        return show_plan(session, found, form)
     if form is Form.JSON:
         session.output.document("bisect/1", found)
     else:
@@ -83,7 +89,7 @@ def command(
     return ExitCode.OK if found.flip is not None else ExitCode.NO
 
 
-def _bisected(session: Session, request: BisectRequest, *, quiet: bool) -> Bisected:
+def _bisected(session: Session, request: BisectRequest, *, quiet: bool) -> Bisected | Plan:
     from skillgit.app.bisect import bisect  # noqa: PLC0415 - see the package
 
     if not request.measure:

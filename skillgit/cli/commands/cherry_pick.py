@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from skillgit.cli.gated_options import looking_on, terms_options
+from skillgit.cli.measuring_options import show_plan
 from skillgit.cli.options import complete_revisions, complete_runs, document_form
 from skillgit.cli.output import Form
 from skillgit.cli.verb import verb
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 @verb("cherry-pick")
 @click.argument("revision", metavar="REV", shell_complete=complete_revisions)
 @click.option("--onto", metavar="RUN", shell_complete=complete_runs, help="Put the edits on RUN, not the default run")
-@terms_options
+@terms_options()
 @document_form
 @click.pass_obj
 def command(session: Session, *, revision: str, onto: str | None, terms: Terms, quiet: bool, form: Form) -> int:
@@ -31,11 +32,14 @@ def command(session: Session, *, revision: str, onto: str | None, terms: Terms, 
     is 1.
     """
     from skillgit.app.cherry_pick import CherryPickRequest, cherry_pick  # noqa: PLC0415 - see the package
+    from skillgit.app.plan import Plan  # noqa: PLC0415 - as above
     from skillgit.cli.render.gated import decided  # noqa: PLC0415 - see the package
 
     request = CherryPickRequest(revision=revision, onto=onto, terms=terms)
-    with looking_on(session, quiet=quiet) as watcher:
+    with looking_on(session, quiet=quiet or terms.dry_run) as watcher:
         result = cherry_pick(session.context, request, watcher)
+    if isinstance(result, Plan):
+        return show_plan(session, result, form)
     if form is Form.JSON:
         session.output.document("cherry-pick/1", result)
     else:

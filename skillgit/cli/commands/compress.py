@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from skillgit.cli.gated_options import looking_on, terms_options
+from skillgit.cli.measuring_options import show_plan
 from skillgit.cli.options import complete_revisions, document_form
 from skillgit.cli.output import Form
 from skillgit.cli.verb import verb
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @verb("compress")
 @click.argument("revision", metavar="[REV]", default="head", shell_complete=complete_revisions)
-@terms_options
+@terms_options()
 @document_form
 @click.pass_obj
 def command(session: Session, *, revision: str, terms: Terms, quiet: bool, form: Form) -> int:
@@ -30,10 +31,13 @@ def command(session: Session, *, revision: str, terms: Terms, quiet: bool, form:
     What is refused stays on a side branch, and the exit code is 1; the same command then asks anew.
     """
     from skillgit.app.compress import CompressRequest, compress  # noqa: PLC0415 - see the package
+    from skillgit.app.plan import Plan  # noqa: PLC0415 - as above
     from skillgit.cli.render.gated import decided  # noqa: PLC0415 - see the package
 
-    with looking_on(session, quiet=quiet) as watcher:
+    with looking_on(session, quiet=quiet or terms.dry_run) as watcher:
         result = compress(session.context, CompressRequest(revision=revision, terms=terms), watcher)
+    if isinstance(result, Plan):
+        return show_plan(session, result, form)
     if form is Form.JSON:
         session.output.document("compress/1", result)
     else:

@@ -9,11 +9,10 @@ import click
 from skillgit.cli.eval_watchers import watching
 from skillgit.cli.measuring_options import (
     config_option,
-    max_calls_option,
-    max_tokens_option,
-    max_usd_option,
     note_option,
     quiet_option,
+    show_plan,
+    spending_options,
     split_option,
 )
 from skillgit.cli.options import complete_revisions, document_form, override_option
@@ -23,6 +22,7 @@ from skillgit.cli.verb import verb
 
 if TYPE_CHECKING:
     from skillgit.cli.session import Session
+    from skillgit.domain.caps import Caps
 
 SPLITS = ("train", "selection", "test", "all")
 
@@ -40,9 +40,7 @@ SPLITS = ("train", "selection", "test", "all")
     help="Compare with these versions, item by item; none is no skill",
 )
 @note_option()
-@max_calls_option
-@max_tokens_option
-@max_usd_option
+@spending_options()
 @quiet_option
 @document_form
 @click.pass_obj
@@ -55,9 +53,8 @@ def command(
     split: str,
     against: tuple[str, ...],
     note: bool,
-    max_calls: int | None,
-    max_tokens: int | None,
-    max_usd: float | None,
+    caps: Caps,
+    dry_run: bool,
     quiet: bool,
     form: Form,
 ) -> int:
@@ -69,6 +66,7 @@ def command(
     The test split is for the end. Each evaluation on it is counted, and show tells how many a version has had.
     """
     from skillgit.app.eval import EvalRequest, evaluate  # noqa: PLC0415 - see the package
+    from skillgit.app.plan import Plan  # noqa: PLC0415 - as above
 
     request = EvalRequest(
         revisions=revisions,
@@ -77,12 +75,13 @@ def command(
         overrides=overrides,
         split=split,
         note=note,
-        max_calls=max_calls,
-        max_tokens=max_tokens,
-        max_usd=max_usd,
+        caps=caps,
+        dry_run=dry_run,
     )
-    with watching(session, quiet=quiet) as watcher:
+    with watching(session, quiet=quiet or dry_run) as watcher:
         result = evaluate(session.context, request, watcher)
+    if isinstance(result, Plan):
+        return show_plan(session, result, form)
     for warning in result.warnings:
         session.diagnostics.note(warning)
     if form is Form.JSON:

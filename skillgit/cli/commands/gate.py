@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from skillgit.cli.measuring_options import (
-    dry_run_option,
-    max_calls_option,
-    max_tokens_option,
-    max_usd_option,
     note_option,
     quiet_option,
+    show_plan,
+    spending_options,
     split_option,
 )
 from skillgit.cli.options import complete_configs, complete_revisions, document_form
@@ -21,7 +19,7 @@ from skillgit.cli.output import Form
 from skillgit.cli.verb import verb
 
 if TYPE_CHECKING:
-    from skillgit.app.gate_report import GateReport, SkillReport
+    from skillgit.app.gate_report import GateReport
     from skillgit.cli.output import Output
     from skillgit.cli.session import Session
 
@@ -50,10 +48,7 @@ _RULES = ("strict", "paired", "margin", "not-worse")
 @click.option("--rule", type=click.Choice(_RULES), help="How to compare; without it as the configuration says")
 @click.option("--recorded-only", is_flag=True, help="Measure nothing; say which outcomes are not recorded")
 @note_option()
-@dry_run_option
-@max_calls_option
-@max_tokens_option
-@max_usd_option
+@spending_options()
 @quiet_option
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a comment on a pull request")
 @click.option(
@@ -87,21 +82,20 @@ def command(
     items are too few for the rule.
     """
     from skillgit.app.gate import GateRequest, gate  # noqa: PLC0415 - see the package
+    from skillgit.app.plan import Plan  # noqa: PLC0415 - see the package
     from skillgit.cli.eval_watchers import watching  # noqa: PLC0415 - see the package
-    from skillgit.cli.render.gate import planned  # noqa: PLC0415 - see the package
 
+    if dry_run and (markdown or output is not None):
+        raise click.UsageError("a dry run has no verdict to write", click.get_current_context())
     if markdown and form is Form.JSON:
         raise click.UsageError("choose one output format", click.get_current_context())
     # The other options bear the names of what is asked for.
     request = GateRequest(rule=rule, dry_run=dry_run, **asked)  # type: ignore[arg-type]
 
-    def told(plans: tuple[SkillReport, ...]) -> None:
-        if not quiet or dry_run:
-            for plan in plans:
-                session.diagnostics.note(planned(plan, session.diagnostics.screen))
-
     with watching(session, quiet=quiet or dry_run) as watcher:
-        report = gate(session.context, request, watcher, told)
+        report = gate(session.context, request, watcher)
+    if isinstance(report, Plan):
+        return show_plan(session, report, form)
     _show(session, report, form, markdown=markdown, output=output)
     return int(report.exit_code)
 
@@ -113,7 +107,7 @@ def _show(session: Session, report: GateReport, form: Form, *, markdown: bool, o
 
     def write(to: Output) -> None:
         if form is Form.JSON:
-            to.document("gate/1", report)
+            to.document("gate/2", report)
         else:
             to.text(as_markdown(report))
 

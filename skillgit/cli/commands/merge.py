@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from skillgit.cli.gated_options import looking_on, terms_options
+from skillgit.cli.measuring_options import show_plan
 from skillgit.cli.options import complete_revisions, complete_runs, document_form
 from skillgit.cli.output import Form
 from skillgit.cli.verb import verb
@@ -20,11 +21,10 @@ if TYPE_CHECKING:
 @verb("merge")
 @click.argument("run", shell_complete=complete_runs)
 @click.argument("other", shell_complete=complete_revisions)
-@click.option("-n", "--dry-run", is_flag=True, help="Show the conflicts and the price, and do nothing")
-@terms_options
+@terms_options()
 @document_form
 @click.pass_obj
-def command(session: Session, *, run: str, other: str, dry_run: bool, terms: Terms, quiet: bool, form: Form) -> int:
+def command(session: Session, *, run: str, other: str, terms: Terms, quiet: bool, form: Form) -> int:
     """Merge another run into RUN, where scores decide what both changed.
 
     OTHER is a run, whose best version is merged, or a version as RUN/v7. Where both lines changed the same place, the
@@ -32,13 +32,16 @@ def command(session: Session, *, run: str, other: str, dry_run: bool, terms: Ter
     pass the gate of RUN. What is refused stays on a side branch, and the exit code is 1.
     """
     from skillgit.app.merge import MergeRequest, merge  # noqa: PLC0415 - see the package
+    from skillgit.app.plan import Plan  # noqa: PLC0415 - as above
     from skillgit.cli.render.merged import lines  # noqa: PLC0415 - see the package
 
-    request = MergeRequest(into=run, other=other, dry_run=dry_run, terms=terms)
-    with looking_on(session, quiet=quiet) as watcher:
+    request = MergeRequest(into=run, other=other, terms=terms)
+    with looking_on(session, quiet=quiet or terms.dry_run) as watcher:
         result = merge(session.context, request, watcher)
+    if isinstance(result, Plan):
+        return show_plan(session, result, form)
     if form is Form.JSON:
-        session.output.document("merge/1", result)
+        session.output.document("merge/2", result)
     else:
         session.output.text(lines(result, session.screen))
-    return ExitCode.OK if result.decided is None or result.decided.accepted else ExitCode.NO
+    return ExitCode.OK if result.decided.accepted else ExitCode.NO

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from skillgit.cli.gated_options import looking_on, terms_options
+from skillgit.cli.measuring_options import show_plan
 from skillgit.cli.options import complete_models, document_form, run_argument
 from skillgit.cli.output import Form
 from skillgit.cli.verb import verb
@@ -33,7 +34,7 @@ SPLITS = ("train", "selection", "test")
     "-n", "most", type=click.IntRange(min=1), metavar="N", default=5, show_default=True, help="Try N that apply"
 )
 @click.option("--keep", is_flag=True, help="Make the first that passes the gate a version")
-@terms_options
+@terms_options(short=False)
 @document_form
 @click.pass_obj
 def command(
@@ -53,12 +54,15 @@ def command(
     Their edits are applied to the newest version of RUN and measured, those first that had come closest. What does
     not apply any more is listed with the reason. Exits with 1 if none passes.
     """
+    from skillgit.app.plan import Plan  # noqa: PLC0415 - as above
     from skillgit.app.resurrect import ResurrectRequest, resurrect  # noqa: PLC0415 - see the package
     from skillgit.cli.render.resurrected import lines  # noqa: PLC0415 - see the package
 
     request = ResurrectRequest(run=run, model=model, split=split, most=most, keep=keep, terms=terms)
-    with looking_on(session, quiet=quiet) as watcher:
+    with looking_on(session, quiet=quiet or terms.dry_run) as watcher:
         result = resurrect(session.context, request, watcher)
+    if isinstance(result, Plan):
+        return show_plan(session, result, form)
     for warning in result.warnings:
         session.diagnostics.note(warning)
     if form is Form.JSON:

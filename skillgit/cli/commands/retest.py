@@ -8,22 +8,21 @@ import click
 
 from skillgit.cli.measuring_options import (
     config_option,
-    dry_run_option,
-    max_calls_option,
-    max_tokens_option,
-    max_usd_option,
     note_option,
     quiet_option,
+    show_plan,
+    spending_options,
     split_option,
 )
 from skillgit.cli.options import complete_revisions, document_form, override_option
 from skillgit.cli.output import Form
-from skillgit.cli.render.retest import lines, planned
+from skillgit.cli.render.retest import lines
 from skillgit.cli.verb import verb
 
 if TYPE_CHECKING:
-    from skillgit.app.retest import Retested, RetestPlan
+    from skillgit.app.retest import Retested
     from skillgit.cli.session import Session
+    from skillgit.domain.caps import Caps
 
 
 @verb("retest")
@@ -33,10 +32,7 @@ if TYPE_CHECKING:
 @config_option
 @override_option
 @note_option()
-@dry_run_option
-@max_calls_option
-@max_tokens_option
-@max_usd_option
+@spending_options()
 @quiet_option
 @document_form
 @click.pass_obj
@@ -49,10 +45,8 @@ def command(
     config: str | None,
     overrides: tuple[str, ...],
     note: bool,
+    caps: Caps,
     dry_run: bool,
-    max_calls: int | None,
-    max_tokens: int | None,
-    max_usd: float | None,
     quiet: bool,
     form: Form,
 ) -> int:
@@ -62,6 +56,7 @@ def command(
     Each version is paired with what its run recorded, and a note on its commit keeps the outcomes. What it costs at
     most is told first. Exits with 5 if too few items could be evaluated.
     """
+    from skillgit.app.plan import Plan  # noqa: PLC0415 - see the package
     from skillgit.app.retest import RetestRequest, retest  # noqa: PLC0415 - see the package
     from skillgit.cli.eval_watchers import watching  # noqa: PLC0415 - see the package
 
@@ -72,18 +67,14 @@ def command(
         config=config,
         overrides=overrides,
         note=note,
+        caps=caps,
         dry_run=dry_run,
-        max_calls=max_calls,
-        max_tokens=max_tokens,
-        max_usd=max_usd,
     )
 
-    def told(plan: RetestPlan) -> None:
-        if not quiet or dry_run:
-            session.diagnostics.note(planned(plan, session.diagnostics.screen))
-
     with watching(session, quiet=quiet or dry_run) as watcher:
-        result = retest(session.context, request, watcher, told)
+        result = retest(session.context, request, watcher)
+    if isinstance(result, Plan):
+        return show_plan(session, result, form)
     _report(session, result, form)
     return int(result.exit_code)
 
@@ -92,6 +83,6 @@ def _report(session: Session, result: Retested, form: Form) -> None:
     for warning in result.warnings:
         session.diagnostics.note(warning)
     if form is Form.JSON:
-        session.output.document("retest/1", result)
-    elif result.cost is not None:
+        session.output.document("retest/2", result)
+    else:
         session.output.text(lines(result, session.screen))

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from skillgit.cli.measuring_options import show_plan, spending_options
 from skillgit.cli.options import complete_configs, document_form, override_option
 from skillgit.cli.output import Form
 from skillgit.cli.render import tasks as render
 from skillgit.cli.render.words import plural
 from skillgit.cli.verb import Verb, verbs
+from skillgit.errors import ExitCode
 
 if TYPE_CHECKING:
     from skillgit.cli.session import Session
+    from skillgit.domain.caps import Caps
 
 _FILE = click.argument("file", type=click.Path(path_type=Path))
 
@@ -99,24 +102,40 @@ def _check(text: str | None) -> object:
     help="Take the model of the optimizer from CONFIG; tasks/default unless you say",
 )
 @override_option
+@spending_options(short=False)
 @document_form
 @click.pass_obj
 def draft_command(
-    session: Session, skill: Path, file: Path, *, count: int, config: str, overrides: tuple[str, ...], form: Form
-) -> None:
+    session: Session,
+    skill: Path,
+    file: Path,
+    *,
+    count: int,
+    config: str,
+    overrides: tuple[str, ...],
+    caps: Caps,
+    dry_run: bool,
+    form: Form,
+) -> ExitCode:
     """Have the optimizer's model draft tasks for SKILL.
 
     Each is marked as a draft, and no run uses a file with drafts until they were reviewed.
     """
+    from skillgit.app.plan import Plan  # noqa: PLC0415 - see the package
     from skillgit.app.tasks.draft import draft  # noqa: PLC0415 - see the package
 
-    result = draft(session.context, skill, file, count=count, config=config, overrides=overrides)
+    result = draft(
+        session.context, skill, file, count=count, config=config, overrides=overrides, caps=caps, dry_run=dry_run
+    )
+    if isinstance(result, Plan):
+        return show_plan(session, result, form)
     for reason in result.refused:
         session.diagnostics.note(f"left out: {reason}")
     if form is Form.JSON:
         session.output.document("tasks-draft/1", result)
     else:
         session.output.text(render.drafted(result, session.screen))
+    return ExitCode.OK
 
 
 @command.command(cls=Verb, name="review", short_help="Show the drafts in FILE, or accept them")

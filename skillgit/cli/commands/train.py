@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from skillgit.cli.measuring_options import show_plan, spending_options
 from skillgit.cli.options import complete_configs, complete_revisions, complete_runs, document_form, override_option
 from skillgit.cli.output import Form
-from skillgit.cli.render.plan import planned, trained
+from skillgit.cli.render.plan import trained
 from skillgit.cli.verb import verb
 from skillgit.cli.watchers import watching
 from skillgit.errors import SkillgitError
@@ -17,6 +18,7 @@ from skillgit.errors import SkillgitError
 if TYPE_CHECKING:
     from skillgit.app.train import TrainRequest
     from skillgit.cli.session import Session
+    from skillgit.domain.caps import Caps
 
 
 @verb("train")
@@ -24,19 +26,11 @@ if TYPE_CHECKING:
 @click.option("--run", metavar="NAME", shell_complete=complete_runs, help="Name the run, or continue the run NAME")
 @click.option("--from", "start", metavar="REV", shell_complete=complete_revisions, help="Start from the skill at REV")
 @override_option
-@click.option("--max-calls", type=click.IntRange(min=1), metavar="N", help="Stop before the run makes more model calls")
-@click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Stop before the run uses more tokens")
-@click.option(
-    "--max-usd",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="USD",
-    help="Stop before the run spends more US dollars",
-)
+@spending_options()
 @click.option(
     "--placebo", type=click.IntRange(min=0), metavar="N", help="Send N no-op candidates through the gate at the end"
 )
 @click.option("--ask-again", is_flag=True, help="Ask once more what models refused to answer before")
-@click.option("--dry-run", is_flag=True, help="Show what the run would do and cost, and do nothing")
 @click.option("--exit-code", "strict", is_flag=True, help="Exit with a code of its own for each outcome")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress")
 @click.option("--tui", "screen", is_flag=True, help="Watch the run on the screen; it goes on when the screen is closed")
@@ -49,9 +43,7 @@ def command(
     run: str | None,
     start: str | None,
     overrides: tuple[str, ...],
-    max_calls: int | None,
-    max_tokens: int | None,
-    max_usd: float | None,
+    caps: Caps,
     placebo: int | None,
     ask_again: bool,
     dry_run: bool,
@@ -75,29 +67,18 @@ def command(
         overrides=overrides if placebo is None else (*overrides, f"train.placebo={placebo}"),
         run=run,
         start=start,
-        max_calls=max_calls,
-        max_tokens=max_tokens,
-        max_usd=max_usd,
+        caps=caps,
         ask_again=ask_again,
     )
     if dry_run:
-        return _plan(session, request, form)
+        from skillgit.app.train_plan import plan_train  # noqa: PLC0415 - see the package
+
+        return show_plan(session, plan_train(session.context, request), form)
     if screen:
         from skillgit.cli.watched import watched  # noqa: PLC0415 - see the package
 
         return watched(session, request, form, strict=strict)
     return _train(session, request, form, quiet=quiet, strict=strict)
-
-
-def _plan(session: Session, request: TrainRequest, form: Form) -> int:
-    from skillgit.app.plan import plan  # noqa: PLC0415 - see the package
-
-    result = plan(session.context, request)
-    if form is Form.JSON:
-        session.output.document("plan/1", result)
-    else:
-        session.output.text(planned(result, session.screen))
-    return 0
 
 
 def _train(session: Session, request: TrainRequest, form: Form, *, quiet: bool, strict: bool) -> int:

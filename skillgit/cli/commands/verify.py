@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from skillgit.cli.measuring_options import (
     config_option,
-    max_calls_option,
-    max_usd_option,
     note_option,
     quiet_option,
+    show_plan,
+    spending_options,
     split_option,
 )
 from skillgit.cli.options import complete_revisions, document_form, override_option
 from skillgit.cli.output import Form
-from skillgit.cli.render.verify import lines, planned
+from skillgit.cli.render.verify import lines
 from skillgit.cli.verb import verb
 from skillgit.errors import ExitCode
 
 if TYPE_CHECKING:
-    from skillgit.app.verify import VerifyPlan
     from skillgit.cli.session import Session
+    from skillgit.domain.caps import Caps
 
 
 @verb("verify")
@@ -43,8 +42,7 @@ if TYPE_CHECKING:
 @config_option
 @override_option
 @note_option("the commit")
-@max_calls_option
-@max_usd_option
+@spending_options()
 @quiet_option
 @document_form
 @click.pass_obj
@@ -58,8 +56,8 @@ def command(
     config: str | None,
     overrides: tuple[str, ...],
     note: bool,
-    max_calls: int | None,
-    max_usd: float | None,
+    caps: Caps,
+    dry_run: bool,
     quiet: bool,
     form: Form,
 ) -> ExitCode:
@@ -69,6 +67,7 @@ def command(
     consistent, lower, higher or not comparable; the last if items, environment or target are not those of the run, and
     then nothing is spent. Exits with 1 unless it is consistent.
     """
+    from skillgit.app.plan import Plan  # noqa: PLC0415 - see the package
     from skillgit.app.verify import VerifyRequest, verify  # noqa: PLC0415 - see the package
     from skillgit.cli.eval_watchers import watching  # noqa: PLC0415 - see the package
 
@@ -80,20 +79,16 @@ def command(
         config=config,
         overrides=overrides,
         note=note,
-        max_calls=max_calls,
-        max_usd=max_usd,
+        caps=caps,
+        dry_run=dry_run,
     )
 
-    with watching(session, quiet=quiet) as watcher:
-        result = verify(session.context, request, watcher, partial(_tell, session, quiet=quiet))
+    with watching(session, quiet=quiet or dry_run) as watcher:
+        result = verify(session.context, request, watcher)
+    if isinstance(result, Plan):
+        return show_plan(session, result, form)
     if form is Form.JSON:
-        session.output.document("verify/1", result)
+        session.output.document("verify/2", result)
     else:
         session.output.text(lines(result, session.screen))
     return ExitCode.OK if result.verdict.word == "consistent" else ExitCode.NO
-
-
-def _tell(session: Session, plan: VerifyPlan, *, quiet: bool) -> None:
-    """Say what it will cost, before anything is spent."""
-    if not quiet:
-        session.diagnostics.note(planned(plan, session.diagnostics.screen))

@@ -19,22 +19,6 @@ _LABEL = 10
 _STYLES = {"passes": Style.ACCEPTED, "fails": Style.REJECTED, "removed": Style.FAINT}
 
 
-def planned(one: SkillReport, screen: Screen) -> str:
-    """Return on one line what is recorded of a skill, what will be measured, and what that costs at most."""
-    dot = f" {screen.glyphs.dot} "
-    if not one.items:
-        return f"{one_line(one.skill)}  {one.word}"
-    recorded = one.base.recorded + one.head.recorded
-    parts = [f"{recorded} of {words.plural(2 * one.items, 'outcome')} recorded"]
-    if one.plan is not None:
-        parts += [
-            f"{words.plural(one.plan.calls, 'rollout')} under {one.target}",
-            f"about {words.count(one.plan.tokens_in)} in, {words.count(one.plan.tokens_out)} out",
-            "price unknown" if one.plan.usd is None else words.money(one.plan.usd),
-        ]
-    return f"{one_line(one.skill)}  {dot.join(parts)}"
-
-
 def lines(report: GateReport, screen: Screen) -> Iterator[str]:
     """Yield everything about a comparison."""
     if not report.skills:

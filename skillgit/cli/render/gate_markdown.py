@@ -25,7 +25,7 @@ MOST_ITEMS = 40
 """Items of one kind that are named; a comment may have 65,536 characters."""
 _LONGEST = 120
 _PLAIN = Screen()
-_MARKS = {"passes": "✅", "fails": "❌", "removed": "✅", "planned": "⏳"}
+_MARKS = {"passes": "✅", "fails": "❌", "removed": "✅"}
 _UNSEEN = re.compile("[\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
@@ -59,8 +59,6 @@ def code(text: str) -> str:
 def _headline(report: GateReport) -> str:
     if not report.skills:
         return "no skill is changed"
-    if any(one.word == "planned" for one in report.skills):
-        return "planned"
     match report.exit_code:
         case ExitCode.OK:
             return "passes"
@@ -88,10 +86,6 @@ def _skill(one: SkillReport, report: GateReport) -> Iterator[str]:
         yield from _items(one.compared)
         yield ""
         yield from _facts(one, one.compared)
-    elif one.plan is not None:
-        yield ""
-        usd = "price unknown" if one.plan.usd is None else f"{words.money(one.plan.usd)} at most"
-        yield f"To measure: {words.plural(one.plan.calls, 'rollout')} under {code(one.target)}, {usd}."
     for warning in one.warnings:
         yield ""
         yield f"> {code(warning)}"

@@ -19,26 +19,13 @@ _NARROW, _INDENT = 100, 4
 
 
 def lines(result: Merged, screen: Screen) -> Iterator[str]:
-    """Yield a merge that was planned or carried out."""
-    if result.decided is None:
-        yield f"{screen.paint(Style.STRONG, 'plan')}  merge {result.theirs} into {result.ours}"
-        yield gated.fact("against", result.ancestor, screen)
-        yield from _stretches(result, screen)
-        yield ""
-        yield gated.fact("at most", _price(result), screen)
-        yield gated.following((f"skillgit merge {result.ours.partition('/')[0]} {result.theirs}",), screen)
-        return
+    """Yield a merge."""
     yield from gated.head(result.decided, screen)
     yield ""
     yield gated.fact("against", result.ancestor, screen)
     yield from _stretches(result, screen)
     yield from gated.facts(result.decided, screen)
     yield gated.following(gated.next_commands(result.decided), screen)
-
-
-def _price(result: Merged) -> str:
-    texts = words.plural(result.evaluations, "text")
-    return f"{texts} to measure, {words.plural(result.rollouts, 'rollout')}; what is known costs nothing"
 
 
 def _stretches(result: Merged, screen: Screen) -> Iterator[str]:

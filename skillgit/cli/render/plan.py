@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
+from skillgit.app.plan import Bound
 from skillgit.cli.render import words
 from skillgit.cli.render.columns import table, wrap
 from skillgit.cli.screen import Style
@@ -11,29 +12,27 @@ from skillgit.cli.screen import Style
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillgit.app.estimate import PlanRow
     from skillgit.app.outcome import ReportRow, Trained
-    from skillgit.app.plan import Plan
+    from skillgit.app.plan import Plan, PlanRow
     from skillgit.cli.screen import Screen
     from skillgit.domain.placebo import Placebo
 
+_GAP = 3
+
 
 def planned(plan: Plan, screen: Screen) -> Iterator[str]:
-    """Yield what a run would do."""
-    dot = screen.glyphs.dot
-    items = f"{plan.train} train {dot} {plan.selection} selection {dot} {plan.test} test items"
-    length = f"{words.plural(plan.epochs, 'epoch')} {dot} {words.plural(plan.steps, 'step')}"
-    for label, text in (
-        ("run", screen.paint(Style.STRONG, plan.run) if plan.run else "a new one"),
-        ("config", plan.config),
-        ("skill", plan.skill),
-        ("items", f"{plan.environment} {dot} {items}"),
-        ("length", length),
-    ):
-        yield f"{screen.paint(Style.FAINT, label.ljust(8))}{text}"
-    yield ""
-    yield from _stages(plan, screen)
-    for note in plan.notes:
+    """Yield what a command would do and spend."""
+    label = max((len(name) for name in plan.facts), default=0) + _GAP
+    for name, text in plan.facts.items():
+        for number, line in enumerate(text.splitlines()):
+            yield f"{screen.paint(Style.FAINT, (name if number == 0 else '').ljust(label))}{line}"
+    if plan.facts:
+        yield ""
+    if plan.stages:
+        yield from _stages(plan, screen)
+    else:
+        yield "no model would be asked"
+    for note in (*_known(plan), *_unknown(plan), *plan.notes):
         yield ""
         yield from wrap(note, screen.width)
     yield ""
@@ -41,28 +40,55 @@ def planned(plan: Plan, screen: Screen) -> Iterator[str]:
 
 
 def _stages(plan: Plan, screen: Screen) -> Iterator[str]:
-    head = tuple(screen.paint(Style.FAINT, cell) for cell in ("role", "stage", "calls", "tokens in", "out", "cost"))
-    body = [
-        (
-            row.role,
-            row.stage,
-            f"{row.calls:,}",
-            words.count(row.tokens_in),
-            words.count(row.tokens_out),
-            words.money(row.usd),
-        )
-        for row in plan.stages
-    ]
-    total = ("at most", "", f"{plan.calls:,}", words.count(_sum_in(plan.stages)), words.count(_sum_out(plan.stages)))
-    yield from table([head, *body, (*total, words.money(plan.usd))], align="llrrrr", gap=3)
+    names = ("role", "stage", "calls", "tokens in", "out", "cost", "time")
+    head = tuple(screen.paint(Style.FAINT, cell) for cell in names)
+    total = plan.total
+    price = words.dollars(total.usd, is_all=not total.unpriced)
+    known = "" if total.seconds is None else words.duration(total.seconds)
+    time = known if not total.untimed else f"at least {known}" if known else "unknown"
+    whole = "in all" if total.bound is Bound.EXACTLY else total.bound.value
+    numbers = (f"{total.calls:,}", words.count(total.tokens_in), words.count(total.tokens_out), price, time)
+    yield from table(
+        [head, *(_cells(row, screen) for row in plan.stages), (whole, "", *numbers)], align="llrrrrr", gap=3
+    )
 
 
-def _sum_in(rows: Sequence[PlanRow]) -> int:
-    return sum(row.tokens_in for row in rows)
+def _cells(row: PlanRow, screen: Screen) -> tuple[str, ...]:
+    return (
+        row.role,
+        row.stage,
+        f"{_sign(row.bound, screen)}{row.calls:,}",
+        words.count(row.tokens_in),
+        words.count(row.tokens_out),
+        words.money(row.usd),
+        "unknown" if row.seconds is None else words.duration(row.seconds),
+    )
 
 
-def _sum_out(rows: Sequence[PlanRow]) -> int:
-    return sum(row.tokens_out for row in rows)
+def _sign(bound: Bound, screen: Screen) -> str:
+    match bound:
+        case Bound.EXACTLY:
+            return ""
+        case Bound.AT_MOST:
+            return screen.glyphs.at_most
+        case Bound.AT_LEAST:
+            return screen.glyphs.at_least
+        case Bound.ABOUT:
+            return "~"
+        case other:
+            assert_never(other)
+
+
+def _known(plan: Plan) -> Iterator[str]:
+    if plan.known:
+        yield f"{plan.known:,} of {plan.rollouts:,} rollouts are known already and cost nothing"
+
+
+def _unknown(plan: Plan) -> Iterator[str]:
+    if plan.total.unpriced:
+        yield f"the price of {', '.join(plan.total.unpriced)} is unknown; set model.prices to count it"
+    if plan.total.untimed:
+        yield f"how long it takes is not known: nothing was measured here yet with {', '.join(plan.total.untimed)}"
 
 
 def trained(result: Trained, screen: Screen) -> Iterator[str]:

@@ -11,22 +11,9 @@ from skillgit.cli.screen import Style
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillgit.app.retest import Retested, RetestPlan, RetestRow
+    from skillgit.app.retest import Retested, RetestRow
     from skillgit.app.scores import Interval
     from skillgit.cli.screen import Screen
-
-
-def planned(plan: RetestPlan, screen: Screen) -> str:
-    """Return on one line what will be measured, and what it costs at most."""
-    dot = f" {screen.glyphs.dot} "
-    cost = plan.cost
-    what = f"{words.plural(len(plan.names), 'version')} on {words.plural(plan.items, f'{plan.split} item')}"
-    parts = (
-        f"{words.plural(cost.calls, 'rollout')}: {what} under {plan.target}",
-        f"about {words.count(cost.tokens_in)} in, {words.count(cost.tokens_out)} out",
-        "price unknown" if cost.usd is None else words.money(cost.usd),
-    )
-    return dot.join(parts)
 
 
 def lines(result: Retested, screen: Screen) -> Iterator[str]:
@@ -48,8 +35,7 @@ def lines(result: Retested, screen: Screen) -> Iterator[str]:
         yield _fact("test", f"evaluated so far: {reads}", screen)
     noted = f"{words.plural(result.noted, 'new evaluation')} on refs/notes/skillgit/evals"
     yield _fact("notes", noted if result.noted else "nothing new", screen)
-    if result.cost is not None:
-        yield _fact("cost", words.cost(result.cost, screen), screen)
+    yield _fact("cost", words.cost(result.cost, screen), screen)
     run = next((row.run for row in result.rows if row.run), "")
     if run and result.noted:
         yield _fact("next", f"skillgit matrix {run} --split {plan.split}", screen)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from skillgit.app.claim import Verdict
-    from skillgit.app.verify import Verified, VerifyPlan
+    from skillgit.app.verify import Verified
     from skillgit.cli.screen import Screen
 
 _LABEL = 10
@@ -22,18 +22,6 @@ _STYLES = {
     "higher": Style.REVERTED,
     "not comparable": Style.REVERTED,
 }
-
-
-def planned(plan: VerifyPlan, screen: Screen) -> str:
-    """Return on one line what will be measured, and what it costs at most."""
-    dot = f" {screen.glyphs.dot} "
-    cost = plan.cost
-    parts = (
-        f"{plan.name} on {plan.items} of {words.plural(plan.of, f'{plan.split} item')} under {plan.target}",
-        f"about {words.count(cost.tokens_in)} in, {words.count(cost.tokens_out)} out",
-        "price unknown" if cost.usd is None else words.money(cost.usd),
-    )
-    return dot.join(parts)
 
 
 def lines(result: Verified, screen: Screen) -> Iterator[str]:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from skillgit.domain import quantities
+
 if TYPE_CHECKING:
     from skillgit.cli.screen import Screen
     from skillgit.domain.cost import Cost
     from skillgit.domain.score import Score
+
+count, duration, money = quantities.count, quantities.duration, quantities.money
 
 OID_LENGTH = 7
 _AGES = ((60, 1, "s", "s"), (3600, 60, "m", "min"), (86400, 3600, "h", "h"), (14 * 86400, 86400, "d", "days"))
@@ -69,34 +73,9 @@ def short(oid: str) -> str:
     return oid[:OID_LENGTH]
 
 
-def count(number: int) -> str:
-    """Return a large number in at most four columns: ``481k``, ``2.1M``."""
-    for limit, unit, suffix in ((10_000, 1, ""), (999_500, 1_000, "k"), (9_950_000, 100_000, "M")):
-        if number < limit:
-            scaled = round(number / unit)
-            return f"{scaled / 10:.1f}M" if suffix == "M" else f"{scaled}{suffix}"
-    return f"{round(number / 1_000_000)}M"
-
-
-def money(usd: float | None) -> str:
-    """Return US dollars; ``unknown`` where a price is missing."""
-    if usd is None:
-        return "unknown"
-    return f"${usd:.2f}" if usd >= 0.01 or usd == 0 else f"${usd:.4f}"  # noqa: PLR2004 - a cent
-
-
 def dollars(usd: float | None, *, is_all: bool) -> str:
     """Return what calls cost, where the prices of some may not be known."""
     return money(usd) if is_all or usd is None else f"at least {money(usd)}"
-
-
-def duration(seconds: float) -> str:
-    """Return a length of time: ``45 s``, ``12 min``, ``2 h 05 min``."""
-    whole = round(seconds)
-    if whole < 120:  # noqa: PLR2004 - two minutes
-        return f"{whole} s"
-    minutes = round(whole / 60)
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02} min"  # noqa: PLR2004
 
 
 def chance(p: float) -> str:

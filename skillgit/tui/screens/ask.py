@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.text import Text
 from textual import on
 from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
-from skillgit.tui import plain
+from skillgit.tui import commands, plain
+from skillgit.tui.commands import Ran
 from skillgit.tui.keymap import bindings
+from skillgit.tui.widgets.painted_lines import app_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
@@ -24,6 +29,7 @@ class AskScreen(ModalScreen[bool]):
         command: What would be run; empty if no command does it.
         why: What it may change.
         yes: What the button says that does it.
+        plan: The command that says what it would cost; empty if it costs nothing.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -32,9 +38,9 @@ class AskScreen(ModalScreen[bool]):
         ("n,q", "answer(False)", "No"),
     ]
 
-    def __init__(self, command: str, why: str, *, yes: str = "Run it") -> None:
+    def __init__(self, command: str, why: str, *, yes: str = "Run it", plan: Sequence[str] = ()) -> None:
         super().__init__()
-        self.command, self.why, self.yes = command, why, yes
+        self.command, self.why, self.yes, self.plan = command, why, yes, tuple(plan)
 
     def compose(self) -> ComposeResult:
         """Return the question and two buttons."""
@@ -42,9 +48,22 @@ class AskScreen(ModalScreen[bool]):
             if self.command:
                 yield Static(plain.line(f"$ {self.command}"), id="command")
             yield Static(self.why, id="why", markup=False)
+            if self.plan:
+                yield Static("", id="plan", markup=False)
             with Horizontal(classes="buttons"):
                 yield Button(f"{self.yes} (y)", id="yes", compact=True, variant="primary")
                 yield Button("Cancel (n)", id="no", compact=True)
+
+    def on_mount(self) -> None:
+        """Have the cost planned, while the user reads; nobody has to wait for it."""
+        if self.plan:
+            self.run_worker(self._planned(), group="plan")
+
+    async def _planned(self) -> None:
+        ran = Ran(argv=self.plan)
+        await commands.run(app_of(self).context, ran, lambda: None)
+        told = [plain.line(line) for line in commands.told_plan(ran).splitlines()]
+        self.query_one("#plan", Static).update(Text("\n").join(told))
 
     def action_answer(self, yes: bool) -> None:  # noqa: FBT001 - a binding calls it
         """Close with the answer."""

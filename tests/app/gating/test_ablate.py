@@ -7,6 +7,7 @@ from program import git, refs, skillgit
 
 from skillgit.app.ablate import AblateRequest, ablate
 from skillgit.app.gating.measuring import Terms
+from skillgit.domain.caps import Caps
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import BudgetError, NotFoundError
 from skillgit.index.refresh import open_index
@@ -74,7 +75,7 @@ def test_there_has_to_be_such_a_rule(user, repository, eyes):
 
 def test_a_cap_notes_the_rules_that_are_complete(user, repository, eyes):
     with pytest.raises(BudgetError):
-        left_out(user, repository, "one/v2", eyes, terms=Terms(max_calls=30))
+        left_out(user, repository, "one/v2", eyes, terms=Terms(caps=Caps(max_calls=30)))
     (note,) = noted(repository)
     complete = [row["rule"] for row in note["rules"]]
     assert complete == list(range(1, len(complete) + 1))

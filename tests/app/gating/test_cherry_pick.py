@@ -9,6 +9,7 @@ from program import git, refs, skillgit
 from skillgit.app.cherry_pick import CherryPickRequest, cherry_pick
 from skillgit.app.gating.measuring import Terms
 from skillgit.app.show import show
+from skillgit.domain.caps import Caps
 from skillgit.errors import BudgetError, ConfigError, RunLockedError, SkillgitError, UsageError
 from skillgit.store.lock import RunLock
 from skillgit.store.repo import Repo
@@ -107,7 +108,7 @@ def test_a_run_that_is_being_trained_is_left_alone(user, repository, eyes):
 def test_a_cap_writes_nothing_and_the_same_command_goes_on(user, repository, eyes):
     before = refs(repository)
     with pytest.raises(BudgetError) as caught:
-        pick(user, repository, "one/v2", eyes, onto="two", max_calls=5)
+        pick(user, repository, "one/v2", eyes, onto="two", caps=Caps(max_calls=5))
     assert "costs nothing" in caught.value.hint
     assert refs(repository) == before
     whole = pick(user, repository, "one/v2", eyes, onto="two")

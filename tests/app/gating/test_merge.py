@@ -5,9 +5,13 @@ import json
 import pytest
 from program import git, refs, skillgit
 
+from skillgit.app.gating.measuring import Terms
 from skillgit.app.log import Wanted, log
 from skillgit.app.merge import MergeRequest, merge
+from skillgit.app.plan import Bound
 from skillgit.errors import SkillgitError, UsageError
+
+DRY = Terms(dry_run=True)
 
 
 def join(user, repository, into, other, eyes, **more):
@@ -16,20 +20,21 @@ def join(user, repository, into, other, eyes, **more):
 
 def test_a_plan_names_the_conflicts_and_the_price_and_does_nothing(user, repository, eyes):
     before = refs(repository)
-    plan = join(user, repository, "one", "two", eyes, dry_run=True)
-    assert plan.decided is None
-    assert plan.stretches
-    assert plan.evaluations == 2 + sum(len(one.choices) - 1 for one in plan.stretches)
-    assert plan.rollouts == 20 * plan.evaluations
-    assert eyes.looks == []
+    plan = join(user, repository, "one", "two", eyes, terms=DRY)
+    assert "one of ours, theirs" in plan.facts["conflict 1"]
+    choices = plan.facts["conflict 1"].splitlines()[0].count(",")
+    assert plan.rollouts >= 20 * (1 + choices)
+    assert (plan.known, plan.total.calls, plan.total.bound) == (20, plan.rollouts - 20, Bound.AT_MOST)
+    assert (eyes.looks, eyes.remarks) == ([], [])
     assert refs(repository) == before
 
 
 def test_conflicts_are_settled_by_scores(user, repository, eyes, document):
+    plan = join(user, repository, "one", "two", eyes, terms=DRY)
     merged = join(user, repository, "one", "two", eyes)
     assert merged.decided.accepted
-    assert len(eyes.results) <= merged.evaluations
-    assert f"{merged.rollouts} rollouts" in eyes.remarks[0]
+    assert merged.decided.cost.calls <= plan.total.calls
+    assert eyes.remarks[0] == plan.sentence
     for one in merged.stretches:
         scores = {tried.choice: tried.score for tried in one.tried}
         assert scores[one.chosen] == max(scores.values())
@@ -83,16 +88,16 @@ def test_runs_without_a_common_commit_are_merged_against_their_seed(user, reposi
         "refs/skillgit/evidence/three:refs/skillgit/evidence/three",
         cwd=repository,
     )
-    plan = join(user, repository, "one", "three/v0", eyes, dry_run=True)
-    assert plan.ancestor == "the seed that both runs began with"
+    plan = join(user, repository, "one", "three/v0", eyes, terms=DRY)
+    assert plan.facts["against"] == "the seed that both runs began with"
 
 
 def test_the_command_prints_a_plan_and_a_result(repository):
     plan = skillgit("merge", "one", "two", "-n", cwd=repository)
     assert "conflict 1" in plan.out
-    assert "rollouts" in plan.out
+    assert "at most" in plan.out
     done = skillgit("merge", "one", "two", "--json", "-q", cwd=repository)
     told = json.loads(done.out)
-    assert told["schema"] == "skillgit.merge/1"
+    assert told["schema"] == "skillgit.merge/2"
     assert told["decided"]["accepted"] is True
     assert "Traceback" not in skillgit("merge", "one", "nothing", cwd=repository, code=3).err

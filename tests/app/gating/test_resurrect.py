@@ -8,6 +8,7 @@ from program import git, refs, skillgit
 from skillgit.app.gating.edits import apply_again
 from skillgit.app.gating.measuring import Terms
 from skillgit.app.resurrect import ResurrectRequest, resurrect
+from skillgit.domain.caps import Caps
 from skillgit.errors import ExitCode, NotFoundError, SkillgitError, UsageError
 
 
@@ -57,7 +58,7 @@ def test_the_number_counts_candidates_that_apply_and_the_price_is_theirs(user, r
     found = retried(user, repository, eyes, most=1)
     assert [row.name for row in found.rows if not row.reason] == [every[1]]
     assert every[0] in {row.name for row in found.rows if "does not apply" in row.reason}
-    assert eyes.remarks[-1] == "1 candidate again; at most 40 rollouts, what is known costs nothing"
+    assert eyes.remarks[-1] == "no call; 40 of 40 rollouts are known already"
 
 
 def test_where_nothing_applies_nothing_is_measured(user, repository, eyes, monkeypatch):
@@ -90,7 +91,7 @@ def test_only_the_runs_own_model_may_keep_one(user, repository, eyes):
     with pytest.raises(UsageError, match="kept only by the run's own model"):
         retried(user, repository, eyes, model="agent", keep=True)
     with pytest.raises(NotFoundError, match="no run 'nothing'"):
-        retried(user, repository, eyes, run="nothing", terms=Terms(max_calls=1))
+        retried(user, repository, eyes, run="nothing", terms=Terms(caps=Caps(max_calls=1)))
 
 
 @pytest.fixture

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 from soaking import soak
 
-from skillgit.calls.door import Calls, Caps, Route
+from skillgit.calls.door import Calls, Route
 from skillgit.calls.ledger import Ledger
+from skillgit.domain.caps import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Accepted, Rejected, RunFinished
 from skillgit.domain.state import advance, begin

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from skillgit.calls.door import Calls, Caps, Route
+from skillgit.calls.door import Calls, Route
 from skillgit.calls.ledger import Ledger
+from skillgit.domain.caps import Caps
 from skillgit.errors import ConfigError, FatalBackendError
 from skillgit.plugin.backend import BackendInfo, Reply, Request, ToolCall, Usage, system, user
 from skillgit.plugin.exchange import request_digest

@@ -25,6 +25,8 @@ T = TypeVar("T")
 _PROMPTS = "skillgit_envs.tasks"
 _LONGEST_FILE = 8000
 _WINS = {"A": (1.0, 0.0), "B": (0.0, 1.0), "tie": (0.5, 0.5)}
+QUESTIONS = {False: 1, True: 2}
+"""How often the judge is asked, by whether it compares: then with the places swapped too."""
 _AS_EXPECTED = "The result is as described here: {}"
 
 

@@ -1,0 +1,147 @@
+"""Every command that may ask a model has a dry run and three caps; which ones may is read from the source."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+from call_graph import asking, reaching
+from program import attempt, refs, skillgit
+from trained_runs import small_run
+
+from skillgit.cli.main import cli
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+OPTIONS = ("--dry-run", "--max-calls", "--max-tokens", "--max-usd")
+NUMBERED = {"resurrect", "tasks draft"}
+"""Commands in which -n is a number."""
+TASKS = '{"prompt": "What is 1 + 1?", "answers": ["2"]}\n'
+DRY = {
+    "train": ("demo",),
+    "eval": ("v0", "best", "-o", "train.seed=7"),
+    "retest": ("v0",),
+    "verify": ("v1", "--seed", "3"),
+    "gate": ("--base", "small/v0", "--head", "small/v2", "--cfg-options", "model.target=agent"),
+    "bisect": ("--item", "ITEM", "--run"),
+    "ablate": ("best",),
+    "prune": (),
+    "compress": (),
+    "cherry-pick": ("r1", "--onto", "small"),
+    "resurrect": (),
+    "merge": ("small", "fork/v2"),
+    "revert": ("v0", "--gate"),
+    "doctor": ("demo",),
+    "tasks draft": ("skill", "-f", "tasks.jsonl"),
+}
+"""What every command that spends is asked to plan."""
+
+
+def commands(group: click.Group = cli, before: str = "") -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        found = group.get_command(context, name)
+        assert found is not None
+        if isinstance(found, click.Group):
+            yield from commands(found, f"{before}{name} ")
+        if found.callback is not None:
+            yield f"{before}{name}", found
+
+
+def spenders() -> dict[str, click.Command]:
+    """Return the commands whose callback leads to whoever asks models."""
+    may = reaching(asking())
+    found = {}
+    for name, command in commands():
+        callback = command.callback
+        while callback is not None and hasattr(callback, "__wrapped__"):
+            callback = callback.__wrapped__
+        if callback is not None and (callback.__module__, callback.__name__) in may:
+            found[name] = command
+    return found
+
+
+def test_the_commands_that_spend_are_those_that_can_be_planned():
+    assert set(spenders()) == set(DRY), "a command that asks models is added to DRY, and has spending_options"
+
+
+@pytest.mark.parametrize("name", DRY)
+def test_a_command_that_spends_has_a_dry_run_and_all_caps(name):
+    options = {option: found for found in dict(commands())[name].params for option in found.opts}
+    usual = {option: found for found in dict(commands())["train"].params for option in found.opts}
+    for option in OPTIONS:
+        assert options[option].help == usual[option].help, option
+    assert ("-n" in options["--dry-run"].opts) == (name not in NUMBERED)
+
+
+def test_no_other_command_has_caps():
+    for name, command in commands():
+        given = {option for found in command.params for option in found.opts}
+        assert ("--max-calls" in given) == (name in DRY), name
+
+
+@pytest.fixture(scope="session")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with a run, a fork of it that went on, and a skill and tasks beside it."""
+    folder = tmp_path_factory.mktemp("spending")
+    repository = shutil.copytree(small_run(tmp_path_factory), folder / "repository")
+    skillgit("fork", "small/v0", "fork", cwd=repository)
+    skillgit("cherry-pick", "small/v1", "--onto", "fork", "-q", cwd=repository)
+    skillgit("cherry-pick", "small/v2", "--onto", "fork", "-q", cwd=repository)
+    skillgit("use", "small", cwd=repository)
+    skillgit("export", "v0", "--to", "skill", cwd=repository)
+    (repository / "tasks.jsonl").write_text(TASKS)
+    return repository
+
+
+def contents(repository: Path) -> dict[str, str]:
+    """Return a digest of every file of the repository, git's objects included."""
+    return {
+        str(path.relative_to(repository)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(repository.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("name", DRY)
+def test_a_dry_run_asks_nobody_and_writes_nothing(name, history):
+    item = json.loads(skillgit("items", "--json", cwd=history).out)["items"][0]["item"]
+    words = [item if word == "ITEM" else word for word in DRY[name]]
+    skillgit("status", cwd=history)  # the index is up to date
+    before, tips = contents(history), refs(history)
+    done = skillgit(*name.split(), *words, "--dry-run", "--json", cwd=history)
+    assert (contents(history), refs(history)) == (before, tips)
+    told = json.loads(done.out)
+    assert (told["schema"], told["command"]) == ("skillgit.plan/2", name)
+    assert set(told) == {"schema", "command", "facts", "stages", "rollouts", "known", "total", "notes", "sentence"}
+    assert told["total"]["calls"] == sum(row["calls"] for row in told["stages"])
+    text = skillgit(*name.split(), *words, "--dry-run", cwd=history)
+    assert text.out.endswith("nothing was run or written\n")
+    assert text.err == ""
+
+
+@pytest.mark.parametrize("name", ["eval", "retest", "verify", "gate", "ablate", "cherry-pick"])
+def test_what_a_plan_says_exactly_is_what_is_asked(name, history, tmp_path):
+    repository = shutil.copytree(history, tmp_path / "repository")
+    plan = json.loads(skillgit(*name.split(), *DRY[name], "--dry-run", "--json", cwd=repository).out)
+    done = json.loads(skillgit_ends(*name.split(), *DRY[name], "--json", "-q", cwd=repository))
+    cost = (done.get("decided") or done)["cost"]["calls"]
+    assert cost <= plan["total"]["calls"]
+    if plan["total"]["bound"] == "exactly":
+        assert cost == plan["total"]["calls"]
+    again = json.loads(skillgit(*name.split(), *DRY[name], "--dry-run", "--json", cwd=repository).out)
+    if name not in {"retest", "cherry-pick"}:  # a second one draws afresh; another version is the base now
+        assert (again["total"]["calls"], again["known"]) == (0, plan["rollouts"])
+
+
+def skillgit_ends(*words: str, cwd: Path) -> str:
+    """Return what a command printed, whatever its verdict was."""
+    done = attempt(*words, cwd=cwd)
+    assert done.code in {0, 1, 21}, done
+    return done.out
