@@ -53,7 +53,7 @@ def cherry_pick(context: Context, request: CherryPickRequest, watcher: GateWatch
                 skill=picked.skill,
                 origin=Origin.CHERRY_PICK,
                 of=full_name(row),
-                title=row.title,
+                title=picked.title,
                 why=picked.how,
                 reports=picked.reports,
             )

@@ -258,7 +258,7 @@ class _Retrial:
             skill=again.skill,
             origin=Origin.RESURRECT,
             of=full_name(row),
-            title=row.title,
+            title=again.title,
             why=f"It was refused on v{row.base}. {again.how}",
             reports=again.reports,
         )

@@ -10,7 +10,7 @@ import pytest
 
 from skillgit.app.ablate import Ablated, AblatedRule
 from skillgit.app.gating.ablation import Ablation
-from skillgit.app.gating.candidate import Decided, LeftOut
+from skillgit.app.gating.candidate import Decided
 from skillgit.app.gating.measuring import Terms
 from skillgit.app.gating.settling import Stretch, Tried
 from skillgit.app.merge import Merged
@@ -20,6 +20,7 @@ from skillgit.cli.render.show import gate
 from skillgit.cli.screen import Screen
 from skillgit.domain.ablation import Worth
 from skillgit.domain.cost import Cost
+from skillgit.domain.edit_words import LeftOut
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
 from skillgit.domain.gate import Decision, Policy, Verdict
 from skillgit.domain.rules import Region
