@@ -13,6 +13,7 @@ from skillgit.app.gating.run import judge, open_gating, write
 from skillgit.app.revision import event_in, find_run
 from skillgit.app.workspace import open_workspace
 from skillgit.domain.event import Origin
+from skillgit.engine.scope import intervention_scope
 
 if TYPE_CHECKING:
     from skillgit.app.context import Context
@@ -57,6 +58,6 @@ def cherry_pick(context: Context, request: CherryPickRequest, watcher: GateWatch
                 why=picked.how,
                 reports=picked.reports,
             )
-            scope = f"{onto}/cherry-pick/{gating.number}"
+            scope = intervention_scope(onto, Origin.CHERRY_PICK, gating.number)
             judged = gating.measuring.carry_out(scope, judge(gating, candidate, full_name(row)))
             return write(gating, candidate, judged)

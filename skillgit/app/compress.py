@@ -15,6 +15,7 @@ from skillgit.domain.event import Origin
 from skillgit.domain.gate import Policy
 from skillgit.engine.artifacts import json_file
 from skillgit.engine.compress import compress as shorten
+from skillgit.engine.scope import intervention_scope
 from skillgit.errors import SkillgitError
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def compress(context: Context, request: CompressRequest, watcher: GateWatcher) -
     with open_workspace(context) as workspace:
         row = newest_version(workspace, request.revision)
         with open_gating(context, workspace, row.run, request.terms, watcher) as gating:
-            scope = f"{row.run}/compress/{gating.number}"
+            scope = intervention_scope(row.run, Origin.COMPRESS, gating.number)
             work = _judged(gating, full_name(row))
             candidate, judged = gating.measuring.carry_out(scope, work, optimizer=True)
             return write(gating, candidate, judged)

@@ -17,6 +17,7 @@ from skillgit.domain.edit import EditReport, EditStatus, Source
 from skillgit.domain.event import Origin
 from skillgit.domain.rewrite import changed_hunks
 from skillgit.engine.artifacts import json_file
+from skillgit.engine.scope import intervention_scope
 from skillgit.errors import RevisionNotFoundError, SkillError, SkillgitError, UsageError
 from skillgit.index import queries
 from skillgit.store.ancestry import common_ancestor
@@ -111,7 +112,7 @@ def merge(context: Context, request: MergeRequest, watcher: GateWatcher) -> Merg
 def _carried_out(gating: Gating, plan: Merged, work: Merge, other: LogRow) -> Merged:
     measuring = gating.measuring
     measuring.watcher.remark(planned(plan))
-    scope = f"{measuring.run}/merge/{gating.number}"
+    scope = intervention_scope(measuring.run, Origin.MERGE, gating.number)
     candidate, judged, found = measuring.carry_out(scope, _judged(gating, plan, work, other))
     return replace(plan, stretches=found, decided=write(gating, candidate, judged, notes=_notes(plan)))
 

@@ -20,6 +20,7 @@ from skillgit.domain.gate import Policy
 from skillgit.domain.rewrite import changed_hunks
 from skillgit.domain.rules import Region
 from skillgit.domain.skill import DOCUMENT
+from skillgit.engine.scope import intervention_scope
 from skillgit.errors import SkillgitError
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def prune(context: Context, request: PruneRequest, watcher: GateWatcher) -> Prun
         row = newest_version(workspace, request.revision)
         with open_gating(context, workspace, row.run, request.terms, watcher) as gating:
             work = _Pruning(workspace, gating, row)
-            scope = f"{row.run}/prune/{gating.number}"
+            scope = intervention_scope(row.run, Origin.PRUNE, gating.number)
             candidate, judged = gating.measuring.carry_out(scope, work.judged())
             return Pruned(
                 rules=tuple(work.gone),

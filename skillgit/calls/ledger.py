@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 from skillgit.calls.meter import Charge
 from skillgit.domain.cost import Cost
+from skillgit.domain.cost_sum import CostSum
 from skillgit.errors import FormatVersionError, HistoryError
 from skillgit.plugin.backend import Usage
 from skillgit.plugin.exchange import read_reply, reply_json
@@ -41,6 +42,8 @@ CREATE TABLE rollout (
     key TEXT PRIMARY KEY, scope TEXT NOT NULL, value TEXT NOT NULL, cost TEXT NOT NULL
 ) STRICT;
 """
+_BY_SCOPE = "CREATE INDEX IF NOT EXISTS reply_scope ON reply (scope)"
+"""For sums; it is no part of the format, and a ledger without it is as good."""
 _UPGRADES = {
     1: ("ALTER TABLE reply ADD COLUMN request TEXT NOT NULL DEFAULT ''",),
     2: (
@@ -113,6 +116,23 @@ class Ledger:
             return cls._connect(str(path))
 
     @classmethod
+    def look(cls, path: Path) -> Ledger | None:
+        """Open the ledger at ``path`` to read it only; None where there is none, or none that can be read."""
+        if not path.is_file():
+            return None
+        try:
+            connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", timeout=_BUSY_S, uri=True)
+        except sqlite3.Error:
+            return None
+        try:
+            if _version(connection, str(path)) == _FORMAT:
+                return cls(connection, str(path))
+        except (sqlite3.Error, FormatVersionError):
+            pass
+        connection.close()
+        return None
+
+    @classmethod
     def in_memory(cls) -> Ledger:
         """Return an empty ledger that ends with the process."""
         return cls._connect(":memory:")
@@ -163,6 +183,16 @@ class Ledger:
             written = self._connection.execute(insert, row).rowcount
         return paid if written else (self.reply(charge.key) or paid)
 
+    def spent(self, scope: str) -> Cost:
+        """Return what all calls cost that the event in the making ``scope`` paid for."""
+        columns = ("usd", "seconds", "unpriced", *_COUNTS)
+        query = f"SELECT {', '.join(columns)} FROM reply WHERE scope = ?"  # noqa: S608 - constants
+        total = CostSum()
+        with _explained(self._name):
+            for row in self._connection.execute(query, (scope,)):
+                total.add(Cost(calls=1, **dict(zip(columns, row, strict=True))))
+        return total.total()
+
     def rollout(self, key: str) -> KnownRollout | None:
         """Return the item outcome ``key``; None if it was never kept."""
         with _explained(self._name):
@@ -184,6 +214,7 @@ class Ledger:
 def _prepare(connection: sqlite3.Connection, name: str) -> None:
     if _version(connection, name) == _FORMAT:
         connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(_BY_SCOPE)
         return
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
@@ -191,6 +222,7 @@ def _prepare(connection: sqlite3.Connection, name: str) -> None:
     version = _version(connection, name)
     for statement in _SCHEMA.split(";") if version == 0 else _upgrade(version):
         connection.execute(statement)
+    connection.execute(_BY_SCOPE)
     connection.execute(f"PRAGMA user_version = {_FORMAT}")
     connection.execute("COMMIT")
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.cli.render import words
 from skillgit.cli.render.columns import table, wrap
+from skillgit.cli.render.cost import unfinished
 from skillgit.cli.screen import Style
 
 if TYPE_CHECKING:
@@ -80,6 +81,13 @@ def trained(result: Trained, screen: Screen) -> Iterator[str]:
     yield f"{screen.paint(Style.FAINT, 'cost')}  {words.cost(result.cost, screen)}"
     for number, command in enumerate(result.next_commands):
         yield f"{screen.paint(Style.FAINT, 'next') if number == 0 else '    '}  {command}"
+
+
+def stopped(result: Trained, screen: Screen) -> Iterator[str]:
+    """Yield what a run has cost that was stopped, and what of that is not recorded yet."""
+    if result.cost.calls:
+        yield f"{result.run}: {words.cost(result.cost, screen)} so far"
+    yield from unfinished(result.unfinished, screen, named=False)
 
 
 def placebo(counts: Placebo) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.cli.render import log, words
 from skillgit.cli.render.columns import table
+from skillgit.cli.render.cost import unfinished
 from skillgit.cli.render.plan import placebo
 from skillgit.cli.screen import Style
 
@@ -103,6 +104,7 @@ def standing(status: Status, screen: Screen, now: datetime) -> Iterator[str]:
         gained = words.delta(run.best_score - run.first_score)
         facts.append(("progress", f"step {steps(run)}, {outcome(run, screen)}, {gained} {run.metric} over the seed"))
         facts.append(("spent", _spent(run, screen)))
+        facts.extend(("", line) for line in unfinished(status.unfinished, screen, named=False))
         if run.selection_saved:
             facts.append(("saved", _saved(run)))
     if status.promoted:
