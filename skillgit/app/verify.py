@@ -12,7 +12,7 @@ from skillgit.app.evaluations import known_evaluations, reads_of_test, record
 from skillgit.app.item_history import name
 from skillgit.app.measuring import Sample, evaluation_note, measuring
 from skillgit.app.noted_outcomes import with_outcomes
-from skillgit.app.recipe import find_config, or_name_one
+from skillgit.app.recipe import find_config, or_name_one, other_models
 from skillgit.app.revision import event_in
 from skillgit.app.run_start import recorded_items, started
 from skillgit.app.setup import set_up
@@ -230,10 +230,7 @@ def _differs(workspace: Workspace, row: LogRow, setup: Setup, split: Split) -> t
         found.append(
             f"the environment is {setup.task.environment.digest} here, and was {start.environment} in run {row.run}"
         )
-    target = setup.routes["target"].name
-    if start.models.target != target:
-        found.append(f"the target is {target} here, and was {start.models.target} in run {row.run}")
-    return (*found, *_other_items(workspace, row, setup, split))
+    return (*found, *other_models(workspace, row, setup), *_other_items(workspace, row, setup, split))
 
 
 def _other_items(workspace: Workspace, row: LogRow, setup: Setup, split: Split) -> tuple[str, ...]:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from skillgit.domain.edit import Edit, EditReport
 
+QUARANTINED = "leak: "
+"""How the reason of an edit begins that quotes what nobody may quote."""
 _SHOWN = 72
 _BULLET = re.compile(r"^(?:[-*+#>|]+|\d+[.)])\s+")
 

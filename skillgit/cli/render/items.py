@@ -2,24 +2,61 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, assert_never
 
 from skillgit.cli.render import entry, words
 from skillgit.cli.render.columns import table
+from skillgit.cli.render.inert import one_line
 from skillgit.cli.screen import Style
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from skillgit.app.diff.items import ItemChange, ItemDiff, Length
-    from skillgit.cli.screen import Screen
+    from skillgit.app.conditions import Difference
+    from skillgit.app.diff.items import Change, ItemChange, ItemDiff, Length
+    from skillgit.cli.screen import Glyphs, Screen
     from skillgit.index.rows import LogRow
 
 COLUMNS = ("item", "task_type", "before", "after", "change")
 """The columns of ``diff --items --plain``."""
 
-_ORDER = ("fixed", "broken", "missing")
-_STYLES = {"fixed": Style.ACCEPTED, "broken": Style.REJECTED, "missing": Style.REVERTED}
+STYLES: Final[dict[Change, Style]] = {
+    "fixed": Style.ACCEPTED,
+    "broken": Style.REJECTED,
+    "not-measured": Style.FAINT,
+    "missing": Style.REVERTED,
+    "fail": Style.FAINT,
+    "pass": Style.FAINT,
+}
+"""What became of items, in the order in which they are listed."""
+_LISTED: tuple[Change, ...] = ("fixed", "broken", "missing")
+NOT_MEASURED = "not measured (the decision was settled)"
+
+
+def sign(change: Change, glyphs: Glyphs) -> str:
+    """Return the sign of what became of an item."""
+    match change:
+        case "fixed" | "pass":
+            return glyphs.passed
+        case "broken" | "fail":
+            return glyphs.rejected
+        case "not-measured":
+            return glyphs.dot
+        case "missing":
+            return "?"
+        case _:
+            assert_never(change)
+
+
+def change_words(differs: Iterable[Difference]) -> tuple[str, str]:
+    """Return what items with a higher and with a lower score are called: fixed and broken, where the text did it."""
+    return ("higher", "lower") if any(found.matters for found in differs) else ("fixed", "broken")
+
+
+def differing(differs: Iterable[Difference], screen: Screen) -> Iterator[str]:
+    """Yield what differs between two measurements besides the text, one line each."""
+    for found in differs:
+        yield screen.paint(Style.REVERTED if found.matters else Style.FAINT, f"! {one_line(found.sentence)}")
 
 
 def name(row: LogRow | None) -> str:
@@ -55,30 +92,34 @@ def length(found: Length) -> str:
 
 
 def flips(diff: ItemDiff, screen: Screen) -> Iterator[str]:
-    """Yield the items that changed, the types, and the sums."""
+    """Yield what differs besides the text, the items that changed, the types, and the sums."""
+    yield from differing(diff.differs, screen)
     yield headline(diff.a, diff.b, screen, diff.metric)
-    # of a side that was stopped early most items are missing, and a note says why
-    listed = _ORDER[:2] if diff.a.bound or diff.b.bound else _ORDER
-    changed = [row for kind in listed for row in diff.rows if row.change == kind]
+    changed = [row for kind in _LISTED for row in diff.rows if row.change == kind]
     if changed:
         yield ""
-        yield from _rows(changed, screen)
+        yield from _rows(changed, diff, screen)
+    yield from totals(diff, screen)
+
+
+def totals(diff: ItemDiff, screen: Screen) -> Iterator[str]:
+    """Yield the types, the sums, the test, and what else keeps the two sides from being compared."""
     if len(diff.types) > 1:
         yield ""
         yield from _types(diff, screen)
     yield ""
     yield _sums(diff, screen)
-    yield f"{_test(diff)} {screen.glyphs.dot} {length(diff.length)}"
+    yield f" {screen.glyphs.dot} ".join(part for part in (_test(diff), length(diff.length)) if part)
     for note in diff.notes:
         yield screen.paint(Style.REVERTED, f"! {note}")
 
 
-def _rows(rows: Sequence[ItemChange], screen: Screen) -> Iterator[str]:
+def _rows(rows: Sequence[ItemChange], diff: ItemDiff, screen: Screen) -> Iterator[str]:
     glyphs = screen.glyphs
-    signs = {"fixed": glyphs.passed, "broken": glyphs.rejected, "missing": "?"}
+    named = named_change(diff.differs)
     body = [
         (
-            screen.paint(_STYLES[row.change], f"{signs[row.change]} {row.change}"),
+            screen.paint(STYLES[row.change], f"{sign(row.change, glyphs)} {named[row.change]}"),
             row.item,
             row.task_type,
             _value(row.before),
@@ -90,8 +131,22 @@ def _rows(rows: Sequence[ItemChange], screen: Screen) -> Iterator[str]:
     yield from table(body, align="lllrlr")
 
 
+def named_change(differs: Iterable[Difference]) -> dict[Change, str]:
+    """Return what became of items, in words."""
+    better, worse = change_words(differs)
+    return {
+        "fixed": better,
+        "broken": worse,
+        "not-measured": NOT_MEASURED,
+        "missing": "missing",
+        "fail": "stable fail",
+        "pass": "stable pass",
+    }
+
+
 def _types(diff: ItemDiff, screen: Screen) -> Iterator[str]:
     arrow = screen.glyphs.arrow
+    better, worse = change_words(diff.differs)
     head = tuple(screen.paint(Style.FAINT, cell) for cell in ("type", "items", "before", "", "after", "", "flips"))
     body = [
         (
@@ -101,7 +156,7 @@ def _types(diff: ItemDiff, screen: Screen) -> Iterator[str]:
             arrow,
             words.score(row.after),
             words.delta(row.after - row.before) if row.after != row.before else "",
-            ", ".join([f"{row.fixed} fixed"] * bool(row.fixed) + [f"{row.broken} broken"] * bool(row.broken)),
+            ", ".join([f"{row.fixed} {better}"] * bool(row.fixed) + [f"{row.broken} {worse}"] * bool(row.broken)),
         )
         for row in diff.types
     ]
@@ -115,12 +170,15 @@ def _value(value: float | None) -> str:
 
 
 def _sums(diff: ItemDiff, screen: Screen) -> str:
+    better, worse = change_words(diff.differs)
     parts = [
-        f"{len(diff.fixed)} fixed",
-        f"{len(diff.broken)} broken",
+        f"{len(diff.fixed)} {better}",
+        f"{len(diff.broken)} {worse}",
         f"{len(diff.stable_pass)} stable pass",
         f"{len(diff.stable_fail)} stable fail",
     ]
+    if diff.not_measured:
+        parts.append(f"{len(diff.not_measured)} of {len(diff.rows)} {NOT_MEASURED}")
     if diff.missing:
         parts.append(f"{len(diff.missing)} missing")
     return f" {screen.glyphs.dot} ".join(parts)
@@ -128,8 +186,11 @@ def _sums(diff: ItemDiff, screen: Screen) -> str:
 
 def _test(diff: ItemDiff) -> str:
     """Return what the paired test says, in the direction in which the items changed."""
+    if diff.p is None or diff.p_worse is None:
+        return "no test: more than the text differs"
     if not (diff.fixed or diff.broken):
-        return "no item changed"
+        measured = f" among the {len(diff.stable_pass) + len(diff.stable_fail)} measured" if diff.not_measured else ""
+        return f"no item changed{measured}"
     test = "sign test" if diff.metric == "hard" else "sign-flip test"
     worse = diff.p_worse < diff.p
     return f"{test} {words.chance(diff.p_worse if worse else diff.p)} for a {'loss' if worse else 'gain'}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.cli.render.items import headline, length
+from skillgit.cli.render.items import change_words, differing, headline, length
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 def lines(found: DiffStat, screen: Screen) -> Iterator[str]:
     """Yield what git prints, then the two sides and what changed between them."""
     yield from found.text.rstrip("\n").split("\n") if found.text else ()
+    yield from (f" {line}" for line in differing(found.differs, screen))
     yield f" {headline(found.a, found.b, screen)}"
     yield f" {'   '.join(part for part in (_rules(found), _items(found), length(found.length)) if part)}"
 
@@ -34,5 +35,11 @@ def _rules(found: DiffStat) -> str:
 def _items(found: DiffStat) -> str:
     if found.fixed is None or found.broken is None:
         return ""
-    told = f"items {found.fixed} fixed, {found.broken} broken"
-    return f"{told} of {found.compared}, {found.missing} without a score on both sides" if found.missing else told
+    better, worse = change_words(found.differs)
+    parts = (
+        f"items {found.fixed} {better}, {found.broken} {worse}",
+        f"of {found.compared}" if found.not_measured or found.missing else "",
+        f", {found.not_measured} not measured" if found.not_measured else "",
+        f", {found.missing} without a score on both sides" if found.missing else "",
+    )
+    return " ".join(part for part in parts if part).replace(" ,", ",")

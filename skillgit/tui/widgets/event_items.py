@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from skillgit.cli.render import words
 from skillgit.cli.render.columns import fit, pad
 from skillgit.cli.render.inert import one_line
+from skillgit.cli.render.items import STYLES, sign
 from skillgit.cli.screen import Style
 from skillgit.tui.widgets.painted_lines import Painted, Part
 from skillgit.tui.widgets.row_list import RowList
@@ -16,14 +17,6 @@ if TYPE_CHECKING:
 
     from skillgit.app.diff.items import ItemChange
 
-_STYLES: Final = {
-    "fixed": Style.ACCEPTED,
-    "broken": Style.REJECTED,
-    "missing": Style.REVERTED,
-    "fail": Style.FAINT,
-    "pass": Style.FAINT,
-}
-"""What became of items, in the order in which they are listed."""
 _NAME = 24
 """Columns of an item's name."""
 
@@ -37,7 +30,7 @@ class EventItems(RowList):
 
     def show(self, items: Sequence[ItemChange]) -> None:
         """Show ``items``."""
-        order = list(_STYLES)
+        order = list(STYLES)
         self.items = sorted(items, key=lambda row: (order.index(row.change), row.item))
         self.shown()
         if not items:
@@ -53,11 +46,10 @@ class EventItems(RowList):
     def painted(self, line: int) -> Painted:
         """Return the row of an item."""
         row, glyphs = self.items[line], self.ink.glyphs
-        sign = {"fixed": glyphs.passed, "pass": glyphs.passed, "missing": "?"}.get(row.change, glyphs.rejected)
         scores = f"{words.score(row.before) or 'none':>5} {glyphs.arrow} {words.score(row.after) or 'none':<5}"
         return (
-            Part(f" {sign} {row.change:<8}", _STYLES[row.change]),
+            Part(f" {sign(row.change, glyphs)} {row.change.replace('-', ' '):<12}", STYLES[row.change]),
             Part(pad(fit(one_line(row.item), _NAME, glyphs.ellipsis), _NAME)),
-            Part(f" {scores}  ", _STYLES[row.change]),
+            Part(f" {scores}  ", STYLES[row.change]),
             Part(one_line(row.task_type), Style.FAINT),
         )
