@@ -80,6 +80,8 @@ class ExitCode(IntEnum):
     """A bug in skillgit."""
     INTERRUPTED = 130
     """Stopped by Ctrl-C."""
+    BROKEN_PIPE = 141
+    """Whoever read the output left before all of it was written, so that the answer did not get through."""
 
 
 class SkillgitError(Exception):

@@ -11,7 +11,6 @@ from skillgit.app.evaluations import record
 from skillgit.app.measuring import Sample, measuring, planned
 from skillgit.app.noted_outcomes import as_outcomes_note
 from skillgit.app.recipe import differences, find_config
-from skillgit.app.run_start import started
 from skillgit.app.setup import set_up
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.errors import UsageError
@@ -86,14 +85,9 @@ def check_as_run(workspace: Workspace, run: str, setup: Setup) -> None:
     """Refuse to measure what cannot be put beside the outcomes of ``run``.
 
     Raises:
-        UsageError: Items, environment or target are others.
+        UsageError: Items, environment, models or their parameters are others.
     """
-    found = list(differences(workspace, run, setup))
-    start = started(workspace, run)
-    target = setup.routes["target"].name
-    if start is not None and start.models.target != target:
-        found.append(f"the target is {target}, not {start.models.target}")
-    if found:
+    if found := differences(workspace, run, setup):
         raise UsageError("; ".join(found), hint="measure as the run did, or compare with: skillgit eval")
 
 

@@ -12,6 +12,7 @@ from skillgit.app.gating.run import judge, open_gating, plan_judge, write
 from skillgit.app.revision import event_in, find_run
 from skillgit.app.workspace import open_workspace
 from skillgit.domain.event import Origin
+from skillgit.engine.scope import intervention_scope
 
 if TYPE_CHECKING:
     from skillgit.app.context import Context
@@ -64,11 +65,11 @@ def cherry_pick(context: Context, request: CherryPickRequest, watcher: GateWatch
                 skill=picked.skill,
                 origin=Origin.CHERRY_PICK,
                 of=str(row.address),
-                title=row.title,
+                title=picked.title,
                 why=picked.how,
                 reports=picked.reports,
             )
-            scope = f"{onto}/cherry-pick/{gating.number}"
+            scope = intervention_scope(onto, Origin.CHERRY_PICK, gating.number)
             judged = gating.measuring.carry_out(scope, judge(gating, candidate, str(row.address)))
             return write(gating, candidate, judged)
 

@@ -17,6 +17,7 @@ from skillgit.engine.artifacts import json_file
 from skillgit.engine.compress import STAGE
 from skillgit.engine.compress import compress as shorten
 from skillgit.engine.prompts import prompt
+from skillgit.engine.scope import intervention_scope
 from skillgit.engine.unanswered import unanswered
 from skillgit.errors import SkillgitError
 
@@ -62,7 +63,7 @@ def compress(context: Context, request: CompressRequest, watcher: GateWatcher) -
             if request.terms.dry_run:
                 return plan
             watcher.remark(plan.sentence)
-            scope = f"{row.run}/compress/{gating.number}"
+            scope = intervention_scope(row.run, Origin.COMPRESS, gating.number)
             work = _judged(gating, str(row.address))
             candidate, judged = gating.measuring.carry_out(scope, work, optimizer=True)
             return write(gating, candidate, judged)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.app.revision import default_run, find_run
+from skillgit.app.unfinished import Unfinished, unfinished
 from skillgit.app.workspace import Workspace, open_workspace
 from skillgit.domain.cost import Cost, CostPart, Grouping
 from skillgit.domain.cost_sum import CostSum
@@ -89,6 +90,8 @@ class Spending:
         total: All of them; its seconds are wall time.
         share_of: What shares are shares of: ``usd``, or ``tokens`` where dollars do not tell.
         unpriced: Models whose price was not known.
+        unfinished: What was spent on events that are not recorded yet, and so is in no row and not in the total; None
+            where that is not known.
     """
 
     run: str
@@ -97,6 +100,7 @@ class Spending:
     total: CostRow
     share_of: str
     unpriced: tuple[Unpriced, ...] = ()
+    unfinished: tuple[Unfinished, ...] | None = None
 
 
 _KEPT = ("calls", "tokens_in", "tokens_out", "cached", "cache_written", "reasoning", "unpriced")
@@ -132,6 +136,7 @@ def cost(context: Context, run: str | None, *, by: Grouping | None = None, all_r
     with open_workspace(context) as workspace:
         chosen = _chosen(workspace, run, all_runs=all_runs)
         rows = [row for name in chosen for row in spending.spent_rows(workspace.index, name)]
+        making = unfinished(workspace, chosen)
     placed = ((_Place(run=row.run), row.cost) for row in rows) if all_runs else _placed(rows, by)
     sums = _sums(placed)
     total = _total(row.cost for row in rows)
@@ -143,6 +148,7 @@ def cost(context: Context, run: str | None, *, by: Grouping | None = None, all_r
         total=_row(_Place(), total, total, in_dollars=in_dollars),
         share_of="usd" if in_dollars else "tokens",
         unpriced=_unpriced(rows),
+        unfinished=making,
     )
 
 

@@ -42,6 +42,7 @@ class KnownEvaluation:
         seed: The seed.
         target: The model that worked on the items; empty where the run's is meant.
         environment: Digest of the environment; empty where the run's is meant.
+        judge: The model that scored; empty where none was asked, and where the note does not tell.
         types: Task type to its numbers.
         time: When it was measured; absent if the note does not say.
     """
@@ -56,6 +57,7 @@ class KnownEvaluation:
     seed: int
     target: str = ""
     environment: str = ""
+    judge: str = ""
     types: Mapping[str, Mapping[str, float]]
     time: datetime | None
 
@@ -155,6 +157,7 @@ def _from_line(line: str) -> KnownEvaluation | None:
         seed=note["seed"],
         target=str(note.get("target", "")),
         environment=str(note.get("environment", "")),
+        judge=str(note.get("judge", "")),
         types=_types(note.get("types")),
         time=_moment(note.get("time")),
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillgit.app.conditions import Aspect, differences, of_event, of_setup
 from skillgit.app.noted_outcomes import noted_outcomes
 from skillgit.app.recorded_outcomes import event_outcomes
 from skillgit.app.run_start import recorded_items, recorded_setup, started
@@ -69,14 +70,18 @@ class KnownOutcomes:
                     }
 
     def _is_alike(self, run: str) -> bool:
-        """Say whether ``run`` measured with this target, judge and environment."""
+        """Say whether ``run`` measured under the conditions of the setup; items are looked at one by one."""
         start = started(self._workspace, run)
         if start is None or start.environment not in self._environments:
             return False
         if recorded_setup(self._workspace, run) not in {"", self._setup.digest}:
             return False
-        judge = start.models.judge.rpartition("@")[0]
-        return start.models.target == self._target and judge == self.judge
+        first = queries.row_of_version(self._workspace.index, run, 0)
+        then = of_event(self._workspace, first, self._split) if first is not None else None
+        if then is None:
+            return False
+        found = differences(then, of_setup(self._setup, self._split))
+        return not any(one.matters and one.aspect is not Aspect.ITEMS for one in found)
 
     def _common_items(self, run: str) -> set[str]:
         """Return the items that ``run`` had with the same content; where its list is not here, all or none."""

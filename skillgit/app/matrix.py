@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from skillgit.index.rows import LogRow
     from skillgit.index.score_queries import ScoreRow
 
-Difference = Literal["items", "environment"]
-"""What keeps a number from being compared: other items, or another environment, than those of the run."""
+Difference = Literal["items", "environment", "judge"]
+"""What keeps a number from being compared: other items, another environment or another judge than those of the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +156,8 @@ def _of_note(found: KnownEvaluation, gauge: Gauge, start: RunStarted | None, exp
         differs.append("items")
     if start is not None and found.environment not in {"", start.environment}:
         differs.append("environment")
+    if start is not None and found.judge not in {"", start.models.judge.rpartition("@")[0]}:
+        differs.append("judge")
     hard, soft = min(found.hard, 1.0), min(found.soft, 1.0)
     return MatrixCell(
         model=found.target or (start.models.target if start is not None else ""),

@@ -16,6 +16,7 @@ from skillgit.domain.edit import EditReport, EditStatus, Source
 from skillgit.domain.event import Origin
 from skillgit.domain.rewrite import changed_hunks
 from skillgit.engine.artifacts import json_file
+from skillgit.engine.scope import intervention_scope
 from skillgit.errors import RevisionNotFoundError, SkillError, SkillgitError, UsageError
 from skillgit.index import queries
 from skillgit.store.ancestry import common_ancestor
@@ -95,7 +96,7 @@ def merge(context: Context, request: MergeRequest, watcher: GateWatcher) -> Merg
             if request.terms.dry_run:
                 return plan
             watcher.remark(plan.sentence)
-            scope = f"{into}/merge/{gating.number}"
+            scope = intervention_scope(into, Origin.MERGE, gating.number)
             candidate, judged, found = gating.measuring.carry_out(scope, _judged(gating, sides, work, other))
             decided = write(gating, candidate, judged, notes=_notes(found, sides))
             return Merged(ours=sides.ours, theirs=sides.theirs, ancestor=ancestor, stretches=found, decided=decided)

@@ -13,6 +13,7 @@ from skillgit.domain.event import Cost, Origin, RunOutcome
 from skillgit.errors import BudgetError, ExitCode, HandoffError, ServiceError, SkillgitError, StoppedError
 
 if TYPE_CHECKING:
+    from skillgit.app.unfinished import Unfinished
     from skillgit.domain.event import RunFinished
     from skillgit.domain.placebo import Placebo
     from skillgit.domain.state import RunState
@@ -78,7 +79,9 @@ class Trained:
         resumed: Whether the run had begun before.
         report: First, best and last version with their scores; none if there is no version yet.
         metric: The score that they are compared by.
-        cost: What the run cost in all.
+        cost: What the run cost in all, what is not recorded yet included.
+        unfinished: What of that was spent on events that are not recorded yet; it is kept, and a resume does not buy it
+            again.
         next_commands: What to type now.
         placebo: What the gate made of candidates that change nothing; None if there were none.
     """
@@ -93,6 +96,7 @@ class Trained:
     cost: Cost
     next_commands: tuple[str, ...]
     placebo: Placebo | None = None
+    unfinished: tuple[Unfinished, ...] = ()
 
 
 def exit_code(outcome: RunOutcome, *, strict: bool) -> ExitCode:
@@ -134,9 +138,24 @@ def finished(session: Session, state: RunState, end: RunFinished, *, resumed: bo
 
 
 def unfinished(
-    session: Session, state: RunState | None, error: SkillgitError, *, resumed: bool, command: str
+    session: Session,
+    state: RunState | None,
+    error: SkillgitError,
+    *,
+    resumed: bool,
+    command: str,
+    making: tuple[Unfinished, ...],
 ) -> Trained | None:
-    """Return where ``error`` left a run that ``command`` continues; None for an error that is no end of a process."""
+    """Return where ``error`` left a run that ``command`` continues; None for an error that is no end of a process.
+
+    Args:
+        session: What the run was trained with.
+        state: The run so far; None before its first event.
+        error: What ended the process.
+        resumed: Whether the run had begun before.
+        command: What goes on with it.
+        making: What was spent on events that are not recorded yet.
+    """
     outcome = outcome_of(error)
     if outcome is None:
         return None
@@ -148,8 +167,9 @@ def unfinished(
         resumed=resumed,
         report=_report(session, state, {}) if state is not None else (),
         metric=session.rule.metric.value,
-        cost=_rounded(session.calls.spent().whole),
+        cost=_rounded(sum((one.cost for one in making), state.cost.whole if state is not None else Cost())),
         next_commands=(command,),
+        unfinished=making,
     )
 
 

@@ -19,6 +19,7 @@ from skillgit.domain.policies import NOT_WORSE
 from skillgit.domain.rewrite import changed_hunks
 from skillgit.domain.rules import Region
 from skillgit.domain.skill import DOCUMENT
+from skillgit.engine.scope import intervention_scope
 from skillgit.errors import SkillgitError
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def prune(context: Context, request: PruneRequest, watcher: GateWatcher) -> Prun
             if request.terms.dry_run:
                 return plan
             watcher.remark(plan.sentence)
-            scope = f"{row.run}/prune/{gating.number}"
+            scope = intervention_scope(row.run, Origin.PRUNE, gating.number)
             candidate, judged = gating.measuring.carry_out(scope, work.judged())
             return Pruned(
                 rules=tuple(work.gone),

@@ -5,10 +5,13 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from skillgit.app import conditions
 from skillgit.app.absent_evidence import BRING
+from skillgit.app.conditions import CONFIG, Aspect
 from skillgit.app.config import load_config, load_recorded
 from skillgit.app.config.recorded import read_document, strangers
 from skillgit.app.run_start import environment_change, start_record
+from skillgit.domain.evaluation import Split
 from skillgit.errors import ConfigError, DataError, NotFoundError, SkillgitError, UsageError
 from skillgit.index import queries
 from skillgit.store.evidence import read_evidence
@@ -23,8 +26,8 @@ if TYPE_CHECKING:
     from skillgit.app.setup import Setup
     from skillgit.app.workspace import Workspace
     from skillgit.domain.event import RunStarted
+    from skillgit.index.rows import LogRow
 
-CONFIG = "config.json"
 _HINT = "name one with --config CONFIG"
 
 
@@ -73,13 +76,24 @@ def or_name_one() -> Iterator[None]:
 
 def differences(workspace: Workspace, run: str, setup: Setup) -> tuple[str, ...]:
     """Return what keeps numbers from being comparable with those of ``run``, one sentence each."""
-    start = start_record(workspace, run)
-    if start is None:
+    start, row = start_record(workspace, run), queries.row_of_version(workspace.index, run, 0)
+    if start is None or row is None:
         raise UsageError(f"the start of run {run} is not here", hint=_HINT)
     changed = environment_change(workspace.repo, start, setup)
     started: RunStarted = start.event  # type: ignore[assignment]
     items = f"the items are not those of run {run}" if started.splits != setup.splits_digest else ""
-    return tuple(filter(None, (changed, items)))
+    return (*filter(None, (changed, items)), *other_models(workspace, row, setup))
+
+
+def other_models(workspace: Workspace, row: LogRow, setup: Setup) -> tuple[str, ...]:
+    """Return how target, judge and their parameters differ from those of the run of ``row``, one sentence each."""
+    then = conditions.of_event(workspace, row, Split.SELECTION)
+    if then is None:
+        return ()
+    every = conditions.differences(then, conditions.of_setup(setup, Split.SELECTION))
+    verbs = {Aspect.TARGET: ("is", "was"), Aspect.JUDGE: ("is", "was"), Aspect.PARAMETERS: ("are", "were")}
+    told = ((found, *verbs[found.aspect]) for found in every if found.aspect in verbs)
+    return tuple(f"the {one.aspect} {now} {one.b} here, and {past} {one.a} in run {row.run}" for one, now, past in told)
 
 
 def _recorded(workspace: Workspace, run: str) -> dict[str, dict[str, object]]:

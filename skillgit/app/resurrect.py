@@ -18,6 +18,7 @@ from skillgit.app.workspace import open_workspace
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Origin
 from skillgit.domain.gate import decide
+from skillgit.engine.scope import intervention_scope
 from skillgit.errors import ExitCode, NotFoundError, SkillgitError, UsageError
 from skillgit.index import queries
 from skillgit.store.reader import skill_at
@@ -192,7 +193,9 @@ class _Retrial:
     def result(self, rows: Sequence[LogRow], gating: Gating | None) -> Resurrected | Plan:
         """Measure the first of ``rows`` that apply; with ``gating`` the first that passes becomes a version."""
         measuring, entropy = self._measuring, self._measuring.context.entropy(8).hex()
-        scope = f"resurrect/{entropy}" if gating is None else f"{self._head.run}/resurrect/{gating.number}"
+        scope = f"resurrect/{entropy}"
+        if gating is not None:
+            scope = intervention_scope(self._head.run, Origin.RESURRECT, gating.number)
         applying = self._choose(rows)
         plan = self._plan(gating)
         if self._request.terms.dry_run:
@@ -284,7 +287,7 @@ class _Retrial:
             skill=again.skill,
             origin=Origin.RESURRECT,
             of=str(row.address),
-            title=row.title,
+            title=again.title,
             why=f"It was refused on v{row.base}. {again.how}",
             reports=again.reports,
         )

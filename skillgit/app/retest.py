@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from skillgit.app.arms import read_arms, resolve_all
+from skillgit.app.conditions import Aspect, differences, matter, of_event, of_setup
 from skillgit.app.evaluations import known_evaluations, reads_of_test, record
 from skillgit.app.measuring import Sample, evaluation_note, measuring, planned, too_few
 from skillgit.app.noted_outcomes import with_outcomes
-from skillgit.app.recipe import differences, find_config, or_name_one
+from skillgit.app.recipe import find_config, or_name_one
 from skillgit.app.recorded_outcomes import recorded_outcomes
 from skillgit.app.run_start import started
 from skillgit.app.scores import compare, scores
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from skillgit.app.arms import Arm, Arms
+    from skillgit.app.conditions import Difference
     from skillgit.app.context import Context
     from skillgit.app.evaluations import KnownEvaluation, Note
     from skillgit.app.measuring import EvalWatcher, Measuring
@@ -95,8 +97,10 @@ class RetestRow:
         score: The mean of that under the metric; absent if no item has a score.
         own: What the run recorded for it under its own target; absent if that is not here.
         own_score: The mean of that under the metric.
-        comparison: The new outcomes against those, item by item; absent without them, or where they do not compare.
-        p: Two-sided exact sign test of that: the chance of so uneven changes if each were a coin flip.
+        comparison: The new outcomes against those, item by item; absent without them, and where items or environment
+            are others.
+        p: Two-sided exact sign test of that: the chance of so uneven changes if each were a coin flip; absent where
+            something that matters differs besides the draws.
         draw: Which draws: 0 are those that a run would make, others are fresh ones.
         test_reads: How many evaluations on the test split are known of it, this one included if it left a note.
     """
@@ -122,6 +126,7 @@ class Retested:
     Attributes:
         plan: What was measured.
         own_target: The model that the run was trained with; empty without a run.
+        differs: What differs from the measurements of the runs, besides the draws.
         metric: The score that is compared.
         rows: The versions.
         noted: How many evaluations were noted.
@@ -132,6 +137,7 @@ class Retested:
 
     plan: RetestPlan
     own_target: str
+    differs: tuple[Difference, ...]
     metric: str
     rows: tuple[RetestRow, ...] = ()
     noted: int = 0
@@ -208,7 +214,7 @@ class _Retesting:
         self._target = setup.routes["target"].name
         start = started(workspace, runs[0]) if runs else None
         self._own = start.models.target if start is not None else ""
-        self._warnings = tuple(sentence for run in runs for sentence in differences(workspace, run, setup))
+        self._differs = {arm.key: self._differences(arm) for arm in self._arms}
         self._draws: Mapping[str, int] = {arm.key: self._draw(arm) for arm in self._arms}
         self._measured: dict[str, Evaluation] = {}
         self._noted = 0
@@ -229,7 +235,8 @@ class _Retesting:
             "target": self._target,
             "items": f"{len(self._items)} {self._split.value}",
         }
-        return planner.plan("retest", facts, caps=self._request.caps, notes=self._warnings)
+        notes = tuple(dict.fromkeys(one.sentence for differs in self._differs.values() for one in differs))
+        return planner.plan("retest", facts, caps=self._request.caps, notes=notes)
 
     async def measure(self, door: Measuring) -> Cost:
         """Measure every version and return what that cost."""
@@ -261,11 +268,12 @@ class _Retesting:
         return Retested(
             plan=self.plan,
             own_target=self._own,
+            differs=tuple(dict.fromkeys(found for each in self._differs.values() for found in each)),
             metric=rule.metric.value,
             rows=tuple(self._row(arm, rule) for arm in known),
             noted=self._noted,
             cost=cost,
-            warnings=(*self._warnings, *thin),
+            warnings=thin,
             exit_code=ExitCode.SERVICE if thin else ExitCode.OK,
         )
 
@@ -275,7 +283,10 @@ class _Retesting:
         if own is not None:
             wanted = {item: outcome for item, outcome in own.outcomes.items() if item in found.outcomes}
             own = replace(own, outcomes=wanted) if wanted else None
-        pair = compare(rule, (arm.name, found), (self._own, own)) if own is not None and not self._warnings else None
+        differs = self._differs[arm.key]
+        alike = not any(one.aspect in {Aspect.ENVIRONMENT, Aspect.ITEMS} for one in differs)
+        pair = compare(rule, (arm.name, found), (self._own, own)) if own is not None and alike else None
+        tested = pair is not None and not matter(differs)
         return RetestRow(
             name=arm.name,
             run=arm.row.run if arm.row is not None else "",
@@ -285,11 +296,17 @@ class _Retesting:
             score=_mean(found, rule),
             own=scores(own.outcomes.values()) if own is not None else None,
             own_score=_mean(own, rule) if own is not None else None,
-            comparison=pair,
-            p=_two_sided(pair) if pair is not None else None,
+            comparison=pair if pair is None or tested else replace(pair, p=None),
+            p=_two_sided(pair) if pair is not None and tested else None,
             draw=self._draws[arm.key],
             test_reads=reads_of_test(known_evaluations(self._workspace, arm.commit, arm.row)),
         )
+
+    def _differences(self, arm: Arm) -> tuple[Difference, ...]:
+        """Return what differs from what the run of ``arm`` measured; every draw is a fresh one, whatever the seed."""
+        then = of_event(self._workspace, arm.row, self._split) if arm.row is not None else None
+        found = differences(then, of_setup(self._setup, self._split)) if then is not None else ()
+        return tuple(one for one in found if one.matters)
 
     def _draw(self, arm: Arm) -> int:
         """Return which draws to make: those of a run the first time, fresh ones if it was measured so before.
@@ -311,4 +328,5 @@ def _mean(found: Evaluation, rule: GateRule) -> float | None:
 
 
 def _two_sided(pair: Comparison) -> float:
-    return min(1.0, 2 * min(pair.p, sign_test(len(pair.broken), len(pair.fixed))))
+    fixed, broken = len(pair.fixed), len(pair.broken)
+    return min(1.0, 2 * min(sign_test(fixed, broken), sign_test(broken, fixed)))

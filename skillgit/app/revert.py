@@ -10,6 +10,7 @@ from skillgit.app.version_named import version_of_run
 from skillgit.app.workspace import Workspace, open_workspace
 from skillgit.domain.event import Inherited, Origin, Reverted
 from skillgit.domain.state import advance, fold
+from skillgit.engine.scope import intervention_scope
 from skillgit.errors import UsageError
 from skillgit.index import queries
 from skillgit.store.lock import RunLock
@@ -124,7 +125,7 @@ def _gated(
         title, why = _words(row, state)
         candidate = Candidate(skill=skill, origin=Origin.REVERT, of=named, title=title, why=why)
         work = gating_run.judge(gating, candidate, named)
-        judged = gating.measuring.carry_out(f"{row.run}/revert/{state.version + 1}", work)
+        judged = gating.measuring.carry_out(intervention_scope(row.run, Origin.REVERT, state.version + 1), work)
         state = gating.state
         planned = _result(row, state)
         cost = gating.measuring.cost()

@@ -59,7 +59,8 @@ class Comparison:
         interval: Its 95 % paired bootstrap interval.
         fixed: Items that score higher than under the other.
         broken: Items that score lower.
-        p: One-sided exact sign test: the chance of so many fixed if every change of an item were a coin flip.
+        p: One-sided exact sign test: the chance of so many fixed if every change of an item were a coin flip; absent
+            where the two were not measured alike.
     """
 
     split: str
@@ -71,7 +72,7 @@ class Comparison:
     interval: Interval | None
     fixed: tuple[str, ...]
     broken: tuple[str, ...]
-    p: float
+    p: float | None
 
 
 def scores(outcomes: Iterable[Outcome], task_type: str = "") -> Scores:

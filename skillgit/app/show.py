@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from skillgit.app.diff.items import ItemChange, item_changes
+from skillgit.app.diff.items import ItemChange, item_changes, unmeasured
 from skillgit.app.evaluations import KnownEvaluation, known_evaluations, reads_of_test
 from skillgit.app.revision import event_in
+from skillgit.app.step_evidence import edits_left_out
 from skillgit.app.workspace import Workspace, open_workspace
 from skillgit.domain.evaluation import Gauge
 from skillgit.index import queries
@@ -18,6 +19,7 @@ from skillgit.store.feedback import feedback_in
 
 if TYPE_CHECKING:
     from skillgit.app.context import Context
+    from skillgit.domain.edit_words import LeftOut
     from skillgit.domain.event import Event
     from skillgit.domain.feedback import Feedback
     from skillgit.index.rows import LogRow
@@ -35,6 +37,7 @@ class Shown:
         message: The commit message.
         diff: What it changed in the skill, as git prints it.
         items: The items' scores before (under its base) and after.
+        left_out: The edits that were chosen and not applied; empty where the evidence is not here.
         evaluations: What is known of it besides: notes that ``skillgit eval`` left, scores from the end of its run.
         test_evaluations: How many of these looked at the test split.
         feedback: What people noted on it, oldest first.
@@ -52,6 +55,7 @@ class Shown:
     test_evaluations: int = 0
     feedback: tuple[Feedback, ...] = ()
     gauge: Gauge = field(default_factory=Gauge)
+    left_out: tuple[LeftOut, ...] = ()
 
 
 def show(context: Context, revision: str) -> Shown:
@@ -76,6 +80,7 @@ def show(context: Context, revision: str) -> Shown:
             test_evaluations=reads_of_test(evaluations),
             feedback=_feedback(workspace, row.commit),
             gauge=queries.gauge(workspace.index, row.run),
+            left_out=edits_left_out(workspace.repo, recorded.evidence),
         )
 
 
@@ -89,4 +94,5 @@ def _items(workspace: Workspace, row: LogRow) -> tuple[ItemChange, ...]:
     base = None if row.base is None else queries.row_of_version(workspace.index, row.run, row.base)
     before = () if base is None else queries.item_rows(workspace.index, base)
     after = queries.item_rows(workspace.index, row)
-    return item_changes(before, after, queries.gauge(workspace.index, row.run)) if after else ()
+    gauge = queries.gauge(workspace.index, row.run)
+    return item_changes(before, after, gauge, unmeasured(workspace, row)) if after else ()

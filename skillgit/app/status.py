@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.diagnosis import Diagnosis, of_run
 from skillgit.app.revision import default_run
+from skillgit.app.unfinished import Unfinished, unfinished
 from skillgit.app.workspace import Workspace, open_workspace
 from skillgit.domain.event import RunFinished
 from skillgit.index import queries
@@ -44,6 +45,7 @@ class Status:
         promoted: The version whose text ``main`` holds since it was promoted; empty without one, and in the past.
         diagnosis: Why the default run gets nowhere; None if it does, or is finished.
         placebo: What the gate of the default run made of candidates that change nothing; None if there were none.
+        unfinished: What the default run spent on events that are not recorded yet; None where that is not known.
         unpushed: The runs with work that the usual remote does not have; empty without a remote, and in the past.
     """
 
@@ -59,6 +61,7 @@ class Status:
     promoted: str = ""
     placebo: Placebo | None = None
     diagnosis: Diagnosis | None = None
+    unfinished: tuple[Unfinished, ...] | None = None
     unpushed: tuple[Unpushed, ...] = ()
 
 
@@ -86,6 +89,7 @@ def status(context: Context) -> Status:
             promoted=_promoted(workspace, run.skill) if run is not None and not workspace.past else "",
             placebo=_placebo(workspace, chosen) if chosen else None,
             diagnosis=of_run(workspace, chosen) if chosen else None,
+            unfinished=unfinished(workspace, [chosen]) if chosen else None,
             unpushed=() if workspace.past else unpushed(workspace.repo),
         )
 

@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from skillgit.domain.edit import EditStatus
+from skillgit.domain.edit_words import QUARANTINED, LeftOut, words_of
 from skillgit.store.evidence import read_evidence
 
 if TYPE_CHECKING:
@@ -108,6 +110,10 @@ class StepEvidence:
         applied = [row for row in _objects(rows) if row.get("status") == "applied"]
         return tuple(_edit(place, row) for place, row in enumerate(applied))
 
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """Return the edits that were chosen and not applied, in their order."""
+        return _left_out(self._files.get(_PATCH))
+
     def findings(self) -> tuple[Finding, ...]:
         """Return what analysts saw, in their order."""
         document = _json(self._files.get(_FINDINGS))
@@ -136,6 +142,12 @@ class StepEvidence:
         return tuple(_compared(row) for row in ranked)
 
 
+def edits_left_out(repo: Repo, tree: str) -> tuple[LeftOut, ...]:
+    """Return the edits that the evidence in ``tree`` tells were chosen and not applied; none if it is not here."""
+    files = read_evidence(repo, tree, (_PATCH,)) if tree else None
+    return _left_out((files or {}).get(_PATCH))
+
+
 def with_questions(attempts: Sequence[Attempt], steps: Iterable[StepEvidence]) -> tuple[Attempt, ...]:
     """Return ``attempts`` with what was asked, and what the scorer said of such an answer, as far as ``steps`` tell."""
     found: dict[str, Attempt] = {}
@@ -149,6 +161,21 @@ def with_questions(attempts: Sequence[Attempt], steps: Iterable[StepEvidence]) -
         if all(item in found and found[item].feedback for item in wanted):
             break
     return tuple(found.get(attempt.item, attempt) for attempt in attempts)
+
+
+def _left_out(patch: bytes | None) -> tuple[LeftOut, ...]:
+    document = _json(patch)
+    rows = _objects(document.get("edits") if isinstance(document, dict) else None)
+    return tuple(_reason(row) for row in rows if row.get("status") != EditStatus.APPLIED)
+
+
+def _reason(row: Mapping[str, object]) -> LeftOut:
+    reason = _text(row, "detail")
+    # a quarantined edit quotes what no screen and no report shall quote
+    text = "" if reason.startswith(QUARANTINED) else _text(row, "content") or _text(row, "anchor")
+    op = _text(row, "op").replace("_", " ")
+    edit = words_of(op, text) if text else f"{op} {_text(row, 'file')}"
+    return LeftOut(edit=edit, status=_text(row, "status"), reason=reason)
 
 
 def _edit(place: int, row: Mapping[str, object]) -> AppliedEdit:

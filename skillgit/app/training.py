@@ -6,7 +6,7 @@ The only place where the method and the store meet.
 from __future__ import annotations
 
 import asyncio
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from skillgit.app.power import after_baseline, before_baseline
 from skillgit.app.preflight import asked_roles, preflight
 from skillgit.app.run_start import environment_change
 from skillgit.app.tried import tried_before
+from skillgit.app.unfinished import Unfinished, in_the_making
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import RunFinished, RunStarted, version_of
 from skillgit.domain.state import advance, fold
@@ -26,7 +27,8 @@ from skillgit.engine.concurrency import unless_failed
 from skillgit.engine.loop import Start, Trainer
 from skillgit.engine.session import Monitor, Session
 from skillgit.engine.tried import TRIED_FILE, read_tried, tried_file
-from skillgit.errors import BudgetError, ConfigError, SkillgitError, StoppedError
+from skillgit.errors import BudgetError, ConfigError, HistoryError, SkillgitError, StoppedError
+from skillgit.index import spending
 from skillgit.store.evidence import read_evidence
 from skillgit.store.feedback import feedback_reader
 from skillgit.store.gates import version_outcomes
@@ -203,7 +205,11 @@ class Training:
     def unfinished(self, error: SkillgitError, command: str) -> Trained | None:
         """Return where ``error`` leaves the run that ``command`` continues."""
         state = fold(record.event for record in self._recorded) if self._recorded else None
-        return unfinished(self.session, state, error, resumed=bool(self._begun), command=command)
+        run = self.session.run
+        making: tuple[Unfinished, ...] = ()
+        with suppress(HistoryError):  # a ledger that fails may be what ended it
+            making = in_the_making(self.session.calls.ledger, run, spending.progress(self._workspace.index, run))
+        return unfinished(self.session, state, error, resumed=bool(self._begun), command=command, making=making)
 
     def _note_made(self, transition: Transition) -> None:
         """Remember the text and the outcomes of a transition that may not be written yet."""

@@ -11,7 +11,7 @@ from skillgit.app.claim import Claim, Verdict, claim_of, judge
 from skillgit.app.evaluations import known_evaluations, reads_of_test, record
 from skillgit.app.measuring import Sample, evaluation_note, measuring, planned
 from skillgit.app.noted_outcomes import with_outcomes
-from skillgit.app.recipe import find_config, or_name_one
+from skillgit.app.recipe import find_config, or_name_one, other_models
 from skillgit.app.revision import event_in
 from skillgit.app.run_start import environment_change, recorded_items, start_record, started
 from skillgit.app.setup import set_up
@@ -243,13 +243,10 @@ class _Verifying:
 def _differs(workspace: Workspace, row: LogRow, setup: Setup, split: Split) -> tuple[str, ...]:
     """Return what keeps a sample from being compared with what was recorded, one sentence each."""
     record = start_record(workspace, row.run)
-    if record is None or not isinstance(start := record.event, RunStarted):
+    if record is None or not isinstance(record.event, RunStarted):
         return (f"the start of run {row.run} is not here",)
     found = [changed] if (changed := environment_change(workspace.repo, record, setup)) else []
-    target = setup.routes["target"].name
-    if start.models.target != target:
-        found.append(f"the target is {target} here, and was {start.models.target} in run {row.run}")
-    return (*found, *_other_items(workspace, row, setup, split))
+    return (*found, *other_models(workspace, row, setup), *_other_items(workspace, row, setup, split))
 
 
 def _other_items(workspace: Workspace, row: LogRow, setup: Setup, split: Split) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from skillgit.app.credit import Credit, Credits
     from skillgit.app.step_evidence import Attempt, Finding
     from skillgit.domain.cost import Cost
+    from skillgit.domain.edit_words import LeftOut
     from skillgit.domain.event import Event, PatchCounts
     from skillgit.domain.gate import Verdict
     from skillgit.domain.rules import Rule
@@ -60,15 +61,20 @@ class Gated:
     Attributes:
         why: The reasons in its message.
         verdict: What the gate compared and decided; absent if it passed none.
-        stopped: Whether the evaluation was ended early, so that the score is an upper bound.
+        n: Number of selection items; 0 where none was measured.
+        not_measured: How many of them were never measured, because the decision was settled; the score is then only an
+            upper bound.
         patch: How many proposals were merged, ranked and applied; absent where no analyst proposed anything.
+        left_out: The edits that were chosen and not applied; empty where the evidence is not here.
         cost: What it cost; absent where that is not recorded.
     """
 
     why: str = ""
     verdict: Verdict | None = None
-    stopped: bool = False
+    n: int = 0
+    not_measured: int = 0
     patch: PatchCounts | None = None
+    left_out: tuple[LeftOut, ...] = ()
     cost: Cost | None = None
 
 
@@ -181,7 +187,7 @@ def _told(workspace: Workspace, place: Place, what: str, hits: tuple[Hit, ...]) 
         rollouts=rollouts,
         failures=failures,
         findings=findings,
-        gate=_gated(workspace, origin),
+        gate=_gated(workspace, origin, creditor.evidence(origin).left_out() if origin else ()),
         tried=_tried(workspace, place.run, hit.rule, origin),
         earlier=forms[1:],
         later=_later(workspace, place, hit, now),
@@ -209,7 +215,7 @@ def _behind(
     return evidence.attempts(credit.items[:_FAILURES]), shared, evidence.rollouts()
 
 
-def _gated(workspace: Workspace, origin: OriginRow | None) -> Gated:
+def _gated(workspace: Workspace, origin: OriginRow | None, left_out: tuple[LeftOut, ...]) -> Gated:
     if origin is None:
         return Gated()
     event: Event = reader.read_commit(workspace.repo, origin.commit).event
@@ -217,8 +223,10 @@ def _gated(workspace: Workspace, origin: OriginRow | None) -> Gated:
     return Gated(
         why=event.why,
         verdict=getattr(event, "verdict", None),
-        stopped=bool(getattr(evaluation, "stopped", False)),
+        n=getattr(evaluation, "n", 0),
+        not_measured=getattr(evaluation, "unneeded", 0),
         patch=getattr(event, "patch", None),
+        left_out=left_out,
         cost=getattr(event, "cost", None),
     )
 

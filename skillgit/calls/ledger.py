@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 from skillgit.calls.failures import FailedAttempt
 from skillgit.calls.meter import Charge
 from skillgit.domain.cost import Cost
+from skillgit.domain.cost_sum import CostSum
 from skillgit.domain.evaluation import FailureKind
 from skillgit.errors import FormatVersionError, HistoryError
 from skillgit.plugin.backend import Usage
@@ -55,6 +56,8 @@ CREATE TABLE rollout (
 ) STRICT;
 {";".join(_FAILURES)};
 """
+_BY_SCOPE = "CREATE INDEX IF NOT EXISTS reply_scope ON reply (scope)"
+"""For sums; it is no part of the format, and a ledger without it is as good."""
 _UPGRADES = {
     1: ("ALTER TABLE reply ADD COLUMN request TEXT NOT NULL DEFAULT ''",),
     2: (
@@ -219,6 +222,18 @@ class Ledger:
             rows = self._connection.execute(query, (f"{run}/", f"{run}0")).fetchall()  # "0" comes after "/"
         return tuple(role for (role,) in rows)
 
+    def spent(self, scope: str) -> Cost:
+        """Return what all calls cost that the event in the making ``scope`` paid for, those that failed included."""
+        columns = ("usd", "seconds", "unpriced", *_COUNTS)
+        query = f"SELECT {', '.join(columns)} FROM reply WHERE scope = ?"  # noqa: S608 - constants
+        total = CostSum()
+        with _explained(self._name):
+            for row in self._connection.execute(query, (scope,)):
+                total.add(Cost(calls=1, **dict(zip(columns, row, strict=True))))
+        for attempt in self.failures_of(scope):
+            total.add(attempt.charge.cost)
+        return total.total()
+
     def rollout(self, key: str) -> KnownRollout | None:
         """Return the item outcome ``key``; None if it was never kept."""
         with _explained(self._name):
@@ -281,6 +296,7 @@ class Ledger:
 def _prepare(connection: sqlite3.Connection, name: str) -> None:
     if _version(connection, name) == _FORMAT:
         connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(_BY_SCOPE)
         return
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
@@ -288,6 +304,7 @@ def _prepare(connection: sqlite3.Connection, name: str) -> None:
     version = _version(connection, name)
     for statement in _SCHEMA.split(";") if version == 0 else _upgrade(version):
         connection.execute(statement)
+    connection.execute(_BY_SCOPE)
     connection.execute(f"PRAGMA user_version = {_FORMAT}")
     connection.execute("COMMIT")
 

@@ -7,7 +7,7 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 import click
 from click.shell_completion import shell_complete
@@ -56,6 +56,28 @@ def cli(ctx: click.Context, directory: Path | None, paging: bool, color: str, de
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
+    try:
+        code = _run(arguments)
+        # A command that failed may have left output in the buffer; once Python itself flushes it, no code can tell.
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _abandon(sys.stdout)
+        code = ExitCode.BROKEN_PIPE
+    except OSError:
+        code = ExitCode.NO  # it was reported when the command wrote
+    try:
+        sys.stderr.flush()
+    except OSError:
+        _abandon(sys.stderr)  # nobody is left to be told
+    return code
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """Run a command line and return its exit code.
+
+    Raises:
+        BrokenPipeError: Nobody reads stdout any more.
+    """
     diagnostics = open_diagnostics({})
     try:
         environ = open_context().environ
@@ -71,7 +93,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as end:
         return end.exit_code
     except BrokenPipeError:
-        return _reader_left()
+        raise
     except (KeyboardInterrupt, click.Abort):
         return diagnostics.interrupted()
     except click.ClickException as error:
@@ -106,8 +128,7 @@ def _open_missing_streams() -> None:
             setattr(sys, name, Path(os.devnull).open("r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: SIM115 - it stays
 
 
-def _reader_left() -> ExitCode:
-    # Python flushes stdout once more when it ends, and would complain about the closed pipe.
+def _abandon(stream: TextIO) -> None:
+    # Python flushes its streams once more when it ends, and would complain about a closed pipe.
     with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return ExitCode.OK
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -127,7 +127,9 @@ class Output:
 
     def _write(self, data: bytes) -> None:
         with _named_failure():
-            self._stream.write(data)
+            # With PYTHONUNBUFFERED stdout is a raw file, which may take a part only: of a pipe whose reader left, say.
+            while data:
+                data = data[self._stream.write(data) :]
 
 
 @contextmanager

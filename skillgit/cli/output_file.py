@@ -28,6 +28,8 @@ def output_to(path: Path) -> Iterator[Output]:
     yield Output(content, screen=Screen(), encoding="utf-8", pager=lambda: None)
     try:
         _write(path, content.getvalue())
+    except BrokenPipeError:
+        raise  # FILE is a pipe, as /dev/stdout may be
     except OSError as error:
         raise SkillgitError(
             f"cannot write {path}: {os.strerror(error.errno) if error.errno else error}",

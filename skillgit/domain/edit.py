@@ -113,6 +113,11 @@ class Application:
         """The edits that took effect."""
         return tuple(report.edit for report in self.reports if report.status is EditStatus.APPLIED)
 
+    @property
+    def complete(self) -> bool:
+        """Whether every edit took effect."""
+        return all(report.status is EditStatus.APPLIED for report in self.reports)
+
 
 class _RefusedError(Exception):
     """An edit cannot be applied; carries the status and the reason."""

@@ -24,18 +24,20 @@ if TYPE_CHECKING:
 
 _SIMPLE = 10**6
 """Largest denominator of what counts as a simple fraction."""
+_ROUNDING = 1e-14
+"""What a few sums and products of floats between 0 and 1 may be off by."""
 
 
 @lru_cache(maxsize=1 << 16)
 def exact(value: float) -> Fraction:
     """Return the number that a scorer meant when it wrote the float ``value``.
 
-    That is the simplest fraction that is stored as this float, such as 7/10 for ``0.7`` and 1/3 for ``1 / 3``; where
-    none has a denominator up to a million, it is the shortest decimal. Equal floats give equal fractions, and greater
-    ones greater fractions.
+    That is the simple fraction that the float differs from by rounding alone, such as 7/10 for ``0.7``, 1/3 for
+    ``1 / 3`` and 3/10 for ``0.1 + 0.2``; where none has a denominator up to a million, it is the shortest decimal.
+    Equal floats give equal fractions, and a greater one never a smaller fraction.
     """
     simple = Fraction(value).limit_denominator(_SIMPLE)
-    return simple if float(simple) == value else Fraction(repr(value))
+    return simple if abs(float(simple) - value) < _ROUNDING else Fraction(repr(value))
 
 
 @lru_cache(maxsize=1 << 14)

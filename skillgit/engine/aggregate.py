@@ -149,7 +149,7 @@ async def merge_and_rank(
     if reply is None:
         return best_supported(everything, budget, "merge and rank")
     merged = reply.merged(everything.proposals)
-    return replace(merged, proposals=merged.proposals[:budget], unusable=everything.unusable)
+    return replace(merged, unusable=everything.unusable).limited(budget)
 
 
 def _sections(groups: Sequence[Group], level: int) -> list[str]:

@@ -93,7 +93,7 @@ class Probe:
         if self.analysis is None:
             return None
         draft = self.analysis.draft(Source.FAILURE, [rollout.item.id for rollout in self.after])
-        return replace(draft, proposals=draft.proposals[:budget])
+        return draft.limited(budget)
 
     def evidence(self) -> artifacts.Evidence:
         """Return ``probe.json`` with the instruction and, if it was tried, ``probed.json`` with its rollouts."""

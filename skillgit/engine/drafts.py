@@ -25,12 +25,20 @@ class Draft:
         reasoning: Why.
         title: What they achieve.
         unusable: Kinds of optimizer calls on the way here whose replies could not be used.
+        cut: Whether proposals were left out since title and reasoning were written, which then speak of more.
     """
 
     proposals: tuple[Proposed, ...] = ()
     reasoning: str = ""
     title: str = ""
     unusable: tuple[str, ...] = ()
+    cut: bool = False
+
+    def limited(self, budget: int | None) -> Draft:
+        """Return the first ``budget`` proposals; None is no limit."""
+        if budget is None or len(self.proposals) <= budget:
+            return self
+        return replace(self, proposals=self.proposals[:budget], cut=True)
 
     @property
     def edits(self) -> tuple[Edit, ...]:
@@ -85,10 +93,11 @@ def concatenated(drafts: Sequence[Draft], *unusable: str) -> Draft:
         reasoning="\n\n".join(dict.fromkeys(draft.reasoning for draft in drafts if draft.reasoning)),
         title=drafts[0].title,
         unusable=tuple(dict.fromkeys((*(name for draft in drafts for name in draft.unusable), *unusable))),
+        cut=any(draft.cut for draft in drafts),
     )
 
 
 def best_supported(draft: Draft, budget: int | None, *unusable: str) -> Draft:
     """Return the ``budget`` proposals with the most support, for when nobody ranked them."""
     ordered = sorted(draft.proposals, key=lambda proposed: -proposed.support)
-    return replace(draft, proposals=tuple(ordered[:budget]), unusable=(*draft.unusable, *unusable))
+    return replace(draft, proposals=tuple(ordered), unusable=(*draft.unusable, *unusable)).limited(budget)

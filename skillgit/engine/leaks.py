@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from skillgit.domain.changed_lines import changed_lines
+from skillgit.domain.edit_words import QUARANTINED
 from skillgit.domain.evaluation import Split
 from skillgit.domain.leaks import build_index, find_leak
 from skillgit.plugin.environment import secrets_of
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from skillgit.domain.leaks import Leak, SecretIndex
     from skillgit.domain.skill import Skill
     from skillgit.engine.session import Session
-
-QUARANTINED = "leak: "
-"""How the detail of a quarantined edit begins."""
 
 
 class LeakLint:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.changed_lines import changed_lines
 from skillgit.domain.edit import Source
+from skillgit.domain.edit_words import title_of
 from skillgit.domain.event import Accepted, BudgetSource, EditRecord, Origin, PatchCounts, Rejected, Skipped
 from skillgit.engine import artifacts
 from skillgit.engine.drafts import Draft
@@ -18,7 +19,7 @@ from skillgit.engine.files import file_lint, told_of_files
 from skillgit.engine.guards import refusal
 from skillgit.engine.history import history_section, record_section
 from skillgit.engine.judge import judge
-from skillgit.engine.leaks import edit_lint, told
+from skillgit.engine.leaks import edit_lint
 from skillgit.engine.progress import Stage
 from skillgit.engine.rendering import budget_section, conversation, memory_section, skill_section
 from skillgit.engine.replies import PatchReply, ask
@@ -107,8 +108,11 @@ async def _propose(session: Session, state: RunState, skill: Skill) -> Revision:
 def _judged(
     session: Session, state: RunState, skill: Skill, *, revision: Revision, judged: Judged, began: datetime
 ) -> Accepted | Rejected:
-    edits, reports = revision.application.applied, revision.application.reports
-    draft = revision.draft or Draft()
+    edits = revision.application.applied
+    draft = (revision.draft or Draft()).limited(revision.counts.budget)
+    # What the optimizer wrote speaks of all its edits.
+    whole = revision.application.complete and not draft.cut
+    title, reasoning = (draft.title, draft.reasoning) if whole else ("", "")
     facts = {
         "run": session.run,
         "skill": session.skill_path,
@@ -116,8 +120,8 @@ def _judged(
         "step": state.step,
         "base": state.version,
         "origin": Origin.META,
-        "title": redact(told(session, skill, reports, draft.title) or f"reflect on epoch {state.epoch}"),
-        "why": redact(told(session, skill, reports, draft.reasoning)),
+        "title": redact(title or title_of(edits) or f"reflect on epoch {state.epoch}"),
+        "why": redact(reasoning),
         "edits": tuple(EditRecord.of(edit) for edit in edits),
         "changes": changed_lines(skill, revision.application.skill),
         "patch": revision.counts,

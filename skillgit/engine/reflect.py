@@ -207,4 +207,4 @@ async def _analyse(
 def _clipped(reply: Analysis, group: Minibatch, budget: int | None) -> Draft:
     """Return what the analyst of ``group`` proposes, cut to ``budget``."""
     draft = reply.draft(group.source, [rollout.item.id for rollout in group.rollouts])
-    return replace(draft, proposals=draft.proposals[:budget])
+    return draft.limited(budget)

@@ -6,6 +6,11 @@ it would have.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from skillgit.domain.event import Origin
+
 
 def start_scope(run: str) -> str:
     """Return the name of a run's first event."""
@@ -35,3 +40,8 @@ def measure_scope(run: str, version: int) -> str:
 def finish_scope(run: str) -> str:
     """Return the name of a run's last event."""
     return f"{run}/finish"
+
+
+def intervention_scope(run: str, origin: Origin, number: int) -> str:
+    """Return the name of an intervention: of the version that a revert would make, else of its number."""
+    return f"{run}/{origin.value}/{number}"

@@ -50,15 +50,17 @@ async def select(
         ),
     )
     reply = await ask(session, "rank", messages, RankReply, draw=(step,))
-    chosen = _usable(reply, len(draft.proposals))[:budget] if reply is not None else []
+    chosen = _usable(reply, len(draft.proposals)) if reply is not None else []
     if reply is None or not chosen:
         return best_supported(draft, budget, "rank")
-    return replace(
+    ranked = replace(
         draft,
         proposals=tuple(draft.proposals[number] for number in chosen),
-        reasoning=reply.reasoning or draft.reasoning,
-        title=reply.title or draft.title,
+        reasoning=reply.reasoning,
+        title=reply.title,
+        cut=False,
     )
+    return ranked.limited(budget)
 
 
 def _usable(reply: RankReply, proposals: int) -> list[int]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.changed_lines import changed_lines
 from skillgit.domain.edit import EditStatus
+from skillgit.domain.edit_words import title_of
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Accepted, Cost, EditRecord, Event, Models, PatchCounts, Rejected, Skipped
 from skillgit.domain.rewrite import UpdateMode
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from skillgit.domain.edit import Application
+    from skillgit.domain.edit import Application, EditReport
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
     from skillgit.domain.trajectory import Item, Rollout
@@ -132,11 +133,19 @@ async def run_step(
         return whole
 
     async def measured(part: Application) -> Transition:
-        alone = replace(proposal, candidate=replace(proposal.candidate, application=part), salvaged=True)
+        reports = _of_part(proposal.candidate.application.reports, part.reports)
+        application = replace(part, reports=reports)
+        alone = replace(proposal, candidate=replace(proposal.candidate, application=application), salvaged=True)
         return await _measured(session, state, skill, alone, step=step, began=began)
 
     made = await salvage(session, state, skill, whole, edits=proposal.application.applied, judge=measured)
     return replace(made, event=replace(made.event, cost=session.cost_since(began)))  # type: ignore[arg-type]
+
+
+def _of_part(whole: Sequence[EditReport], part: Sequence[EditReport]) -> tuple[EditReport, ...]:
+    """Return what became of every edit of a patch in a part of it, which only knows those that had been applied."""
+    reports = iter(part)
+    return tuple(next(reports) if report.status is EditStatus.APPLIED else report for report in whole)
 
 
 async def _measured(
@@ -261,12 +270,25 @@ def _judged(
 def _words(session: Session, skill: Skill, proposal: Proposal) -> tuple[str, str]:
     """Return the title and the reasons of a candidate."""
     edits, reports = proposal.application.applied, proposal.application.reports
-    title = told(session, skill, reports, proposal.candidate.title or proposal.selected.title)
-    reasoning = proposal.candidate.reasoning or proposal.selected.reasoning
+    title, reasoning = _optimizer_words(proposal)
     reasons = told(session, skill, reports, why(reasoning, proposal.reflection.findings, len(proposal.rollouts)))
     if not edits and proposal.appendix is not None:
         title = f"remind: {proposal.appendix.notes[-1]}"
-    return redact(title or edits[0].content or f"delete {edits[0].anchor}"), redact(reasons)
+    return redact(title or title_of(edits)), redact(reasons)
+
+
+def _optimizer_words(proposal: Proposal) -> tuple[str, str]:
+    """Return the optimizer's title and reasoning, each empty where it speaks of more than became the candidate."""
+    candidate, selected = proposal.candidate, proposal.selected
+    match proposal.mode:
+        case UpdateMode.PATCH:
+            whole = candidate.application.complete
+        case UpdateMode.SUGGESTIONS:
+            whole = True  # the rewrite was asked to carry out all of them
+        case UpdateMode.FULL:
+            whole = len(selected.proposals) == 1
+    title, reasoning = (selected.title, selected.reasoning) if whole and not selected.cut else ("", "")
+    return candidate.title or title, candidate.reasoning or reasoning
 
 
 def _skipped(session: Session, proposal: Proposal, step: int, cost: Cost, refused: Refusal | None = None) -> Skipped:

@@ -205,3 +205,28 @@ class SpentRow:
     version: int | None
     models: Mapping[str, str]
     cost: Cost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgressRow:
+    """How far a run is, as far as it tells which events may be in the making.
+
+    Attributes:
+        step: The last step; absent where no event of the run is recorded.
+        epoch: Its epoch.
+        version: The newest version.
+        slow_epoch: The last epoch with a slow update.
+        meta_epoch: The last epoch that was reflected on.
+        measured: The newest version that was measured by an event of its own; absent if none was.
+        interventions: How many interventions there are.
+        finished: Whether the run is finished.
+    """
+
+    step: int | None
+    epoch: int
+    version: int
+    slow_epoch: int
+    meta_epoch: int
+    measured: int | None
+    interventions: int
+    finished: bool

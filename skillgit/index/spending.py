@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.cost import Cost, CostPart
-from skillgit.index.rows import SpentRow
+from skillgit.index.rows import ProgressRow, SpentRow
 from skillgit.index.schema import AMOUNTS
 
 if TYPE_CHECKING:
@@ -30,6 +30,11 @@ _PACES = """
     ) GROUP BY role, model"""
 _NEWEST = 2000
 """Parts of costs that tell how long calls take; older ones tell of other days."""
+_PROGRESS = """
+    SELECT MAX(step), MAX(epoch), MAX(version), MAX(CASE kind WHEN 'slow-proposed' THEN epoch END),
+           MAX(CASE origin WHEN 'meta' THEN epoch END), MAX(CASE kind WHEN 'measured' THEN version END), MAX(number),
+           MAX(kind = 'run-finished')
+    FROM event WHERE run = ?"""
 
 
 def spent_rows(index: Index, run: str) -> tuple[SpentRow, ...]:
@@ -38,6 +43,22 @@ def spent_rows(index: Index, run: str) -> tuple[SpentRow, ...]:
     for event, role, stage, *amounts in index.select(_PARTS, (run,)):
         parts.setdefault(event, []).append(CostPart(role=role, stage=stage, cost=_cost(amounts)))
     return tuple(_spent_row(row, parts.get(row[0], ())) for row in index.select(_EVENTS, (run,)))
+
+
+def progress(index: Index, run: str) -> ProgressRow:
+    """Return how far ``run`` is."""
+    found = index.select(_PROGRESS, (run,))[0]
+    step, epoch, version, slow_epoch, meta_epoch, measured, interventions, finished = found
+    return ProgressRow(
+        step=step,
+        epoch=epoch or 0,
+        version=version or 0,
+        slow_epoch=slow_epoch or 0,
+        meta_epoch=meta_epoch or 0,
+        measured=measured,
+        interventions=interventions or 0,
+        finished=bool(finished),
+    )
 
 
 def _spent_row(row: Sequence[Any], parts: Sequence[CostPart]) -> SpentRow:

@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 import skillgit
+from skillgit.cli.render.words import not_measured
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.rules import Region
 from skillgit.report import figures, gate_words, naming
@@ -81,6 +82,7 @@ def _environment() -> Environment:
         chart=chart,
         verdict_of=gate_words.verdict_of,
         compared=gate_words.compared,
+        not_measured=not_measured,
         refusal=gate_words.refusal,
         regions={region.value: words for region, words in _REGIONS.items()},
     )

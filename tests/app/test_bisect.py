@@ -144,7 +144,7 @@ def test_it_measures_as_the_run_did_or_not_at_all(trained):
     edit_by_hand(trained, SMALL, "skills/searchqa", "\n- Spelling counts.\n")
     request = BisectRequest(item=item, ends=("v0", f"v{newest + 1}"), measure=True)
     other = replace(request, overrides=("model.target=agent",))
-    with pytest.raises(UsageError, match="the target is offline/agent, not offline/reader"):
+    with pytest.raises(UsageError, match="the target is offline/agent here, and was offline/reader"):
         bisect(user(trained), other, Quiet())
     fewer = replace(request, overrides=("evaluation.sel_env_num=5",))
     with pytest.raises(UsageError, match="the items are not those of run small"):

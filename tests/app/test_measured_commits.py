@@ -77,7 +77,7 @@ def test_notes_land_on_the_commits_that_were_measured_with_their_own_outcomes(al
         repository = shutil.copytree(alike, tmp_path / str(place))
         if again:
             request = RetestRequest(revisions=chosen)
-            found = retest(user(repository), request, Quiet(), [].append)
+            found = retest(user(repository), request, Quiet())
             told = {row.name: row.commit for row in found.rows}
         else:
             told = {arm.name: arm.commit for arm in measure(repository, *chosen).arms}

@@ -59,7 +59,7 @@ def test_the_same_model_is_drawn_afresh_and_paired_with_what_was_recorded(traine
     assert [row.draw for row in found.rows] == [-1, -1]
     for row in found.rows:
         assert (row.score, row.comparison.n, row.comparison.delta, row.p) == (row.own_score, 20, 0.0, 1.0)
-    assert (found.noted, found.exit_code, found.warnings) == (2, ExitCode.OK, ())
+    assert (found.noted, found.exit_code, found.warnings, found.differs) == (2, ExitCode.OK, (), ())
     (note,) = noted(trained, f"{RUN}/v0")
     assert (note["kind"], note["sample"], len(note["outcomes"])) == ("evaluation", -1, 20)
     later = again(trained, "v0")
@@ -72,7 +72,8 @@ def test_another_model_stands_beside_the_run_s_own(trained, other):
     assert (row.draw, found.plan.target) == (0, OTHER)
     assert row.comparison.delta < 0 < len(row.comparison.broken)
     assert row.score == pytest.approx(row.own_score + row.comparison.delta)
-    assert 0.0 < row.p <= 1.0
+    assert [(one.aspect, one.a, one.b) for one in found.differs] == [("target", "offline/reader", OTHER)]
+    assert (row.p, row.comparison.p) == (None, None), "no test tells a model from a text"
     table = matrix(user(trained), None, "selection")
     assert table.models == ("offline/reader", OTHER)
     cells = {cell.model: cell for cell in table.rows[row.version].cells}
@@ -112,7 +113,7 @@ def test_looks_at_the_test_split_are_counted_and_paired_with_the_end_of_the_run(
 
 def test_other_items_are_told_and_not_compared(trained):
     found = again(trained, "v0", overrides=("evaluation.sel_env_num=5",))
-    assert found.warnings == (f"the items are not those of run {RUN}",)
+    assert [one.aspect for one in found.differs] == ["items"]
     assert (found.rows[0].comparison, found.rows[0].p, found.rows[0].found.n) == (None, None, 5)
     (first, *_) = matrix(user(trained), None, "selection").rows
     assert [(cell.n, cell.differs, cell.others) for cell in first.cells] == [(20, (), 1)], "what compares stands"

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from skillgit.calls.ledger import KnownRollout, Ledger, PaidReply
 from skillgit.calls.meter import Charge
 from skillgit.domain.cost import Cost
+from skillgit.domain.cost_sum import CostSum
 from skillgit.errors import FormatVersionError, HistoryError
 from skillgit.plugin.backend import FinishReason, Reply, ToolCall, Usage
 
@@ -237,3 +238,16 @@ def test_several_processes_may_make_and_write_one_ledger(tmp_path):
     assert [writer.wait() for writer in writers] == [0] * 4
     with Ledger.open(path) as ledger:
         assert ledger._connection.execute("SELECT count(*) FROM rollout").fetchone() == (4 * 150 + 200,)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["run/1", "run/10", "run/2"]), costs), max_size=8))
+def test_what_a_scope_spent_is_the_sum_of_its_calls(bought):
+    with Ledger.in_memory() as ledger:
+        sums = {"run/1": CostSum(), "run/10": CostSum(), "run/2": CostSum(), "run/": CostSum()}
+        for number, (scope, cost) in enumerate(bought):
+            charge = Charge(key=str(number), role="target", stage="rollout", cost=cost)
+            usage = Usage(**{name: getattr(cost, name) for name in asdict(Usage(tokens_in=0, tokens_out=0))})
+            ledger.record_reply(PaidReply(reply=Reply(text="", usage=usage), scope=scope, charge=charge))
+            sums[scope].add(cost)
+        for scope, total in sums.items():
+            assert ledger.spent(scope) == total.total()

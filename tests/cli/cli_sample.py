@@ -9,8 +9,10 @@ from skillgit.app.diff.items import ItemChange
 from skillgit.app.log import Log
 from skillgit.app.show import Shown
 from skillgit.app.status import Status
+from skillgit.app.unfinished import Unfinished
 from skillgit.domain.cost import CostPart
 from skillgit.domain.edit import Op, Source
+from skillgit.domain.edit_words import LeftOut
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
 from skillgit.domain.event import (
     Accepted,
@@ -316,6 +318,7 @@ STOPPED = RunRow(
     usd=0.0,
 )
 RUNS = (LIVE, STOPPED, DONE)
+UNFINISHED = (Unfinished(run=STOPPED.name, what="step 8", cost=Cost(calls=40, tokens_in=23_000, tokens_out=900)),)
 
 STATUS = Status(
     repository=Path("/home/user/skills"),
@@ -468,7 +471,12 @@ ITEMS = (
 )
 
 
-def shown(line: LogRow, event: object, diff: str = "") -> Shown:
+LEFT_OUT = LeftOut(
+    edit="replace: Read the question twice.", status="anchor-missing", reason="the anchor does not occur in the file"
+)
+
+
+def shown(line: LogRow, event: object, diff: str = "", left_out: tuple[LeftOut, ...] = ()) -> Shown:
     return Shown(
         row=line,
         event=event,  # type: ignore[arg-type]
@@ -477,11 +485,12 @@ def shown(line: LogRow, event: object, diff: str = "") -> Shown:
         message="skill: answer in the unit asked for (v7, +0.0250)\n",
         diff=diff,
         items=ITEMS[:1],
+        left_out=left_out,
     )
 
 
 SHOWN = {
-    "v7": shown(V7, ACCEPTED_EVENT, DIFF),
+    "v7": shown(V7, ACCEPTED_EVENT, DIFF, (LEFT_OUT,)),
     "r18": shown(R18, REJECTED_EVENT),
     "s15": shown(S15, SKIPPED_EVENT),
     "slow": shown(GUIDANCE, GUIDANCE_EVENT),

@@ -55,9 +55,10 @@ def skillgit(
 def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[object, ...]]]:
     """Let a use case return a value, or raise it; the answer collects what it is called with.
 
-    Where one is asked, there is no run that cannot be read.
+    Where one is asked, there is no run that cannot be read, and one that was stopped within a step.
     """
     monkeypatch.setattr("skillgit.app.runs.unreadable", lambda _: {})
+    monkeypatch.setattr("skillgit.app.runs.spent_on_unfinished", lambda _: cli_sample.UNFINISHED)
 
     def replace(verb: str, result: object) -> list[tuple[object, ...]]:
         calls: list[tuple[object, ...]] = []

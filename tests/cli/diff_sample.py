@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import cli_sample as sample
 
+from skillgit.app.conditions import Aspect, Difference
 from skillgit.app.diff.items import ItemDiff, Length, TypeChange
 from skillgit.app.diff.rules import RuleChange, RulesDiffed
 from skillgit.app.diff.summary import DiffStat
@@ -57,10 +58,14 @@ STAT = DiffStat(
     fixed=7,
     broken=2,
     compared=40,
+    not_measured=0,
     missing=0,
+    differs=(),
     length=Length(before=183, after=215),
 )
-STOPPED_STAT = replace(STAT, b=sample.R18, fixed=0, broken=1, compared=4, missing=36)
+STOPPED_STAT = replace(STAT, b=sample.R18, fixed=0, broken=1, compared=4, not_measured=36)
+OTHER_TARGET = (Difference(aspect=Aspect.TARGET, a="offline/reader", b="offline/agent"),)
+OTHER_STAT = replace(STAT, differs=OTHER_TARGET)
 UNMEASURED_STAT = replace(
     STAT,
     text="",
@@ -71,17 +76,20 @@ UNMEASURED_STAT = replace(
     fixed=None,
     broken=None,
     compared=None,
+    not_measured=None,
     missing=None,
 )
 ITEMS = ItemDiff(
     a=sample.V6,
     b=sample.V7,
+    differs=(),
     metric="hard",
     rows=sample.ITEMS,
     fixed=("q17", "q22"),
     broken=("q03",),
     stable_pass=("q04",),
     stable_fail=("q05",),
+    not_measured=(),
     missing=("q40",),
     p=0.5,
     p_worse=0.875,
@@ -99,8 +107,21 @@ STOPPED_ITEMS = replace(
     p=1.0,
     p_worse=0.5,
     types=(),
-    notes=("one side was stopped early, when its decision was certain: 1 of 6 items have no score on both sides",),
+    rows=(
+        *sample.ITEMS[:-1],
+        replace(sample.ITEMS[-1], change="not-measured"),
+    ),
+    not_measured=("q40",),
+    missing=(),
 )
+SETTLED_ITEMS = replace(
+    STOPPED_ITEMS,
+    broken=(),
+    rows=tuple(row for row in STOPPED_ITEMS.rows if row.change not in {"fixed", "broken"}),
+    p_worse=1.0,
+)
+OTHER_ITEMS = replace(ITEMS, differs=OTHER_TARGET, p=None, p_worse=None)
+OTHER_SEED_ITEMS = replace(ITEMS, differs=(Difference(aspect=Aspect.SEED, a="7", b="42"),))
 
 
 def rule(change: str, text: str, **facts: object) -> RuleChange:

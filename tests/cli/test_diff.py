@@ -25,9 +25,14 @@ CASES = {
     "stat": (STAT, ("diff", "v6", "v7", "--stat")),
     "stat-unmeasured": (("diff.summary.stat", sample.UNMEASURED_STAT), ("diff", "main", "v7", "--stat")),
     "stat-stopped": (("diff.summary.stat", sample.STOPPED_STAT), ("diff", "v6", "r18", "--stat")),
+    "stat-other": (("diff.summary.stat", sample.OTHER_STAT), ("diff", "other/v6", "v7", "--stat")),
     "stat-json": (STAT, ("diff", "v6", "v7", "--stat", "--json")),
     "items": (ITEMS, ("diff", "v6", "v7", "--items")),
     "items-stopped": (("diff.items.items", sample.STOPPED_ITEMS), ("diff", "v6", "r18", "--items")),
+    "items-settled": (("diff.items.items", sample.SETTLED_ITEMS), ("diff", "v6", "r18", "--items")),
+    "items-other": (("diff.items.items", sample.OTHER_ITEMS), ("diff", "other/v6", "v7", "--items")),
+    "items-other-json": (("diff.items.items", sample.OTHER_ITEMS), ("diff", "other/v6", "v7", "--items", "--json")),
+    "items-other-seed": (("diff.items.items", sample.OTHER_SEED_ITEMS), ("diff", "other/v6", "v7", "--items")),
     "items-json": (ITEMS, ("diff", "v6", "v7", "--items", "--json")),
     "items-plain": (ITEMS, ("diff", "v6", "v7", "--items", "--plain")),
     "items-z": (ITEMS, ("diff", "v6", "v7", "--items", "-z")),
@@ -88,7 +93,7 @@ def test_documents_name_their_schema(name, skillgit, fake):
     (verb, result), arguments = CASES[name]
     fake(verb, result)
     document = json.loads(skillgit(*arguments).out)
-    assert document["schema"] == f"skillgit.diff-{name.removesuffix('-json')}/1"
+    assert document["schema"] == f"skillgit.diff-{name.partition('-')[0]}/1"
 
 
 @pytest.mark.parametrize(

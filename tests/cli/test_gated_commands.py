@@ -10,7 +10,7 @@ import pytest
 
 from skillgit.app.ablate import Ablated, AblatedRule
 from skillgit.app.gating.ablation import Ablation
-from skillgit.app.gating.candidate import Decided, LeftOut
+from skillgit.app.gating.candidate import Decided
 from skillgit.app.gating.measuring import Terms
 from skillgit.app.gating.settling import Stretch, Tried
 from skillgit.app.merge import Merged
@@ -21,6 +21,7 @@ from skillgit.cli.screen import Screen
 from skillgit.domain.ablation import Worth
 from skillgit.domain.caps import Caps
 from skillgit.domain.cost import Cost
+from skillgit.domain.edit_words import LeftOut
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
 from skillgit.domain.gate import Decision, Verdict
 from skillgit.domain.rules import Region
@@ -141,7 +142,7 @@ fixed     q1 q2
 broken    q3
 items     40 of 40 selection items scored
 length    about 212 tokens, 200 before, +12
-left out  append: - A rule. (duplicate: the text already stands in the file)
+skipped   append: - A rule. (duplicate: the text already stands in the file)
 note      something to know
 cost      40 calls · 20k in · 300 out
 next      skillgit diff {sample.RUN}/v9 {sample.RUN}/v10 --items · skillgit show {sample.RUN}/v10
@@ -159,7 +160,7 @@ def test_a_refusal_exits_with_1_and_names_where_the_candidate_stands(skillgit, f
     assert lines[0] == "i1  × rejected   ≤.7500"  # noqa: RUF001 - the sign of the screens
     assert f"rejected/{sample.RUN}/0020-cherry-pick-1" in lines[1]
     assert "gate      not-worse asks for a score that is not lower · ≤.7000 against .7500" in done.text
-    assert "items     12 of 40 selection items scored, 28 not needed" in done.text
+    assert "items     12 of 40 selection items scored, 28 not measured (the decision was settled)" in done.text
     assert "cost      no call: everything had been measured before" in done.text
     assert lines[-1] == f"next      skillgit show {sample.RUN}/i1"
 

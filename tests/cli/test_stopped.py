@@ -25,7 +25,7 @@ def test_the_log_shows_the_score_of_a_stopped_candidate_as_a_bound(skillgit, fak
 def test_show_tells_what_was_not_rolled_out(skillgit, fake):
     fake("show.show", Shown(row=ROW, event=EVENT, parents=(), evidence_tree="", message="", diff="", items=()))
     text = skillgit("show", "r18").text
-    assert "12 of 40 items scored, then the decision was certain: 25 items not rolled out" in text
+    assert "12 of 40 items scored, then the decision was settled: 25 items not rolled out" in text
     assert "hard ≤.7000 ≤ current .7000" in text
 
 

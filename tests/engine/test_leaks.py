@@ -24,8 +24,8 @@ class SecretiveEnvironment(ToyEnvironment):
         )
 
 
-def run(edits, *, title="add", reasoning="It is missing.", **options):
-    reply = json.dumps({"title": title, "reasoning": reasoning, "edits": edits})
+def run(edits, *, title="add", reasoning="It is missing.", findings=(), **options):
+    reply = json.dumps({"title": title, "reasoning": reasoning, "edits": edits, "findings": findings})
     backend, history = ToyBackend(script={"Analyse failures": lambda _: reply}), History()
     options = {"environment": SecretiveEnvironment(), "train": ONE_STEP} | options
     return backend, asyncio.run(run_to_end(trainer(backend, history, **options), history))
@@ -56,7 +56,8 @@ def test_if_nothing_is_left_the_step_is_skipped_for_free():
 
 def test_no_commit_names_the_answer():
     told = "Item three wants Gold Of Selection3."
-    _, history = run([LEAKING, HONEST], title=told, reasoning=f"{told}\n\nThe word is missing.")
+    findings = [{"pattern": told}, {"pattern": "The word is missing."}]
+    _, history = run([LEAKING, HONEST], title=told, reasoning=told, findings=findings)
     event = history[1].event
     assert "Gold" not in event.title + event.why
     assert "(left out: leak: quotes an answer of item selection3)" in event.why

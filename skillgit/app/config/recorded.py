@@ -7,12 +7,25 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.config.leaf import NESTED, Layer, Leaf, Origin
 from skillgit.app.config.paths import PLUGINS
-from skillgit.app.config.schema import SECTIONS
+from skillgit.app.config.resolved import is_neutral
+from skillgit.app.config.schema import SECTIONS, EnvSettings
 from skillgit.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
+
+_ITEMS = frozenset({"limit"})
+"""Options of environments that choose items, whose set has a digest."""
+_PLACES = ("_path", "_dir", "_file")
+_ANSWERS = frozenset(
+    {
+        "calls.max_output_tokens",
+        "calls.temperature",
+        "model.reasoning_effort",
+        "model.target_reasoning_effort",
+    }
+)
 
 
 def read_document(content: bytes, name: str) -> dict[str, dict[str, object]]:
@@ -52,6 +65,27 @@ def strangers(document: Mapping[str, Mapping[str, object]]) -> list[str]:
         if key.startswith("model.") and key not in known and not key.startswith(tuple(f"{name}." for name in NESTED))
     ]
     return [*by_path, *free]
+
+
+def measuring_settings(document: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
+    """Return the settings of a recorded configuration that may change what the target does on an item, by their keys.
+
+    Which models, items and environment it names is left out, for these have names and digests of their own, and so is
+    the judge, whose parameters stand in its name.
+    """
+    backend = str(document.get("model", {}).get("target_backend", ""))
+    return {key: value for key, value in _keys(document) if _measures(key, backend)}
+
+
+def _measures(key: str, backend: str) -> bool:
+    section, _, name = key.partition(".")
+    if is_neutral(key):
+        return False
+    if section == "env":
+        return not (name in EnvSettings.model_fields or name in _ITEMS or name.endswith(_PLACES))
+    if section == "model" and name not in SECTIONS["model"].model_fields:
+        return name.startswith(("target_", f"{backend}_"))
+    return section == "target" or key in _ANSWERS
 
 
 def _keys(document: Mapping[str, Mapping[str, object]]) -> Iterator[tuple[str, object]]:

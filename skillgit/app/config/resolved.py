@@ -130,7 +130,7 @@ class ResolvedConfig:
         identifying = (
             entry
             for entry in self.entries
-            if not _neutral(entry.key) and entry.key not in self.places and not self._is_usual(entry)
+            if not is_neutral(entry.key) and entry.key not in self.places and not self._is_usual(entry)
         )
         return short_digest(_nested(tuple(identifying)))
 
@@ -173,7 +173,8 @@ class ResolvedConfig:
         return short_digest(said) if said else ""
 
 
-def _neutral(key: str) -> bool:
+def is_neutral(key: str) -> bool:
+    """Say whether ``key`` cannot change results, so that it is no part of the digest."""
     section, _, name = key.partition(".")
     return key in NEUTRAL or nested(key) in NEUTRAL or (section == "model" and bool(_WHERE.fullmatch(name)))
 

@@ -8,11 +8,13 @@ from math import ceil, fsum
 from typing import TYPE_CHECKING, Literal, get_args
 
 from skillgit.app.absent_evidence import measure
+from skillgit.app.conditions import differences, matter, of_event
 from skillgit.app.diff.sides import Sides, sides
 from skillgit.app.item_history import absences
 from skillgit.app.recorded_outcomes import recorded_outcomes
 from skillgit.app.workspace import Workspace, open_workspace
 from skillgit.domain.evaluation import Metric, Scored, Split
+from skillgit.domain.outcomes import exact, whole
 from skillgit.domain.skill import DOCUMENT, frontmatter
 from skillgit.domain.statistics import sign_flip_test, sign_test
 from skillgit.errors import NotFoundError, RevisionNotFoundError
@@ -21,16 +23,18 @@ from skillgit.index.rows import ItemRow
 from skillgit.store import tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from skillgit.app.conditions import Difference
     from skillgit.app.context import Context
     from skillgit.app.revision import Resolved
     from skillgit.domain.evaluation import Gauge
     from skillgit.index.rows import LogRow
 
-Change = Literal["fixed", "broken", "gained", "lost", "pass", "fail", "missing"]
+Change = Literal["fixed", "broken", "gained", "lost", "not-measured", "missing", "fail", "pass"]
 """What became of an item: its score rose or fell so that it is solved now or no longer (``fixed``, ``broken``), or
-without that (``gained``, ``lost``); it stayed, solved or not; or a side has no score."""
+without that (``gained``, ``lost``); a side never measured it because the decision was settled, or has no score for
+another reason; or the score stayed, not solved or solved."""
 
 _CHARACTERS_PER_TOKEN = 4  # about, for English prose
 
@@ -46,7 +50,8 @@ class ItemChange:
         after: Its score under the newer version; absent if there is none.
         change: ``fixed`` if the score rose and the item is solved now, ``broken`` if it fell and the item is not solved
             any more, ``gained`` or ``lost`` if it rose or fell otherwise, ``pass`` or ``fail`` if it stayed, solved or
-            not, ``missing`` if a side has no score.
+            not, ``not-measured`` if an evaluation ended before its turn because the decision was settled, ``missing``
+            if a side has no score for another reason.
     """
 
     item: str
@@ -101,14 +106,18 @@ class ItemDiff:
     Attributes:
         a: The older side.
         b: The newer side.
+        differs: What differs between the two measurements besides the text; a test is made only where nothing that
+            matters does.
         metric: The metric of the scores.
         rows: One row per item, in the order of their names.
         fixed: Items that score higher under ``b`` and are solved by it, as they were not under ``a``.
         broken: Items that score lower under ``b`` and are not solved by it, as they were under ``a``.
         stable_pass: Items that are solved under both.
         stable_fail: Items with the same score that are not solved.
-        missing: Items without a score on one side.
-        p: One-sided p-value that ``b`` is better: the sign test for hard scores, else the sign-flip test.
+        not_measured: Items that one side never measured, because its decision was settled before.
+        missing: Items without a score on one side for another reason.
+        p: One-sided p-value that ``b`` is better: the sign test for hard scores, else the sign-flip test; absent where
+            something that matters differs.
         p_worse: The same that ``b`` is worse.
         types: The changes by task type.
         length: The length of the two texts.
@@ -119,15 +128,17 @@ class ItemDiff:
 
     a: LogRow
     b: LogRow
+    differs: tuple[Difference, ...]
     metric: str
     rows: tuple[ItemChange, ...]
     fixed: tuple[str, ...]
     broken: tuple[str, ...]
     stable_pass: tuple[str, ...]
     stable_fail: tuple[str, ...]
+    not_measured: tuple[str, ...]
     missing: tuple[str, ...]
-    p: float
-    p_worse: float
+    p: float | None
+    p_worse: float | None
     types: tuple[TypeChange, ...]
     length: Length
     notes: tuple[str, ...]
@@ -159,12 +170,14 @@ def items(context: Context, a: str, b: str | None = None) -> ItemDiff:
         older, newer = _event(both.a), _event(both.b)
         gauge = queries.gauge(workspace.index, newer.run)
         (before, noted), (after, noted_too) = (_outcomes(workspace, row) for row in (older, newer))
-        rows = item_changes(before, after, gauge)
+        rows = item_changes(before, after, gauge, unmeasured(workspace, older, newer))
         named = {change: tuple(row.item for row in rows if row.change == change) for change in get_args(Change)}
-        better, worse = paired_test(rows, gauge.metric)
+        differs = differing(workspace, older, newer)
+        better, worse = (None, None) if matter(differs) else paired_test(rows, gauge.metric)
         return ItemDiff(
             a=older,
             b=newer,
+            differs=differs,
             metric=str(gauge.metric),
             rows=rows,
             fixed=named["fixed"],
@@ -173,6 +186,7 @@ def items(context: Context, a: str, b: str | None = None) -> ItemDiff:
             lost=named["lost"],
             stable_pass=named["pass"],
             stable_fail=named["fail"],
+            not_measured=named["not-measured"],
             missing=named["missing"],
             p=better,
             p_worse=worse,
@@ -182,21 +196,47 @@ def items(context: Context, a: str, b: str | None = None) -> ItemDiff:
         )
 
 
-def item_changes(before: Sequence[ItemRow], after: Sequence[ItemRow], gauge: Gauge) -> tuple[ItemChange, ...]:
-    """Compare the outcomes of items under two versions, by the items' names."""
+def differing(workspace: Workspace, a: LogRow, b: LogRow) -> tuple[Difference, ...]:
+    """Return what differs between the measurements of two events besides the text."""
+    one, other = (of_event(workspace, row, Split.SELECTION) for row in (a, b))
+    return () if one is None or other is None else differences(one, other)
+
+
+def unmeasured(workspace: Workspace, *rows: LogRow) -> dict[str, str]:
+    """Return the items, with their task types, of the runs of those events whose evaluation ended early.
+
+    Such an item without an outcome was not measured, because the decision was settled before its turn.
+    """
+    runs = {row.run for row in rows if row.bound}
+    return {item: kind for run in runs for item, kind in item_queries.task_types(workspace.index, run)}
+
+
+def item_changes(
+    before: Sequence[ItemRow], after: Sequence[ItemRow], gauge: Gauge, awaited: Mapping[str, str] | None = None
+) -> tuple[ItemChange, ...]:
+    """Compare the outcomes of items under two versions, by the items' names.
+
+    Args:
+        before: The outcomes under the older version.
+        after: Those under the newer one.
+        gauge: What scores are.
+        awaited: The items that a side would have measured, had its decision not been settled, with their task types.
+    """
     older, newer = ({row.item: row for row in rows} for rows in (before, after))
+    kinds = awaited or {}
     return tuple(
-        _item_change(item, older.get(item), newer.get(item), gauge) for item in sorted(older.keys() | newer.keys())
+        _item_change(item, older.get(item), newer.get(item), gauge, kinds)
+        for item in sorted(older.keys() | newer.keys() | kinds.keys())
     )
 
 
 def paired_test(rows: Sequence[ItemChange], metric: Metric) -> tuple[float, float]:
     """Return the one-sided p-values that the newer version is better, and that it is worse, as the gate tests it."""
-    gains = [row.after - row.before for row in rows if row.before is not None and row.after is not None]
+    gains = [exact(row.after) - exact(row.before) for row in rows if row.before is not None and row.after is not None]
     if metric is Metric.HARD:
         fixed, broken = sum(gain > 0 for gain in gains), sum(gain < 0 for gain in gains)
         return sign_test(fixed, broken), sign_test(broken, fixed)
-    return sign_flip_test(gains), sign_flip_test([-gain for gain in gains])
+    return sign_flip_test(whole(gains)), sign_flip_test(whole([-gain for gain in gains]))
 
 
 def by_type(rows: Sequence[ItemChange]) -> Iterator[TypeChange]:
@@ -232,19 +272,12 @@ def length(workspace: Workspace, both: Sides) -> Length:
 
 def notes(workspace: Workspace, a: LogRow, b: LogRow, rows: Sequence[ItemChange]) -> Iterator[str]:
     """Yield what keeps the scores of two events from being compared like for like."""
-    for row in (a, b):
-        if row.bound is not None:
-            lost = sum(change.change == "missing" for change in rows)
-            known = f"{lost} of {len(rows)} items have no score on both sides"
-            yield f"one side was stopped early, when its decision was certain: {known}"
     if a.run == b.run:
         return
     first, second = (queries.run_row(workspace.index, row.run, {}) for row in (a, b))
     if first and second and first.metric != second.metric:
         yield f"{a.run} compares {first.metric} scores and {b.run} {second.metric} ones; items by the latter"
-    if first and second and first.environment != second.environment:
-        yield f"{a.run} trains on {first.environment} and {b.run} on {second.environment}"
-    elif not any(row.before is not None and row.after is not None for row in rows):
+    if not any(row.before is not None and row.after is not None for row in rows):
         yield "the two runs have no item in common"
 
 
@@ -301,16 +334,17 @@ def _tokens(document: bytes | None) -> int | None:
     return ceil(len(text.removeprefix(frontmatter(text))) / _CHARACTERS_PER_TOKEN)
 
 
-def _item_change(item: str, before: ItemRow | None, after: ItemRow | None, gauge: Gauge) -> ItemChange:
+def _item_change(
+    item: str, before: ItemRow | None, after: ItemRow | None, gauge: Gauge, awaited: Mapping[str, str]
+) -> ItemChange:
     old, new = _value(before, gauge), _value(after, gauge)
     known = after or before
-    return ItemChange(
-        item=item,
-        task_type=known.task_type if known else "",
-        before=old,
-        after=new,
-        change="missing" if old is None or new is None else _change(new - old, _solved(before), _solved(after)),
-    )
+    kind = known.task_type if known else awaited.get(item, "")
+    if item in awaited and (before is None or after is None):
+        change: Change = "not-measured"
+    else:
+        change = "missing" if old is None or new is None else _change(new - old, _solved(before), _solved(after))
+    return ItemChange(item=item, task_type=kind, before=old, after=new, change=change)
 
 
 def _change(gain: float, before: bool, after: bool) -> Change:  # noqa: FBT001 - whether the item is solved

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.app.diff.items import Change, Length, item_changes, length, noted_rows
+from skillgit.app.diff.items import Change, Length, differing, item_changes, length, noted_rows, unmeasured
 from skillgit.app.diff.rules import matches
 from skillgit.app.diff.sides import sides
 from skillgit.app.workspace import Workspace, open_workspace
@@ -16,6 +16,7 @@ from skillgit.store import diff as store_diff
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from skillgit.app.conditions import Difference
     from skillgit.app.context import Context
     from skillgit.index.rows import LogRow
 
@@ -35,7 +36,9 @@ class DiffStat:
         fixed: Items that score higher under the newer side and are solved now; absent where outcomes are not known.
         broken: Items that score lower and are not solved any more; absent where outcomes are not known.
         compared: Items with a score on both sides; absent where outcomes are not known.
-        missing: Items without a score on one side; absent where outcomes are not known.
+        not_measured: Items that one side never measured, because its decision was settled before; likewise.
+        missing: Items without a score on one side for another reason; likewise.
+        differs: What differs between the two measurements besides the text.
         length: The length of the two texts.
         gained: Items that score higher otherwise; absent where outcomes are not known.
         lost: Items that score lower otherwise; absent where outcomes are not known.
@@ -51,7 +54,9 @@ class DiffStat:
     fixed: int | None
     broken: int | None
     compared: int | None
+    not_measured: int | None
     missing: int | None
+    differs: tuple[Difference, ...]
     length: Length
     gained: int | None = None
     lost: int | None = None
@@ -78,8 +83,10 @@ def stat(context: Context, a: str, b: str | None = None, paths: Sequence[str] = 
             broken=None if changes is None else changes["broken"],
             gained=None if changes is None else changes["gained"],
             lost=None if changes is None else changes["lost"],
-            compared=None if changes is None else changes.total() - changes["missing"],
+            compared=None if changes is None else changes.total() - changes["missing"] - changes["not-measured"],
+            not_measured=None if changes is None else changes["not-measured"],
             missing=None if changes is None else changes["missing"],
+            differs=differing(workspace, both.a.row, both.b.row) if both.a.row and both.b.row else (),
             length=length(workspace, both),
         )
 
@@ -91,4 +98,5 @@ def _changes(workspace: Workspace, a: LogRow | None, b: LogRow | None) -> Counte
     before, after = (queries.item_rows(workspace.index, row) or noted_rows(workspace, row) for row in (a, b))
     if not before or not after:
         return None
-    return Counter(row.change for row in item_changes(before, after, queries.gauge(workspace.index, b.run)))
+    rows = item_changes(before, after, queries.gauge(workspace.index, b.run), unmeasured(workspace, a, b))
+    return Counter(row.change for row in rows)

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from skillgit.domain.edit import EditReport
+    from skillgit.domain.edit_words import LeftOut
     from skillgit.domain.evaluation import EvaluationSummary
     from skillgit.domain.event import Cost, Origin
     from skillgit.domain.gate import Verdict
@@ -42,21 +43,6 @@ class Candidate:
     policy: Policy | None = None
     merged: str = ""
     evidence: Mapping[str, bytes] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
-    """An edit that is not part of a candidate.
-
-    Attributes:
-        edit: What it would have done, in a few words.
-        status: What became of it.
-        reason: Why.
-    """
-
-    edit: str
-    status: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

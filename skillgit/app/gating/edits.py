@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.app.gating.three_way import Conflict, merge
+from skillgit.domain.changed_lines import changed_lines
 from skillgit.domain.edit import Application, Edit, EditReport, EditStatus, Op, Source, apply
+from skillgit.domain.edit_words import title_of
 from skillgit.domain.rewrite import changed_hunks
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.store.evidence import read_evidence
@@ -33,11 +36,13 @@ class Applied:
         skill: The text with them.
         reports: What became of each edit.
         how: How they got there, in one sentence.
+        title: What they achieve: the event's own title, or one made of the edits where not all it changed came along.
     """
 
     skill: Skill
     reports: tuple[EditReport, ...]
     how: str
+    title: str
 
 
 def apply_again(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Applied:
@@ -69,13 +74,20 @@ def _by_patch(row: LogRow, again: Application) -> Applied | None:
     fine = {EditStatus.APPLIED, EditStatus.DUPLICATE}
     if not again.reports or any(report.status not in fine for report in again.reports):
         return None
-    return Applied(skill=again.skill, reports=again.reports, how=f"The edits of {row.address}, applied once more.")
+    how = f"The edits of {row.address}{'' if again.complete else ' that were missing'}, applied once more."
+    return Applied(
+        skill=again.skill,
+        reports=again.reports,
+        how=how,
+        title=row.title if again.complete else title_of(again.applied),
+    )
 
 
 def _by_merge(workspace: Workspace, row: LogRow, head: Skill, onto: str, reports: Sequence[EditReport]) -> Applied:
     """Return ``head`` with the lines that the event changed; ``reports`` say which of its edits do not apply."""
     theirs = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
-    merged = merge(_before(workspace, row), head, theirs)
+    before = _before(workspace, row)
+    merged = merge(before, head, theirs)
     if merged.conflicts:
         raise _conflicting(f"{row.address} does not apply to {onto}", merged.conflicts, reports)
     skill = merged.settled([])
@@ -86,7 +98,9 @@ def _by_merge(workspace: Workspace, row: LogRow, head: Skill, onto: str, reports
         )
     hunks = changed_hunks(head, skill, support=1, source=Source.HUMAN)
     reports = tuple(EditReport(edit=hunk, status=EditStatus.APPLIED) for hunk in hunks)
-    return Applied(skill=skill, reports=reports, how=f"The lines that {row.address} changed, merged line by line.")
+    how = f"The lines that {row.address} changed, merged line by line."
+    whole = before is not None and not Counter(changed_lines(before, theirs)) - Counter(changed_lines(head, skill))
+    return Applied(skill=skill, reports=reports, how=how, title=row.title if whole else title_of(hunks))
 
 
 def _conflicting(told: str, conflicts: Sequence[Conflict], reports: Sequence[EditReport]) -> SkillgitError:

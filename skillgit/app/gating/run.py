@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from skillgit.app.gating.candidate import Candidate, Decided, LeftOut
+from skillgit.app.gating.candidate import Candidate, Decided
 from skillgit.app.gating.measuring import GateWatcher, Measuring, Terms, open_measuring
 from skillgit.app.recipe import differences
 from skillgit.domain.changed_lines import changed_lines
 from skillgit.domain.edit import EditStatus, Patch, apply
+from skillgit.domain.edit_words import left_out
 from skillgit.domain.event import Accepted, BudgetSource, EditRecord, MakesVersion, PatchCounts, Rejected
 from skillgit.domain.rewrite import UpdateMode
 from skillgit.domain.state import advance, fold
@@ -46,8 +47,6 @@ if TYPE_CHECKING:
     from skillgit.engine.judge import Judged
     from skillgit.index.rows import LogRow
     from skillgit.store.record import Recorded
-
-_SHOWN = 72
 
 
 @dataclass(slots=True, kw_only=True)
@@ -317,18 +316,3 @@ def _decided(gating: Gating, candidate: Candidate, judged: Judged, row: LogRow) 
         tokens_after=skill_tokens(candidate.skill),
         cost=replace(cost, seconds=round(cost.seconds, 1)),
     )
-
-
-def left_out(reports: Sequence[EditReport]) -> tuple[LeftOut, ...]:
-    """Return the edits of ``reports`` that did not take effect, in a few words each."""
-    return tuple(
-        LeftOut(edit=in_words(report.edit), status=report.status.value, reason=report.detail)
-        for report in reports
-        if report.status is not EditStatus.APPLIED
-    )
-
-
-def in_words(edit: Edit) -> str:
-    """Return what ``edit`` does on one line."""
-    text = " ".join((edit.content or edit.anchor).split())
-    return f"{edit.op.value.replace('_', ' ')}: {text if len(text) <= _SHOWN else text[: _SHOWN - 1] + '…'}"

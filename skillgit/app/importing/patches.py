@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 from skillgit.app.importing.outcomes import count
@@ -51,9 +52,13 @@ def read_patch(directory: Directory, step: Step, mode: UpdateMode, base: Skill, 
     merged = directory.mapping(f"{step.folder}/merged_patch.json") or {}
     items = _items(ranked) or _items(merged)
     statuses = [str(row.get("status", "")) for row in directory.listing(f"{step.folder}/edit_apply_report.json") or ()]
-    edits = tuple(_edits(items, statuses))
-    title = str(step.own.get("title") or _title(step, items))
-    reasoning = str(step.own.get("why") or ranked.get("reasoning") or merged.get("reasoning") or "")
+    reports = zip(items, chain(statuses, repeat("applied")), strict=False)
+    applied = [(item, status) for item, status in reports if status.startswith("applied")]
+    edits = tuple(_edits(applied))
+    title = str(step.own.get("title") or _title(step, [item for item, _ in applied]))
+    # What the optimizer wrote speaks of all its edits.
+    written = ranked.get("reasoning") or merged.get("reasoning") if len(applied) == len(items) else ""
+    reasoning = str(step.own.get("why") or written or "")
     evidence: Mapping[str, bytes] = {}
     records = tuple(EditRecord.of(edit) for edit in edits)
     if candidate is not None and mode is UpdateMode.PATCH:
@@ -74,12 +79,11 @@ def _items(patch: Row) -> list[Row]:
     return []
 
 
-def _edits(items: Sequence[Row], statuses: Sequence[str]) -> Iterator[Edit]:
-    """Yield the edits that took effect, as far as they are edits of a kind that we know."""
-    for place, item in enumerate(items):
-        status = statuses[place] if place < len(statuses) else "applied"
+def _edits(applied: Sequence[tuple[Row, str]]) -> Iterator[Edit]:
+    """Yield the edits that took effect, each given with its status, as far as they are of a kind that we know."""
+    for item, status in applied:
         op = str(item.get("op") or "")
-        if not status.startswith("applied") or op not in set(Op):
+        if op not in set(Op):
             continue
         fallen = "fallback" in status
         source = str(item.get("source_type") or "")

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from skillgit.app.context import Context
     from skillgit.app.report.limits import Room
     from skillgit.app.step_evidence import AppliedEdit, Finding
+    from skillgit.domain.edit_words import LeftOut
     from skillgit.domain.event import Event
     from skillgit.index.rows import LogRow
 
@@ -26,12 +27,14 @@ class Telling:
         event: The event, as its commit has it.
         difference: What it changed in the skill.
         edits: The edits that took effect; none where the evidence is not here.
+        left_out: The edits that were chosen and not applied; likewise.
         findings: What analysts saw in its step; likewise.
     """
 
     event: Event
     difference: Difference
     edits: tuple[AppliedEdit, ...]
+    left_out: tuple[LeftOut, ...]
     findings: tuple[Finding, ...]
 
 
@@ -84,4 +87,10 @@ def _telling(context: Context, row: LogRow, room: Room) -> Telling:
     found = event_detail(context, row.commit)
     # the seed is no change, and its text is told by the skill itself
     files = () if row.version == 0 else found.files
-    return Telling(event=found.shown.event, difference=room.take(files), edits=found.edits, findings=found.findings)
+    return Telling(
+        event=found.shown.event,
+        difference=room.take(files),
+        edits=found.edits,
+        left_out=found.shown.left_out,
+        findings=found.findings,
+    )

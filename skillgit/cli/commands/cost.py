@@ -35,6 +35,8 @@ def command(session: Session, run: str | None, by: str | None, *, all_runs: bool
     a model is that of its calls, side by side ones added up; that of a step, a version or a run is wall time. Calls
     whose price is not known count as nothing, and are named.
 
+    What a stopped run has spent on an event that is not recorded yet stands below, apart from the sums.
+
     It tells what the history holds, and not what ablate, resurrect, eval and others measured beside it, or what a merge
     that brought nothing spent; each of them prints that.
     """
@@ -50,6 +52,7 @@ def command(session: Session, run: str | None, by: str | None, *, all_runs: bool
             "share_of": result.share_of,
             "total": result.total,
             "unpriced": result.unpriced,
+            "unfinished": result.unfinished,
         }
         session.output.listing(form, result.rows, schema="cost/1", name="rows", columns=COLUMNS, head=head)
         return

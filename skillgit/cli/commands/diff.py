@@ -65,6 +65,8 @@ def command(
 
     On a pipe the text is what git diff prints, byte for byte, so that git apply takes it. On a terminal the words that
     changed in a line are marked, and lines that moved say where to.
+
+    What differs besides the text, such as the model, is named before any score, and then nothing is tested.
     """
     ctx = click.get_current_context()
     if b is None and ".." in a:
@@ -241,6 +243,7 @@ def _items(session: Session, a: str, b: str | None, form: Form) -> bool:
         head: Mapping[str, object] = {
             "a": result.a,
             "b": result.b,
+            "differs": result.differs,
             "metric": result.metric,
             "fixed": result.fixed,
             "broken": result.broken,
@@ -248,6 +251,7 @@ def _items(session: Session, a: str, b: str | None, form: Form) -> bool:
             "lost": result.lost,
             "stable_pass": result.stable_pass,
             "stable_fail": result.stable_fail,
+            "not_measured": result.not_measured,
             "missing": result.missing,
             "p": result.p,
             "p_worse": result.p_worse,

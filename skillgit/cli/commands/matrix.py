@@ -31,7 +31,7 @@ def command(session: Session, run: str | None, split: str, form: Form) -> None:
     """Show what each version scored under each target model.
 
     Scores are those of the run and of the notes that eval, retest and verify left; of several the newest. What was
-    measured on other items or in another environment is marked.
+    measured on other items, in another environment or by another judge is marked.
     """
     from skillgit.app.matrix import matrix  # noqa: PLC0415 - see the package
 

@@ -53,8 +53,10 @@ def command(
     """Measure old versions under another target model.
 
     Without --model it is the run's own model at a later date: every item is drawn afresh, so that drift and noise show.
-    Each version is paired with what its run recorded, and a note on its commit keeps the outcomes. What it costs at
-    most is told first. Exits with 5 if too few items could be evaluated.
+    Each version is paired with what its run recorded, and a note on its commit keeps the outcomes. Under another model,
+    items that score higher or lower are counted and nothing is tested.
+
+    What it costs at most is told first. Exits with 5 if too few items could be evaluated.
     """
     from skillgit.app.plan import Plan  # noqa: PLC0415 - see the package
     from skillgit.app.retest import RetestRequest, retest  # noqa: PLC0415 - see the package

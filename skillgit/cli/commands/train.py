@@ -10,7 +10,7 @@ import click
 from skillgit.cli.measuring_options import show_plan, spending_options
 from skillgit.cli.options import complete_configs, complete_revisions, complete_runs, document_form, override_option
 from skillgit.cli.output import Form
-from skillgit.cli.render.plan import trained
+from skillgit.cli.render.plan import stopped, trained
 from skillgit.cli.verb import verb
 from skillgit.cli.watchers import watching
 from skillgit.errors import SkillgitError
@@ -82,7 +82,7 @@ def command(
 
 
 def _train(session: Session, request: TrainRequest, form: Form, *, quiet: bool, strict: bool) -> int:
-    from skillgit.app.outcome import exit_code  # noqa: PLC0415 - see the package
+    from skillgit.app.outcome import Trained, exit_code  # noqa: PLC0415 - see the package
     from skillgit.app.train import train  # noqa: PLC0415 - see the package
 
     try:
@@ -92,6 +92,9 @@ def _train(session: Session, request: TrainRequest, form: Form, *, quiet: bool, 
         if form is Form.JSON and error.result is not None:
             session.output.document("train/1", error.result)
             session.output.flush()
+        elif isinstance(error.result, Trained):
+            for line in stopped(error.result, session.diagnostics.screen):
+                session.diagnostics.note(line)
         raise
     result = replace(result, exit_code=exit_code(result.outcome, strict=strict))
     if form is Form.JSON:

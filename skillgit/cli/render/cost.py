@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skillgit.cli.render import words
 from skillgit.cli.render.columns import table, wrap
+from skillgit.cli.render.inert import one_line
 from skillgit.cli.screen import Style
 from skillgit.domain.cost import Grouping
 from skillgit.domain.event import Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from skillgit.app.cost import CostRow, Spending
+    from skillgit.app.unfinished import Unfinished
     from skillgit.cli.screen import Screen
 
 COLUMNS = (
@@ -48,6 +51,7 @@ def lines(result: Spending, screen: Screen) -> Iterator[str]:
         yield screen.paint(Style.STRONG, result.run)
     if not result.total.calls:
         yield "no model was asked"
+        yield from unfinished(result.unfinished, screen, named=not result.run)
         return
     if result.run:
         yield ""
@@ -57,11 +61,26 @@ def lines(result: Spending, screen: Screen) -> Iterator[str]:
     total = ("total", *([""] * (names - 1)), *_numbers(result.total))
     faint = tuple(screen.paint(Style.FAINT, cell) for cell in head)
     yield from table([faint, *body, total], align="l" * names + "r" * (len(head) - names), gap=3)
+    yield from unfinished(result.unfinished, screen, named=not result.run)
     notes = list(_notes(result))
     if notes:
         yield ""
     for note in notes:
         yield from wrap(note, screen.width)
+
+
+def unfinished(found: Sequence[Unfinished] | None, screen: Screen, *, named: bool) -> Iterator[str]:
+    """Yield what was spent on events that are not recorded yet, one line each.
+
+    Args:
+        found: The events; None where that is not known.
+        screen: What is known of the screen.
+        named: Whether to name the run.
+    """
+    for one in found or ():
+        run = f"{one_line(one.run)}: " if named else ""
+        spent = words.cost(replace(one.cost, seconds=0.0), screen)
+        yield f"{run}unfinished {one.what}: {spent}; kept, a resume does not buy them again"
 
 
 _WHOLE = {"usd": "cost", "tokens": "tokens"}

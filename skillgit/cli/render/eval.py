@@ -88,7 +88,7 @@ def _against(found: Sequence[Comparison], screen: Screen) -> Iterator[str]:
             _signed(one.interval),
             str(len(one.fixed)),
             str(len(one.broken)),
-            words.chance(one.p),
+            words.chance(one.p) if one.p is not None else "",
         )
         for one in found
     ]

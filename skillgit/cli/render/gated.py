@@ -49,13 +49,13 @@ def facts(result: Decided, screen: Screen) -> Iterator[str]:
         if items:
             yield fact(label, words.ids(items, screen), screen)
     seen = result.evaluation
-    stopped = f", {seen.unneeded} not needed" if seen.unneeded else ""
+    stopped = f", {seen.unneeded} not measured (the decision was settled)" if seen.unneeded else ""
     yield fact("items", f"{seen.scored} of {seen.n} selection items scored{stopped}", screen)
     yield fact("length", _length(result), screen)
     for left in result.left_out:
         room = max(40, screen.width - LABEL) if screen.width else 0
         text = f"{left.edit} ({left.status}: {left.reason})"
-        yield fact("left out", fit(text, room, screen.glyphs.ellipsis) if room else text, screen)
+        yield fact("skipped", fit(text, room, screen.glyphs.ellipsis) if room else text, screen)
     for note in result.notes:
         yield fact("note", note, screen)
     yield fact("cost", cost(result.cost, screen), screen)

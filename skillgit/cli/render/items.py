@@ -2,33 +2,88 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from collections import Counter
+from typing import TYPE_CHECKING, Final, assert_never
 
 from skillgit.cli.render import words
 from skillgit.cli.render.columns import table
+from skillgit.cli.render.inert import one_line
 from skillgit.cli.screen import Style
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from skillgit.app.conditions import Difference
     from skillgit.app.diff.items import Change, ItemChange, ItemDiff, Length
-    from skillgit.cli.screen import Screen
+    from skillgit.cli.screen import Glyphs, Screen
     from skillgit.index.rows import LogRow
 
 COLUMNS = ("item", "task_type", "before", "after", "change")
 """The columns of ``diff --items --plain``."""
 
-STYLES: dict[Change, Style] = {
+STYLES: Final[dict[Change, Style]] = {
     "fixed": Style.ACCEPTED,
     "gained": Style.ACCEPTED,
     "broken": Style.REJECTED,
     "lost": Style.REJECTED,
+    "not-measured": Style.FAINT,
     "missing": Style.REVERTED,
     "fail": Style.FAINT,
     "pass": Style.FAINT,
 }
 """What became of items, in the order in which they are listed."""
-_CHANGED = ("fixed", "gained", "broken", "lost")
+_CHANGED: tuple[Change, ...] = ("fixed", "gained", "broken", "lost")
+NOT_MEASURED = "not measured (the decision was settled)"
+
+
+def sign(change: Change, glyphs: Glyphs) -> str:
+    """Return the sign of what became of an item; one that is not solved has none of an item that is."""
+    match change:
+        case "fixed" | "pass":
+            return glyphs.passed
+        case "gained":
+            return "+"
+        case "lost":
+            return "-"
+        case "broken" | "fail":
+            return glyphs.rejected
+        case "not-measured":
+            return glyphs.dot
+        case "missing":
+            return "?"
+        case _:
+            assert_never(change)
+
+
+def change_words(differs: Iterable[Difference]) -> dict[Change, str]:
+    """Return what became of items, in words: where more than the text differs, scores are higher or lower."""
+    higher, lower = "higher", "lower"
+    same = not any(difference.matters for difference in differs)
+    return {
+        "fixed": "fixed" if same else higher,
+        "gained": "gained" if same else higher,
+        "broken": "broken" if same else lower,
+        "lost": "lost" if same else lower,
+        "not-measured": NOT_MEASURED,
+        "missing": "missing",
+        "fail": "stable fail",
+        "pass": "stable pass",
+    }
+
+
+def counted(counts: Iterable[tuple[Change, int]], differs: Iterable[Difference], *, all_: bool = True) -> list[str]:
+    """Return how many items changed in which way; with ``all_`` also that none was fixed, or none was broken."""
+    named, sums = change_words(differs), Counter[str]()
+    for change, count in counts:
+        sums[named[change]] += count
+    always = {named["fixed"], named["broken"]} if all_ else set[str]()
+    return [f"{count} {word}" for word, count in sums.items() if count or word in always]
+
+
+def differing(differs: Iterable[Difference], screen: Screen) -> Iterator[str]:
+    """Yield what differs between two measurements besides the text, one line each."""
+    for difference in differs:
+        yield screen.paint(Style.REVERTED if difference.matters else Style.FAINT, f"! {one_line(difference.sentence)}")
 
 
 def name(row: LogRow | None) -> str:
@@ -63,28 +118,34 @@ def length(found: Length) -> str:
 
 
 def flips(diff: ItemDiff, screen: Screen) -> Iterator[str]:
-    """Yield the items that changed, the types, and the sums."""
+    """Yield what differs besides the text, the items that changed, the types, and the sums."""
+    yield from differing(diff.differs, screen)
     yield headline(diff.a, diff.b, screen, diff.metric)
-    # of a side that was stopped early most items are missing, and a note says why
-    listed = _CHANGED if diff.a.bound is not None or diff.b.bound is not None else (*_CHANGED, "missing")
-    changed = [row for kind in listed for row in diff.rows if row.change == kind]
+    changed = [row for kind in (*_CHANGED, "missing") for row in diff.rows if row.change == kind]
     if changed:
         yield ""
-        yield from _rows(changed, screen)
+        yield from _rows(changed, diff, screen)
+    yield from totals(diff, screen)
+
+
+def totals(diff: ItemDiff, screen: Screen) -> Iterator[str]:
+    """Yield the types, the sums, the test, and what else keeps the two sides from being compared."""
     if len(diff.types) > 1:
         yield ""
         yield from _types(diff, screen)
     yield ""
     yield _sums(diff, screen)
-    yield f"{_test(diff)} {screen.glyphs.dot} {length(diff.length)}"
+    yield f" {screen.glyphs.dot} ".join(part for part in (_test(diff), length(diff.length)) if part)
     for note in diff.notes:
         yield screen.paint(Style.REVERTED, f"! {note}")
 
 
-def _rows(rows: Sequence[ItemChange], screen: Screen) -> Iterator[str]:
+def _rows(rows: Sequence[ItemChange], diff: ItemDiff, screen: Screen) -> Iterator[str]:
+    glyphs = screen.glyphs
+    named = change_words(diff.differs)
     body = [
         (
-            screen.paint(STYLES[row.change], f"{sign(row.change, screen)} {row.change}"),
+            screen.paint(STYLES[row.change], f"{sign(row.change, glyphs)} {named[row.change]}"),
             row.item,
             row.task_type,
             _value(row.before),
@@ -94,24 +155,6 @@ def _rows(rows: Sequence[ItemChange], screen: Screen) -> Iterator[str]:
         for row in rows
     ]
     yield from table(body, align="lllrlr")
-
-
-def sign(change: Change, screen: Screen) -> str:
-    """Return the sign of what became of an item; one that is not solved has none of an item that is."""
-    glyphs = screen.glyphs
-    match change:
-        case "fixed" | "pass":
-            return glyphs.passed
-        case "gained":
-            return "+"
-        case "lost":
-            return "-"
-        case "broken" | "fail":
-            return glyphs.rejected
-        case "missing":
-            return "?"
-        case _:
-            assert_never(change)
 
 
 def _types(diff: ItemDiff, screen: Screen) -> Iterator[str]:
@@ -125,7 +168,7 @@ def _types(diff: ItemDiff, screen: Screen) -> Iterator[str]:
             arrow,
             words.score(row.after),
             words.delta(row.after - row.before) if row.after != row.before else "",
-            ", ".join(f"{getattr(row, change)} {change}" for change in _CHANGED if getattr(row, change)),
+            ", ".join(counted([(kind, getattr(row, kind)) for kind in _CHANGED], diff.differs, all_=False)),
         )
         for row in diff.types
     ]
@@ -140,13 +183,12 @@ def _value(value: float | None) -> str:
 
 def _sums(diff: ItemDiff, screen: Screen) -> str:
     parts = [
-        f"{len(diff.fixed)} fixed",
-        *([f"{len(diff.gained)} gained"] if diff.gained else []),
-        f"{len(diff.broken)} broken",
-        *([f"{len(diff.lost)} lost"] if diff.lost else []),
+        *counted([(kind, len(getattr(diff, kind))) for kind in _CHANGED], diff.differs),
         f"{len(diff.stable_pass)} stable pass",
         f"{len(diff.stable_fail)} stable fail",
     ]
+    if diff.not_measured:
+        parts.append(f"{len(diff.not_measured)} of {len(diff.rows)} {NOT_MEASURED}")
     if diff.missing:
         parts.append(f"{len(diff.missing)} missing")
     return f" {screen.glyphs.dot} ".join(parts)
@@ -154,8 +196,11 @@ def _sums(diff: ItemDiff, screen: Screen) -> str:
 
 def _test(diff: ItemDiff) -> str:
     """Return what the paired test says, in the direction in which the items changed."""
+    if diff.p is None or diff.p_worse is None:
+        return "no test: more than the text differs"
     if not diff.moved:
-        return "no item changed"
+        measured = f" among the {len(diff.stable_pass) + len(diff.stable_fail)} measured" if diff.not_measured else ""
+        return f"no item changed{measured}"
     test = "sign test" if diff.metric == "hard" else "sign-flip test"
     worse = diff.p_worse < diff.p
     return f"{test} {words.chance(diff.p_worse if worse else diff.p)} for a {'loss' if worse else 'gain'}"

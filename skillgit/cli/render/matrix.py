@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from skillgit.cli.render import words
 from skillgit.cli.render.columns import fit, table, width
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from skillgit.app.matrix import Matrix, MatrixCell, MatrixRow
+    from skillgit.app.matrix import Difference, Matrix, MatrixCell, MatrixRow
     from skillgit.cli.screen import Screen
 
 COLUMNS = (
@@ -34,11 +34,12 @@ COLUMNS = (
 )
 """The columns of ``matrix --plain``."""
 
-_MARKS = {"items": "*", "environment": "!"}
+_MARKS: Final[dict[Difference, str]] = {"items": "*", "environment": "!", "judge": "?"}
 _TITLE_LEAST = 12
-_MEANINGS = {
+_MEANINGS: Final[dict[Difference, str]] = {
     "items": "measured on other items than the run's, so that the numbers do not compare",
     "environment": "measured in another version of the environment, so that the numbers do not compare",
+    "judge": "scored by another judge than the run's, so that the numbers do not compare",
 }
 
 
@@ -88,6 +89,7 @@ def lines(matrix: Matrix, screen: Screen) -> Iterator[str]:
     """Yield the table and what its marks mean."""
     dot = f" {screen.glyphs.dot} "
     yield dot.join((f"run {matrix.run}", f"{matrix.split} split", f"{matrix.metric} score"))
+    yield from _marked(matrix, screen)
     yield ""
     head = [
         screen.paint(Style.FAINT, cell) for cell in ("", *(part for model in matrix.models for part in (model, "n")))
@@ -130,9 +132,17 @@ def _count(cell: MatrixCell) -> str:
     return str(cell.n) if cell.scored == cell.n else f"{cell.scored}/{cell.n}"
 
 
+def _marked(matrix: Matrix, screen: Screen) -> Iterator[str]:
+    """Yield what keeps numbers from being compared, with the marks that these bear."""
+    found = {why for row in matrix.rows for cell in row.cells for why in cell.differs}
+    for why, mark in _MARKS.items():
+        if why in found:
+            yield screen.paint(Style.REVERTED, f"{mark} {_MEANINGS[why]}")
+
+
 def _legend(matrix: Matrix, screen: Screen) -> Iterator[str]:
     cells = [cell for row in matrix.rows for cell in row.cells]
-    notes = [f"{mark} {_MEANINGS[why]}" for why, mark in _MARKS.items() if any(why in cell.differs for cell in cells)]
+    notes = []
     if any(not cell.measured for cell in cells):
         notes.append("( ) inherited, not measured")
     if any(cell.others for cell in cells):

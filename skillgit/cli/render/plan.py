@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 from skillgit.app.plan import Bound
 from skillgit.cli.render import words
 from skillgit.cli.render.columns import table, wrap
+from skillgit.cli.render.cost import unfinished
 from skillgit.cli.screen import Style
 
 if TYPE_CHECKING:
@@ -106,6 +107,13 @@ def trained(result: Trained, screen: Screen) -> Iterator[str]:
     yield f"{screen.paint(Style.FAINT, 'cost')}  {words.cost(result.cost, screen)}"
     for number, command in enumerate(result.next_commands):
         yield f"{screen.paint(Style.FAINT, 'next') if number == 0 else '    '}  {command}"
+
+
+def stopped(result: Trained, screen: Screen) -> Iterator[str]:
+    """Yield what a run has cost that was stopped, and what of that is not recorded yet."""
+    if result.cost.calls:
+        yield f"{result.run}: {words.cost(result.cost, screen)} so far"
+    yield from unfinished(result.unfinished, screen, named=False)
 
 
 def placebo(counts: Placebo) -> str:

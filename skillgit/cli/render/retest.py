@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.cli.render import words
 from skillgit.cli.render.columns import table
+from skillgit.cli.render.items import differing
 from skillgit.cli.screen import Style
 
 if TYPE_CHECKING:
@@ -19,14 +20,18 @@ if TYPE_CHECKING:
 def lines(result: Retested, screen: Screen) -> Iterator[str]:
     """Yield everything about a retest."""
     plan = result.plan
+    yield from differing(result.differs, screen)
     items = words.plural(plan.items, "item")
     yield f"{screen.paint(Style.STRONG, plan.split)}  {items}, {result.metric} scores"
     again = result.own_target == plan.target
     own = f"{result.own_target}, then" if again else result.own_target or "recorded"
     new = f"{plan.target}, now" if again else plan.target
-    names = ("", "scored", new, "95 %", own, "gained", "95 %", "fixed", "broken", "p, two-sided")
+    tested = not any(one.matters for one in result.differs)
+    turned = ("gained", "95 %", "fixed", "broken", "p, two-sided") if tested else ("change", "95 %", "higher", "lower")
+    names = ("", "scored", new, "95 %", own, *turned)
     head = tuple(screen.paint(Style.FAINT, cell) for cell in names)
-    yield from table([head, *(_cells(row, result) for row in result.rows)], align="lrrlrrlrrl")
+    rows = [_cells(row, result)[: len(names)] for row in result.rows]
+    yield from table([head, *rows], align="lrrlrrlrrl"[: len(names)])
     yield ""
     if any(row.comparison is None for row in result.rows):
         yield screen.paint(Style.FAINT, _unpaired(result))
@@ -59,8 +64,8 @@ def _cells(row: RetestRow, result: Retested) -> tuple[str, ...]:
 
 
 def _unpaired(result: Retested) -> str:
-    if result.warnings:
-        return "not compared with what the run recorded: the numbers do not compare"
+    if any(one.aspect in {"environment", "items"} for one in result.differs):
+        return "not compared item by item with what the run recorded: it measured other items, or scored them otherwise"
     return "not compared where the run's outcomes on these items are not known here"
 
 

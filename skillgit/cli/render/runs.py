@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.cli.render import log, words
 from skillgit.cli.render.columns import table
+from skillgit.cli.render.cost import unfinished
 from skillgit.cli.render.plan import placebo
 from skillgit.cli.screen import Style
 
@@ -126,6 +127,7 @@ def standing(status: Status, screen: Screen, now: datetime) -> Iterator[str]:
             over = f", {words.delta(test_gain(run))} over the seed" if test_gain(run) is not None else ""
             facts.append(("test", f"{run.metric} {tested}, v{run.best_version}{over}"))
         facts.append(("spent", _spent(run, screen)))
+        facts.extend(("", line) for line in unfinished(status.unfinished, screen, named=False))
         if run.selection_saved:
             facts.append(("saved", _saved(run)))
     if status.promoted:

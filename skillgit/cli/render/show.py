@@ -8,6 +8,7 @@ from skillgit.cli.render import entry as cells
 from skillgit.cli.render import words
 from skillgit.cli.render.columns import wrap
 from skillgit.cli.render.entry import Entry
+from skillgit.cli.render.inert import one_line
 from skillgit.cli.render.known import known_facts, scores
 from skillgit.cli.render.text_diff import coloured, plain
 from skillgit.cli.screen import Style
@@ -31,13 +32,14 @@ from skillgit.domain.gate import NoRegression
 from skillgit.domain.rewrite import UpdateMode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from skillgit.app.show import Shown
     from skillgit.cli.screen import Screen
     from skillgit.domain.appendix import AppendixCounts
     from skillgit.domain.cost import Cost
+    from skillgit.domain.edit_words import LeftOut
     from skillgit.domain.evaluation import EvaluationSummary, Gauge
     from skillgit.domain.event import PatchCounts
     from skillgit.domain.gate import Verdict
@@ -51,7 +53,7 @@ def lines(shown: Shown, screen: Screen, now: datetime, diff_screen: Screen) -> I
     yield from _head(shown, screen, now)
     yield from _why(shown.event, screen)
     yield ""
-    for label, text in (*_facts(shown.event, shown.gauge, screen), *known_facts(shown, screen, now)):
+    for label, text in (*_facts(shown, screen), *known_facts(shown, screen, now)):
         yield from _fact(label, text, screen)
     if shown.diff:
         yield ""
@@ -92,14 +94,16 @@ def _fact(label: str, text: str, screen: Screen) -> Iterator[str]:
         yield f"{screen.paint(Style.FAINT, label.ljust(_LABEL)) if number == 0 else ' ' * _LABEL}{line}"
 
 
-def _facts(event: Event, gauge: Gauge, screen: Screen) -> Iterator[tuple[str, str]]:
+def _facts(shown: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
+    event, gauge = shown.event, shown.gauge
     match event:
         case RunStarted():
             yield from _start(event, gauge, screen)
         case Accepted() | Rejected():
-            yield from _candidate(event, gauge, screen)
+            yield from _candidate(event, gauge, shown.left_out, screen)
         case Skipped():
             yield "edits", _counts(event, screen)
+            yield from left_out(shown.left_out, event.patch)
         case SlowProposed():
             yield from _slow(event, gauge, screen)
         case SlowMerged() | Measured() | Reverted():
@@ -145,16 +149,27 @@ def _start(event: RunStarted, gauge: Gauge, screen: Screen) -> Iterator[tuple[st
     yield "digests", f"config {event.config}, splits {event.splits}, environment {event.environment}"
 
 
-def _candidate(event: Accepted | Rejected, gauge: Gauge, screen: Screen) -> Iterator[tuple[str, str]]:
+def left_out(edits: Sequence[LeftOut], patch: PatchCounts) -> Iterator[tuple[str, str]]:
+    """Yield the edits that were chosen and not applied, with the reasons; or that nobody knows them here."""
+    for place, edit in enumerate(edits):
+        yield "skipped" if place == 0 else "", one_line(f"{edit.edit} ({edit.status}: {edit.reason})")
+    if patch.skipped and not edits:
+        yield "skipped", f"{words.plural(patch.skipped, 'edit')}, for reasons that are not known here"
+
+
+def _candidate(
+    event: Accepted | Rejected, gauge: Gauge, edits: Sequence[LeftOut], screen: Screen
+) -> Iterator[tuple[str, str]]:
     yield "score", summary(event.evaluation, gauge, screen)
     yield "gate", gate(event.verdict, screen, bound=event.evaluation.stopped)
     yield "edits", _counts(event, screen)
     for edit in event.edits:
         support = f"support {edit.support} {edit.source.value}"
         yield "", f"{edit.op.value} {edit.file}, {support}"
+    yield from left_out(edits, event.patch)
     if event.appendix is not None:
         yield "notes", _appendix(event.appendix)
-    yield from _flips(event.fixed, event.broken, screen)
+    yield from _flips(event.fixed, event.broken, screen, event.evaluation)
 
 
 def _appendix(appendix: AppendixCounts) -> str:
@@ -168,18 +183,22 @@ def _slow(event: SlowProposed, gauge: Gauge, screen: Screen) -> Iterator[tuple[s
     if event.verdict is not None:
         stopped = event.evaluation is not None and event.evaluation.stopped
         yield "gate", gate(event.verdict, screen, bound=stopped)
-    yield from _flips(event.fixed, event.broken, screen)
+    yield from _flips(event.fixed, event.broken, screen, event.evaluation)
     if event.guidance:
         yield "says", event.guidance
     if event.memory:
         yield "memory", event.memory
 
 
-def _flips(fixed: tuple[str, ...], broken: tuple[str, ...], screen: Screen) -> Iterator[tuple[str, str]]:
+def _flips(
+    fixed: tuple[str, ...], broken: tuple[str, ...], screen: Screen, evaluation: EvaluationSummary | None = None
+) -> Iterator[tuple[str, str]]:
     if fixed:
         yield "fixed", f"{len(fixed)}: {words.ids(fixed, screen)}"
     if broken:
         yield "broken", f"{len(broken)}: {words.ids(broken, screen)}"
+    if evaluation is not None and evaluation.stopped:
+        yield "items", words.not_measured(evaluation.n, evaluation.unneeded, len(fixed), len(broken))
 
 
 def _counts(event: Accepted | Rejected | Skipped, screen: Screen) -> str:
@@ -209,7 +228,7 @@ def summary(evaluation: EvaluationSummary, gauge: Gauge, screen: Screen) -> str:
     if not evaluation.stopped:
         return told
     saved = evaluation.unneeded - evaluation.spare
-    return f"{told}, then the decision was certain: {words.plural(saved, 'item')} not rolled out"
+    return f"{told}, then the decision was settled: {words.plural(saved, 'item')} not rolled out"
 
 
 def _measured(evaluation: EvaluationSummary | Inherited, gauge: Gauge, screen: Screen) -> str:

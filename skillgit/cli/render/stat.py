@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.cli.render.items import headline, length
+from skillgit.cli.render.items import counted, differing, headline, length
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from skillgit.app.diff.items import Change
     from skillgit.app.diff.summary import DiffStat
     from skillgit.cli.screen import Screen
-
-_ALWAYS = frozenset({"fixed", "broken"})
-"""What is counted even where no item is of it."""
 
 
 def lines(found: DiffStat, screen: Screen) -> Iterator[str]:
     """Yield what git prints, then the two sides and what changed between them."""
     yield from found.text.rstrip("\n").split("\n") if found.text else ()
+    yield from (f" {line}" for line in differing(found.differs, screen))
     yield f" {headline(found.a, found.b, screen)}"
     yield f" {'   '.join(part for part in (_rules(found), _items(found), length(found.length)) if part)}"
 
@@ -37,6 +36,16 @@ def _rules(found: DiffStat) -> str:
 def _items(found: DiffStat) -> str:
     if found.fixed is None or found.broken is None:
         return ""
-    counts = ((found.fixed, "fixed"), (found.gained, "gained"), (found.broken, "broken"), (found.lost, "lost"))
-    told = f"items {', '.join(f'{count} {word}' for count, word in counts if count or word in _ALWAYS)}"
-    return f"{told} of {found.compared}, {found.missing} without a score on both sides" if found.missing else told
+    kinds: tuple[tuple[Change, int | None], ...] = (
+        ("fixed", found.fixed),
+        ("gained", found.gained),
+        ("broken", found.broken),
+        ("lost", found.lost),
+    )
+    parts = (
+        f"items {', '.join(counted([(kind, count or 0) for kind, count in kinds], found.differs))}",
+        f"of {found.compared}" if found.not_measured or found.missing else "",
+        f", {found.not_measured} not measured" if found.not_measured else "",
+        f", {found.missing} without a score on both sides" if found.missing else "",
+    )
+    return " ".join(part for part in parts if part).replace(" ,", ",")

@@ -10,7 +10,7 @@ from skillgit.cli.render import words
 from skillgit.cli.render.columns import fit, wrap
 from skillgit.cli.render.entry import Entry
 from skillgit.cli.render.inert import inert, one_line
-from skillgit.cli.render.show import gate
+from skillgit.cli.render.show import gate, left_out
 from skillgit.cli.screen import Style
 
 if TYPE_CHECKING:
@@ -172,9 +172,11 @@ def _chosen(story: Story, screen: Screen) -> Iterator[_Fact]:
         )
         part = ", a part of a patch that was refused as a whole" if patch.salvaged else ""
         yield _Fact(label="edits", text=f" {screen.glyphs.dot} ".join(counts) + part)
+        for label, text in left_out(story.gate.left_out, patch):
+            yield _Fact(label=label, text=text)
     verdict = story.gate.verdict
     if verdict is not None:
-        yield _Fact(label="gate", text=gate(verdict, screen, bound=story.gate.stopped))
+        yield _Fact(label="gate", text=gate(verdict, screen, bound=story.gate.not_measured > 0))
 
 
 def _flips(story: Story, screen: Screen) -> Iterator[_Fact]:
@@ -182,8 +184,11 @@ def _flips(story: Story, screen: Screen) -> Iterator[_Fact]:
         if items:
             named = words.ids(items, screen, _ITEMS_SHOWN)
             yield _Fact(label=label, text=f"{words.plural(len(items), 'item')}: {named}")
-        elif story.gate.verdict is not None:
+        elif story.gate.verdict is not None and not story.gate.not_measured:
             yield _Fact(label=label, text="none")
+    if left := story.gate.not_measured:
+        flipped = (len(items) for items in (story.credit.fixed, story.credit.broken))
+        yield _Fact(label="items", text=words.not_measured(story.gate.n, left, *flipped))
 
 
 def _tried(story: Story, screen: Screen) -> Iterator[_Fact]:

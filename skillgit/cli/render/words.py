@@ -88,6 +88,20 @@ def plural(number: int, noun: str, many: str = "") -> str:
     return f"{number:,} {noun if number == 1 else many or noun + 's'}"
 
 
+def not_measured(n: int, left: int, fixed: int, broken: int) -> str:
+    """Return how many of ``n`` items were never measured because the decision was settled, and what that leaves open.
+
+    Args:
+        n: Items of the split.
+        left: How many of them were not measured.
+        fixed: How many of the measured ones score higher.
+        broken: How many of the measured ones score lower.
+    """
+    none = " and ".join(word for word, number in (("fixed", fixed), ("broken", broken)) if not number)
+    among = f"; none {none} among the {n - left:,} measured" if none else ""
+    return f"{left:,} of {n:,} not measured (the decision was settled){among}"
+
+
 def cost(spent: Cost, screen: Screen) -> str:
     """Return what something cost on one line."""
     cached = f" ({spent.cached / spent.tokens_in:.0%} cached)" if spent.cached and spent.tokens_in else ""

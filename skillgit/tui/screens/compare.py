@@ -63,7 +63,8 @@ class CompareScreen(Screen[None]):
         #bar { height: 1; }
         #bar OneLine { background: $panel; }
         #views { width: 26; }
-        #text, #rules, #items, #rules-title { display: none; }
+        #text, #rules, #items, #rules-title, #differs { display: none; }
+        &.-differs #differs { display: block; }
         &.-text #text, &.-rules #rules, &.-items #items { display: block; }
         &.-wide.-text #rules, &.-wide.-text #rules-title { display: block; }
         &.-wide.-text #rules { height: auto; max-height: 30%; }
@@ -80,6 +81,7 @@ class CompareScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """Return the parts, from top to bottom."""
+        yield OneLine(id="differs")
         yield OneLine(id="sides")
         with Horizontal(id="bar"):
             yield TabBar([view.capitalize() for view in VIEWS], id="views")
@@ -141,6 +143,12 @@ class CompareScreen(Screen[None]):
         total = words.plural(len(self._items.rows), "item") if self._items else ""
         self.query_one("#sides", OneLine).say([Part(" "), *head], [Part(f"{total} ", Style.FAINT)])
 
+    def _say_differences(self, found: ItemDiff) -> None:
+        """Say above the scores what else differs between the two versions besides the text."""
+        self.set_class(bool(found.differs), "-differs")
+        told = "  ".join(on_one_line(one.sentence, self._facts) for one in found.differs)
+        self.query_one("#differs", OneLine).say([Part(f" ! {told}", Style.REVERTED)])
+
     def _show_rules(self, found: RulesDiffed) -> None:
         self.query_one(RulesView).show(found)
         told = sums(found, self._facts)
@@ -148,6 +156,7 @@ class CompareScreen(Screen[None]):
 
     def _show_items(self, found: ItemDiff) -> None:
         self._rows, self._items = (found.a, found.b), found
+        self._say_differences(found)
         self._say_sides()
         self.query_one(ItemsView).show(found)
         named = NAMED if self.size.width >= WIDE else 0

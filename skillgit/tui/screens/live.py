@@ -14,6 +14,8 @@ from textual.widgets import Static
 from skillgit.app import browse
 from skillgit.app.live.look import LiveLook, Standing, live
 from skillgit.app.live.stop import stop_after_step, stop_now
+from skillgit.app.runs import spent_on_unfinished
+from skillgit.cli.render.cost import unfinished
 from skillgit.cli.render.inert import one_line
 from skillgit.cli.screen import Style
 from skillgit.index.browsing import Narrowing
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from skillgit.app.browse import Page
+    from skillgit.app.unfinished import Unfinished
     from skillgit.errors import SkillgitError
     from skillgit.index.browsing import Point
     from skillgit.tui.trainer import Trainer
@@ -83,6 +86,7 @@ class LiveScreen(Screen[None]):
         self._trainer = trainer
         self._points: tuple[Point, ...] = ()
         self._read_of = ""
+        self._unfinished: tuple[Unfinished, ...] = ()
 
     def compose(self) -> ComposeResult:
         """Return the lines above, the two panes and the lines below."""
@@ -141,7 +145,7 @@ class LiveScreen(Screen[None]):
         read(browse.points, self.run_name, _POINTS, then=self._show_points, failed=lambda _: None, group="live-points")
 
     def _show(self, look: LiveLook) -> None:
-        was_trained, self.look = self._trained is not None, look
+        before, was_trained, self.look = self.look, self._trained is not None, look
         if was_trained != (self._trained is not None):
             self.refresh_bindings()
         if self._trainer is not None and look.snapshot is None and self._trainer.ended():
@@ -153,9 +157,23 @@ class LiveScreen(Screen[None]):
             self._read_events()
         elif not self.run_name:
             self.landed.tell("no event yet")
+        if look.run and (before is None or before.standing is not look.standing):
+            self._read_unfinished(look)
         self.failing.look(look.snapshot)
         self.query_one(StageBars).show(look.snapshot, working=look.standing in live_text.ALIVE)
         self._say_lines(look)
+
+    def _read_unfinished(self, look: LiveLook) -> None:
+        """Read what is not recorded yet of a run that nobody works on; a process that works on one tells it itself."""
+        self._unfinished = ()
+        if look.standing not in live_text.ALIVE:
+            read = app_of(self).read
+            read(spent_on_unfinished, look.run, then=self._show_unfinished, failed=lambda _: None, group="unfinished")
+
+    def _show_unfinished(self, found: tuple[Unfinished, ...] | None) -> None:
+        self._unfinished = found or ()
+        if self.look is not None:
+            self._say_lines(self.look)
 
     def _say_lines(self, look: LiveLook) -> None:
         facts = app_of(self).facts
@@ -169,6 +187,8 @@ class LiveScreen(Screen[None]):
         text = Text(facts.encodable(one_line(said)), style=app_of(self).paint(style))
         if hint:
             text.append(f"\nhint: {facts.encodable(one_line(hint))}", app_of(self).paint(Style.FAINT))
+        for line in unfinished(self._unfinished, facts, named=False):
+            text.append(f"\n{facts.encodable(line)}")
         told = self.query_one("#live-told", Static)
         told.update(text)
         told.display = bool(said)

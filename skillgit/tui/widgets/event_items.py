@@ -48,7 +48,7 @@ class EventItems(RowList):
         row, glyphs = self.items[line], self.ink.glyphs
         scores = f"{words.score(row.before) or 'none':>5} {glyphs.arrow} {words.score(row.after) or 'none':<5}"
         return (
-            Part(f" {sign(row.change, self.ink)} {row.change:<8}", STYLES[row.change]),
+            Part(f" {sign(row.change, glyphs)} {row.change.replace('-', ' '):<12}", STYLES[row.change]),
             Part(pad(fit(one_line(row.item), _NAME, glyphs.ellipsis), _NAME)),
             Part(f" {scores}  ", STYLES[row.change]),
             Part(one_line(row.task_type), Style.FAINT),

@@ -56,13 +56,17 @@ def edits(detail: EventDetail) -> Iterator[Paragraph]:
             yield Paragraph(
                 f"{number}  {record.op.value} {record.file}, support {record.support} {record.source.value}"
             )
-        if not records:
+        if not records and not detail.shown.left_out:
             yield Paragraph("This event has no edits.", Style.FAINT)
         elif not detail.present:
             yield Paragraph("")
             yield _MISSING
     for number, edit in enumerate(detail.edits, 1):
         yield from _edit(number, edit)
+    for left in detail.shown.left_out:
+        yield Paragraph(f"not applied: {left.edit}", Style.STRONG, indent=4, lead="   ")
+        yield Paragraph(f"{left.status}: {left.reason}", Style.FAINT, indent=6)
+        yield Paragraph("")
 
 
 def _edit(number: int, edit: AppliedEdit) -> Iterator[Paragraph]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import islice
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.message import Message
 
 from skillgit.cli.render import words
 from skillgit.cli.render.columns import table
-from skillgit.cli.render.items import STYLES, flips, sign
+from skillgit.cli.render.items import STYLES, change_words, sign, totals
 from skillgit.cli.screen import Style
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import AT_ONCE, Painted, Part, RenderedLines
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from skillgit.app.diff.items import Change, ItemChange, ItemDiff
     from skillgit.cli.screen import Screen
 
-_WORDS: Final = {"fail": "stable fail", "pass": "stable pass"}
 NAMED = 4
 """Items that the summary names of each kind."""
 
@@ -72,11 +69,11 @@ class ItemsView(RenderedLines):
             return ()
         ink = self.ink
         rows = (
-            rendered(table([_cells(disarmed(row, ink), ink) for row in self._items], align="lllrlr"))
+            rendered(table([_cells(disarmed(row, ink), self._diff, ink) for row in self._items], align="lllrlr"))
             if self._items
             else []
         )
-        rest = rendered(islice(flips(disarmed(replace(self._diff, rows=()), ink), ink), 1, None))
+        rest = rendered(totals(disarmed(self._diff, ink), ink))
         return [*((Part(" "), *row) for row in rows), *((Part(" "), *row) for row in rest)]
 
     def action_list_open(self) -> None:
@@ -91,10 +88,11 @@ class ItemsView(RenderedLines):
             self.action_list_open()
 
 
-def _cells(row: ItemChange, screen: Screen) -> tuple[str, ...]:
-    told = f"{sign(row.change, screen)} {_WORDS.get(row.change, row.change)}"
+def _cells(row: ItemChange, diff: ItemDiff, screen: Screen) -> tuple[str, ...]:
+    glyphs = screen.glyphs
+    told = "not measured" if row.change == "not-measured" else change_words(diff.differs)[row.change]
     return (
-        screen.paint(STYLES[row.change], told),
+        screen.paint(STYLES[row.change], f"{sign(row.change, glyphs)} {told}"),
         row.item,
         row.task_type,
         words.score(row.before) or "none",
@@ -107,18 +105,21 @@ def summary(diff: ItemDiff, screen: Screen, named: int = NAMED) -> Iterator[Part
     """Yield how many items were fixed and broken, at most ``named`` of each by name, and how many stayed."""
     dot = f" {screen.glyphs.dot} "
     known = disarmed(diff, screen)
+    named_changes = change_words(diff.differs)
     changed: tuple[tuple[Change, tuple[str, ...]], ...] = (
         ("fixed", known.fixed),
         *((("gained", known.gained),) if known.gained else ()),
         ("broken", known.broken),
         *((("lost", known.lost),) if known.lost else ()),
     )
-    for told, found in changed:
-        yield Part(f"{len(found)} {told}", STYLES[told] if found else "")
+    for kind, found in changed:
+        yield Part(f"{len(found)} {named_changes[kind]}", STYLES[kind] if found else "")
         if found and named:
             more = f" {screen.glyphs.ellipsis}" if len(found) > named else ""
             yield Part(f" ({' '.join(found[:named])}{more})", Style.FAINT)
         yield Part(dot, Style.FAINT)
     yield Part(f"{len(known.stable_pass)} stable pass{dot}{len(known.stable_fail)} stable fail")
+    if known.not_measured:
+        yield Part(f"{dot}{len(known.not_measured)} of {len(known.rows)} not measured", Style.FAINT)
     if known.missing:
         yield Part(f"{dot}{len(known.missing)} missing", Style.REVERTED)

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
+from typing import get_args
 
 import pytest
 
-from skillgit.app.diff.items import item_changes, items, paired_test
+from skillgit.app.diff.items import Change, item_changes, items, paired_test
+from skillgit.cli.render.items import STYLES, change_words, sign
+from skillgit.cli.screen import Glyphs
 from skillgit.domain.evaluation import Gauge, Metric
 from skillgit.errors import NotFoundError, RevisionNotFoundError
 from skillgit.index.rows import ItemRow
@@ -101,3 +105,26 @@ def test_the_paired_test_is_the_gates():
     # of the eight choices of signs of .5 .5 .25 two reach a sum of .75: all gains, and the one at hand
     assert paired_test(rows, Metric.SOFT) == (2 / 8, 7 / 8)
     assert paired_test(rows, Metric.HARD) == (4 / 8, 7 / 8)
+
+
+def test_what_may_become_of_an_item_is_listed_once_with_a_sign_and_in_words():
+    assert set(STYLES) == set(change_words(())) == set(get_args(Change))
+    assert all(sign(change, Glyphs()) for change in STYLES)
+
+
+def test_an_item_that_a_side_never_came_to_is_not_measured_and_one_that_failed_is_missing():
+    before = (row("done", 0.0), row("failed", 1.0), row("never", 1.0), row("gone", 1.0))
+    after = (row("done", 1.0), replace(row("failed", 0.0), hard=None, soft=None, failed="timeout"))
+    awaited = dict.fromkeys(("done", "failed", "never", "neither"), "t")
+    found = item_changes(before, after, Gauge(metric=Metric.HARD, soft_weight=0.5), awaited)
+    assert {change.item: change.change for change in found} == {
+        "done": "fixed",
+        "failed": "missing",
+        "gone": "missing",
+        "neither": "not-measured",
+        "never": "not-measured",
+    }
+
+
+def row(item: str, hard: float) -> ItemRow:
+    return ItemRow(item=item, task_type="t", hard=hard, soft=hard, failed="")

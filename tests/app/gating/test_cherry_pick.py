@@ -7,11 +7,17 @@ import pytest
 from program import git, refs, skillgit
 
 from skillgit.app.cherry_pick import CherryPickRequest, cherry_pick
+from skillgit.app.gating.edits import apply_again, recorded_edits
 from skillgit.app.gating.measuring import Terms
+from skillgit.app.revision import event_in
 from skillgit.app.show import show
+from skillgit.app.workspace import open_workspace
 from skillgit.domain.caps import Caps
+from skillgit.domain.edit import apply
+from skillgit.domain.edit_words import title_of
 from skillgit.errors import BudgetError, ConfigError, RunLockedError, SkillgitError, UsageError
 from skillgit.store.lock import RunLock
+from skillgit.store.reader import read_commit, skill_at
 from skillgit.store.repo import Repo
 
 
@@ -139,3 +145,21 @@ def test_the_hint_never_compares_a_version_with_itself(repository):
     itself = skillgit("cherry-pick", newest, "--onto", "one", cwd=repository, code=1).err
     assert f"{newest} already has what {newest} changed" in itself
     assert f"hint: skillgit show {newest} " in itself
+
+
+@pytest.mark.parametrize("kept", [(), (0,), (1,), (0, 1)])
+def test_the_title_names_what_was_brought_and_nothing_that_stood_there(user, repository, kept):
+    with open_workspace(user(repository)) as workspace:
+        rows = [event_in(workspace, f"one/v{number}") for number in range(1, 4)]
+        row, edits = next((row, found) for row in rows if len(found := recorded_edits(workspace, row)) > 1)
+        base = skill_at(workspace.repo, read_commit(workspace.repo, row.commit).parents[0], "skills/searchqa")
+        head = apply(base, [edit for place, edit in enumerate(edits) if place not in kept]).skill
+        if not kept:
+            with pytest.raises(SkillgitError, match="already has what"):
+                apply_again(workspace, row, head, "one/v0")
+            return
+        made = apply_again(workspace, row, head, "one/v0")
+        brought = [edit for place, edit in enumerate(edits) if place in kept]
+        whole = len(brought) == len(edits)
+        assert made.title == (row.title if whole else title_of(brought))
+        assert ("that were missing" in made.how) == (not whole)

@@ -57,6 +57,22 @@ def test_both_sides_their_scores_and_the_sums_are_told(play):
     play(screen(), scenario)
 
 
+@pytest.mark.parametrize("sample", [diff_sample.OTHER_ITEMS, diff_sample.OTHER_SEED_ITEMS, diff_sample.ITEMS])
+def test_what_differs_besides_the_text_stands_above_the_scores(play, monkeypatch, sample):
+    monkeypatch.setattr("skillgit.tui.screens.compare.items", lambda *_: sample)
+
+    async def scenario(_app, press):
+        text = await press("tab", "tab")
+        first = text.splitlines()[0]
+        assert first.strip() == (f"! {sample.differs[0].sentence}" if sample.differs else first.strip())
+        assert first.startswith(" ! ") == bool(sample.differs)
+        tested = sample.p is not None
+        assert ("2 fixed" in text, "2 higher" in text) == (tested, not tested)
+        assert ("sign test" in text, "no test: more than the text differs" in text) == (tested, not tested)
+
+    play(screen(), scenario)
+
+
 def test_a_narrow_screen_keeps_scores_and_sums(play):
     async def scenario(_app, press):
         text = await press()

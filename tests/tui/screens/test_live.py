@@ -10,12 +10,14 @@ from soaking import soak
 from skillgit.app.browse import Page
 from skillgit.app.live.look import LiveLook, Standing
 from skillgit.app.live.snapshot import Beginning, End, Limits, Snapshot, StageCount
+from skillgit.app.unfinished import Unfinished
 from skillgit.domain.cost import Cost
 from skillgit.domain.failing import Failing
 from skillgit.domain.score import Score
 from skillgit.errors import NotFoundError
 from skillgit.index.browsing import Point
 from skillgit.tui import keymap, live_text
+from skillgit.tui.live_text import ALIVE
 from skillgit.tui.palette import doer
 from skillgit.tui.screens.ask import AskScreen
 from skillgit.tui.screens.event import EventScreen
@@ -121,7 +123,7 @@ def _utc(monkeypatch):
 @pytest.fixture(autouse=True)
 def seen(monkeypatch):
     """Let the use cases tell of a run; a test changes what they tell."""
-    told = {"look": RUNNING, "rows": ROWS, "stopped": []}
+    told = {"look": RUNNING, "rows": ROWS, "stopped": [], "unfinished": {}}
 
     def asked(how: str):
         def stop(_context, run):
@@ -139,6 +141,7 @@ def seen(monkeypatch):
         ),
         "stop_after_step": asked("after its step"),
         "stop_now": asked("now"),
+        "spent_on_unfinished": lambda _, run: told["unfinished"].get(run),
     }
     for name, use in uses.items():
         monkeypatch.setattr(f"skillgit.tui.screens.live.{name}", use)
@@ -163,6 +166,19 @@ def test_a_terminal_without_all_signs_looks_as_it_should(shot):
 
 def test_the_question_before_a_stop_looks_as_it_should(shot):
     assert shot(LiveScreen(), size=(104, 30), press=("K",))
+
+
+@pytest.mark.parametrize("state", LOOKS)
+def test_what_a_stopped_run_has_spent_and_not_recorded_is_told(play, seen, state):
+    seen["look"] = look = LOOKS[state]
+    cost = sample.Cost(calls=40, tokens_in=23_000, tokens_out=900)
+    seen["unfinished"] = {look.run: (Unfinished(run=look.run, what="step 19", cost=cost),)} if look.run else {}
+
+    async def scenario(_app, press):
+        told = "unfinished step 19: 40 calls · 23k in · 900 out; kept" in await press()
+        assert told == (bool(look.run) and look.standing not in ALIVE)
+
+    play(LiveScreen(), scenario, size=(120, 30))
 
 
 def test_place_budget_time_left_scores_and_caps_are_told(play):

@@ -1,0 +1,193 @@
+"""What differs besides the text is named before any number, and then no test says what the text did."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from once import once
+from program import QUICK, new_repository, skillgit
+from trained_runs import user
+
+from skillgit.app.conditions import Aspect, Conditions, differences, matter
+from skillgit.app.config.recorded import measuring_settings
+from skillgit.app.diff.items import items
+from skillgit.app.diff.summary import stat
+from skillgit.app.log import Wanted, log
+from skillgit.app.show import show
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ONE = Conditions(
+    target="b/m",
+    judge="b/j@0123456789ab",
+    environment="e",
+    version="d1",
+    items=frozenset({"s1"}),
+    seed=1,
+    parameters={"calls.temperature": None},
+)
+OTHER = {
+    Aspect.TARGET: {"target": "b/n"},
+    Aspect.JUDGE: {"judge": "b/j@ba9876543210"},
+    Aspect.ENVIRONMENT: {"version": "d2"},
+    Aspect.ITEMS: {"items": frozenset({"s2"})},
+    Aspect.PARAMETERS: {"parameters": {"calls.temperature": 0.5}},
+    Aspect.SEED: {"seed": 2},
+}
+RUNS = {
+    "one": (),
+    "target": ("-o", "model.target=agent"),
+    "items": ("-o", "evaluation.sel_env_num=15"),
+    "parameters": ("-o", "calls.temperature=0.5"),
+    "seed": ("-o", "train.seed=7"),
+}
+
+
+def test_every_aspect_is_tried():
+    assert set(OTHER) == set(Aspect)
+
+
+@given(st.sets(st.sampled_from(list(Aspect))))
+def test_what_differs_is_named_and_nothing_else(changed):
+    other = replace(ONE, **{name: value for aspect in changed for name, value in OTHER[aspect].items()})
+    found = differences(ONE, other)
+    assert {one.aspect for one in found} == changed
+    assert matter(found) == bool(changed - {Aspect.SEED})
+    back = differences(other, ONE)
+    assert [(one.aspect, one.a, one.b) for one in back] == [(one.aspect, one.b, one.a) for one in found]
+    for one in found:
+        assert one.a != one.b
+        assert one.sentence.startswith(one.aspect.value)
+        assert one.a in one.sentence
+        assert one.b in one.sentence
+
+
+@pytest.mark.parametrize(
+    "unknown", [{"items": frozenset()}, {"seed": None}, {"parameters": None}, {"judge": "b/j"}], ids=str
+)
+def test_what_is_not_known_is_no_difference(unknown):
+    assert differences(ONE, replace(ONE, **unknown)) == differences(replace(ONE, **unknown), ONE) == ()
+
+
+def test_only_settings_that_may_change_what_the_target_does_count():
+    document = {
+        "calls": {"temperature": 0.5, "concurrency": 4, "max_output_tokens": 9},
+        "env": {"name": "e", "max_turns": 3, "data_path": "/x", "corpus_dir": "/y", "limit": 3, "exec_timeout": 9.0},
+        "model": {
+            "target": "m",
+            "target_backend": "b",
+            "b_thinking": True,
+            "b_base_url": "http://x",
+            "target_top_p": 0.9,
+            "optimizer_top_p": 0.1,
+            "other_thinking": True,
+            "prices": {"m": [1, 2]},
+            "target_reasoning_effort": "low",
+        },
+        "train": {"seed": 3},
+        "optimizer": {"learning_rate": 3},
+    }
+    assert sorted(measuring_settings(document)) == [
+        "calls.max_output_tokens",
+        "calls.temperature",
+        "env.max_turns",
+        "model.b_thinking",
+        "model.target_reasoning_effort",
+        "model.target_top_p",
+    ]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with runs that differ from ``one`` in what their names say."""
+
+    def fill(folder: Path) -> None:
+        repository = new_repository(folder / "repository")
+        for run, options in RUNS.items():
+            skillgit("train", "demo", "--run", run, "-q", *QUICK, *options, cwd=repository)
+
+    return once(tmp_path_factory, "conditions", fill) / "repository"
+
+
+@pytest.mark.parametrize("aspect", [name for name in RUNS if name != "one"])
+def test_two_runs_are_tested_against_each_other_only_where_they_measured_alike(runs, aspect):
+    matters = aspect != "seed"
+    found = items(user(runs), f"{aspect}/v0", "one/best")
+    assert [one.aspect.value for one in found.differs] == [aspect]
+    assert (found.p is None, found.p_worse is None) == (matters, matters)
+    assert stat(user(runs), f"{aspect}/v0", "one/best").differs == found.differs
+    text = skillgit("diff", f"{aspect}/v0", "one/best", "--items", cwd=runs).out
+    first, *rest = text.splitlines()
+    assert first == f"! {found.differs[0].sentence}"
+    assert ("for a gain" in text or "for a loss" in text) == (not matters)
+    assert ("p 0." in text or "p <" in text) == (not matters)
+    assert any("fixed" in line for line in rest) == (not matters)
+    document = json.loads(skillgit("diff", f"{aspect}/v0", "one/best", "--items", "--json", cwd=runs).out)
+    assert (document["differs"][0]["aspect"], document["p"] is None) == (aspect, matters)
+    brief = skillgit("diff", f"{aspect}/v0", "one/best", "--stat", cwd=runs).out
+    assert f"! {found.differs[0].sentence}" in brief.splitlines()[-3]
+
+
+def test_within_a_run_nothing_differs(runs):
+    found = items(user(runs), "one/v0", "one/best")
+    assert found.differs == ()
+    assert found.p is not None
+
+
+def test_a_retest_under_another_model_names_it_first_and_tests_nothing(runs, tmp_path):
+    repository = shutil.copytree(runs, tmp_path / "repository")
+    text = skillgit("retest", "one/best", "--model", "offline/agent", "-q", "--no-note", cwd=repository).out
+    assert text.splitlines()[0] == "! target differs: offline/reader against offline/agent"
+    assert "p 0." not in text
+    again = skillgit("retest", "one/best", "-q", "--no-note", cwd=repository).out
+    assert not again.startswith("!")
+    assert "p 1.0000" in again
+
+
+def test_verify_and_eval_say_that_parameters_are_others(runs, tmp_path):
+    repository = shutil.copytree(runs, tmp_path / "repository")
+    said = "the parameters are calls.temperature=0.7 here, and were calls.temperature=none in run one"
+    options = ("-o", "calls.temperature=0.7", "-q", "--no-note")
+    verified = skillgit("verify", "one/best", *options, "--json", cwd=repository, code=1)
+    assert json.loads(verified.out)["verdict"]["differs"] == [said]
+    assert skillgit("eval", "one/best", *options, cwd=repository).err.splitlines()[0] == said
+
+
+def test_items_that_nobody_measured_are_neither_fixed_nor_broken_nor_missing(runs):
+    context = user(runs)
+    stopped = [row for row in log(context, Wanted(words=("one",))).rows if row.bound]
+    assert stopped
+    for row in stopped:
+        evaluation = show(context, row.commit).event.evaluation
+        name = f"one/r{row.step}"
+        found = items(context, "one/v0", name)
+        assert (len(found.rows), len(found.not_measured)) == (evaluation.n, evaluation.unneeded)
+        assert found.missing == ()
+        kinds = (found.fixed, found.broken, found.stable_pass, found.stable_fail, found.not_measured)
+        assert sorted(item for kind in kinds for item in kind) == [change.item for change in found.rows]
+        assert {change.change for change in show(context, row.commit).items} >= {"not-measured"}
+        settled = f"{evaluation.unneeded} of {evaluation.n} not measured (the decision was settled)"
+        for command in (("diff", "one/v0", name, "--items"), ("show", name)):
+            text = skillgit(*command, cwd=runs).out
+            assert settled in text
+            assert "missing" not in text
+        if not show(context, row.commit).event.broken:
+            among = f"broken among the {evaluation.n - evaluation.unneeded} measured"
+            assert among in skillgit("show", name, cwd=runs).out
+
+
+def test_outcomes_that_were_measured_under_other_parameters_are_not_known(runs):
+    """What a run recorded stands for a measurement only where it was measured alike."""
+    arguments = ("gate", "--base", "one/v0", "--head", "one/best", "--recorded-only", "--json")
+    (alike,) = json.loads(skillgit(*arguments, cwd=runs).out)["skills"]
+    assert (alike["word"], alike["base"]["missing"], alike["head"]["missing"]) == ("passes", 0, 0)
+    ended = skillgit(*arguments, "--cfg-options", "calls.temperature=0.7", cwd=runs, code=21)
+    (other,) = json.loads(ended.out)["skills"]
+    assert (other["word"], other["base"]["recorded"], other["head"]["recorded"]) == ("incomplete", 0, 0)
