@@ -9,6 +9,7 @@ from skillgit.app.noted_outcomes import noted_outcomes
 from skillgit.app.recorded_outcomes import event_outcomes, is_own
 from skillgit.app.run_start import AsMeasured, started
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Metric, Scored, Split, mean
+from skillgit.domain.outcomes import exact, whole
 from skillgit.domain.statistics import binomial_test, bootstrap_interval, sign_flip_test, wilson_interval
 from skillgit.index import known, queries, score_queries
 from skillgit.store.reader import read_commit
@@ -159,7 +160,8 @@ def _paired(values: dict[str, float], recorded: dict[str, float], failed: int) -
     gains = {item: values[item] - score for item, score in recorded.items()}
     differences = list(gains.values())
     delta = mean(differences)
-    p = min(1.0, 2 * min(sign_flip_test(differences), sign_flip_test([-gain for gain in differences])))
+    exactly = whole([exact(values[item]) - exact(score) for item, score in recorded.items()])
+    p = min(1.0, 2 * min(sign_flip_test(exactly), sign_flip_test([-gain for gain in exactly])))
     return Verdict(
         word=_word(delta, p),
         n=len(differences),

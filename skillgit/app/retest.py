@@ -18,7 +18,6 @@ from skillgit.app.setup import set_up
 from skillgit.app.workspace import open_workspace
 from skillgit.domain.caps import Caps
 from skillgit.domain.evaluation import Split
-from skillgit.domain.statistics import sign_test
 from skillgit.errors import ExitCode, UsageError
 from skillgit.plugin.registry import installed
 
@@ -99,7 +98,7 @@ class RetestRow:
         own_score: The mean of that under the metric.
         comparison: The new outcomes against those, item by item; absent without them, and where items or environment
             are others.
-        p: Two-sided exact sign test of that: the chance of so uneven changes if each were a coin flip; absent where
+        p: Two-sided p-value of the paired test: the chance of so uneven changes if each were a coin flip; absent where
             something that matters differs besides the draws.
         draw: Which draws: 0 are those that a run would make, others are fresh ones.
         test_reads: How many evaluations on the test split are known of it, this one included if it left a note.
@@ -286,6 +285,7 @@ class _Retesting:
         differs = self._differs[arm.key]
         alike = not any(one.aspect in {Aspect.ENVIRONMENT, Aspect.ITEMS} for one in differs)
         pair = compare(rule, (arm.name, found), (self._own, own)) if own is not None and alike else None
+        back = compare(rule, (self._own, own), (arm.name, found)) if own is not None and alike else None
         tested = pair is not None and not matter(differs)
         return RetestRow(
             name=arm.name,
@@ -297,7 +297,7 @@ class _Retesting:
             own=scores(own.outcomes.values()) if own is not None else None,
             own_score=_mean(own, rule) if own is not None else None,
             comparison=pair if pair is None or tested else replace(pair, p=None),
-            p=_two_sided(pair) if pair is not None and tested else None,
+            p=_two_sided(pair, back) if pair is not None and back is not None and tested else None,
             draw=self._draws[arm.key],
             test_reads=reads_of_test(known_evaluations(self._workspace, arm.commit, arm.row)),
         )
@@ -327,6 +327,5 @@ def _mean(found: Evaluation, rule: GateRule) -> float | None:
     return found.summary().score(rule.metric, rule.soft_weight) if found.scored else None
 
 
-def _two_sided(pair: Comparison) -> float:
-    fixed, broken = len(pair.fixed), len(pair.broken)
-    return min(1.0, 2 * min(sign_test(fixed, broken), sign_test(broken, fixed)))
+def _two_sided(pair: Comparison, back: Comparison) -> float:
+    return min(1.0, 2 * min(pair.p or 0.0, back.p or 0.0))

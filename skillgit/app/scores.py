@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Evaluation, Scored, mean
-from skillgit.domain.gate import flips
-from skillgit.domain.statistics import bootstrap_interval, sign_test, wilson_interval
+from skillgit.domain.outcomes import Pairs
+from skillgit.domain.statistics import bootstrap_interval, wilson_interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -59,8 +59,8 @@ class Comparison:
         interval: Its 95 % paired bootstrap interval.
         fixed: Items that score higher than under the other.
         broken: Items that score lower.
-        p: One-sided exact sign test: the chance of so many fixed if every change of an item were a coin flip; absent
-            where the two were not measured alike.
+        p: One-sided p-value of the gate's paired test: the chance of such a gain if every change of an item were a coin
+            flip; absent where the two were not measured alike.
     """
 
     split: str
@@ -103,24 +103,19 @@ def by_type(items: Sequence[Item], evaluation: Evaluation) -> tuple[Scores, ...]
 def compare(rule: GateRule, named: tuple[str, Evaluation], against: tuple[str, Evaluation]) -> Comparison:
     """Compare two skills on the items that have a score under both, under the metric of ``rule``."""
     (name, one), (other_name, other) = named, against
-    pairs = flips(one, other, rule.metric, rule.soft_weight)
-    before = other.scored
-    differences = [
-        outcome.value(rule.metric, rule.soft_weight) - before[item].value(rule.metric, rule.soft_weight)
-        for item, outcome in one.scored.items()
-        if item in before
-    ]
+    pairs = Pairs(one, other, rule.metric, rule.soft_weight)
+    gains = [float(gain) for gain in pairs.gains.values()]
     return Comparison(
         split=one.split.value,
         name=name,
         against=other_name,
         metric=rule.metric.value,
-        n=len(differences),
-        delta=mean(differences) if differences else None,
-        interval=bootstrap_interval(differences) if differences else None,
+        n=len(gains),
+        delta=float(pairs.score - pairs.current) if gains else None,
+        interval=bootstrap_interval(gains) if gains else None,
         fixed=pairs.fixed,
         broken=pairs.broken,
-        p=sign_test(len(pairs.fixed), len(pairs.broken)),
+        p=pairs.p,
     )
 
 

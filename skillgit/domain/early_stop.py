@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillgit.domain.evaluation import PERFECT, FailedToEvaluate, Metric, Scored
@@ -90,9 +91,7 @@ class EarlyStop:
         self._outcomes: dict[str, Outcome] = {}
         self._best = [self._sums(item, PERFECT, known=0) for item in self.items]
         self._worst = [self._sums(item, _WORST) for item in self.items]
-        at_best = _NOTHING
-        for sums in self._best:
-            at_best = at_best.swapped(_NOTHING, sums)
+        at_best = reduce(lambda total, sums: total.swapped(_NOTHING, sums), self._best, _NOTHING)
         # With the outcomes up to the first open item; with every open item of the waves so far at worst; and with every
         # open item that is sure at worst. What lies behind them is at best.
         self._at_known = self._at_end = self._at_sure = at_best

@@ -37,7 +37,7 @@ class VersionOutcomes:
         self.repeats = b""
         self._versions: dict[int, dict[str, Outcome] | None] = {}
         self._scored: list[int] = []
-        self._proposed: dict[str, Outcome] | None = None
+        self._proposed: tuple[dict[str, Outcome] | None, bytes] = None, b""
 
     def of(self, version: int) -> Mapping[str, Outcome] | None:
         """Return the outcomes of ``version``; None if they are not here."""
@@ -49,15 +49,15 @@ class VersionOutcomes:
         return None if self.base is None else self.of(self.base)
 
     def take(self, event: Event, files: Mapping[str, bytes]) -> None:
-        """Learn what ``event``, whose evidence is ``files``, measured."""
-        self.candidate = self._proposed if isinstance(event, SlowMerged) else read_outcomes(files.get(SELECTION))
+        """Learn what ``event``, whose evidence is ``files``, measured; what a merge rests on stands with its proposal."""
+        own = read_outcomes(files.get(SELECTION)), files.get(REPEATS, b"")
+        self.candidate, self.repeats = self._proposed if isinstance(event, SlowMerged) else own
         self.base = self._scored[-1] if isinstance(event, Measured) else getattr(event, "base", None)
-        self.repeats = files.get(REPEATS, b"")
         again = read_outcomes(files.get(BASE))
         if self.base is not None and again:
             self._versions[self.base] = (self._versions.get(self.base) or {}) | again
         if isinstance(event, SlowProposed):
-            self._proposed = self.candidate
+            self._proposed = own
         if not isinstance(event, MakesVersion | Measured) or isinstance(event, Edited):
             return
         source = event.evaluation.version if isinstance(event.evaluation, Inherited) else None

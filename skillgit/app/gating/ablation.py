@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.evaluations import record
 from skillgit.domain.ablation import Worth, without, worth
-from skillgit.domain.evaluation import mean
-from skillgit.domain.gate import flips
+from skillgit.domain.outcomes import Pairs
 from skillgit.domain.rules import Region, rules
 from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.statistics import sign_test
@@ -102,14 +101,8 @@ class Ablating:
         rule = self.rules[number - 1]
         found = await self.measuring.measure(f"without rule {number}", self.without(number), self.split)
         gate = self.measuring.session.rule
-        pairs = flips(found, base, gate.metric, gate.soft_weight)
-        before = base.scored
-        gains = [
-            outcome.value(gate.metric, gate.soft_weight) - before[item].value(gate.metric, gate.soft_weight)
-            for item, outcome in found.scored.items()
-            if item in before
-        ]
-        delta = mean(gains)
+        pairs = Pairs(found, base, gate.metric, gate.soft_weight)
+        delta = float(pairs.score - pairs.current)
         return Ablation(
             rule=number,
             text=rule.text,

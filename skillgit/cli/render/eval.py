@@ -79,7 +79,7 @@ def _types(arms: Sequence[ArmScores], place: int, screen: Screen) -> Iterator[st
 
 def _against(found: Sequence[Comparison], screen: Screen) -> Iterator[str]:
     metric = found[0].metric
-    names = ("", f"{metric} gained", "95 %", "fixed", "broken", "sign test")
+    names = ("", f"{metric} gained", "95 %", "fixed", "broken", "paired test")
     head = tuple(screen.paint(Style.FAINT, cell) for cell in names)
     rows = [
         (

@@ -1,0 +1,66 @@
+"""Every recorded verdict follows from git alone: of the demo, of a run whose items fail at first, and of an import."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from program import QUICK, git, new_repository, skillgit
+
+FLAKY = '''
+from skillgit.errors import EnvironmentFaultError
+from skillgit_envs.searchqa import SearchQA
+
+
+class Flaky(SearchQA):
+    """Its selection items fail once, some of them always."""
+
+    async def rollout(self, item, skill, target):
+        number = sum(item.id.encode())
+        mark = self.root / f"seen-{number}-{len(item.id)}"
+        if number % 11 == 0:
+            raise EnvironmentFaultError(f"{item.id} never works", hint="")
+        if number % 3 == 0 and not mark.exists():
+            mark.touch()
+            raise EnvironmentFaultError(f"{item.id} works the second time", hint="")
+        return await super().rollout(item, skill, target)
+
+    def __init__(self, options, root):
+        super().__init__(options, root)
+        self.root = root
+'''
+
+
+def verdicts(repository, run) -> list[dict[str, object]]:
+    """Return the events of a run that a gate decided on, as ``replay`` made them again."""
+    events = json.loads(skillgit("replay", run, "--json", cwd=repository).out)["events"]
+    gated = git("log", "--all", "--format=%H", "--grep=^Skillgit-Gate:", cwd=repository).out.split()
+    return [event for event in events if event["commit"] in gated]
+
+
+def check(repository, run) -> None:
+    found = verdicts(repository, run)
+    assert found
+    assert [(event["label"], event["lacking"], event["differing"]) for event in found if not event["gate"]] == []
+    assert all(not event["differing"] for event in found)
+    skillgit("fsck", "--deep", cwd=repository)
+
+
+@pytest.mark.parametrize("metric", ["hard", "soft", "mixed"])
+def test_of_the_demo(metric, tmp_path):
+    repository = new_repository(tmp_path / "mine")
+    skillgit("train", "demo", "--run", "one", *QUICK, "-o", f"evaluation.gate_metric={metric}", cwd=repository)
+    check(repository, "one")
+
+
+def test_of_a_run_whose_items_fail_at_first(tmp_path):
+    repository = new_repository(tmp_path / "mine")
+    (repository / "flaky.py").write_text(FLAKY)
+    asked = ("-o", "env.name=flaky.py:Flaky", "-o", "evaluation.min_coverage=0.3", "-o", "gate.repeats=1")
+    skillgit("train", "demo", "--run", "one", *QUICK, *asked, cwd=repository)
+    trees = git("log", "--all", "--format=%(trailers:key=Skillgit-Evidence,valueonly)", cwd=repository).out.split()
+    names = [git("ls-tree", "--name-only", tree, cwd=repository).out.split() for tree in trees]
+    assert any("base.json" in listed for listed in names), "items of the seed are measured again"
+    gates = git("log", "--all", "--format=%(trailers:key=Skillgit-Gate,valueonly)", cwd=repository).out
+    assert "compared=" in gates
+    check(repository, "one")
