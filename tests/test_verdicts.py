@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from interop.reference_outputs import write_outputs
 from program import QUICK, git, new_repository, skillgit
 
 FLAKY = '''
@@ -64,3 +65,13 @@ def test_of_a_run_whose_items_fail_at_first(tmp_path):
     gates = git("log", "--all", "--format=%(trailers:key=Skillgit-Gate,valueonly)", cwd=repository).out
     assert "compared=" in gates
     check(repository, "one")
+
+
+def test_of_an_imported_run(tmp_path):
+    repository = new_repository(tmp_path / "mine")
+    outputs = write_outputs(tmp_path / "outputs")
+    skillgit("import", str(outputs.path), "--run", "one", cwd=repository)
+    found = verdicts(repository, "one")
+    assert sum(bool(event["gate"]) for event in found) > 0
+    assert {tuple(event["lacking"]) for event in found if not event["gate"]} <= {("gate, without its items",)}
+    skillgit("fsck", "--deep", cwd=repository)

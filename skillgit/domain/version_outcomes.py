@@ -49,7 +49,7 @@ class VersionOutcomes:
         return None if self.base is None else self.of(self.base)
 
     def take(self, event: Event, files: Mapping[str, bytes]) -> None:
-        """Learn what ``event``, whose evidence is ``files``, measured; what a merge rests on stands with its proposal."""
+        """Learn what ``event`` measured, by its evidence ``files``; a merge rests on what its proposal measured."""
         own = read_outcomes(files.get(SELECTION)), files.get(REPEATS, b"")
         self.candidate, self.repeats = self._proposed if isinstance(event, SlowMerged) else own
         self.base = self._scored[-1] if isinstance(event, Measured) else getattr(event, "base", None)
