@@ -80,10 +80,12 @@ class Scored:
     Attributes:
         hard: The strict score, for most environments 0 or 1.
         soft: The score with partial credit.
+        parts: The results of single checks, criteria or metrics, each under its name; empty where there is one only.
     """
 
     hard: float
     soft: float
+    parts: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
         if not (0.0 <= self.hard <= 1.0 and 0.0 <= self.soft <= 1.0):

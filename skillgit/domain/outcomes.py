@@ -184,7 +184,8 @@ def whole(values: Sequence[Fraction]) -> list[int]:
 def outcome_row(outcome: Outcome) -> dict[str, object]:
     """Return an outcome as it stands in evidence, beside the id of its item."""
     if isinstance(outcome, Scored):
-        return {"hard": outcome.hard, "soft": outcome.soft}
+        parts = {"parts": dict(outcome.parts)} if outcome.parts else {}
+        return {"hard": outcome.hard, "soft": outcome.soft, **parts}
     return {"failed": outcome.reason, "kind": outcome.kind.value}
 
 
@@ -196,7 +197,13 @@ def read_outcome(row: Mapping[str, object]) -> Outcome:
     """
     if "failed" in row:
         return FailedToEvaluate(str(row["failed"]), FailureKind.parse(row.get("kind")))
-    return Scored(float(str(row["hard"])), float(str(row["soft"])))
+    parts = row.get("parts")
+    named = parts.items() if isinstance(parts, dict) else ()
+    return Scored(
+        hard=float(str(row["hard"])),
+        soft=float(str(row["soft"])),
+        parts=tuple(sorted((str(name), float(str(score))) for name, score in named)),
+    )
 
 
 def read_outcomes(content: bytes | None) -> dict[str, Outcome] | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from skillgit.domain.evaluation import FailedToEvaluate
 from skillgit.domain.ids import text_digest
+from skillgit.domain.outcomes import outcome_row
 from skillgit.engine.rendering import edit_fields, proposed_fields
 from skillgit.plugin.redaction import redact
 
@@ -57,10 +57,7 @@ def rollouts_files(name: str, rollouts: Sequence[Rollout]) -> Evidence:
     found: Evidence = {}
     for rollout in rollouts:
         row: dict[str, object] = {"id": rollout.item.id, "task_type": rollout.item.task_type}
-        if isinstance(rollout.outcome, FailedToEvaluate):
-            rows.append(row | {"failed": rollout.outcome.reason, "kind": rollout.outcome.kind.value})
-            continue
-        row |= {"hard": rollout.outcome.hard, "soft": rollout.outcome.soft}
+        row |= outcome_row(rollout.outcome)
         if rollout.trajectory is not None:
             path = f"trajectories/{text_digest(rollout.item.id)}.json"
             turns = [{"role": turn.role, "content": turn.content} for turn in rollout.trajectory.turns]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Scored
+from skillgit.domain.evaluation import FailedToEvaluate, FailureKind
 from skillgit.domain.ids import digest
+from skillgit.domain.outcomes import outcome_row, read_outcome
 from skillgit.domain.trajectory import Rollout, Trajectory, Turn
 from skillgit.engine.companions import delivered
 from skillgit.engine.concurrency import ordered
@@ -112,9 +113,9 @@ async def _one(session: Session, skill: Skill, item: Item, stage: str, *, sample
                 trajectory = await environment.rollout(item, skill, target)
                 scored, feedback = await environment.score(item, trajectory, judge)
         except (BackendError, EnvironmentFaultError) as error:
-            kind = FailureKind.of(error)
-            return {"failed": error.message, "kind": kind.value}, kind.permanent
-        return _trajectory_row(trajectory, feedback) | {"hard": scored.hard, "soft": scored.soft}, True
+            failure = FailedToEvaluate(error.message, FailureKind.of(error))
+            return outcome_row(failure), failure.kind.permanent
+        return _trajectory_row(trajectory, feedback) | outcome_row(scored), True
 
     row = cast("Mapping[str, object]", await session.calls.rollout(key, produce))
     return _rollout(item, row)
@@ -128,13 +129,10 @@ def _trajectory_row(trajectory: Trajectory, feedback: str) -> dict[str, object]:
     }
 
 
-def _failed(row: Mapping[str, object]) -> FailedToEvaluate:
-    return FailedToEvaluate(str(row["failed"]), FailureKind.parse(row["kind"]))
-
-
 def _rollout(item: Item, row: Mapping[str, object]) -> Rollout:
-    if "failed" in row:
-        return Rollout(item=item, trajectory=None, outcome=_failed(row))
+    outcome = read_outcome(row)
+    if isinstance(outcome, FailedToEvaluate):
+        return Rollout(item=item, trajectory=None, outcome=outcome)
     turns = cast("list[dict[str, str]]", row["turns"])
     trajectory = Trajectory(
         item_id=item.id,
@@ -142,7 +140,6 @@ def _rollout(item: Item, row: Mapping[str, object]) -> Rollout:
         answer=str(row["answer"]),
         feedback=str(row["feedback"]),
     )
-    outcome = Scored(hard=cast("float", row["hard"]), soft=cast("float", row["soft"]))
     return Rollout(item=item, trajectory=trajectory, outcome=outcome)
 
 

@@ -16,7 +16,10 @@ from skillgit.domain.outcomes import Pairs, averaged, exact, exact_value, outcom
 from skillgit.domain.statistics import binomial_test
 
 DECIMALS = st.integers(0, 1000).map(lambda thousandths: thousandths / 1000)
-SCORED = st.builds(Scored, st.floats(0, 1), st.floats(0, 1))
+PARTS = st.dictionaries(st.sampled_from(["contains", "regex", "regex 2"]), st.floats(0, 1)).map(
+    lambda parts: tuple(sorted(parts.items()))
+)
+SCORED = st.builds(Scored, st.floats(0, 1), st.floats(0, 1), PARTS)
 OUTCOMES = st.one_of(
     SCORED, st.builds(FailedToEvaluate, st.text(), st.sampled_from([*FailureKind])), st.just(Scored(1.0, 1.0))
 )

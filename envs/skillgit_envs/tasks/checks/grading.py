@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from math import fsum
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,19 @@ async def graded(checks: Sequence[Fields], sheet: Sheet) -> tuple[Scored, str]:
         if len(said) == 1
         else "\n".join(f"- {check['type']}: {text}" for check, text in zip(checks, said, strict=True))
     )
-    return Scored(hard=float(all(passed)), soft=min(1.0, soft)), told
+    return Scored(hard=float(all(passed)), soft=min(1.0, soft), parts=_parts(checks, grades)), told
+
+
+def _parts(checks: Sequence[Fields], grades: Sequence[Grade]) -> tuple[tuple[str, float], ...]:
+    """Return the score of each of several checks by its type; of several of one type, the later ones are numbered."""
+    if len(checks) == 1:
+        return ()
+    counts, parts = Counter[str](), []
+    for check, grade in zip(checks, grades, strict=True):
+        counts[check["type"]] += 1
+        number = counts[check["type"]]
+        parts.append((check["type"] if number == 1 else f"{check['type']} {number}", grade.score))
+    return tuple(parts)
 
 
 def _said(check: Fields, grade: Grade, *, passed: bool) -> str:
