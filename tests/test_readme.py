@@ -73,11 +73,13 @@ def test_training_on_tasks_of_ones_own(tmp_path):
 
 
 def test_the_environment_and_the_backend_of_the_guide_work(tmp_path):
-    environment, backend, _ = re.findall(r"```python\n(.*?)```", GUIDE, flags=re.DOTALL)
+    environment, backend, policy, _ = re.findall(r"```python\n(.*?)```", GUIDE, flags=re.DOTALL)
     (tmp_path / "sums.py").write_text(environment)
     (tmp_path / "echo.py").write_text(backend)
+    (tmp_path / "policy.py").write_text(policy)
     (tmp_path / "sums.yaml").write_text(
-        "env: {name: 'sums.py:Sums'}\ntrain: {num_epochs: 1}\nmodel: {target_backend: 'echo.py:Echo', target: echo}\n"
+        "env: {name: 'sums.py:Sums'}\ntrain: {num_epochs: 1}\n"
+        "gate: {policy: 'policy.py:NothingBroken'}\nmodel: {target_backend: 'echo.py:Echo', target: echo}\n"
     )
     skillgit("init", "repository", cwd=tmp_path)
     trained = skillgit("-C", "repository", "train", "../sums.yaml", "--run", "sums", cwd=tmp_path)

@@ -51,15 +51,15 @@ def unfinished(workspace: Workspace, runs: Iterable[str]) -> tuple[Unfinished, .
     """Return what ``runs`` have spent on events in the making; None where there is no ledger, and in the past."""
     if workspace.past:
         return None
-    path = workspace.repo.private_dir / LEDGER
-    if not path.is_file():
-        return None
     try:
+        path = workspace.repo.private_dir / LEDGER
+        if not path.is_file():
+            return None
         with Ledger.read(path) as ledger:
             return tuple(
                 one for run in runs for one in in_the_making(ledger, run, spending.progress(workspace.index, run))
             )
-    except HistoryError:  # it cannot be read, or a newer skillgit wrote it
+    except (HistoryError, OSError):  # it cannot be read, a newer skillgit wrote it, or something stands in its way
         return None
 
 

@@ -76,10 +76,10 @@ def test_the_hint_of_a_verification_leads_to_one(edited):
     folder, head = edited
     asked = VerifyRequest(revision=head, sample=5)
     with pytest.raises(NotFoundError, match="no score of head on the selection split is recorded") as caught:
-        verify(user(folder), asked, Quiet(), lambda _: None)
+        verify(user(folder), asked, Quiet())
     assert caught.value.hint == "skillgit eval head --split selection"
     measure(folder, head)
-    found = verify(user(folder), asked, Quiet(), lambda _: None)
+    found = verify(user(folder), asked, Quiet())
     assert (found.verdict.word, found.claim.n, found.claim.paired) == ("consistent", 20, True)
     assert "a note tells it" in found.claim.remark
 
@@ -88,10 +88,10 @@ def test_a_sample_is_no_claim_of_the_whole(edited):
     folder, head = edited
     measure(folder, head)
     asked = VerifyRequest(revision=head, sample=5)
-    verify(user(folder), asked, Quiet(), lambda _: None)
+    verify(user(folder), asked, Quiet())
     commit = git("rev-parse", f"run/{RUN}", cwd=folder).out.strip()
     lines = git("notes", "--ref=skillgit/evals", "show", commit, cwd=folder).out.splitlines()
     (sample,) = [line for line in lines if "sampled_of" in line]
     rewrite_note(folder, commit, sample)
     with pytest.raises(NotFoundError, match="no score of head"):
-        verify(user(folder), asked, Quiet(), lambda _: None)
+        verify(user(folder), asked, Quiet())

@@ -20,13 +20,15 @@ GUIDE = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text(encoding="
 def guide(tmp_path, monkeypatch):
     """Write the code of the guide to files that can be imported, and return the one with the tests."""
     for name, code in zip(
-        ("sums", "echo", "shown_tests"), re.findall(r"```python\n(.*?)```", GUIDE, flags=re.DOTALL), strict=True
+        ("sums", "echo", "policy", "shown_tests"),
+        re.findall(r"```python\n(.*?)```", GUIDE, flags=re.DOTALL),
+        strict=True,
     ):
         (tmp_path / f"{name}.py").write_text(code, encoding="utf-8")
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.syspath_prepend(str(tmp_path))
     yield importlib.import_module("shown_tests")
-    for name in ("sums", "echo", "shown_tests"):
+    for name in ("sums", "echo", "policy", "shown_tests"):
         sys.modules.pop(name, None)
 
 

@@ -40,7 +40,8 @@ keys below are made from the keymap by `tests/tui/test_keymap.py`; `?` shows tho
 - **Item**: `enter` on an item shows it over all versions, with two trajectories side by side.
 - **Live**: `L` watches the run that is trained, be it the one under the cursor or another; below there is more on it.
 - What changes refs or files or may cost money asks first and shows the command, which is then run as a process of its
-  own. `@` shows what was run, with its output, and how long it has taken; `:` runs any other command.
+  own; of one that may ask models it tells what that [costs](costs.md). `@` shows what was run, with its output, and how
+  long it has taken; `:` runs any other command.
 - `P` and `p` push and pull; where there are several remotes, they ask for one. `E` writes a version elsewhere, `A` puts
   it where an agent looks for skills, `C` notes something on it for later steps, `H` writes its run as an HTML page.
 - The mouse chooses a row with a click and opens it with two; its right button opens the palette, where everything that
@@ -59,6 +60,10 @@ as `score:.5-.6` do not. The plot draws it as `≤`, which is no point of the cu
 
 ![Compare: two versions side by side, and the steps that brought the rules](images/compare.png)
 
+Where more than the text differs, a line above the scores says what, and no test is made (see
+[What is compared](method.md#what-is-compared)). The tab *Edits* of an event ends with the edits that were chosen and
+not applied, each with its reason.
+
 ![Item: one item over all versions, and two trajectories of it](images/item.png)
 
 The light theme (`^t`):
@@ -71,6 +76,7 @@ The light theme (`^t`):
 run that a process of this machine trains. The screen shows where the run is, its budget, the time left and the process;
 the stages of the step; what fails now, by the type of the items and the reason that the scorer gives, without quoted
 words and numbers; what the run has cost, against its caps; its scores; and the events as they land. `enter` opens one.
+Of a run that nobody works on any more it tells what the ledger holds for an event that is not recorded yet.
 
 The screen only looks. `q` closes it and training goes on: no key and no closed terminal reaches the trainer, nor does
 Ctrl-C. `K` asks it, after a question, to stop once its step is written; pressed again, to stop after the calls in

@@ -134,7 +134,9 @@ async def stop(app, pilot, process) -> None:
     assert process.wait() == 130
     end = app.screen.look.snapshot.end
     assert (end.outcome, end.message) == ("stopped", f"run {RUN} is stopped; nothing is lost")
-    assert process.stderr.read().decode() == f"skillgit: {end.message}\nhint: {end.hint}\n"
+    spent, told = process.stderr.read().decode().split("\n", 1)
+    assert re.fullmatch(rf"{RUN}: \d+ calls · .* so far", spent)
+    assert told == f"skillgit: {end.message}\nhint: {end.hint}\n"
     assert end.hint.endswith(f"--run {RUN} goes on")
 
 

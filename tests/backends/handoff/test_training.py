@@ -52,7 +52,7 @@ def test_a_run_goes_from_wave_to_wave_and_decides_the_same(tmp_path):
     waves, most = 0, 40
     while (ended := train(handed, *HANDOFF)).code == ExitCode.HANDOFF:
         assert "Traceback" not in ended.err
-        assert ended.err.startswith("skillgit: ")
+        assert "\nskillgit: " in f"\n{ended.err}"
         assert "handoff/PROMPTS.md says where" in ended.err
         assert "hint: skillgit train demo" in ended.err
         assert "--run demo goes on where it stands" in ended.err
