@@ -11,11 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.domain.evaluation import Metric, mean
-from skillgit.domain.statistics import sign_flip_test, sign_test
+from skillgit.domain.outcomes import Pairs
 
 if TYPE_CHECKING:
-    from skillgit.domain.evaluation import Evaluation, EvaluationSummary
+    from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Metric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,19 +41,10 @@ class Confirmation:
 
 def confirmation(seed: Evaluation, best: Evaluation, metric: Metric, soft_weight: float) -> Confirmation | None:
     """Compare two evaluations of the test split; None if no item has a score under both."""
-    before, after = seed.values(metric, soft_weight), best.values(metric, soft_weight)
-    items = [item for item in before if item in after]
-    if not items:
+    losses = Pairs(seed, best, metric, soft_weight)
+    if not losses.gains:
         return None
-    losses = [before[item] - after[item] for item in items]
-    return Confirmation(
-        items=len(items),
-        seed=mean([before[item] for item in items]),
-        best=mean([after[item] for item in items]),
-        p_loss=sign_test(sum(loss > 0 for loss in losses), sum(loss < 0 for loss in losses))
-        if metric is Metric.HARD
-        else sign_flip_test(losses),
-    )
+    return Confirmation(items=len(losses.gains), seed=float(losses.score), best=float(losses.current), p_loss=losses.p)
 
 
 def contradicted(seed: EvaluationSummary, best: EvaluationSummary, metric: Metric, soft_weight: float) -> bool | None:

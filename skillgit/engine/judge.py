@@ -79,7 +79,7 @@ async def judge(
     rule = replace(rule, enabled=rule.enabled if gated is None else gated, policy=policy or rule.policy)
     version = state.version if base is None else base
     before, files = await _base(session, current, version)
-    best = None if state.best == version else _recorded(session, state.best) or session.score(state, state.best)
+    best = None if state.best == version else recorded(session, state.best) or session.score(state, state.best)
     repeats = session.settings.gate.repeats
     first = rule.first_pass(repeats)
     measured = await evaluate_candidate(session, candidate, before, rule=first, sample=sample, refused=refused)
@@ -108,15 +108,14 @@ async def _base(session: Session, skill: Skill, version: int) -> tuple[Evaluatio
 
     What the run has recorded is not measured again, but for items that may succeed this time.
     """
-    recorded = _recorded(session, version)
-    if recorded is None:
+    known = recorded(session, version)
+    if known is None:
         measured = (await evaluate(session, skill, Split.SELECTION)).evaluation
         return measured, _base_file(measured.outcomes)
-    known = recorded.outcomes
-    items = [item for item in session.task.items[Split.SELECTION] if _may_succeed(session, known[item.id])]
+    items = [item for item in session.task.items[Split.SELECTION] if _may_succeed(session, known.outcomes[item.id])]
     rollouts = await roll_out(session, skill, items, "selection")
     again = {one.item.id: one.outcome for one in rollouts if not isinstance(one.outcome, FailedToEvaluate)}
-    return replace(recorded, outcomes={**recorded.outcomes, **again}), _base_file(again)
+    return replace(known, outcomes={**known.outcomes, **again}), _base_file(again)
 
 
 def _may_succeed(session: Session, outcome: Outcome) -> bool:
@@ -128,7 +127,7 @@ def _base_file(outcomes: Mapping[str, Outcome]) -> artifacts.Evidence:
     return {BASE: artifacts.json_file(rows)} if rows else {}
 
 
-def _recorded(session: Session, version: int) -> Evaluation | None:
+def recorded(session: Session, version: int) -> Evaluation | None:
     """Return the outcomes of ``version`` as the run has recorded them; None if they are not here."""
     items, outcomes = session.task.items[Split.SELECTION], session.recorded(version)
     if outcomes is None or any(item.id not in outcomes for item in items):

@@ -12,7 +12,9 @@ from skillgit.domain.confirmation import confirmation
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import RunOutcome
 from skillgit.domain.gate import Decision
+from skillgit.domain.outcomes import Pairs
 from skillgit.domain.statistics import minimum_detectable_effect
+from skillgit.engine.judge import recorded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +36,8 @@ def run_outcome(session: Session, state: RunState, tests: Mapping[int, Evaluatio
         state: The run after its last step.
         tests: Version to its evaluation on the test split; empty if the settings ask for none.
     """
-    if state.best > 0 and session.score(state, state.best) > session.score(state, 0):
+    first, best = _selection_scores(session, state)
+    if state.best > 0 and best > first:
         confirmed = _confirmation(session, state, tests)
         contradicted = confirmed is not None and confirmed.contradicts
         return RunOutcome.NOT_CONFIRMED if contradicted else RunOutcome.IMPROVED
@@ -46,6 +49,16 @@ def run_outcome(session: Session, state: RunState, tests: Mapping[int, Evaluatio
     if effect is None or effect > headroom(session, state):
         return RunOutcome.UNDERPOWERED
     return RunOutcome.NULL_RESULT
+
+
+def _selection_scores(session: Session, state: RunState) -> tuple[float, float]:
+    """Return the scores of seed and best version, over the items that have one under both, where these are here."""
+    seed, best = recorded(session, 0), recorded(session, state.best)
+    if seed is not None and best is not None:
+        pairs = Pairs(best, seed, session.rule.metric, session.rule.soft_weight)
+        if pairs.gains:
+            return float(pairs.current), float(pairs.score)
+    return session.score(state, 0), session.score(state, state.best)
 
 
 def _confirmation(session: Session, state: RunState, tests: Mapping[int, Evaluation]) -> Confirmation | None:
@@ -68,7 +81,7 @@ def headroom(session: Session, state: RunState) -> float:
 
 def finish_sentence(session: Session, state: RunState, outcome: RunOutcome, tests: Mapping[int, Evaluation]) -> str:
     """Return one or two sentences that explain the outcome; ``tests`` as for :func:`run_outcome`."""
-    first, best = session.score(state, 0), session.score(state, state.best)
+    first, best = _selection_scores(session, state)
     match outcome:
         case RunOutcome.IMPROVED | RunOutcome.NOT_CONFIRMED:
             gained = f"v{state.best} scores {best:.4f} on the selection split where the seed scores {first:.4f}"

@@ -109,7 +109,9 @@ def _condition_problems(state: RunState, event: Event) -> Iterator[str]:
 
 def _end_problems(state: RunState, event: RunFinished, rules: Collection[Rule]) -> Iterator[str]:
     """Yield where the outcome does not follow from the scores, as the metric of the run's gate has it."""
-    found = {_outcome(state, rule) for rule in rules}
+    compared = [state.evaluation(version) for version in (0, state.best)]
+    complete = all(evaluation.scored == evaluation.n for evaluation in compared)
+    found = {_outcome(state, rule) for rule in rules} if complete else set()
     if len(found) == 1 and found != {_on_selection(event.outcome)}:
         yield f"the run ends as {event.outcome}, and its scores say {_named(*found)}"
     if event.outcome is RunOutcome.NOT_CONFIRMED:
