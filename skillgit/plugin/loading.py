@@ -32,7 +32,11 @@ class _FromBytes(SourceFileLoader):
 
 
 class _Neighbours(MetaPathFinder):
-    """Finds the modules beside the plug-in files that were loaded, where nothing that is installed has their name."""
+    """Finds the modules beside the plug-in files that were loaded, where nothing that is installed has their name.
+
+    It is asked before all others: Python's own finder knows the folder too, once a package of it is loaded or where it
+    is the working directory, and would execute compiled code of an earlier edit.
+    """
 
     def __init__(self) -> None:
         self._files: dict[str, tuple[Path, bytes]] = {}
@@ -49,8 +53,13 @@ class _Neighbours(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return how the module ``fullname`` is loaded."""
-        del path, target
-        return _spec(fullname, *self._files[fullname]) if fullname in self._files else None
+        if fullname not in self._files:
+            return None
+        file, code = self._files[fullname]
+        others = (finder.find_spec(fullname, path, target) for finder in sys.meta_path if finder is not self)
+        found = next(filter(None, others), None)
+        own = found is None or found.origin == str(file)
+        return _spec(fullname, file, code) if own else None
 
 
 _NEIGHBOURS = _Neighbours()
@@ -72,7 +81,7 @@ def load_file(path: Path, files: Mapping[Path, bytes]) -> ModuleType:
     folder = path.parent
     _NEIGHBOURS.replace({module_name(file, folder): (file, code) for file, code in files.items()})
     if _NEIGHBOURS not in sys.meta_path:
-        sys.meta_path.append(_NEIGHBOURS)
+        sys.meta_path.insert(0, _NEIGHBOURS)
     # Two files of one name in two folders are two modules.
     name = f"skillgit_user_{path.stem}_{hashlib.sha256(os.fsencode(path)).hexdigest()[:12]}"
     spec = _spec(name, path, files[path])

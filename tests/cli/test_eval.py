@@ -80,7 +80,7 @@ task type, hard  items     v8   none
 date                10  .7500  .5000
 units               30   none   none
 
-                 hard gained  95 %              fixed  broken  sign test
+                 hard gained  95 %              fixed  broken  paired test
 v8 against none       +.2500  -.0125 to +.4000      2       1  p 0.5000
 
 test   evaluated so far: v8 2 times
