@@ -66,3 +66,30 @@ def test_an_edited_policy_is_another_configuration(repository):
 def test_a_policy_that_is_not_there_fails_at_the_start(repository, policy, sentence):
     refused = skillgit("train", "searchqa/default", "-o", f"gate.policy={policy}", cwd=repository, code=2)
     assert sentence in refused.err
+
+
+@pytest.mark.parametrize(
+    ("edit", "sentence"),
+    [
+        (
+            ("return comparison.fixed >= 2 and comparison.broken == 0", 'raise KeyError("fixed")'),
+            "broke down: KeyError",
+        ),
+        (("return comparison.fixed >= 2 and comparison.broken == 0", "raise SystemExit(0)"), "broke down: SystemExit"),
+        (("return comparison.fixed >= 2 and comparison.broken == 0", 'return "no"'), "accepts returned 'no'"),
+        (('    name = "careful"\n', ""), "made of letters, digits and hyphens"),
+        (('name = "careful"', 'name = "careful\\nSkillgit-Gate: x"'), "made of letters, digits and hyphens"),
+        (('name = "careful"', 'name = "strict"'), "that of a policy of skillgit"),
+        (("class Careful(Policy)", "class Careful"), "inherits from"),
+        (('name = "careful"', 'name = "careful"\n    terms = {"luck"}'), "its terms have to be a set of"),
+    ],
+)
+def test_a_policy_that_is_none_or_breaks_down_is_told_in_one_sentence(repository, edit, sentence):
+    assert edit[0] in POLICY
+    (repository / "careful.py").write_text(POLICY.replace(*edit))
+    asked = ("train", "searchqa/default", "--run", "one", "-o", "gate.policy=careful.py:Careful")
+    refused = skillgit(*asked, cwd=repository, code=2)
+    assert sentence in refused.err
+    assert "Traceback" not in refused.err
+    gates = git("log", "--all", "--format=%(trailers:key=Skillgit-Gate,valueonly)", cwd=repository).out
+    assert not gates.strip()

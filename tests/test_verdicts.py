@@ -54,16 +54,20 @@ def test_of_the_demo(metric, tmp_path):
     check(repository, "one")
 
 
-def test_of_a_run_whose_items_fail_at_first(tmp_path):
+@pytest.mark.parametrize("repeats", ["0", "1"])
+@pytest.mark.parametrize("always", ["number % 11 == 0", "False"])
+def test_of_a_run_whose_items_fail_at_first(always, repeats, tmp_path):
     repository = new_repository(tmp_path / "mine")
-    (repository / "flaky.py").write_text(FLAKY)
-    asked = ("-o", "env.name=flaky.py:Flaky", "-o", "evaluation.min_coverage=0.3", "-o", "gate.repeats=1")
+    (repository / "flaky.py").write_text(FLAKY.replace("number % 11 == 0", always))
+    asked = ("-o", "env.name=flaky.py:Flaky", "-o", "evaluation.min_coverage=0.3", "-o", f"gate.repeats={repeats}")
     skillgit("train", "demo", "--run", "one", *QUICK, *asked, cwd=repository)
     trees = git("log", "--all", "--format=%(trailers:key=Skillgit-Evidence,valueonly)", cwd=repository).out.split()
     names = [git("ls-tree", "--name-only", tree, cwd=repository).out.split() for tree in trees]
     assert any("base.json" in listed for listed in names), "items of the seed are measured again"
     gates = git("log", "--all", "--format=%(trailers:key=Skillgit-Gate,valueonly)", cwd=repository).out
-    assert "compared=" in gates
+    assert ("compared=" in gates) == (always != "False"), (
+        "verdicts tell how many items were compared where it is not all"
+    )
     check(repository, "one")
 
 

@@ -150,7 +150,12 @@ def _differences(a: Conditions, b: Conditions) -> Iterator[Difference]:
         sets = (f"set {' '.join(sorted(side.items))}" for side in (a, b))
         yield Difference(aspect=Aspect.ITEMS, a=next(sets), b=next(sets))
     if a.parameters is not None and b.parameters is not None:
-        yield from _other_parameters(a.parameters, b.parameters)
+        own = "" if a.environment == b.environment else "env."  # two environments have options of their own
+        first, second = (
+            {key: value for key, value in side.items() if not own or not key.startswith(own)}
+            for side in (a.parameters, b.parameters)
+        )
+        yield from _other_parameters(first, second)
     if a.seed is not None and b.seed is not None and a.seed != b.seed:
         yield Difference(aspect=Aspect.SEED, a=str(a.seed), b=str(b.seed))
 
@@ -164,7 +169,7 @@ def _same_judge(a: str, b: str) -> bool:
 
 def _other_parameters(a: Mapping[str, object], b: Mapping[str, object]) -> Iterator[Difference]:
     for key in sorted(a.keys() | b.keys()):
-        if a.get(key) != b.get(key):
+        if _said(a.get(key)) != _said(b.get(key)):
             values = (f"{key}={_said(side.get(key))}" for side in (a, b))
             yield Difference(aspect=Aspect.PARAMETERS, a=next(values), b=next(values))
 

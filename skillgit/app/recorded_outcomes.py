@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skillgit.app.noted_outcomes import noted_outcomes
 from skillgit.app.run_start import AsMeasured
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Scored, Split
+from skillgit.errors import SkillgitError
 from skillgit.index import artefacts, item_queries, known, queries, score_queries
 from skillgit.store.evidence import read_evidence
+from skillgit.store.gates import version_outcomes
+from skillgit.store.reader import read_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from skillgit.app.workspace import Workspace
     from skillgit.domain.evaluation import Outcome
-    from skillgit.index.rows import LogRow
+    from skillgit.index.rows import ItemRow, LogRow
 
 
 def recorded_outcomes(workspace: Workspace, row: LogRow, split: Split) -> Evaluation | None:
@@ -42,12 +46,32 @@ def is_own(row: LogRow) -> bool:
     return row.measured or row.kind in item_queries.SAME_TEXT
 
 
+def item_rows(workspace: Workspace, row: LogRow) -> tuple[ItemRow, ...]:
+    """Return the outcomes of items behind an event's score, by name; of items that failed, what is known by now.
+
+    An item of a version that failed at first may have been measured again when a candidate was compared with it.
+    """
+    rows = queries.item_rows(workspace.index, row)
+    if row.version is None or not any(found.failed for found in rows):
+        return rows
+    try:
+        again = version_outcomes(workspace.repo, read_run(workspace.repo, row.run)).of(row.version) or {}
+    except SkillgitError:  # what cannot be read tells nothing; fsck says why
+        return rows
+    return tuple(
+        replace(found, hard=outcome.hard, soft=outcome.soft, failed="")
+        if found.failed and isinstance(outcome := again.get(found.item), Scored)
+        else found
+        for found in rows
+    )
+
+
 def _selection(workspace: Workspace, row: LogRow) -> dict[str, Outcome]:
     return {
         found.item: FailedToEvaluate(found.failed or "failed")
         if found.hard is None or found.soft is None
         else Scored(found.hard, found.soft)
-        for found in queries.item_rows(workspace.index, row)
+        for found in item_rows(workspace, row)
     }
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.diff.items import ItemChange, item_changes, unmeasured
 from skillgit.app.evaluations import KnownEvaluation, known_evaluations, reads_of_test
+from skillgit.app.recorded_outcomes import item_rows
 from skillgit.app.revision import event_in
 from skillgit.app.step_evidence import edits_left_out
 from skillgit.app.workspace import Workspace, open_workspace
@@ -92,7 +93,7 @@ def _feedback(workspace: Workspace, commit: str) -> tuple[Feedback, ...]:
 def _items(workspace: Workspace, row: LogRow) -> tuple[ItemChange, ...]:
     """Return the items' scores under the event's base and after it; the seed has none to compare with."""
     base = None if row.base is None else queries.row_of_version(workspace.index, row.run, row.base)
-    before = () if base is None else queries.item_rows(workspace.index, base)
-    after = queries.item_rows(workspace.index, row)
+    before = () if base is None else item_rows(workspace, base)
+    after = item_rows(workspace, row)
     gauge = queries.gauge(workspace.index, row.run)
     return item_changes(before, after, gauge, unmeasured(workspace, row)) if after else ()

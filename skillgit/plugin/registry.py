@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar, cast
 from skillgit.domain.policies import POLICIES as OURS
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.plugin.loading import load_file
+from skillgit.plugin.policies import ForeignPolicy
 from skillgit.plugin.source import Source, read_files, source_of_files, source_of_package
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def load_policy(name: str) -> Policy:
         NotFoundError: There is none of that name.
         UsageError: It cannot be loaded.
     """
-    return OURS[name] if name in OURS else _find_policy(name).cls()
+    return OURS[name] if name in OURS else ForeignPolicy(_find_policy(name).cls, name)
 
 
 def policy_code(name: str) -> str:

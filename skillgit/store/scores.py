@@ -44,13 +44,14 @@ def score_problems(state: RunState, record: Recorded) -> Iterator[str]:
         return  # its means are over some of the items, and follow from these: see ``gates``
     yield from _candidate_score_problems(evaluation, verdict)
     rule = verdict.metric, verdict.soft_weight
-    current, best = base.score(*rule), state.evaluation(state.best).score(*rule)
+    newest = state.evaluation(state.best)
+    current, best = base.score(*rule), newest.score(*rule)
     # Items of a version that failed to evaluate are tried again, so that its score may be known better by now; and
     # after repeats the gate compares means over them.
     if not verdict.repeats and base.scored == base.n and _differ(verdict.current, current):
         yield f"the gate compared current={verdict.current!r}, and the evaluation says {current!r}"
     averaged = verdict.repeats and verdict.best == verdict.current and state.best == compared
-    if not averaged and _differ(verdict.best, best):
+    if not averaged and newest.scored == newest.n and _differ(verdict.best, best):
         yield f"the gate compared best={verdict.best!r}, and the evaluation says {best!r}"
 
 

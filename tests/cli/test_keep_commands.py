@@ -73,7 +73,7 @@ def test_replay_of_a_sound_run_is_quiet_if_asked(skillgit, fake):
     fake("replay.replay", replayed(SAME))
     ended = skillgit("replay", "-q")
     assert ended.code == ExitCode.OK
-    assert ended.text.startswith("a: 1 event made again, all came out as recorded\n")
+    assert ended.text.startswith("a: 1 event made again, nothing came out otherwise\n")
 
 
 def test_an_index_that_differs_is_told_apart_from_commits_that_do(skillgit, fake):

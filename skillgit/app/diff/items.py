@@ -11,7 +11,7 @@ from skillgit.app.absent_evidence import measure
 from skillgit.app.conditions import differences, matter, of_event
 from skillgit.app.diff.sides import Sides, sides
 from skillgit.app.item_history import absences
-from skillgit.app.recorded_outcomes import recorded_outcomes
+from skillgit.app.recorded_outcomes import item_rows, recorded_outcomes
 from skillgit.app.workspace import Workspace, open_workspace
 from skillgit.domain.evaluation import Metric, Scored, Split
 from skillgit.domain.outcomes import exact, whole
@@ -295,7 +295,7 @@ def _outcomes(workspace: Workspace, row: LogRow) -> tuple[tuple[ItemRow, ...], t
     Raises:
         NotFoundError: Neither the run's evidence nor a note tells any here.
     """
-    if found := queries.item_rows(workspace.index, row):
+    if found := item_rows(workspace, row):
         return found, ()
     if found := noted_rows(workspace, row):
         return found, (f"{row.label} was measured after the run; a note tells it",)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.diff.items import Change, Length, differing, item_changes, length, noted_rows, unmeasured
 from skillgit.app.diff.rules import matches
 from skillgit.app.diff.sides import sides
+from skillgit.app.recorded_outcomes import item_rows
 from skillgit.app.workspace import Workspace, open_workspace
 from skillgit.index import queries
 from skillgit.store import diff as store_diff
@@ -95,7 +96,7 @@ def _changes(workspace: Workspace, a: LogRow | None, b: LogRow | None) -> Counte
     """Return how many items were fixed, broken and so on; None where the outcomes of a side are not known."""
     if a is None or b is None:
         return None
-    before, after = (queries.item_rows(workspace.index, row) or noted_rows(workspace, row) for row in (a, b))
+    before, after = (item_rows(workspace, row) or noted_rows(workspace, row) for row in (a, b))
     if not before or not after:
         return None
     rows = item_changes(before, after, queries.gauge(workspace.index, b.run), unmeasured(workspace, a, b))

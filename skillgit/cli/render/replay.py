@@ -54,12 +54,14 @@ def _summary(done: Replay, screen: Screen) -> Iterator[str]:
     differ = sum(bool(event.differing) for event in done.events)
     gates = sum(event.gate for event in done.events)
     patches = sum(event.patch for event in done.events)
-    lacking = sum(len(event.lacking) for event in done.events)
-    outcome = "all came out as recorded" if done.same else f"{differ} came out otherwise"
+    reasons = [reason for event in done.events for reason in event.lacking]
+    lacking, want = len(reasons), "their policy" if all("the policy" in one for one in reasons) else "evidence"
+    outcome = "nothing came out otherwise" if lacking else "all came out as recorded"
+    outcome = outcome if done.same else f"{differ} came out otherwise"
     if not differ and not done.same:
         outcome = "the commits agree with each other, and something around them does not"
     yield f"{done.run}: {plural(len(done.events), 'event')} made again, {outcome}"
     yield f"asked again: {plural(gates, 'gate')} · applied again: {plural(patches, 'patch', 'patches')}" + (
-        f" · {lacking} not, for want of evidence" if lacking else ""
+        f" · {lacking} not, for want of {want}" if lacking else ""
     )
     yield f"history {screen.paint(Style.OID, done.history)}"
