@@ -19,7 +19,7 @@ from skillgit.index.score_evidence import score_evidence, start_evidence
 from skillgit.store import refs
 from skillgit.store.evidence import read_evidence
 from skillgit.store.lock import RunLock
-from skillgit.store.own_runs import is_own, note_own
+from skillgit.store.own_runs import is_own, local_settings
 from skillgit.store.reader import read_run, runs
 from skillgit.store.writer import RunWriter
 
@@ -94,10 +94,15 @@ def fork(context: Context, revision: str, name: str | None = None, *, dry_run: b
             )
             if dry_run:
                 return found
-            if is_own(workspace.repo, row.run):
-                note_own(workspace.repo, chosen)
             writer = RunWriter(workspace.repo, chosen, context.clock, workspace.repo.identity())
-            record = writer.append(event, None, evidence, start=row.commit, check=lambda event: fold([event]))
+            record = writer.append(
+                event,
+                None,
+                evidence,
+                start=row.commit,
+                check=lambda event: fold([event]),
+                local=_local(workspace, row.run),
+            )
         workspace.index.refresh()
         made = queries.row_of_commit(workspace.index, record.commit)
         return replace(found, event=made, default=default_run(workspace) == chosen)
@@ -133,6 +138,14 @@ def _evidence(workspace: Workspace, row: LogRow) -> dict[str, bytes]:
     found = (read_evidence(repo, plan, _PLAN) or {}) if plan else {}
     scored = (read_evidence(repo, outcomes) or {}) if outcomes else {}
     return found | {path: content for path, content in scored.items() if path.startswith(_OUTCOMES)}
+
+
+def _local(workspace: Workspace, source: str) -> dict[str, object] | None:
+    """Return this machine's settings for a fork of ``source``; None where that run's plan is a stranger's."""
+    start = queries.row_of_version(workspace.index, source, 0)
+    if start is None or not is_own(workspace.repo, start.commit):
+        return None
+    return local_settings(workspace.repo, start.commit)
 
 
 def _tried(workspace: Workspace, row: LogRow, state: RunState) -> dict[str, bytes]:

@@ -217,9 +217,12 @@ class _Judging:
         runs = [*own, *trained]
         if config is None and not runs:
             return None
-        # a newer run may be somebody else's, pulled without the evidence that holds its configuration
-        runs = [run for run in runs if can_be_found(self._workspace, run)][:1] or runs[:1]
-        found = find_config(self._context, self._workspace, runs, config=config, overrides=self._request.overrides)
+        overrides = self._request.overrides
+        if config is None:
+            # a newer run may be somebody else's, pulled without the evidence that holds its configuration
+            usable = (run for run in runs if can_be_found(self._context, self._workspace, run, overrides))
+            runs = [next(usable, runs[0])]
+        found = find_config(self._context, self._workspace, runs, config=config, overrides=overrides)
         return set_up(found)
 
     def _read(self) -> tuple[_Side, _Side]:

@@ -9,13 +9,14 @@ from skillgit.app import conditions
 from skillgit.app.absent_evidence import BRING
 from skillgit.app.conditions import CONFIG, Aspect
 from skillgit.app.config import load_config, load_recorded
-from skillgit.app.config.recorded import read_document, strangers
+from skillgit.app.config.recorded import read_document, settings_of
 from skillgit.app.run_start import environment_change, start_record
 from skillgit.domain.evaluation import Split
+from skillgit.domain.untrusted.settings import of_own_run, of_stranger
 from skillgit.errors import ConfigError, DataError, NotFoundError, SkillgitError, UsageError
 from skillgit.index import queries
 from skillgit.store.evidence import read_evidence
-from skillgit.store.own_runs import is_own
+from skillgit.store.own_runs import is_own, local_settings
 from skillgit.store.reader import read_commit
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from skillgit.app.setup import Setup
     from skillgit.app.workspace import Workspace
     from skillgit.domain.event import RunStarted
+    from skillgit.domain.untrusted.settings import RecordedSettings
     from skillgit.index.rows import LogRow
 
 _HINT = "name one with --config CONFIG"
@@ -45,23 +47,17 @@ def find_config(
     if not runs:
         raise UsageError("no run tells by which configuration to measure", hint=_HINT)
     run = runs[0]
-    document = _recorded(workspace, run)
-    doubtful = strangers(document)
-    if doubtful and not is_own(workspace.repo, run):
-        raise UsageError(
-            f"run {run} was trained elsewhere, and its configuration sets {', '.join(doubtful)}",
-            hint=f"look at it, then {_HINT}",
-        )
     with or_name_one():
-        return load_recorded(context, f"run {run}", document, overrides)
+        return load_recorded(context, f"run {run}", _settings(workspace, run), overrides)
 
 
-def can_be_found(workspace: Workspace, run: str) -> bool:
-    """Say whether the configuration that ``run`` recorded is here, and is not a stranger's that names files."""
+def can_be_found(context: Context, workspace: Workspace, run: str, overrides: Sequence[str]) -> bool:
+    """Say whether ``run`` can be measured by the configuration that it recorded, with ``overrides``."""
     try:
-        return not strangers(_recorded(workspace, run)) or is_own(workspace.repo, run)
+        find_config(context, workspace, [run], config=None, overrides=overrides)
     except SkillgitError:
         return False
+    return True
 
 
 @contextmanager
@@ -96,13 +92,21 @@ def other_models(workspace: Workspace, row: LogRow, setup: Setup) -> tuple[str, 
     return tuple(f"the {one.aspect} {now} {one.b} here, and {past} {one.a} in run {row.run}" for one, now, past in told)
 
 
-def _recorded(workspace: Workspace, run: str) -> dict[str, dict[str, object]]:
+def _settings(workspace: Workspace, run: str) -> RecordedSettings:
+    """Return what may be acted on of the configuration that ``run`` recorded.
+
+    Raises:
+        UsageError: It is not here.
+    """
     row = queries.row_of_version(workspace.index, run, 0)
     tree = read_commit(workspace.repo, row.commit).evidence if row is not None else ""
     files = read_evidence(workspace.repo, tree, (CONFIG,)) or {}
-    if CONFIG not in files:
+    if row is None or CONFIG not in files:
         raise UsageError(
             f"the configuration of run {run} is not here",
             hint=f"{_HINT}, or bring it: {BRING}",
         )
-    return read_document(files[CONFIG], f"run {run}")
+    document = read_document(files[CONFIG], f"run {run}")
+    if not is_own(workspace.repo, row.commit):
+        return of_stranger(settings_of(document))
+    return of_own_run(settings_of(document) | local_settings(workspace.repo, row.commit))

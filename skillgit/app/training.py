@@ -32,7 +32,6 @@ from skillgit.index import spending
 from skillgit.store.evidence import read_evidence
 from skillgit.store.feedback import feedback_reader
 from skillgit.store.gates import version_outcomes
-from skillgit.store.own_runs import note_own
 from skillgit.store.reader import read_run, runs, skill_at
 from skillgit.store.writer import RunWriter
 
@@ -180,10 +179,13 @@ class Training:
     async def _write(self, transition: Transition, before: RunState | None, after: RunState) -> None:
         """Write a transition and tell of it; its evidence, the bulk of it, in a thread, while the next one is made."""
         evidence = await asyncio.to_thread(self._writer.store_evidence, transition.evidence)
-        if isinstance(transition.event, RunStarted):
-            note_own(self._workspace.repo, transition.event.run)
         record = self._writer.append(
-            transition.event, transition.skill, evidence, start=self._parent, check=partial(_advanced, before)
+            transition.event,
+            transition.skill,
+            evidence,
+            start=self._parent,
+            check=partial(_advanced, before),
+            local=self._setup.config.local if isinstance(transition.event, RunStarted) else None,
         )
         if record.event != transition.event:
             raise AssertionError(f"{record.commit} does not read as it was written")

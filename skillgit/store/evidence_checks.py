@@ -31,7 +31,7 @@ def evidence_problems(
     place = refs.evidence_ref(run)
     kept, dropped = {link.tree for link in chain}, dropped_trees(repo, run)
     whole = place in tips and bool(records) and records[0].evidence in kept
-    wanted = whole or is_own(repo, run)
+    wanted = whole or (bool(records) and is_own(repo, records[0].commit))
     elsewhere = evidence_elsewhere(repo, run)
     seen: set[str] = set()
     for record in records:

@@ -1,29 +1,46 @@
 """Which runs were begun in this clone: their recorded configurations are the user's own words and may be acted on.
 
 A configuration can name programs and files. That of a run which was fetched is a stranger's, whoever wrote to the run
-here since. And of a run that was begun here, others may have written a part: its evidence stays with them unless it is
-fetched, and is not lost when it is not here.
+here since. A run is known by the commit that started it, since its name may come to stand for another one. Of a run
+that was begun here, others may have written a part: its evidence stays with them unless it is fetched, and is not lost
+when it is not here.
 """
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from skillgit.store.repo import Repo
 
 
-def note_own(repo: Repo, run: str) -> None:
-    """Note that ``run`` begins here."""
-    _mark(repo, run).touch()
+def note_own(repo: Repo, start: str, local: Mapping[str, object]) -> None:
+    """Note that the run whose first commit is ``start`` begins here.
+
+    Args:
+        repo: The repository.
+        start: The commit of its run-started event.
+        local: Settings of this machine that no history records, by key, for measuring its versions later.
+    """
+    _write(_mark(repo, start), json.dumps(local, sort_keys=True))
 
 
-def is_own(repo: Repo, run: str) -> bool:
-    """Say whether ``run`` was begun here; a run that was fetched was not."""
-    return _mark(repo, run).exists()
+def is_own(repo: Repo, start: str) -> bool:
+    """Say whether the run whose first commit is ``start`` was begun here; a run that was fetched was not."""
+    return _mark(repo, start).is_file()
+
+
+def local_settings(repo: Repo, start: str) -> dict[str, object]:
+    """Return the settings that :func:`note_own` noted for a run; none for one that was begun elsewhere."""
+    try:
+        settings = json.loads(_mark(repo, start).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return settings if isinstance(settings, dict) else {}
 
 
 def note_elsewhere(repo: Repo, run: str, commits: Iterable[str]) -> None:
@@ -32,9 +49,7 @@ def note_elsewhere(repo: Repo, run: str, commits: Iterable[str]) -> None:
     known = evidence_elsewhere(repo, run)
     fresh = [commit for commit in commits if commit not in known]
     if fresh:
-        young = place.with_suffix(".young")
-        young.write_text("".join(f"{commit}\n" for commit in (*sorted(known), *fresh)), encoding="ascii")
-        young.replace(place)
+        _write(place, "".join(f"{commit}\n" for commit in (*sorted(known), *fresh)))
 
 
 def evidence_elsewhere(repo: Repo, run: str) -> frozenset[str]:
@@ -49,5 +64,12 @@ def _list(repo: Repo, run: str) -> Path:
     return repo.private_dir / f"run-{run}.elsewhere"
 
 
-def _mark(repo: Repo, run: str) -> Path:
-    return repo.private_dir / f"run-{run}.own"
+def _mark(repo: Repo, start: str) -> Path:
+    return repo.private_dir / "own" / start
+
+
+def _write(file: Path, content: str) -> None:
+    file.parent.mkdir(exist_ok=True)
+    young = file.with_name(f"{file.name}.young")
+    young.write_text(content, encoding="utf-8")
+    young.replace(file)

@@ -32,6 +32,7 @@ from skillgit.errors import ConcurrentWriteError, ConflictError, InvariantError
 from skillgit.store import codec, derived, history, reader, refs, tree
 from skillgit.store.evidence import StoredEvidence, evidence_commit, evidence_tip, write_evidence
 from skillgit.store.mainline import ATTRIBUTES
+from skillgit.store.own_runs import note_own
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ class RunWriter:
         start: str = "",
         merged: str = "",
         check: Callable[[Event], object] = _unchecked,
+        local: Mapping[str, object] | None = None,
     ) -> Recorded:
         """Write ``event`` and make it visible.
 
@@ -101,6 +103,7 @@ class RunWriter:
             start: The commit that a run starts on; a run without one starts a history of its own.
             merged: The commit of another line that an intervention merges; it becomes the second parent.
             check: Called with the event as it will be read, before it is visible; what it raises keeps the event out.
+            local: For the start of a run whose configuration is this user's own word: its settings of this machine.
 
         Returns:
             The event as every reader will see it.
@@ -117,6 +120,8 @@ class RunWriter:
             oid = self._write_commit(event, skill, stored.tree, self._parents(event, start, merged), signature)
             recorded = reader.read_commit(self._repo, oid)
             check(recorded.event)
+            if local is not None:
+                note_own(self._repo, oid, local)
             self._publish(recorded, signature)
         return recorded
 

@@ -247,14 +247,6 @@ def test_the_configuration_is_the_run_s_or_the_user_s(repository, tmp_path):
     assert measure(clone, "small/v1").config == "run small"
 
 
-def test_a_configuration_from_elsewhere_may_not_run_code(repository, monkeypatch):
-    (repository / ".git/skillgit/run-small.own").unlink()
-    assert measure(repository, "v0").noted == 1
-    monkeypatch.setattr("skillgit.app.recipe.strangers", lambda _: ["env.name"])
-    with pytest.raises(UsageError, match=r"run small was trained elsewhere, and its configuration sets env\.name"):
-        measure(repository, "v0")
-
-
 def test_a_commit_that_is_no_event_is_measured_as_a_run_was(repository):
     found = measure(repository, "main", "v0", note=False)
     assert [arm.name for arm in found.arms] == ["main", "v0"]

@@ -13,6 +13,7 @@ from skillgit.app.context import Context
 from skillgit.store import repair
 from skillgit.store.lock import RunLock
 from skillgit.store.own_runs import note_own
+from skillgit.store.reader import read_run
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -29,9 +30,10 @@ def patient(repo, monkeypatch) -> Patient:
         done = subprocess.run(["git", *named, *arguments], cwd=repo.workdir, capture_output=True, check=True)
         return done.stdout.decode()
 
-    note_own(repo, RUN)
     with RunLock(repo, RUN, clock_from(count())):
-        return Patient(repo, write_run(repo), git)
+        patient = Patient(repo, write_run(repo), git)
+    note_own(repo, read_run(repo, RUN)[0].commit, {})
+    return patient
 
 
 @pytest.fixture

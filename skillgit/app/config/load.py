@@ -15,22 +15,25 @@ from skillgit.app.config.roles import ROLES
 from skillgit.app.config.schema import NOT_KEYS, SECTIONS, EnvSettings, ModelSettings, env_settings, keys
 from skillgit.app.config.typing import typed
 from skillgit.app.config.wording import nearest
-from skillgit.errors import ConfigError
+from skillgit.errors import ConfigError, NotFoundError, UsageError
 from skillgit.plugin.registry import BACKENDS, ENVIRONMENTS, installed, load_backend, load_environment
 from skillgit.plugin.splits import OPTIONS as SPLIT_OPTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
     from skillgit.app.config.schema import Config
     from skillgit.app.context import Context
+    from skillgit.domain.untrusted.settings import RecordedSettings
     from skillgit.plugin.environment import EnvironmentInfo
 
 _INERT = {
     "env.out_root": "the output of a run is the repository",
     "env.split_output_dir": "splits by ratio are computed, not written; a run records the ids of each split",
 }
+_NAMED = 5
+"""How many keys a message names."""
 
 
 def load_config(context: Context, name: str, overrides: Sequence[str] = ()) -> ResolvedConfig:
@@ -55,23 +58,46 @@ def load_config(context: Context, name: str, overrides: Sequence[str] = ()) -> R
 
 
 def load_recorded(
-    context: Context, name: str, document: Mapping[str, Mapping[str, object]], overrides: Sequence[str] = ()
+    context: Context, name: str, settings: RecordedSettings, overrides: Sequence[str] = ()
 ) -> ResolvedConfig:
     """Return the configuration that a run recorded, with ``overrides``; relative paths start where the user is.
 
     Args:
         context: Where paths start.
         name: What recorded it.
-        document: Section to its keys.
+        settings: What of it may be acted on.
         overrides: Texts of the form ``section.key=value``.
 
     Raises:
         ConfigError: A key or value is not valid, or not any more.
         NotFoundError: There is no such environment.
+        UsageError: It sets what only the user may set, and no override does.
     """
     directory = context.directory
-    layers = [recorded.layer(document, name, directory), *read_overrides(overrides, directory)]
-    return _resolved(context, name, layers, path=directory / name, root=directory)
+    layers = [recorded.layer(settings, name, directory), *read_overrides(overrides, directory)]
+    try:
+        config = _resolved(context, name, layers, path=directory / name, root=directory)
+    except (ConfigError, NotFoundError) as error:
+        if settings.refused:  # what is wrong may be that something of it is left out
+            raise _untrusted(name, settings.refused) from error
+        raise
+    entries = {entry.key: entry for entry in config.entries}
+    refused = [
+        key
+        for key, value in settings.refused.items()
+        if key not in entries or (entries[key].origin.kind != "override" and entries[key].value != value)
+    ]
+    if refused:
+        raise _untrusted(name, refused)
+    return config
+
+
+def _untrusted(name: str, keys: Collection[str]) -> UsageError:
+    named = ", ".join(sorted(keys)[:_NAMED]) + (f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else "")
+    return UsageError(
+        f"{name} was trained elsewhere, and its configuration sets {named}, which only you may set",
+        hint="look at it, then name a configuration with --config CONFIG, or set those keys yourself with -o KEY=VALUE",
+    )
 
 
 def _resolved(context: Context, name: str, layers: Sequence[Layer], *, path: Path, root: Path) -> ResolvedConfig:

@@ -6,14 +6,15 @@ import json
 from typing import TYPE_CHECKING
 
 from skillgit.app.config.leaf import NESTED, Layer, Leaf, Origin
-from skillgit.app.config.paths import PLUGINS
-from skillgit.app.config.resolved import is_neutral
+from skillgit.app.config.resolved import is_local, is_neutral
 from skillgit.app.config.schema import SECTIONS, EnvSettings
 from skillgit.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
+
+    from skillgit.domain.untrusted.settings import RecordedSettings
 
 _ITEMS = frozenset({"limit"})
 """Options of environments that choose items, whose set has a digest."""
@@ -35,36 +36,32 @@ def read_document(content: bytes, name: str) -> dict[str, dict[str, object]]:
         ConfigError: It is none.
     """
     try:
-        found = json.loads(content)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict) or not all(isinstance(section, dict) for section in found.values()):
+        document = json.loads(content)
+    except (ValueError, RecursionError):
+        document = None
+    if not isinstance(document, dict) or not all(isinstance(section, dict) for section in document.values()):
         raise ConfigError(f"the configuration that {name} recorded cannot be read", hint="name a file with --config")
-    return found
+    return document
 
 
-def layer(document: Mapping[str, Mapping[str, object]], name: str, folder: Path) -> Layer:
-    """Return the values of a recorded configuration.
+def settings_of(document: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
+    """Return the values of a recorded configuration by their dotted keys, without those that are no part of a run.
+
+    What says how a machine goes about its work (``is_local``) was recorded once, and is nobody else's business.
+    """
+    return {key: value for key, value in _keys(document) if not is_local(key)}
+
+
+def layer(settings: RecordedSettings, name: str, folder: Path) -> Layer:
+    """Return the values of a recorded configuration that may be acted on.
 
     Args:
-        document: Section to its keys.
-        name: What recorded it, for messages.
+        settings: The values.
+        name: What recorded them, for messages.
         folder: The folder that relative paths refer to.
     """
     origin = Origin(kind="file", where=name)
-    return {key: _leaf(value, origin, folder) for key, value in _keys(document)}
-
-
-def strangers(document: Mapping[str, Mapping[str, object]]) -> list[str]:
-    """Return the keys by which a configuration from elsewhere could run code or send a secret somewhere."""
-    by_path = [key for key, value in _keys(document) if key in PLUGINS and ".py" in str(value)]
-    known = {f"model.{name}" for name in SECTIONS["model"].model_fields}
-    free = [
-        key
-        for key, _ in _keys(document)
-        if key.startswith("model.") and key not in known and not key.startswith(tuple(f"{name}." for name in NESTED))
-    ]
-    return [*by_path, *free]
+    return {key: _leaf(value, origin, folder) for key, value in settings.taken.items()}
 
 
 def measuring_settings(document: Mapping[str, Mapping[str, object]]) -> dict[str, object]:

@@ -3,17 +3,12 @@
 The digest identifies what a run was asked to do. These keys are left out of it, for they cannot change results, and a
 run may be continued with others:
 
-- ``budget.*``: when to stop, not what to do;
-- ``calls.concurrency``, ``calls.attempts``, ``calls.timeout_s``, ``calls.item_timeout_s``, ``calls.patience_s``,
-  ``calls.requests_per_minute``, ``calls.tokens_per_minute``, ``calls.hedge``, ``env.exec_timeout``,
-  ``gradient.analyst_workers``: how fast, and how patiently;
-- ``model.prices``, ``model.contexts``: what a call is said to cost, and how long it may be;
-- ``train.diagnose_after``, ``train.preflight``: what is told on the way, and what is checked before;
-- ``env.data_path``, ``env.split_dir``, ``env.skill_init``, ``gate.pinned``, and options of an environment that are
-  paths: the content behind them has digests of its own;
-- keys of a backend that end in ``_base_url``, ``_path``, ``_dir``, ``_api_key_env``, ``_timeout_s`` and the like: where
-  it is reached, and how patiently;
-- ``env.out_root``, ``env.split_output_dir``: they have no effect.
+- how this machine goes about its work (``LOCAL``): when to stop, how fast and how patiently, what a call is said to
+  cost, what is told on the way. They are not recorded in history either, so that commits do not depend on them; the
+  machine that began a run remembers them for its later measurements;
+- where things are (``env.data_path``, ``env.split_dir``, ``env.skill_init``, ``gate.pinned``, options of an environment
+  that are paths, and keys of a backend that end in ``_base_url``, ``_path``, ``_dir``, ``_api_key_env`` and the like):
+  the content behind them has digests of its own.
 
 ``calls.max_output_tokens`` and ``calls.temperature`` are part of it.
 
@@ -27,7 +22,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from skillgit.app.config.leaf import nested
+from skillgit.app.config.leaf import DEFAULT, nested
 from skillgit.app.config.paths import PATHS, PLUGINS
 from skillgit.app.config.roles import settings_of, written_as
 from skillgit.domain.ids import short_digest
@@ -40,7 +35,7 @@ if TYPE_CHECKING:
     from skillgit.app.config.leaf import Origin
     from skillgit.app.config.schema import Config
 
-NEUTRAL = frozenset(
+LOCAL = frozenset(
     {
         "budget.max_calls",
         "budget.max_tokens",
@@ -53,13 +48,9 @@ NEUTRAL = frozenset(
         "calls.requests_per_minute",
         "calls.timeout_s",
         "calls.tokens_per_minute",
-        "env.data_path",
         "env.exec_timeout",
         "env.out_root",
-        "env.skill_init",
-        "env.split_dir",
         "env.split_output_dir",
-        "gate.pinned",
         "gradient.analyst_workers",
         "model.contexts",
         "model.prices",
@@ -67,7 +58,10 @@ NEUTRAL = frozenset(
         "train.preflight",
     }
 )
-"""Keys that are not part of the digest."""
+"""Keys that say how a machine goes about its work: they are neither part of the digest nor recorded in history."""
+
+_PLACES = frozenset({"env.data_path", "env.skill_init", "env.split_dir", "gate.pinned"})
+"""Keys that are recorded, and are not part of the digest."""
 
 LATER = frozenset(
     {
@@ -80,10 +74,11 @@ LATER = frozenset(
 )
 """Keys that identify a run only with another value than their default."""
 
-_WHERE = re.compile(
-    r"\w+_(?:base_url|path|dir|api_key_env|timeout_s|settle_s|pass_env|request_retries|azure_endpoint|azure_client_id)"
-)
-"""Settings of a backend that say where it is reached and how patiently, not what it answers."""
+_PATIENCE = re.compile(r"\w+_(?:timeout_s|settle_s|pass_env|request_retries)")
+"""Settings of a backend that say how patiently, and with which variables of this machine, it is asked."""
+
+_WHERE = re.compile(r"\w+_(?:base_url|path|dir|api_key_env|azure_endpoint|azure_client_id)")
+"""Settings of a backend that say where it is reached, not what it answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +117,12 @@ class ResolvedConfig:
     @property
     def document(self) -> dict[str, dict[str, object]]:
         """The configuration as nested JSON values, with paths as they were written: evidence of a run."""
-        return _nested(tuple(entry for entry in self.entries if not self._is_usual(entry)))
+        return _nested(tuple(entry for entry in self.entries if not is_local(entry.key) and not self._is_usual(entry)))
+
+    @property
+    def local(self) -> dict[str, object]:
+        """What was said of how this machine goes about its work, by key: no part of history."""
+        return {entry.key: entry.value for entry in self.entries if is_local(entry.key) and entry.origin != DEFAULT}
 
     @property
     def digest(self) -> str:
@@ -169,14 +169,23 @@ class ResolvedConfig:
 
     def variant(self, role: str) -> str:
         """Identify those settings of a role's backend that may change what it answers; empty if there are none."""
-        said = {name: value for name, value in self.settings(role).items() if not _WHERE.fullmatch(f"x_{name}")}
+        said = {name: value for name, value in self.settings(role).items() if not is_neutral(f"model.x_{name}")}
         return short_digest(said) if said else ""
+
+
+def is_local(key: str) -> bool:
+    """Say whether ``key`` is a matter of the machine that does the work, so that no history records it."""
+    return key in LOCAL or nested(key) in LOCAL or _is_of_backend(key, _PATIENCE)
 
 
 def is_neutral(key: str) -> bool:
     """Say whether ``key`` cannot change results, so that it is no part of the digest."""
+    return is_local(key) or key in _PLACES or _is_of_backend(key, _WHERE)
+
+
+def _is_of_backend(key: str, names: re.Pattern[str]) -> bool:
     section, _, name = key.partition(".")
-    return key in NEUTRAL or nested(key) in NEUTRAL or (section == "model" and bool(_WHERE.fullmatch(name)))
+    return section == "model" and names.fullmatch(name) is not None
 
 
 def _nested(entries: tuple[Entry, ...]) -> dict[str, dict[str, object]]:

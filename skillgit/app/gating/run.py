@@ -249,8 +249,7 @@ def append(
         merged: The other parent of a merge.
     """
     check = partial(advance, gating.state)
-    more = {"merged": merged} if merged else {}
-    record = gating.writer.append(event, skill, evidence, check=check, **more)
+    record = gating.writer.append(event, skill, evidence, check=check, merged=merged)
     gating.measuring.workspace.index.refresh()
     gating.state = advance(gating.state, record.event)
     gating.outcomes.take(record.event, evidence)

@@ -5,8 +5,9 @@ import json
 import pytest
 
 from skillgit.app.config import load_config, load_recorded
-from skillgit.app.config.recorded import read_document, strangers
-from skillgit.errors import ConfigError
+from skillgit.app.config.recorded import read_document, settings_of
+from skillgit.domain.untrusted.settings import of_own_run, of_stranger
+from skillgit.errors import ConfigError, UsageError
 
 
 @pytest.mark.parametrize(
@@ -14,33 +15,86 @@ from skillgit.errors import ConfigError
     [
         (),
         ("model.prices={reader: [1, 2.5], other: [0, 0]}", "budget.max_usd=3", "calls.temperature=0"),
+        ("calls.requests_per_minute=9", "calls.concurrency=2", "model.contexts={reader: 9000}"),
         ("evaluation.gate_metric=mixed", "evaluation.sel_env_num=5", "env.limit=7", "model.reasoning_effort=low"),
     ],
 )
 def test_what_was_recorded_reads_back_as_the_same_configuration(context, overrides):
     first = load_config(context, "demo", overrides)
-    again = load_recorded(context, "run x", read_document(json.dumps(first.document).encode(), "run x"))
+    document = read_document(json.dumps(first.document).encode(), "run x")
+    again = load_recorded(context, "run x", of_own_run(settings_of(document) | first.local))
     assert again.values.model_dump() == first.values.model_dump()
     assert (again.options, again.digest) == (first.options, first.digest)
     assert again.document == first.document
 
 
 def test_overrides_go_on_top_and_errors_name_the_run(context):
-    document = load_config(context, "demo").document
-    assert load_recorded(context, "run x", document, ["train.seed=9"]).values.train.seed == 9
+    settings = settings_of(load_config(context, "demo").document)
+    assert load_recorded(context, "run x", of_own_run(settings), ["train.seed=9"]).values.train.seed == 9
     with pytest.raises(ConfigError, match=r"^run x: train\.seed is 'many'"):
-        load_recorded(context, "run x", document | {"train": {"seed": "many"}})
+        load_recorded(context, "run x", of_own_run(settings | {"train.seed": "many"}))
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b'{"train": 3}', b"\xff"])
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"train": 3}', b"\xff", b'{"a":' * 100_000])
 def test_what_is_no_configuration_is_refused(content):
     with pytest.raises(ConfigError, match="run x"):
         read_document(content, "run x")
 
 
-def test_keys_that_could_run_code_or_send_a_secret_somewhere_are_named(context):
-    document = load_config(context, "demo").document
-    assert strangers(document) == []
-    document["env"]["name"] = "evil.py:Environment"
-    document["model"]["offline_url"] = "http://elsewhere"
-    assert strangers(document) == ["env.name", "model.offline_url"]
+def stranger(context, *changes: tuple[str, object]):
+    """Return the settings of the demo as somebody else may have recorded them."""
+    return of_stranger({**settings_of(load_config(context, "demo").document), **dict(changes)})
+
+
+def test_a_stranger_s_configuration_that_chooses_nothing_of_this_machine_is_taken(context):
+    own = load_config(context, "demo", ["train.seed=7", "env.limit=9", "evaluation.gate_metric=soft"])
+    theirs = load_recorded(context, "run x", of_stranger(settings_of(own.document)))
+    assert (theirs.digest, theirs.options) == (own.digest, own.options)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("env.data_path", "tasks.jsonl"),
+        ("env.split_dir", "/etc"),
+        ("env.skill_init", "../skill"),
+        ("env.name", "evil.py:Environment"),
+        ("env.name", "./evil"),
+        ("env.sandbox", "none"),
+        ("env.search_url", "http://elsewhere"),
+        ("env.search_auth_env", "OPENAI_API_KEY"),
+        ("env.data_root", "/"),
+        ("env.search_api_url", "http://elsewhere"),
+        ("gate.policy", "evil.py:Policy"),
+        ("gate.pinned", "/etc/passwd"),
+        ("optimizer.check", "sh -c evil"),
+        ("optimizer.files", ["../../x"]),
+        ("model.target_backend", "codex_exec"),
+        ("model.target_backend", "evil.py:Backend"),
+        ("model.backend", "codex_exec"),
+        ("model.judge_backend", "replay"),
+        ("model.sandbox", "none"),
+        ("model.offline_url", "http://elsewhere"),
+        ("model.openai_chat_base_url", "http://elsewhere"),
+        ("model.target_api_key_env", "HOME"),
+        ("model.target", "--dangerous"),
+        ("model.target", "a\x1b]0;b"),
+        ("later.key", 1),
+    ],
+)
+def test_what_only_the_user_may_say_needs_the_user(context, key, value):
+    with pytest.raises(UsageError, match=rf"^run x was trained elsewhere, and its configuration sets {key}, which"):
+        load_recorded(context, "run x", stranger(context, (key, value)))
+
+
+def test_the_user_s_own_word_stands_over_a_stranger_s(context):
+    theirs = stranger(context, ("env.data_path", "/elsewhere.json"), ("model.target_backend", "codex_exec"))
+    overrides = ["env.data_path=mine.json", "model.target_backend=offline"]
+    assert load_recorded(context, "run x", theirs, overrides).values.env.data_path == f"{context.directory}/mine.json"
+    with pytest.raises(UsageError, match=r"sets env\.data_path, which only you may set"):
+        load_recorded(context, "run x", theirs, overrides[1:])
+
+
+def test_how_a_stranger_s_machine_goes_about_its_work_is_passed_over(context):
+    settings = settings_of({"env": {"name": "searchqa"}, "calls": {"concurrency": 10**9}, "budget": {"max_usd": None}})
+    assert load_recorded(context, "run x", of_stranger(settings)).values.calls.concurrency == 16

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from skillgit.app.config import load_config, resolved
-from skillgit.app.config.resolved import NEUTRAL
+from skillgit.app.config import load_config
+from skillgit.app.config.resolved import LOCAL, is_neutral
 from skillgit.app.config.schema import EnvSettings, keys
 
 if TYPE_CHECKING:
@@ -59,11 +59,29 @@ def test_what_cannot_change_results_does_not(load: Load, override: str):
     assert load("").digest == load("", override).digest
 
 
-def test_the_keys_left_out_exist_and_are_documented():
-    assert set(keys(EnvSettings)) >= NEUTRAL
-    for key in NEUTRAL:
-        section = key.partition(".")[0]
-        assert f"``{key}``" in resolved.__doc__ or f"``{section}.*``" in resolved.__doc__
+def test_the_keys_left_out_exist():
+    assert set(keys(EnvSettings)) >= LOCAL
+    assert all(is_neutral(key) for key in LOCAL)
+
+
+@pytest.mark.parametrize(
+    ("override", "key", "value"),
+    [
+        ("budget.max_calls=7", "budget.max_calls", 7),
+        ("calls.concurrency=3", "calls.concurrency", 3),
+        ("calls.requests_per_minute=20", "calls.requests_per_minute", 20),
+        ("env.exec_timeout=9", "env.exec_timeout", 9.0),
+        ("gradient.analyst_workers=2", "gradient.analyst_workers", 2),
+        ("model.prices={m: [1, 2]}", "model.prices.m", [1.0, 2.0]),
+        ("model.contexts={m: 99}", "model.contexts.m", 99),
+        ("train.preflight=false", "train.preflight", False),
+    ],
+)
+def test_how_a_machine_goes_about_its_work_is_in_no_commit(load: Load, override: str, key: str, value: object):
+    plain, paced = load(""), load("", override)
+    assert paced.document == plain.document
+    assert plain.local == {}
+    assert paced.local == {key: value}
 
 
 def test_where_a_backend_is_reached_may_change_and_what_it_answers_may_not(context):

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from skillgit.app.config.recorded import strangers
+from skillgit.app.config import recorded
 from skillgit.app.config.roles import settings_of
+from skillgit.domain.untrusted.settings import of_stranger
 from skillgit.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -84,7 +85,8 @@ def test_a_secret_of_a_role_is_refused(load: Load, key: str):
 
 def test_settings_of_a_role_in_a_recorded_configuration_are_not_trusted(load: Load):
     config = load("", *APART)
-    assert strangers(config.document) == ["model.openai_chat_base_url", "model.target_base_url"]
+    refused = of_stranger(recorded.settings_of(config.document)).refused
+    assert sorted(refused) == ["model.openai_chat_base_url", "model.target_base_url"]
 
 
 def test_paths_of_backends_refer_to_the_folder_of_their_file(load: Load, context: Context, write: Callable[..., Path]):
@@ -103,6 +105,6 @@ def test_paths_of_backends_refer_to_the_folder_of_their_file(load: Load, context
 def test_contexts_are_merged_entry_by_entry(load: Load):
     config = load("model: {contexts: {a: 5, b: 6}}\nenv: {name: searchqa}", "model.contexts={a: 7}")
     assert config.values.model.contexts == {"a": 7, "b": 6}
-    assert config.document["model"]["contexts"] == {"a": 7, "b": 6}
+    assert config.local == {"model.contexts.a": 7, "model.contexts.b": 6}
     with pytest.raises(ConfigError, match=r"model\.contexts\.a is 0; it must be greater than 0"):
         load("", "model.contexts={a: 0}")

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillgit.app.config.resolved import is_local
+from skillgit.app.config.schema import env_settings, keys
+from skillgit.domain.untrusted.settings import BACKENDS, TAKEN, of_own_run, of_stranger
+from skillgit.plugin import registry
+
+REFUSED = {
+    "env.data_path",
+    "env.data_root",
+    "env.docs_dir",
+    "env.image_dir",
+    "env.search_auth_env",
+    "env.search_provider",
+    "env.search_url",
+    "env.skill_init",
+    "env.split_dir",
+    "gate.pinned",
+    "optimizer.check",
+}
+"""What exists and needs the user's own word: paths, addresses, credentials, programs, the sandbox."""
+
+
+def known_keys() -> set[str]:
+    """Return every key of the schema and of the environments that come with skillgit."""
+    names = [
+        plugin.name
+        for plugin in registry.installed(registry.ENVIRONMENTS)
+        if plugin.reference.startswith("skillgit_envs.")
+    ]
+    infos = [registry.load_environment(name, Path()).info for name in names]
+    return {key for info in infos for key in keys(env_settings(info))}
+
+
+def test_every_key_is_taken_or_refused_on_purpose():
+    known = {key for key in known_keys() if not is_local(key)}
+    assert known - TAKEN.keys() == REFUSED, "decide whether a stranger may set it"
+    assert TAKEN.keys() <= known, "a key that does not exist any more"
+
+
+def test_the_backends_that_a_stranger_may_choose_take_no_path():
+    for name in BACKENDS:
+        assert registry.load_backend(name, Path()).info.paths == {}
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.sampled_from(["../x", "/etc", "~/x", "-x"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(st.dictionaries(st.sampled_from(sorted(known_keys())) | st.text(), JSON, max_size=8))
+def test_no_value_that_counts_is_a_path_or_an_option_of_a_program(settings):
+    recorded = of_stranger(settings)
+    written = {key for key, value in settings.items() if value not in ("", None)}
+    assert recorded.taken.keys() | recorded.refused.keys() == written
+    assert recorded.taken.keys().isdisjoint(recorded.refused)
+    for value in recorded.taken.values():
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str):
+                assert not text.startswith(("/", "-", "~", "."))
+                assert ".." not in text
+                assert text.isprintable()
+
+
+@pytest.mark.parametrize("settings", [{}, {"env.data_path": "/x", "a.b": object()}])
+def test_all_of_one_s_own_counts(settings):
+    assert of_own_run(settings).taken == settings
+    assert of_own_run(settings).refused == {}
