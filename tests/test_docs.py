@@ -12,7 +12,7 @@ import click
 import pytest
 
 import skillgit
-from skillgit.app.config.resolved import NEUTRAL
+from skillgit.app.config.resolved import is_neutral
 from skillgit.app.config.schema import NOT_KEYS, SECTIONS
 from skillgit.cli.commands import adopt, fetch, fsck, gc, note, push, replay
 from skillgit.cli.main import cli
@@ -104,7 +104,7 @@ def configuration_table() -> str:
             if key in NOT_KEYS:
                 continue
             default = "required" if field.is_required() else f"`{shown(field.get_default(call_default_factory=True))}`"
-            mark = " *" if key in NEUTRAL else ""
+            mark = " *" if is_neutral(key) else ""
             lines.append(f"| `{name}`{mark} | {default} | {field.description} |")
         lines.append("")
     return "\n".join(lines)
