@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 _MOST_OF_AN_ERROR = 64 << 10
 """Bytes of an answer that is no success; what is beyond says nothing more of the cause."""
+_LEAST_SAVED = 4
+"""How many times smaller a compressed body is that is as long as any may be; a decompressor is slow with what comes
+behind its end."""
 _MOST_REDIRECTS = 3
 """Redirects in a row; a server that adds a slash or its version to the path needs one or two."""
 _KEEPS_METHOD = frozenset({307, 308})
@@ -100,9 +103,11 @@ class BoundedClient(httpx2.AsyncClient):
 
 async def _read(response: httpx2.Response, most: int) -> tuple[bytes, str]:
     """Return what can be read of a body, and what is wrong with it if that is not all, to go on after "the answer"."""
-    if len(response.headers.get_list("content-encoding", split_commas=True)) > 1:
+    codings = response.headers.get_list("content-encoding", split_commas=True)
+    if len(codings) > 1:
         return b"", "is compressed more than once"
-    arriving = _Counted(response.stream, most)
+    most_sent = most // _LEAST_SAVED if codings else most
+    arriving = _Counted(response.stream, most_sent)
     response.stream = arriving
     body = bytearray()
     async with aclosing(response.aiter_bytes()) as parts:
@@ -110,13 +115,14 @@ async def _read(response: httpx2.Response, most: int) -> tuple[bytes, str]:
             body += part
             if len(body) > most:
                 return bytes(body), f"is longer than {most >> 20} MiB when it is decompressed"
-    return bytes(body), f"is longer than {most >> 20} MiB" if arriving.cut else ""
+    return bytes(body), f"is longer than {most_sent >> 20} MiB" if arriving.cut else ""
 
 
 class _Counted(httpx2.AsyncByteStream):
     """The bytes of an answer as they arrive, up to a limit; a decompressor may take in any number and give out none."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, most: int) -> None:
+    def __init__(self, stream: object, most: int) -> None:
+        assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101 - that of an asynchronous client
         self._stream = stream
         self._left = most
         self.cut = False

@@ -1,8 +1,8 @@
 """Owns how JSON from outside is read: within limits that no real reply, event or row reaches.
 
 A document of a few megabytes can hold millions of values, and Python keeps each of them as an object many times larger
-than its text. So the text is looked at before it is parsed, and a number is an ``int`` only where it is short enough to
-count something; a longer one is a ``float``, which no reader takes for a count.
+than its text. So the text is looked at before it is parsed. An integer of hundreds of digits, which Python may refuse
+to convert, is infinite.
 """
 
 from __future__ import annotations
@@ -19,10 +19,8 @@ and brackets."""
 MOST_DEPTH = 100
 """Levels of lists and objects inside each other; Python itself gives up at about a thousand, wherever it is then."""
 _TOO_DEEP = f"is nested more than {MOST_DEPTH} levels deep"
-_LONGEST_COUNT = 19
-"""Characters of an integer; longer ones are beyond 64 bits."""
-_LONGEST_FLOAT = 400
-"""Characters beyond which an integer is larger than any float."""
+_MOST_DIGITS = 300
+"""Characters of an integer that is kept exact; such a one is still within the range of a float."""
 
 
 class DocumentError(ValueError):
@@ -52,9 +50,9 @@ def read_document(written: str | bytes) -> object:
 
 
 def _whole(digits: str) -> int | float:
-    if len(digits) <= _LONGEST_COUNT:
+    if len(digits) <= _MOST_DIGITS:
         return int(digits)
-    return float(digits) if len(digits) <= _LONGEST_FLOAT else math.copysign(math.inf, -1 if digits[0] == "-" else 1)
+    return -math.inf if digits.startswith("-") else math.inf
 
 
 _DECODER = json.JSONDecoder(parse_int=_whole)
@@ -63,7 +61,7 @@ _DECODER = json.JSONDecoder(parse_int=_whole)
 def _is_within(value: object, levels: int) -> bool:
     """Say whether ``value`` has at most so many levels of lists and objects."""
     level = [value]
-    for _ in range(levels + 1):
+    for _ in range(levels):
         nested = (
             entry.values() if isinstance(entry, dict) else entry for entry in level if isinstance(entry, dict | list)
         )

@@ -74,7 +74,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.write(piece)
                 running.sent += len(piece)
 
-    do_GET = do_POST  # noqa: N815 - the name is the library's
+    do_GET = do_HEAD = do_POST  # noqa: N815 - the names are the library's
 
 
 class _Server(ThreadingHTTPServer):

@@ -101,8 +101,8 @@ def _usage(answer: Mapping[str, object], request: Request, text: str, calls: Seq
     cached, written = _count(counts, "cache_read_input_tokens"), _count(counts, "cache_creation_input_tokens")
     # The API counts what was read from and written to a cache apart from the rest.
     plain, out = token_count(counts.get("input_tokens")), token_count(counts.get("output_tokens"))
-    total = None if plain is None else token_count(plain + cached + written)
-    if total is None or out is None:
+    total = None if plain is None or cached is None or written is None else token_count(plain + cached + written)
+    if total is None or out is None or cached is None or written is None:
         _LOG.warning("Claude's answer does not say how many tokens it took; they are estimated")
         said = text + "".join(call.arguments for call in calls)
         return Usage(tokens_in=_estimate(flatten(request.messages)), tokens_out=_estimate(said))
@@ -113,7 +113,7 @@ def _usage(answer: Mapping[str, object], request: Request, text: str, calls: Seq
         tokens_out=out,
         cached=cached,
         cache_written=written,
-        reasoning=min(_count(thought, "thinking_tokens"), out),
+        reasoning=min(_count(thought, "thinking_tokens") or 0, out),
     )
 
 
@@ -123,8 +123,10 @@ def _is_counted(answer: Mapping[str, object]) -> bool:
     return isinstance(used, dict) and all(token_count(used.get(name)) is not None for name in names)
 
 
-def _count(counts: Mapping[str, object], name: str) -> int:
-    return token_count(counts.get(name)) or 0
+def _count(counts: Mapping[str, object], name: str) -> int | None:
+    """Return a count that may be left out; None if it is there and is no number of tokens."""
+    value = counts.get(name)
+    return 0 if value is None else token_count(value)
 
 
 def _estimate(text: str) -> int:

@@ -80,7 +80,8 @@ class ClaudeChatBackend:
         streamed = asked["max_tokens"] > STREAMED_FROM
         try:
             # The raw body is read here: the SDK takes any JSON for a message, and builds objects that nobody needs.
-            answer = await client.messages.with_raw_response.create(**asked, **({"stream": True} if streamed else {}))
+            create = client.messages.with_raw_response.create
+            answer = await (create(**asked, stream=True) if streamed else create(**asked))
             body = answer.http_response.content
             return read_stream(body) if streamed else read_document(body)
         except (anthropic.AnthropicError, httpx2.HTTPError, aiohttp.ClientError, OSError, StreamError) as error:

@@ -66,12 +66,12 @@ class _Block:
             self.pieces.setdefault(name, []).append(piece)
 
     def whole(self) -> dict[str, Any]:
-        before = {name: self.start.get(name) for name in self.pieces}
-        grown = {
-            name: (before[name] if isinstance(before[name], str) else "") + "".join(pieces)
-            for name, pieces in self.pieces.items()
-        }
+        grown = {name: "".join([_text(self.start.get(name)), *pieces]) for name, pieces in self.pieces.items()}
         return self.start | grown
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _end(message: dict[str, Any], event: dict[str, Any]) -> None:
