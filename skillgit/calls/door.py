@@ -21,7 +21,7 @@ from skillgit.calls.failures import Failures
 from skillgit.calls.fingerprints import reply_key
 from skillgit.calls.flights import Flights
 from skillgit.calls.lanes import lanes
-from skillgit.calls.ledger import JSON, KnownRollout, Ledger, PaidReply, encode_json
+from skillgit.calls.ledger_rows import JSON, KnownRollout, PaidReply, encode_json
 from skillgit.calls.meter import Charge, Meter, Tab
 from skillgit.calls.order import Order
 from skillgit.calls.policy import Policy
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from random import Random
 
+    from skillgit.calls.ledger import Ledger
     from skillgit.plugin.backend import Message, Reply, Request, Tool
 
 __all__ = ["JSON", "Calls", "Policy", "Route", "Unanswered"]

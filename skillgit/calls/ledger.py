@@ -6,30 +6,36 @@ used. The file may be deleted at any time: that costs money, never history.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Self
 
-from skillgit.calls.failures import FailedAttempt
-from skillgit.calls.meter import Charge
-from skillgit.domain.cost import Cost
+from skillgit.calls.ledger_rows import (
+    CHARGED,
+    COUNTS,
+    FAILED_PREFIX,
+    RowError,
+    encode_charges,
+    encode_json,
+    read_cost,
+    read_failure,
+    read_paid,
+    read_rollout,
+)
 from skillgit.domain.cost_sum import CostSum
 from skillgit.domain.evaluation import FailureKind
 from skillgit.errors import FormatVersionError, HistoryError
-from skillgit.plugin.backend import Usage
-from skillgit.plugin.exchange import read_reply, reply_json
+from skillgit.plugin.exchange import reply_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
     from types import TracebackType
 
-    from skillgit.plugin.backend import Reply
-
-JSON: TypeAlias = object
-"""A value that JSON can hold; it is checked when it is recorded."""
+    from skillgit.calls.failures import FailedAttempt
+    from skillgit.calls.ledger_rows import KnownRollout, PaidReply
+    from skillgit.domain.cost import Cost
 
 _FORMAT = 4
 _BUSY_S = 30.0
@@ -70,51 +76,9 @@ _UPGRADES = {
 
 Rows that were there have no digest of their request, nothing written to a cache and no call of unknown price.
 """
-_COUNTS = ("tokens_in", "tokens_out", "cached", "cache_written", "reasoning")
-_REPLY_COLUMNS = f"scope, role, stage, reply, request, usd, seconds, unpriced, {', '.join(_COUNTS)}"
-_CHARGED = ("calls", "tokens_in", "tokens_out", "usd", "seconds", "cached", "cache_written", "reasoning", "unpriced")
-"""The numbers of a charge in their order; the charges of a format 2 have the first five."""
-_FAILURE_COLUMNS = f"call, scope, kind, reason, hint, final, role, stage, {', '.join(_CHARGED)}"
-_FAILED_PREFIX = '{"failed":'
-"""How the outcome of an item begins that will never be evaluated."""
-_FAILED = f"substr(value, 1, {len(_FAILED_PREFIX)}) = '{_FAILED_PREFIX}'"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PaidReply:
-    """A reply with what it cost.
-
-    Attributes:
-        reply: What the model said, redacted.
-        scope: The event in the making that paid for it.
-        charge: What it paid: one call with the tokens of the reply.
-        request: The digest of the question (``skillgit.plugin.exchange``), by which a record can be replayed.
-    """
-
-    reply: Reply
-    scope: str
-    charge: Charge
-    request: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownRollout:
-    """An item outcome with what it cost.
-
-    Attributes:
-        value: The outcome as JSON text, redacted.
-        scope: The event in the making that paid for it.
-        charges: What it paid, call by call.
-    """
-
-    value: str
-    scope: str
-    charges: tuple[Charge, ...] = ()
-
-    @property
-    def failed(self) -> bool:
-        """Whether it is that of an item that will never be evaluated: an object whose first key is ``failed``."""
-        return self.value.startswith(_FAILED_PREFIX)
+_REPLY_COLUMNS = f"scope, role, stage, reply, request, usd, seconds, unpriced, {', '.join(COUNTS)}"
+_FAILURE_COLUMNS = f"call, scope, kind, reason, hint, final, role, stage, {', '.join(CHARGED)}"
+_FAILED = f"substr(value, 1, {len(FAILED_PREFIX)}) = '{FAILED_PREFIX}'"
 
 
 class Ledger:
@@ -197,7 +161,7 @@ class Ledger:
         with _explained(self._name):
             query = f"SELECT {_REPLY_COLUMNS} FROM reply WHERE key = ?"  # noqa: S608 - a constant
             row = self._connection.execute(query, (key,)).fetchone()
-        return None if row is None else _paid(key, row)
+            return None if row is None else read_paid(key, row)
 
     def record_reply(self, paid: PaidReply) -> PaidReply:
         """Record a reply and return what the ledger now holds: another process may have been first."""
@@ -205,7 +169,7 @@ class Ledger:
         row = (
             *(charge.key, paid.scope, charge.role, charge.stage, encode_json(reply_json(reply)), paid.request),
             *(charge.cost.usd, charge.cost.seconds, charge.cost.unpriced),
-            *(getattr(usage, name) for name in _COUNTS),
+            *(getattr(usage, name) for name in COUNTS),
         )
         with _explained(self._name):
             insert = (
@@ -224,12 +188,12 @@ class Ledger:
 
     def spent(self, scope: str) -> Cost:
         """Return what all calls cost that the event in the making ``scope`` paid for, those that failed included."""
-        columns = ("usd", "seconds", "unpriced", *_COUNTS)
+        columns = ("usd", "seconds", "unpriced", *COUNTS)
         query = f"SELECT {', '.join(columns)} FROM reply WHERE scope = ?"  # noqa: S608 - constants
         total = CostSum()
         with _explained(self._name):
             for row in self._connection.execute(query, (scope,)):
-                total.add(Cost(calls=1, **dict(zip(columns, row, strict=True))))
+                total.add(read_cost(("calls", *columns), (1, *row)))
         for attempt in self.failures_of(scope):
             total.add(attempt.charge.cost)
         return total.total()
@@ -239,9 +203,7 @@ class Ledger:
         with _explained(self._name):
             query = "SELECT scope, value, cost FROM rollout WHERE key = ?"
             row = self._connection.execute(query, (key,)).fetchone()
-        if row is None:
-            return None
-        return KnownRollout(scope=row[0], value=row[1], charges=_decode_charges(row[2]))
+            return None if row is None else read_rollout(row)
 
     def record_rollout(self, key: str, known: KnownRollout) -> KnownRollout:
         """Record an item outcome and return what the ledger now holds: another process may have been first.
@@ -253,7 +215,7 @@ class Ledger:
                 "INSERT INTO rollout (key, scope, value, cost) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"  # noqa: S608 - constants
                 f" (scope, value, cost) = (excluded.scope, excluded.value, excluded.cost) WHERE {_FAILED}"
             )
-            row = (key, known.scope, known.value, _encode_charges(known.charges))
+            row = (key, known.scope, known.value, encode_charges(known.charges))
             written = self._connection.execute(insert, row).rowcount
         return known if written else (self.rollout(key) or known)
 
@@ -270,7 +232,7 @@ class Ledger:
         charge = attempt.charge
         row = (
             *(attempt.call, attempt.scope, attempt.kind.value, attempt.reason, attempt.hint, int(attempt.final)),
-            *(charge.role, charge.stage, *(getattr(charge.cost, name) for name in _CHARGED)),
+            *(charge.role, charge.stage, *(getattr(charge.cost, name) for name in CHARGED)),
         )
         with _explained(self._name):
             insert = (
@@ -290,7 +252,7 @@ class Ledger:
     def _failures(self, condition: str, value: str) -> list[FailedAttempt]:
         with _explained(self._name):
             query = f"SELECT number, {_FAILURE_COLUMNS} FROM failure WHERE {condition}"  # noqa: S608 - constants
-            return [_failed(row) for row in self._connection.execute(query, (value,))]
+            return [read_failure(row) for row in self._connection.execute(query, (value,))]
 
 
 def _prepare(connection: sqlite3.Connection, name: str) -> None:
@@ -328,60 +290,13 @@ def _version(connection: sqlite3.Connection, name: str) -> int:
 def _explained(name: str) -> Iterator[None]:
     try:
         yield
+    except RowError as error:
+        raise HistoryError(
+            f"the ledger {name} holds a row that cannot be right: {error}",
+            hint="delete the file, or take it from a backup: history stays, calls are paid for again",
+        ) from error
     except sqlite3.Error as error:
         raise HistoryError(
             f"the ledger {name} cannot be used: {error}",
             hint="check space and permissions, or delete the file: history stays, calls are paid for again",
         ) from error
-
-
-def _paid(key: str, row: tuple[object, ...]) -> PaidReply:
-    scope, role, stage, text, request = cast("tuple[str, str, str, str, str]", row[:5])
-    usd, seconds, unpriced = cast("tuple[float, float, int]", row[5:8])
-    counts: dict[str, Any] = dict(zip(_COUNTS, row[8:], strict=True))
-    reply = read_reply(cast("dict[str, object]", json.loads(text)), Usage(**counts))
-    cost = Cost(calls=1, usd=usd, seconds=seconds, unpriced=unpriced, **counts)
-    return PaidReply(
-        reply=reply, scope=scope, charge=Charge(key=key, role=role, stage=stage, cost=cost), request=request
-    )
-
-
-def _failed(row: tuple[Any, ...]) -> FailedAttempt:
-    number, call, scope, kind, reason, hint, final, role, stage, *numbers = row
-    cost = Cost(**dict(zip(_CHARGED, numbers, strict=True)))
-    return FailedAttempt(
-        call=call,
-        scope=scope,
-        kind=FailureKind.parse(kind),
-        reason=reason,
-        hint=hint,
-        final=bool(final),
-        charge=Charge(key=f"{call}#{number}", role=role, stage=stage, cost=cost),
-    )
-
-
-def _encode_charges(charges: tuple[Charge, ...]) -> str:
-    return encode_json(
-        [
-            [charge.key, charge.role, charge.stage, *(getattr(charge.cost, name) for name in _CHARGED)]
-            for charge in charges
-        ]
-    )
-
-
-def _decode_charges(text: str) -> tuple[Charge, ...]:
-    rows = cast("list[list[Any]]", json.loads(text))
-    return tuple(
-        Charge(key=key, role=role, stage=stage, cost=Cost(**dict(zip(_CHARGED, numbers, strict=False))))
-        for key, role, stage, *numbers in rows
-    )
-
-
-def encode_json(value: JSON) -> str:
-    """Return ``value`` as JSON text.
-
-    Raises:
-        TypeError: JSON cannot hold it.
-        ValueError: It has a number that is not finite.
-    """
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

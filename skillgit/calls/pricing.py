@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from skillgit.plugin.backend import Usage
 
+MOST_USD = 1e12
+"""A price above it for one call is none, so that sums stay numbers."""
 _MILLION = 1_000_000
 _SNAPSHOT = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8}|latest)\Z")
 _NONE: Mapping[str, Price] = MappingProxyType({})
@@ -78,8 +80,9 @@ def find_price(
 def dollars(usage: Usage, price: Price | None) -> float | None:
     """Return what a call costs: fresh, cached and written tokens in, and tokens out, each at its own price.
 
-    None if the price is not known. Tokens that a provider keeps for longer than its shortest time may cost more to
-    write; providers do not tell which they are, so that all count at the price of the shortest.
+    None if the price is not known, or no call can have cost what it comes to. Tokens that a provider keeps for longer
+    than its shortest time may cost more to write; providers do not tell which they are, so that all count at the price
+    of the shortest.
     """
     if price is None:
         return None
@@ -87,7 +90,8 @@ def dollars(usage: Usage, price: Price | None) -> float | None:
     cached = price.usd_in if price.usd_cached is None else price.usd_cached
     written = price.usd_in if price.usd_cache_write is None else price.usd_cache_write
     sent = fresh * price.usd_in + usage.cached * cached + usage.cache_written * written
-    return (sent + usage.tokens_out * price.usd_out) / _MILLION
+    usd = (sent + usage.tokens_out * price.usd_out) / _MILLION
+    return usd if 0 <= usd <= MOST_USD else None
 
 
 def call_cost(usage: Usage, price: Price | None, seconds: float) -> Cost:

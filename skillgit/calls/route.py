@@ -6,10 +6,11 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillgit.calls.answers import asked_pause, checked
 from skillgit.calls.fingerprints import answerer_fingerprint
-from skillgit.errors import BackendError, BackendTimeoutError, FatalBackendError, SkillgitError
+from skillgit.errors import BackendError, BackendTimeoutError, FatalBackendError, RetryableBackendError, SkillgitError
 from skillgit.plugin.backend import Request
-from skillgit.plugin.redaction import redact
+from skillgit.plugin.redaction import redact, storable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,25 +78,28 @@ class Route:
         """Ask the backend once.
 
         Raises:
-            RetryableBackendError: It may work if it is tried again; no answer in time is one of these cases.
+            RetryableBackendError: It may work if it is tried again; no answer in time is one of these cases, and an
+                answer beyond all measure another.
             FatalBackendError: It will not, or the backend broke down.
         """
         try:
             async with asyncio.timeout(self.timeout_s):
-                return await self.backend.complete(request)
+                return checked(await self.backend.complete(request), self.backend_name)
         except TimeoutError as error:
             raise BackendTimeoutError(
                 f"no reply from {self.name} within {self.timeout_s:g} s", hint="raise the timeout of the model"
             ) from error
         except BackendError as error:
             # Providers quote keys in their messages, and messages become evidence.
-            error.message = redact(error.message)
+            error.message = storable(redact(error.message))
             error.args = (error.message,)
+            if isinstance(error, RetryableBackendError):
+                error.retry_after = asked_pause(error.retry_after)
             raise
         except SkillgitError:
             raise
         except Exception as error:  # a backend is a plug-in and may fail in any way; the run must survive the item
             raise FatalBackendError(
-                f"backend {self.backend_name} broke down: {type(error).__name__}: {redact(str(error))}",
+                f"backend {self.backend_name} broke down: {type(error).__name__}: {storable(redact(str(error)))}",
                 hint="this is a fault of the backend, not of the provider",
             ) from error

@@ -88,11 +88,17 @@ class Scored:
     parts: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
-        if not (0.0 <= self.hard <= 1.0 and 0.0 <= self.soft <= 1.0):
+        if not (_is_share(self.hard) and _is_share(self.soft)):
             raise DataError(
-                f"scores must lie between 0 and 1, not hard={self.hard} soft={self.soft}",
+                f"scores must lie between 0 and 1, not hard={_shown(self.hard)} soft={_shown(self.soft)}",
                 hint="mend the scorer of the environment",
             )
+        for name, value in self.parts:
+            if not (isinstance(name, str) and isinstance(value, int | float) and abs(value) <= _LARGEST_PART):
+                raise DataError(
+                    f"the result of a single check must be a number, not {_shown(name)}={_shown(value)}",
+                    hint="mend the scorer of the environment",
+                )
 
     def value(self, metric: Metric, soft_weight: float) -> float:
         """Return the score under ``metric``; ``soft_weight`` is the share of ``soft`` in ``mixed``."""
@@ -102,6 +108,19 @@ class Scored:
     def passed(self) -> bool:
         """Whether the item counts as solved."""
         return self.hard >= 1.0
+
+
+_LARGEST_PART = 1e15
+"""Beyond it a float does not tell whole numbers apart, and no metric of an item is so large."""
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float) and 0.0 <= value <= 1.0
+
+
+def _shown(value: object) -> str:
+    """Return what a plug-in gave as a score; an integer of thousands of digits cannot be printed."""
+    return repr(max(-(10**20), min(value, 10**20)) if isinstance(value, int) else value)[:40]
 
 
 class FailureKind(StrEnum):

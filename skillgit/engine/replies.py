@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from abc import abstractmethod
 from dataclasses import replace
@@ -16,6 +15,7 @@ from skillgit.domain.skill import DOCUMENT, has_marker
 from skillgit.engine.drafts import Draft, common_source, grounded, joint_total, supported
 from skillgit.errors import UnanswerableError
 from skillgit.plugin.backend import assistant, user
+from skillgit.plugin.documents import DocumentError, read_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from skillgit.plugin.backend import Message
 
 _FENCE = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
+_MOST_MENDED = 1 << 18  # characters; mending takes seconds for each 100,000
 _WIDE_FENCE = re.compile(r"```(?:json)?\s*\n(.*)```", re.DOTALL)
 
 
@@ -327,16 +328,19 @@ def _json_object(text: str) -> dict[str, object] | None:
     braces = text[text.find("{") : text.rfind("}") + 1]
     for candidate in (*fences, braces):
         try:
-            value = json.loads(candidate)
-        except json.JSONDecodeError:
+            value = read_document(candidate)
+        except DocumentError:
             continue
         return value if isinstance(value, dict) and value else None
     damaged = fences[0] if fences and fences[0] == fences[-1] else braces
-    if "{" not in damaged:
+    if "{" not in damaged or len(damaged) > _MOST_MENDED:
         return None
     from json_repair import repair_json  # noqa: PLC0415 - needed for damaged replies only
 
-    value = repair_json(damaged, return_objects=True)
+    try:
+        value = repair_json(damaged, return_objects=True)
+    except (ValueError, RecursionError):  # nested too deep, or a number of thousands of digits
+        return None
     return value if isinstance(value, dict) and value else None
 
 

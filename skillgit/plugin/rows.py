@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 Thing = TypeVar("Thing")
 
+_BEYOND = "has a number of thousands of digits, or values nested a thousand deep"
+_BEYOND_HINT = "no item is like this: check where the file comes from"
 _JSONL_HINT = "a *.json file holds one JSON value, a *.jsonl file holds one on each line"
 _EXTRA = "Extra data"
 """What the parser says of a second value behind the first one."""
@@ -102,6 +104,8 @@ def read_rows(path: Path) -> list[Row]:
         except json.JSONDecodeError as error:
             if error.msg != _EXTRA:
                 raise DataError(f"{path}:{error.lineno} is not JSON: {error.msg}", hint=_JSONL_HINT) from error
+        except (ValueError, RecursionError):
+            raise DataError(f"{path} {_BEYOND}", hint=_BEYOND_HINT) from None
         else:
             return list(_of_value(path, value))
     return _lines(path, text)
@@ -116,6 +120,8 @@ def _lines(path: Path, text: str) -> list[Row]:
             rows.append(Row(where=f"{path}:{number}", value=json.loads(line)))
         except json.JSONDecodeError as error:
             faults.append(DataError(f"{path}:{number} is not JSON: {error.msg}", hint=_JSONL_HINT))
+        except (ValueError, RecursionError):
+            faults.append(DataError(f"{path}:{number} {_BEYOND}", hint=_BEYOND_HINT))
     raise_all(faults)
     return rows
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import math
 import sqlite3
 import subprocess
 import sys
@@ -10,15 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.calls.ledger import KnownRollout, Ledger, PaidReply
+from skillgit.calls.failures import FailedAttempt
+from skillgit.calls.ledger import Ledger
+from skillgit.calls.ledger_rows import KnownRollout, PaidReply
 from skillgit.calls.meter import Charge
 from skillgit.domain.cost import Cost
 from skillgit.domain.cost_sum import CostSum
+from skillgit.domain.evaluation import FailureKind
 from skillgit.errors import FormatVersionError, HistoryError
-from skillgit.plugin.backend import FinishReason, Reply, ToolCall, Usage
+from skillgit.plugin.backend import MOST_TOKENS, FinishReason, Reply, ToolCall, Usage
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
-count = st.integers(0, 2**40)
+count = st.integers(0, MOST_TOKENS)
 amount = st.floats(0, 1e6, allow_nan=False)
 usages = st.builds(Usage, tokens_in=count, tokens_out=count, cached=count, cache_written=count, reasoning=count)
 
@@ -63,7 +68,7 @@ def test_a_reply_is_read_as_it_was_recorded(reply, scope, place, request, paid):
         assert ledger.reply("k") == row
 
 
-@given(value=text, scope=text, paid_for=st.lists(charges, max_size=4).map(tuple))
+@given(value=text.map(json.dumps), scope=text, paid_for=st.lists(charges, max_size=4).map(tuple))
 def test_an_outcome_is_read_as_it_was_recorded(value, scope, paid_for):
     row = KnownRollout(value=value, scope=scope, charges=paid_for)
     with Ledger.in_memory() as ledger:
@@ -224,7 +229,8 @@ def test_a_folder_that_cannot_be_made_is_explained(tmp_path):
 WRITER = """
 import sys
 from pathlib import Path
-from skillgit.calls.ledger import KnownRollout, Ledger
+from skillgit.calls.ledger import Ledger
+from skillgit.calls.ledger_rows import KnownRollout
 with Ledger.open(Path(sys.argv[1])) as ledger:
     for number in range(200):
         ledger.record_rollout(f"{sys.argv[2]}-{number % 150}", KnownRollout(value="1", scope="s"))
@@ -251,3 +257,55 @@ def test_what_a_scope_spent_is_the_sum_of_its_calls(bought):
             sums[scope].add(cost)
         for scope, total in sums.items():
             assert ledger.spent(scope) == total.total()
+
+
+DAMAGE = [
+    ("reply", "reply", "{"),
+    ("reply", "reply", "[]"),
+    ("reply", "reply", '{"text": 1}'),
+    ("reply", "reply", "[" * 100_000),
+    ("reply", "reply", '{"text": ' + "9" * 5000 + "}"),
+    ("reply", "tokens_in", -1),
+    ("reply", "tokens_out", 2**63 - 1),
+    ("reply", "usd", math.inf),
+    ("reply", "usd", -1.0),
+    ("reply", "seconds", 1e308),
+    ("reply", "unpriced", -(2**63)),
+    ("rollout", "value", "{"),
+    ("rollout", "value", "[" * 100_000),
+    ("rollout", "cost", "{}"),
+    ("rollout", "cost", "[1]"),
+    ("rollout", "cost", '[["k", "target"]]'),
+    ("rollout", "cost", '[["k", "target", "rollout", 1, -3]]'),
+    ("rollout", "cost", '[["k", "target", "rollout", 1, 3, 3, NaN]]'),
+    ("rollout", "cost", '[["k", "target", "rollout", "1"]]'),
+    ("failure", "tokens_in", -1),
+    ("failure", "calls", 2**62),
+    ("failure", "usd", math.inf),
+]
+
+
+@pytest.mark.parametrize(("table", "column", "value"), DAMAGE)
+def test_a_row_that_no_call_can_have_left_is_named_as_such(tmp_path, table, column, value):
+    path = tmp_path / "ledger.db"
+    with Ledger.open(path) as ledger:
+        row = ledger.record_reply(paid())
+        ledger.record_rollout("k", KnownRollout(value="1", scope="run/1", charges=(row.charge,)))
+        cost = Cost(calls=1, tokens_in=1)
+        charge = Charge(key="", role="target", stage="rollout", cost=cost)
+        ledger.record_failure(
+            FailedAttempt(
+                call="k", scope="run/2", kind=FailureKind.TIMEOUT, reason="r", hint="", final=False, charge=charge
+            )
+        )
+    connection = sqlite3.connect(path)
+    connection.execute(f"UPDATE {table} SET {column} = ?", (value,))  # noqa: S608 - constants
+    connection.commit()
+    connection.close()
+    look = {"reply": Ledger.reply, "rollout": Ledger.rollout, "failure": Ledger.failures}[table]
+    with Ledger.open(path) as ledger, pytest.raises(HistoryError, match="a row that cannot be right") as caught:
+        look(ledger, "k")
+    assert "calls are paid for again" in caught.value.hint
+    if column not in ("reply", "value", "cost"):
+        with Ledger.open(path) as ledger, pytest.raises(HistoryError):
+            ledger.spent("run/1" if table == "reply" else "run/2")

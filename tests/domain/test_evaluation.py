@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -106,3 +108,19 @@ def test_every_error_of_a_backend_or_an_environment_has_a_kind():
 def test_a_kind_is_read_as_it_was_written_and_a_row_without_one_is_unknown():
     assert [FailureKind.parse(kind.value) for kind in FailureKind] == list(FailureKind)
     assert {FailureKind.parse(name) for name in ("of tomorrow", None, 3)} == {FailureKind.UNKNOWN}
+
+
+@pytest.mark.parametrize(
+    "absurd", [math.nan, math.inf, -0.1, 1.1, 1e308, 10**400, 10**5000, -(10**5000), "1", None], ids=lambda _: "absurd"
+)
+def test_a_score_that_is_none_is_a_fault_of_the_scorer(absurd):
+    with pytest.raises(DataError, match="scores must lie between 0 and 1"):
+        Scored(hard=absurd, soft=0.5)
+    with pytest.raises(DataError, match="scores must lie between 0 and 1"):
+        Scored(hard=0.5, soft=absurd)
+
+
+@pytest.mark.parametrize("absurd", [math.nan, math.inf, 1e308, 10**5000, "1", None], ids=lambda _: "absurd")
+def test_a_part_that_is_no_number_is_a_fault_of_the_scorer(absurd):
+    with pytest.raises(DataError, match="a single check must be a number"):
+        Scored(hard=1.0, soft=1.0, parts=(("loss", absurd),))

@@ -63,3 +63,13 @@ def test_equal_findings_of_several_analysts_are_put_together():
         ]
     )
     assert [(finding.count, finding.items) for finding in found] == [(3, ("a", "b")), (2, ("x", "y"))]
+
+
+@pytest.mark.parametrize(
+    "written",
+    ['{"edits": [' + "[" * 100_000, '{"a":' * 20_000, '{"a": "' + 'x" ' * 1_000_000 + '"}', "{" + "9" * 5000],
+    ids=["lists", "objects", "quotes", "digits"],
+)
+def test_a_reply_beyond_measure_cannot_be_used(written):
+    with pytest.raises(UnusableReplyError):
+        parse(written, RankReply)

@@ -120,3 +120,11 @@ def test_a_single_fault_is_told_in_its_own_words(tmp_path: Path):
         (),
         f"{tmp_path / 'missing.json'} cannot be read: No such file or directory",
     )
+
+
+@pytest.mark.parametrize("value", ["9" * 5000, "[" * 100_000])
+@pytest.mark.parametrize("name", ["rows.json", "rows.jsonl"])
+def test_a_file_with_values_beyond_measure_is_told(tmp_path, name, value):
+    (tmp_path / name).write_text(value)
+    with pytest.raises(DataError, match="thousands of digits"):
+        read_rows(tmp_path / name)

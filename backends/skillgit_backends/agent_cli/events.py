@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from skillgit.plugin.backend import token_count
+from skillgit.plugin.documents import DocumentError, read_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,8 +30,8 @@ class EventLines:
     def take(self, line: bytes) -> None:
         """Read one line; a JSON list counts as its members."""
         try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
+            value = read_document(line)
+        except DocumentError:
             self.noise = f"{self.noise}\n{line[-_KEPT:].decode(errors='replace')}".strip()[-_KEPT:]
             return
         for event in value if isinstance(value, list) else [value]:
@@ -50,6 +50,15 @@ def number_at(event: Event, *path: str) -> int:
     value = _at(event, path)
     whole = int(value) if isinstance(value, float) and value.is_integer() else value
     return token_count(whole) or 0
+
+
+def counts_at(event: Event, *names: str) -> tuple[int, ...] | None:
+    """Return the numbers of tokens called ``names``, 0 where one is not told; None if one is no number of tokens."""
+    values = [event.get(name) for name in names]
+    whole = [int(value) if isinstance(value, float) and value.is_integer() else value for value in values]
+    counts = tuple(0 if value is None else token_count(value) for value in whole)
+    known = tuple(count for count in counts if count is not None)
+    return known if len(known) == len(counts) else None
 
 
 def event_at(event: Event, *path: str) -> Event:

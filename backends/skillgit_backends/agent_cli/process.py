@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from skillgit.errors import BackendTimeoutError, FatalBackendError, RetryableBackendError
+from skillgit.errors import BackendTimeoutError, FatalBackendError, RetryableBackendError, UnusableAnswerError
 from skillgit_backends.agent_cli.survivors import end_all
 
 if TYPE_CHECKING:
@@ -95,7 +95,8 @@ async def run(
 
     Raises:
         BackendTimeoutError: It did not end in time.
-        FatalBackendError: It cannot be started, or it says too much.
+        FatalBackendError: It cannot be started.
+        UnusableAnswerError: It says too much.
     """
     process = await _started(command, folder, environment)
     output, errors = _Output(take=take, limit=limits.output_bytes), bytearray()
@@ -117,7 +118,7 @@ async def run(
         feeding.cancel()
         await _closed(process, [feeding, *reading])
     if output.exceeded.is_set():
-        raise FatalBackendError(
+        raise UnusableAnswerError(
             f"{command[0]} wrote more than {limits.output_bytes >> 20} MiB", hint="such an output holds no answer"
         )
     return Ended(code=process.returncode or 0, errors=errors.decode(errors="replace").strip())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillgit.errors import UnusableAnswerError
 from skillgit.plugin.backend import Reply, ToolCall
+from skillgit.plugin.documents import read_document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +56,7 @@ def read_answer(text: str, usage: Usage) -> Reply:
         UnusableAnswerError: It is not of that form.
     """
     try:
-        answer = json.loads(text)
+        answer: Any = read_document(text)
         content, calls = str(answer["content"]), list(answer["tool_calls"])
         named = [(str(call["name"]), str(call["arguments"])) for call in calls]
     except (ValueError, TypeError, KeyError) as error:

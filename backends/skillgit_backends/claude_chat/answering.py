@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from skillgit.errors import NoAnswerError, RefusalError, RetryableBackendError, UnusableAnswerError
 from skillgit.plugin.backend import Reply, ToolCall, Usage, flatten, token_count
+from skillgit_backends.provider_words import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,6 +25,7 @@ _FINISH: dict[str, FinishReason] = {
     "tool_use": "tool_calls",
 }
 _CHARACTERS_PER_TOKEN = 4
+_LONG = 400
 
 
 def read_answer(document: object, request: Request) -> Reply:
@@ -40,9 +42,11 @@ def read_answer(document: object, request: Request) -> Reply:
         kind = RetryableBackendError if used is None else UnusableAnswerError
         raise kind("Claude's answer is not a message", hint="check model.claude_chat_base_url", usage=used)
     said = cast("Sequence[Mapping[str, object]]", blocks)
-    text = "".join(str(block.get("text") or "") for block in said if block.get("type") == "text")
+    text = "".join(_text(block, "text") for block in said if block.get("type") == "text")
     calls = tuple(_tool_call(block) for block in said if block.get("type") == "tool_use")
     used = _usage(answer, request, text, calls)
+    if not all(call.name for call in calls):
+        raise UnusableAnswerError("Claude's answer has a tool call without a name", hint="", usage=used)
     if reason == "refusal":
         raise _refusal(answer, used)
     if not isinstance(reason, str):
@@ -55,24 +59,27 @@ def read_answer(document: object, request: Request) -> Reply:
         usage=used,
         finish_reason=finish,
         tool_calls=calls,
-        model=str(answer.get("model") or ""),
+        model=_text(answer, "model"),
         counted=_is_counted(answer),
     )
 
 
 def _tool_call(block: Mapping[str, object]) -> ToolCall:
-    arguments = json.dumps(block.get("input") or {}, ensure_ascii=False)
-    return ToolCall(id=str(block.get("id") or ""), name=str(block.get("name") or ""), arguments=arguments)
+    arguments = _text(block, "partial_json") or json.dumps(block.get("input") or {}, ensure_ascii=False)
+    return ToolCall(id=_text(block, "id"), name=_text(block, "name"), arguments=arguments)
+
+
+def _text(values: Mapping[str, object], name: str) -> str:
+    value = values.get(name)
+    return value if isinstance(value, str) else ""
 
 
 def _refusal(answer: Mapping[str, object], used: Usage) -> RefusalError:
     details = answer.get("stop_details")
     known = cast("Mapping[str, object]", details) if isinstance(details, dict) else {}
-    category, why = known.get("category"), known.get("explanation")
+    category, why = (quoted(_text(known, name), longest=_LONG) for name in ("category", "explanation"))
     return RefusalError(
-        "Claude refused to answer, by policy"
-        + (f" ({category})" if isinstance(category, str) else "")
-        + (f": {why}" if isinstance(why, str) else ""),
+        "Claude refused to answer, by policy" + (f" ({category})" if category else "") + (f": {why}" if why else ""),
         hint="the question touches what Anthropic's usage policy forbids; change the item or take another model",
         usage=used,
     )
@@ -91,21 +98,22 @@ def _nothing(reason: str, used: Usage) -> NoAnswerError | UnusableAnswerError:
 def _usage(answer: Mapping[str, object], request: Request, text: str, calls: Sequence[ToolCall]) -> Usage:
     used = answer.get("usage")
     counts = cast("Mapping[str, object]", used) if isinstance(used, dict) else {}
+    cached, written = _count(counts, "cache_read_input_tokens"), _count(counts, "cache_creation_input_tokens")
+    # The API counts what was read from and written to a cache apart from the rest.
     plain, out = token_count(counts.get("input_tokens")), token_count(counts.get("output_tokens"))
-    if plain is None or out is None:
+    total = None if plain is None or cached is None or written is None else token_count(plain + cached + written)
+    if total is None or out is None or cached is None or written is None:
         _LOG.warning("Claude's answer does not say how many tokens it took; they are estimated")
         said = text + "".join(call.arguments for call in calls)
         return Usage(tokens_in=_estimate(flatten(request.messages)), tokens_out=_estimate(said))
     details = counts.get("output_tokens_details")
     thought = cast("Mapping[str, object]", details) if isinstance(details, dict) else {}
-    cached, written = _count(counts, "cache_read_input_tokens"), _count(counts, "cache_creation_input_tokens")
     return Usage(
-        # The API counts what was read from and written to a cache apart from the rest.
-        tokens_in=plain + cached + written,
+        tokens_in=total,
         tokens_out=out,
         cached=cached,
         cache_written=written,
-        reasoning=min(_count(thought, "thinking_tokens"), out),
+        reasoning=min(_count(thought, "thinking_tokens") or 0, out),
     )
 
 
@@ -115,8 +123,10 @@ def _is_counted(answer: Mapping[str, object]) -> bool:
     return isinstance(used, dict) and all(token_count(used.get(name)) is not None for name in names)
 
 
-def _count(counts: Mapping[str, object], name: str) -> int:
-    return token_count(counts.get(name)) or 0
+def _count(counts: Mapping[str, object], name: str) -> int | None:
+    """Return a count that may be left out; None if it is there and is no number of tokens."""
+    value = counts.get(name)
+    return 0 if value is None else token_count(value)
 
 
 def _estimate(text: str) -> int:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import TYPE_CHECKING, Any
 
 from skillgit.errors import RetryableBackendError
 from skillgit.plugin.backend import BackendInfo, Probe
+from skillgit.plugin.documents import DocumentError, read_document
 from skillgit.plugin.exchange import encodable
 from skillgit_backends.claude_chat.answering import read_answer
 from skillgit_backends.claude_chat.asking import parameters
 from skillgit_backends.claude_chat.settings import credential, host, read_settings
+from skillgit_backends.claude_chat.streaming import StreamError, read_stream
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,30 +77,31 @@ class ClaudeChatBackend:
 
         from skillgit_backends.claude_chat.failing import failure  # noqa: PLC0415 - imports the SDK
 
+        streamed = asked["max_tokens"] > STREAMED_FROM
         try:
-            if asked["max_tokens"] > STREAMED_FROM:
-                async with client.messages.stream(**asked) as stream:
-                    return (await stream.get_final_message()).to_dict(mode="json")
             # The raw body is read here: the SDK takes any JSON for a message, and builds objects that nobody needs.
-            answer = await client.messages.with_raw_response.create(**asked)
-            document: object = json.loads(answer.http_response.content)
-        except (anthropic.AnthropicError, httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
+            create = client.messages.with_raw_response.create
+            answer = await (create(**asked, stream=True) if streamed else create(**asked))
+            body = answer.http_response.content
+            return read_stream(body) if streamed else read_document(body)
+        except (anthropic.AnthropicError, httpx2.HTTPError, aiohttp.ClientError, OSError, StreamError) as error:
             told = failure(error, key.name)
             told.message = key.scrub(told.message)
             told.args = (told.message,)
             raise told from None  # the SDK's error holds the request with its headers
-        except ValueError:  # a number of thousands of digits, too
+        except DocumentError as error:
             raise RetryableBackendError(
-                "Claude's answer is not JSON", hint="check model.claude_chat_base_url, or what stands in between"
+                f"Claude's answer {error}", hint="check model.claude_chat_base_url, or what stands in between"
             ) from None
-        return document
 
     def _connected(self, key: Credential) -> AsyncAnthropic:
         """Return the client; a new one where the key is another one now, or the event loop."""
         loop = asyncio.get_running_loop()
         if self._client is not None and self._made_for == (loop, key):
             return self._client
-        from anthropic import AsyncAnthropic, DefaultAioHttpClient, Timeout  # noqa: PLC0415 - slow to import
+        from anthropic import AsyncAnthropic, Timeout  # noqa: PLC0415 - slow to import
+
+        from skillgit_backends.claude_chat.client import Client  # noqa: PLC0415
 
         if self._client is not None:
             self._replaced.append(self._client)
@@ -109,7 +111,7 @@ class ClaudeChatBackend:
             base_url=self._settings.base_url or None,
             max_retries=0,
             timeout=Timeout(None, connect=_CONNECT_S),  # the caller has a deadline
-            http_client=DefaultAioHttpClient(timeout=Timeout(None, connect=_CONNECT_S), follow_redirects=False),
+            http_client=Client(backend=self.info.name, timeout=Timeout(None, connect=_CONNECT_S)),
         )
         self._made_for = (loop, key)
         return self._client

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import email.utils
 import re
-from contextlib import suppress
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from anthropic import APIStatusError, APITimeoutError
 
@@ -19,13 +15,12 @@ from skillgit.errors import (
     PromptTooLongError,
     RetryableBackendError,
 )
-from skillgit.plugin.redaction import redact
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from skillgit_backends.claude_chat.streaming import StreamError
+from skillgit_backends.provider_words import asked_pause, quoted
 
 _PASSING = {"rate_limit_error": 429, "api_error": 500, "timeout_error": 504, "overloaded_error": 529}
 """Errors in the middle of a stream, whose status was 200."""
+_BEGUN = 200
 _RETRYABLE = frozenset({408, 409, 425, 429})
 _OVERFLOW = re.compile(
     r"prompt is too long|exceed(?:s|ed)? (?:the )?context|context (?:window|length|limit)", re.IGNORECASE
@@ -49,8 +44,14 @@ def failure(error: Exception, key_name: str) -> BackendError:
         error: What was raised.
         key_name: The environment variable that the key came from; empty if none was sent.
     """
+    if isinstance(error.__cause__, BackendError):
+        return error.__cause__  # the client's own refusal, which the SDK takes for a broken connection
     if isinstance(error, APIStatusError):
-        return _refused(error, key_name)
+        said = str(error.api_message or error.message or "")
+        kind, pause = str(error.type), asked_pause(error.response.headers)
+        return _refused(error.status_code, kind, said, key_name=key_name, retry_after=pause)
+    if isinstance(error, StreamError):
+        return _refused(_BEGUN, error.kind, error.said, key_name=key_name)
     if isinstance(error, APITimeoutError):
         return BackendTimeoutError("Claude did not answer in time", hint="raise calls.timeout_s")
     cause = error.__cause__ or error
@@ -61,19 +62,19 @@ def failure(error: Exception, key_name: str) -> BackendError:
     )
 
 
-def _refused(error: APIStatusError, key_name: str) -> BackendError:
-    status = _PASSING.get(str(error.type), error.status_code) if error.status_code < 400 else error.status_code  # noqa: PLR2004
-    said = _cut(error.api_message or error.message or "")
+def _refused(status: int, kind: str, words: str, *, key_name: str, retry_after: float | None = None) -> BackendError:
+    status = _PASSING.get(kind, status) if status < 400 else status  # noqa: PLR2004
+    said = _cut(words)
     if status in _RETRYABLE or status >= 500:  # noqa: PLR2004 - the server's own errors
         what = {429: "its rate limit is reached", 529: "it is overloaded"}.get(status, f"it answered {status}")
         return RetryableBackendError(
             f"Claude cannot answer now: {what}: {said}",
             hint="lower calls.concurrency, or wait for your quota" if status == 429 else "",  # noqa: PLR2004
-            retry_after=_retry_after(error.response.headers),
+            retry_after=retry_after,
             status_code=status,
         )
-    words = f"Claude refused the request ({status}): {said}"
-    return _kind(status, said)(words, hint=_hint(status, said, key_name), status_code=status)
+    refused = f"Claude refused the request ({status}): {said}"
+    return _kind(status, said)(refused, hint=_hint(status, said, key_name), status_code=status)
 
 
 def _kind(status: int, said: str) -> type[FatalBackendError]:
@@ -110,17 +111,4 @@ def _hint(status: int, said: str, key_name: str) -> str:
 
 
 def _cut(said: str) -> str:
-    """Return a provider's words on one line, without keys and not too long; half a key would not be known for one."""
-    return redact(" ".join(said.split()))[:_LONG]
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a server asks to wait, which it writes as a number or as a date."""
-    with suppress(KeyError, ValueError):
-        return max(0.0, float(headers["retry-after-ms"]) / 1000)
-    with suppress(KeyError, ValueError):
-        return max(0.0, float(headers["retry-after"]))
-    with suppress(KeyError, ValueError, TypeError):
-        moment = email.utils.parsedate_to_datetime(headers["retry-after"])
-        return max(0.0, (moment - datetime.now(UTC)).total_seconds())
-    return None
+    return quoted(said, longest=_LONG)

@@ -6,10 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from skillgit.plugin.backend import Usage
-from skillgit_backends.agent_cli.events import Event, event_at, number_at, text_at
+from skillgit_backends.agent_cli.events import Event, counts_at, event_at, text_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_OF_A_MODEL = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
+_OF_THE_MAIN_MODEL = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,33 +56,13 @@ class Session:
     def usage(self) -> Usage | None:
         """What it has used: that of all models that took part, or else of the main one; None if that was not told."""
         models = [event for event in event_at(self.result, "modelUsage").values() if isinstance(event, dict)]
-        told = [
-            _usage(model, "inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
-            for model in models
-        ] or [
-            _usage(
-                event_at(self.result, "usage"),
-                "input_tokens",
-                "output_tokens",
-                "cache_read_input_tokens",
-                "cache_creation_input_tokens",
-            )
-        ]
-        tokens_in, tokens_out = sum(one.tokens_in for one in told), sum(one.tokens_out for one in told)
-        if not tokens_in and not tokens_out:
-            return None
-        cached, written = sum(one.cached for one in told), sum(one.cache_written for one in told)
-        return Usage(tokens_in=tokens_in, tokens_out=tokens_out, cached=cached, cache_written=written)
-
-
-def _usage(told: Event, fresh: str, out: str, read: str, written: str) -> Usage:
-    cached, cache_written = number_at(told, read), number_at(told, written)
-    return Usage(
-        tokens_in=number_at(told, fresh) + cached + cache_written,
-        tokens_out=number_at(told, out),
-        cached=cached,
-        cache_written=cache_written,
-    )
+        told = [counts_at(model, *_OF_A_MODEL) for model in models]
+        told = told or [counts_at(event_at(self.result, "usage"), *_OF_THE_MAIN_MODEL)]
+        counts = [each for each in told if each is not None]
+        fresh, out, cached, written = (sum(column) for column in zip(*counts, strict=True)) if counts else (0,) * 4
+        used = Usage(tokens_in=fresh + cached + written, tokens_out=out, cached=cached, cache_written=written)
+        known = len(counts) == len(told) and (used.tokens_in or used.tokens_out)
+        return used if known and used.plausible else None
 
 
 def _blocks(event: Event) -> Iterator[Event]:

@@ -21,6 +21,7 @@ from skillgit_backends.codex_exec.command import SKILLS, command, last_message, 
 from skillgit_backends.codex_exec.probing import tell_login
 from skillgit_backends.codex_exec.protocol import Turn
 from skillgit_backends.codex_exec.settings import DEFAULT_TIMEOUT_S, NAME, read_settings
+from skillgit_backends.plain_files import read_plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from skillgit.plugin.backend import Request
     from skillgit_backends.agent_cli.process import Ended
     from skillgit_backends.agent_cli.workspace import Workspace
-
-_LONGEST_MESSAGE = 4 << 20
 
 
 class CodexExecBackend(AgentBackend):
@@ -96,10 +95,14 @@ class CodexExecBackend(AgentBackend):
 
 def _read(workspace: Workspace) -> str:
     try:
-        with last_message(workspace).open("rb") as file:
-            return file.read(_LONGEST_MESSAGE).decode(errors="replace")
+        return read_plain(last_message(workspace)).decode(errors="replace")
     except FileNotFoundError:
         return ""
+    except OSError as error:  # whatever the agent started could write there too
+        raise UnusableAnswerError(
+            f"{NAME}: the agent's last message cannot be read: {error.strerror}",
+            hint="run the agent by hand to see more",
+        ) from None
 
 
 def _reply(request: Request, turn: Turn, text: str) -> Reply:

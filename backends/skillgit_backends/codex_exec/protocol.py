@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from skillgit.plugin.backend import Usage
-from skillgit_backends.agent_cli.events import Event, event_at, number_at, text_at
+from skillgit_backends.agent_cli.events import Event, counts_at, event_at, text_at
+
+_COUNTS = (
+    "input_tokens",
+    "output_tokens",
+    "cached_input_tokens",
+    "cache_write_input_tokens",
+    "reasoning_output_tokens",
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -68,12 +76,8 @@ class Turn:
 
 
 def _usage(told: Event) -> Usage | None:
-    if not told:
+    counts = counts_at(told, *_COUNTS) if told else None
+    if counts is None:
         return None
-    return Usage(
-        tokens_in=number_at(told, "input_tokens"),
-        tokens_out=number_at(told, "output_tokens"),
-        cached=number_at(told, "cached_input_tokens"),
-        cache_written=number_at(told, "cache_write_input_tokens"),
-        reasoning=number_at(told, "reasoning_output_tokens"),
-    )
+    tokens_in, tokens_out, cached, written, reasoning = counts
+    return Usage(tokens_in=tokens_in, tokens_out=tokens_out, cached=cached, cache_written=written, reasoning=reasoning)

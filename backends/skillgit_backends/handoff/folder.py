@@ -12,6 +12,7 @@ from skillgit.errors import HandoffError
 from skillgit.plugin.exchange import message_json, parameters_json, tool_json
 from skillgit.plugin.redaction import redact, redact_json
 from skillgit_backends.handoff.written import images_of, prompt_text
+from skillgit_backends.plain_files import read_plain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,11 +68,12 @@ class Folder:
         """
         path = self.answer_path(name)
         try:
-            text = path.read_text("utf-8-sig")
+            text = read_plain(path).decode("utf-8-sig").replace("\r\n", "\n")
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, UnicodeDecodeError) as error:
-            raise HandoffError(f"{path} cannot be read: {error}", hint="an answer is a file of UTF-8 text") from error
+            why = getattr(error, "strerror", None) or str(error)
+            raise HandoffError(f"{path} cannot be read: {why}", hint="an answer is a file of UTF-8 text") from error
         self.in_use = True
         return text.removesuffix("\n") if text.strip() else None
 

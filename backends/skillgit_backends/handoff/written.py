@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.errors import HandoffError
 from skillgit.plugin.backend import Reply, Text, ToolCall
+from skillgit.plugin.documents import DocumentError, read_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,10 +64,11 @@ def read_answer(text: str, request: Request, usage: Usage, path: Path) -> Reply:
     if found is None:
         return Reply(text=text, usage=usage)
     try:
-        calls = tuple(_tool_calls(json.loads(found["calls"]), path.name))
+        calls = tuple(_tool_calls(read_document(found["calls"]), path.name))
     except ValueError as error:
+        why = f"the block {error}" if isinstance(error, DocumentError) else error
         raise HandoffError(
-            f"the calls of tools in {path} cannot be read: {error}", hint="write them as its prompt says"
+            f"the calls of tools in {path} cannot be read: {why}", hint="write them as its prompt says"
         ) from error
     return Reply(text=text[: found.start()].rstrip(), usage=usage, finish_reason="tool_calls", tool_calls=calls)
 

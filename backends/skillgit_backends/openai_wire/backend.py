@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
 from dataclasses import replace
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from skillgit.errors import BackendError, FatalBackendError
 from skillgit.plugin.backend import Probe
+from skillgit.plugin.documents import DocumentError, read_document
 from skillgit.plugin.exchange import encodable
 from skillgit_backends.openai_wire import chat, responses
 from skillgit_backends.openai_wire.connection import Connection
@@ -43,7 +43,7 @@ class OpenAIWireBackend:
 
     def __init__(self, settings: Mapping[str, object]) -> None:
         self._settings = read_settings(self.variant, settings)
-        self._connection = Connection(self._settings.timeout_s)
+        self._connection = Connection(self.variant.name, self._settings.timeout_s)
         self._role = ""
         self._learnt: dict[tuple[str, str], str] = {}
 
@@ -87,7 +87,7 @@ class OpenAIWireBackend:
         try:
             async with asyncio.timeout(_LIST_S):
                 body = await self._sent(self._connection.client(endpoint).models.with_raw_response.list, {}, endpoint)
-            return context_in(json.loads(body), model)
+            return context_in(read_document(body), model)
         except (BackendError, TimeoutError, ValueError):
             return None  # a server need not list its models; whether it can be reached, a call tells
 
@@ -160,6 +160,8 @@ class OpenAIWireBackend:
     async def _sent(self, create: Callable[..., Awaitable[Any]], asked: dict[str, Any], endpoint: Endpoint) -> bytes:
         try:
             answer = await create(**asked)
+        except BackendError:
+            raise
         except Exception as error:  # SDK, transport and sign-in raise classes of their own; the rest is raised again
             known = failure(error, endpoint, self.variant.name)
             if known is None:
@@ -172,9 +174,9 @@ class OpenAIWireBackend:
         """Return what an answer of status 200 says, if it is no error after all."""
         name = self.variant.name
         try:
-            document = json.loads(body)
-        except ValueError:
-            raise not_an_answer(name, "is not JSON") from None
+            document = read_document(body)
+        except DocumentError as error:
+            raise not_an_answer(name, str(error)) from None
         if not isinstance(document, dict):
             raise not_an_answer(name, "is not an object of JSON")
         fault = self.variant.fault(document)

@@ -62,7 +62,7 @@ def read(document: Mapping[str, object], request: Request, name: str) -> Reply:
     choices = mappings(document.get("choices"))
     if not choices:
         raise not_an_answer(name, "has no choices", billed(document))
-    message, reason = choices[0].get("message"), choices[0].get("finish_reason")
+    message, reason = choices[0].get("message"), text_of(choices[0].get("finish_reason"))
     if not isinstance(message, dict):
         raise not_an_answer(name, "has a choice without a message", billed(document))
     thought, text = split_thought(text_of(message.get("content")))

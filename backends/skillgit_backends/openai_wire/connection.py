@@ -21,10 +21,7 @@ _CONNECT_S = 20.0
 
 
 def _trust(url: str) -> bool | ssl.SSLContext:
-    """Return whose certificates count: for a server without TLS nobody's, which spares reading all that there are.
-
-    Should it redirect to TLS after all, the call fails.
-    """
+    """Return whose certificates count: for a server without TLS nobody's, which spares reading all that there are."""
     return True if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
@@ -32,10 +29,12 @@ class Connection:
     """Holds the client; keys live in it and nowhere else.
 
     Args:
+        backend: The backend whose connection it is.
         timeout_s: Seconds without a byte from the server after which a call has failed.
     """
 
-    def __init__(self, timeout_s: float) -> None:
+    def __init__(self, backend: str, timeout_s: float) -> None:
+        self._backend = backend
         self._timeout_s = timeout_s
         self._client: AsyncOpenAI | None = None
         self._made_for: tuple[asyncio.AbstractEventLoop, Endpoint] | None = None
@@ -59,10 +58,12 @@ class Connection:
 
     def _made(self, endpoint: Endpoint) -> AsyncOpenAI:
         with deferred("openai.types"):  # bodies are posted as they stand, so that its 400 modules are of no use
-            from openai import AsyncAzureOpenAI, AsyncOpenAI, DefaultAioHttpClient, Timeout  # noqa: PLC0415 - slow
+            from openai import AsyncAzureOpenAI, AsyncOpenAI, Timeout  # noqa: PLC0415 - slow
+
+            from skillgit_backends.openai_wire.client import Client  # noqa: PLC0415
 
         timeout = Timeout(self._timeout_s, connect=min(_CONNECT_S, self._timeout_s))
-        transport = DefaultAioHttpClient(timeout=timeout, verify=_trust(endpoint.url))
+        transport = Client(backend=self._backend, timeout=timeout, verify=_trust(endpoint.url))
         if not endpoint.azure:
             return AsyncOpenAI(
                 base_url=endpoint.url, api_key=endpoint.key or NO_KEY, max_retries=0, http_client=transport

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import email.utils
 import re
 import sys
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from skillgit.errors import (
@@ -20,13 +17,11 @@ from skillgit.errors import (
     RefusalError,
     RetryableBackendError,
 )
-from skillgit.plugin.redaction import redact
 from skillgit_backends.openai_wire.reading import mapping
+from skillgit_backends.provider_words import MOST_READ, asked_pause, quoted
 from skillgit_backends.trusted_hosts import NO_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from openai import APIStatusError
 
     from skillgit.plugin.backend import Usage
@@ -67,6 +62,7 @@ _CODES = {
 _UNREACHED = frozenset(
     {"ClientConnectorError", "ClientConnectorDNSError", "ClientConnectorCertificateError", "ConnectError"}
 )
+_STATUSES = range(100, 600)
 _LONG = 400
 _SHORTEST_KEY = 6
 
@@ -166,10 +162,14 @@ def embedded(error: object, endpoint: Endpoint, name: str) -> BackendError:
     """Return the error that the ``error`` of a body of status 200 is; gateways pass failures on in this way."""
     told = mapping(error) or {"message": str(error)}
     code = told.get("code") if told.get("code") is not None else told.get("type")
-    status = code if isinstance(code, int) else _CODES.get(str(code), 0)
-    param = str(told.get("param") or "")
-    said = str(told.get("message") or "")
-    return judged(Fault(status=status, said=said, code=str(code or ""), param=param), endpoint, name)
+    status = code if isinstance(code, int) and code in _STATUSES else _CODES.get(str(code), 0)
+    fault = Fault(
+        status=status,
+        said=_word(told.get("message")),
+        code=_word(code),
+        param=_word(told.get("param")),
+    )
+    return judged(fault, endpoint, name)
 
 
 def withheld(said: str, name: str, used: Usage | None = None) -> ContentFilterError:
@@ -181,15 +181,14 @@ def withheld(said: str, name: str, used: Usage | None = None) -> ContentFilterEr
 
 def refused(said: str, name: str, used: Usage) -> RefusalError:
     """Return the error of an answer in which the model declines; ``used`` is billed for it."""
+    said = quoted(said, longest=_LONG)
     return RefusalError(f"{name}: the model refuses by policy{f': {said}' if said else ''}", hint=_POLICY, usage=used)
 
 
 def clean(said: str, endpoint: Endpoint) -> str:
     """Return a provider's words on one line, not too long, and without the key."""
-    line = " ".join(said.split())
-    if len(endpoint.key) >= _SHORTEST_KEY:
-        line = line.replace(endpoint.key, "…")
-    return redact(line)[:_LONG]  # first the one, then the other: half a key would not be known for one
+    secrets = (endpoint.key,) if len(endpoint.key) >= _SHORTEST_KEY else ()
+    return quoted(said, *secrets, longest=_LONG)
 
 
 def _broke(error: BaseException) -> ConnectionError | None:
@@ -215,22 +214,16 @@ def _fault(error: APIStatusError) -> Fault:
     said = body.get("message") or body.get("detail") or body.get("error") or error.message
     return Fault(
         status=error.status_code,
-        said=str(said),
-        code=str(body.get("code") or ""),
-        param=str(body.get("param") or ""),
-        retry_after=_retry_after(error.response.headers),
+        said=_word(said),
+        code=_word(body.get("code")),
+        param=_word(body.get("param")),
+        retry_after=asked_pause(error.response.headers),
     )
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    with suppress(ValueError):
-        return max(0.0, float(headers.get("retry-after-ms", "")) / 1000)
-    value = headers.get("retry-after", "")
-    with suppress(ValueError):
-        return max(0.0, float(value))
-    with suppress(ValueError, TypeError):
-        return max(0.0, (email.utils.parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
-    return None
+def _word(value: object) -> str:
+    """Return what an error says, as text that patterns may be looked for in."""
+    return str(value or "")[:MOST_READ]
 
 
 def _whose(endpoint: Endpoint) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from typing import TYPE_CHECKING, Protocol, cast
 
 from skillgit.errors import ConfigError
 from skillgit.plugin.backend import Reply, Usage
+from skillgit.plugin.documents import read_document
 from skillgit.plugin.exchange import read_reply
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class LedgerRecord:
         query = f"SELECT reply, {', '.join(self._counts)} FROM reply WHERE rowid = ?"  # noqa: S608 - names of columns
         try:
             text, *counts = self._connection.execute(query, (self._rows[request][number],)).fetchone()
-            return read_reply(json.loads(text), Usage(**dict(zip(self._counts, counts, strict=True))))
+            return read_reply(read_document(text), Usage(**dict(zip(self._counts, counts, strict=True))))
         except (sqlite3.Error, TypeError, ValueError) as error:
             raise _unusable(self._path, f"reply {number} to {request[:12]} cannot be read: {error}") from error
 
@@ -111,7 +111,7 @@ class LinesRecord:
 
     def _take(self, path: Path, number: int, line: str) -> None:
         try:
-            request, reply = _read_line(json.loads(line))
+            request, reply = _read_line(read_document(line))
         except (TypeError, ValueError) as error:
             raise _unusable(path, f"line {number}: {error}") from error
         self._replies.setdefault(request, []).append(reply)

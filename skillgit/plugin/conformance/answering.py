@@ -125,7 +125,7 @@ def _check_call(call: ToolCall, promises: Promises) -> None:
     promises.hold(call.id, "a tool call has no id, so that its result cannot name it")
     try:
         arguments = json.loads(call.arguments)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         arguments = None
     promises.hold(isinstance(arguments, dict), f"the arguments of a tool call are no JSON object: '{call.arguments}'")
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import replace
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
+from wire.rough import Rough, rough_server
 
 from skillgit.app.data import hub as hub_module
 from skillgit.app.data.fetch import fetch
@@ -113,6 +115,31 @@ def test_a_hub_that_gives_nothing_out_is_told_from_one_that_cannot_be_reached(us
     with pytest.raises(ServiceError, match="someone/riddles cannot be fetched: ") as unreachable:
         fetch(nobody, RIDDLES)
     assert "place riddles.jsonl" in unreachable.value.hint
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+@pytest.mark.parametrize("place", ["revision", "resolve"])
+def test_a_redirect_of_the_hub_to_another_host_carries_no_token(user, hub, monkeypatch, status, place):
+    """Hubs keep large files elsewhere, so that redirects are followed; the token stays with the hub."""
+    monkeypatch.setenv("HF_TOKEN", "hf_PLANTED0123456789")
+    hub.files["riddles.jsonl"] = lines([row("1")])
+
+    def answer(asked):
+        if f"/{place}/" in asked.path:
+            return Rough(status=status, headers={"location": other.url.replace("127.0.0.1", "localhost") + asked.path})
+        connection = HTTPConnection(hub.url.removeprefix("http://"))
+        try:
+            connection.request(asked.method, asked.path)
+            got = connection.getresponse()
+            return Rough(status=got.status, headers=dict(got.getheaders()), pieces=[got.read()])
+        finally:
+            connection.close()
+
+    with rough_server(lambda _: Rough(status=404)) as other, rough_server(answer) as front:
+        with pytest.raises((NotFoundError, ServiceError)):
+            fetch(replace(user, environ={**user.environ, "HF_ENDPOINT": front.url}), RIDDLES)
+        assert any("hf_PLANTED" in asked.headers.get("authorization", "") for asked in front.asked)
+        assert [asked.headers.get("authorization") for asked in other.asked if "authorization" in asked.headers] == []
 
 
 def test_without_the_extra_it_says_what_to_install_or_to_place(user, monkeypatch):

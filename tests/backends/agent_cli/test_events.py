@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import json
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,3 +60,44 @@ def test_no_shape_of_an_event_breaks_a_protocol(kind: str, rest: dict[str, objec
     assert isinstance(session.is_failed, bool)
     assert isinstance(session.text, str)
     assert session.usage is None or session.usage.cached is not None
+
+
+ABSURD = [10**30, -1, 1.5, float("nan"), float("inf"), "12", [], {}, True, 10**10]
+
+
+@pytest.mark.parametrize("absurd", ABSURD)
+@pytest.mark.parametrize("name", ["input_tokens", "output_tokens", "cached_input_tokens", "reasoning_output_tokens"])
+def test_an_absurd_usage_of_codex_is_unknown(name, absurd):
+    turn = Turn()
+    counts = {"input_tokens": 5, "output_tokens": 2, name: absurd}
+    EventLines(give=turn.hear).take(json.dumps({"type": "turn.completed", "usage": counts}).encode())
+    assert turn.completed
+    assert turn.usage is None
+
+
+@pytest.mark.parametrize("absurd", ABSURD)
+@pytest.mark.parametrize("name", ["input_tokens", "output_tokens", "cache_read_input_tokens"])
+@pytest.mark.parametrize("by_model", [False, True])
+def test_an_absurd_usage_of_claude_code_is_unknown(name, absurd, by_model):
+    session = Session()
+    counts = {"input_tokens": 5, "output_tokens": 2, name: absurd}
+    names = {
+        "input_tokens": "inputTokens",
+        "output_tokens": "outputTokens",
+        "cache_read_input_tokens": "cacheReadInputTokens",
+    }
+    usage = (
+        {"modelUsage": {"m": {names[key]: value for key, value in counts.items()}}} if by_model else {"usage": counts}
+    )
+    EventLines(give=session.hear).take(json.dumps({"type": "result", "result": "hi"} | usage).encode())
+    assert session.text == "hi"
+    assert session.usage is None
+
+
+@pytest.mark.parametrize(
+    "line", [b"[" * 100_000, b"[" + b"{}," * 2_000_000 + b"{}]", b'{"type": ' + b"9" * 5000 + b"}"]
+)
+def test_a_line_beyond_measure_is_no_event(line):
+    session = Session()
+    EventLines(give=session.hear).take(line)
+    assert session == Session()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from stand_ins import HANG, first_note, is_alive, noted, write_agent
 
-from skillgit.errors import FatalBackendError, RetryableBackendError
+from skillgit.errors import FatalBackendError, RetryableBackendError, UnusableAnswerError
 from skillgit_backends.agent_cli.process import Ended, Limits, run
 from skillgit_backends.agent_cli.workspace import fresh_workspace
 
@@ -55,7 +55,7 @@ def test_only_the_end_of_standard_error_is_kept(tmp_path: Path):
 
 def test_too_much_output_ends_it(tmp_path: Path):
     path, _ = write_agent(tmp_path, "while True: print('x' * 1000)")
-    with pytest.raises(FatalBackendError, match="more than 1 MiB"):
+    with pytest.raises(UnusableAnswerError, match="more than 1 MiB"):
         asyncio.run(ran(path, limits=Limits(timeout_s=60.0, output_bytes=1 << 20)))
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 
 import pytest
 
@@ -190,3 +191,44 @@ def test_backends_of_two_roles_keep_one_list_of_what_waits(tmp_path):
     errors = asyncio.run(work())
     assert {str(error).partition(";")[0] for error in errors} == {"2 prompts wait for their answers"}
     assert pending(tmp_path) == sorted(name_of(asking(text)) for text in ("one", "two"))
+
+
+def _pipe(path):
+    os.mkfifo(path)
+
+
+def _link(path):
+    (path.parent / "secret").write_text("of another")
+    path.symlink_to(path.parent / "secret")
+
+
+def _sparse(path):
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+
+
+@pytest.mark.parametrize(
+    ("write", "why"),
+    [
+        (_pipe, "it is not a plain file"),
+        (_link, "it is a link, and not a plain file"),
+        (lambda path: path.mkdir(), "Is a directory"),
+        (_sparse, "it is longer than 32 MiB"),
+        (lambda path: path.write_bytes(b"\xff"), "can't decode"),
+    ],
+)
+def test_an_answer_that_is_no_plain_file_is_told_at_once(tmp_path, write, why):
+    request = asking("question")
+    write(tmp_path / f"{name_of(request)}.answer.md")
+    (error,) = ask(tmp_path, request)
+    assert isinstance(error, HandoffError)
+    assert why in error.message
+
+
+@pytest.mark.parametrize("calls", ["[" * 100_000, "9" * 5000, '[{"name": "look", "arguments": {"a": ' + "9" * 5000])
+def test_calls_of_tools_beyond_measure_are_told(tmp_path, calls):
+    request = asking("question", tools=(TOOL,))
+    answer(tmp_path, request, f"```tool_calls\n{calls}\n```\n")
+    (error,) = ask(tmp_path, request)
+    assert isinstance(error, HandoffError)
+    assert "cannot be read" in error.message

@@ -10,7 +10,8 @@ from skillgit.errors import (
     RetryableBackendError,
 )
 from skillgit_backends.openai_wire.endpoint import NO_KEY, Endpoint
-from skillgit_backends.openai_wire.failing import Fault, _retry_after, clean, embedded, judged
+from skillgit_backends.openai_wire.failing import Fault, clean, embedded, judged
+from skillgit_backends.provider_words import asked_pause
 
 KEY = "sk-PLANTED-0123456789"
 HERE = Endpoint(url="https://h.example/v1", key=KEY, key_name="MY_KEY")
@@ -96,7 +97,7 @@ def test_words_of_a_provider_are_shortened_and_hold_no_key():
     ],
 )
 def test_how_long_a_server_wants_to_be_left_alone(headers, seconds):
-    assert _retry_after(headers) == seconds
+    assert asked_pause(headers) == seconds
 
 
 def test_without_a_key_the_hint_is_where_to_name_one():

@@ -190,3 +190,29 @@ def test_settings_are_checked(settings, said):
 def test_it_costs_nothing():
     price = ReplayBackend.info.prices["any-model"]
     assert (price.usd_in, price.usd_out) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        *("7", '["text"]', '{"text": 1}', '{"text": "a", "finish_reason": ["stop"]}', "[" * 100_000),
+        *('{"text": "a", "usage": {"tokens_in": -1, "tokens_out": 1}}', '{"text": "a", "usage": 3}'),
+        f'{{"text": "a", "usage": {{"tokens_in": {10**30}, "tokens_out": 1}}}}',
+        f'{{"text": "a", "usage": {{"tokens_in": {"9" * 5000}, "tokens_out": 1}}}}',
+    ],
+)
+def test_a_recorded_reply_that_is_none_is_told(tmp_path, reply):
+    digest = request_digest(asking("a"))
+    lines = tmp_path / "replies.jsonl"
+    lines.write_text(f'{{"request": "{digest}", "reply": {reply}}}\n')
+    path = tmp_path / "ledger.db"
+    record(path, "a")
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute("UPDATE reply SET reply = ?, tokens_in = ?", (reply, -1 if "usage" in reply else 40))
+    connection.close()
+    for source in (lines, path):
+        backend = ReplayBackend({"path": str(source)})
+        with pytest.raises(ConfigError, match="cannot be replayed"):
+            asyncio.run(backend.complete(asking("a")))
+        asyncio.run(backend.aclose())

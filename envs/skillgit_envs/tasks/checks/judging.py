@@ -6,12 +6,12 @@ twice with the places swapped, since models prefer a place (Zheng et al., 2023, 
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from skillgit.domain.ids import short_digest
 from skillgit.errors import EnvironmentFaultError
 from skillgit.plugin.backend import assistant, system, user
+from skillgit.plugin.documents import read_document
 from skillgit_envs.prompt_files import prompt_file
 from skillgit_envs.tasks.checks.check import Grade, Kind
 from skillgit_envs.tasks.extraction import json_text
@@ -131,7 +131,7 @@ async def _asked(sheet: Sheet, prompt: str, question: str, read: Callable[[Mappi
 
 
 def _object(text: str) -> Mapping[str, Any]:
-    value = json.loads(json_text(text))
+    value = read_document(json_text(text))
     if not isinstance(value, dict):
         raise ValueError("it is no JSON object")  # noqa: TRY004 - one kind of error for the model
     return value

@@ -8,9 +8,10 @@ import shlex
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skillgit.errors import EnvironmentFaultError
+from skillgit.plugin.documents import DocumentError, read_document
 from skillgit_envs.tasks.checks.check import Grade, Kind
 from skillgit_envs.tasks.checks.harness import ANSWER, CHECK, ITEM, MADE, RESULT
 
@@ -67,15 +68,22 @@ async def _python(fields: Fields, sheet: Sheet) -> Grade:
     result = await sandbox.run(job)
     if result.ended != "exit":
         return Grade(score=0.0, said=f"the check was stopped ({result.ended})")
-    found = json.loads(result.files.get(RESULT, b"{}"))
-    if "score" not in found:
+    try:
+        found: Any = read_document(result.files.get(RESULT, b"{}"))
+    except DocumentError as error:
+        found = {"error": f"its result {error}"}
+    if not isinstance(found, dict) or not isinstance(found.get("score"), int | float):
+        found = found if isinstance(found, dict) else {}
         reason = found.get("error") or result.stderr.strip()[-_TOLD:] or f"exit code {result.exit_code}"
         raise EnvironmentFaultError(
             f"the check {fields['function']} failed: {reason}",
             hint="a check returns a score for every answer; it raises AssertionError for a wrong one",
         )
     score = _share(found["score"], fields["function"])
-    return Grade(score=score, said=found["said"][:_TOLD] or ("correct" if score >= 1 else "the check is not content"))
+    return Grade(
+        score=score,
+        said=str(found.get("said") or "")[:_TOLD] or ("correct" if score >= 1 else "the check is not content"),
+    )
 
 
 def _share(score: float, what: str) -> float:

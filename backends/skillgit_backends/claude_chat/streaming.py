@@ -1,0 +1,98 @@
+"""Owns how the events of a stream add up to the message that the API would have given whole."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from skillgit.plugin.documents import MOST_VALUES, DocumentError, read_document
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_GROWS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
+"""The deltas that continue a text, and where they and the block have it."""
+
+
+@dataclass(slots=True, kw_only=True)
+class StreamError(Exception):
+    """The API broke a stream off with an error; ``kind`` and ``said`` are its own words."""
+
+    kind: str
+    said: str
+
+
+def read_stream(body: bytes) -> dict[str, Any]:
+    """Return the message that the events in ``body`` add up to; one that broke off has no ``stop_reason``.
+
+    A tool's input is in ``partial_json``, as the model wrote it.
+
+    Raises:
+        DocumentError: An event is not JSON, or there are too many.
+        StreamError: One of them is an error.
+    """
+    if body.count(b"\n") > MOST_VALUES:
+        raise DocumentError(f"holds more than {MOST_VALUES:,} lines")
+    message, blocks = dict[str, Any](), dict[int, _Block]()
+    for event in _events(body):
+        match event:
+            case {"type": "message_start", "message": dict(start)}:
+                message |= start
+            case {"type": "content_block_start", "index": int(index), "content_block": dict(block)}:
+                blocks[index] = _Block(start=block)
+            case {"type": "content_block_delta", "index": int(index), "delta": dict(delta)} if index in blocks:
+                blocks[index].take(delta)
+            case {"type": "message_delta"}:
+                _end(message, event)
+            case {"type": "error"}:
+                error = event.get("error")
+                known = error if isinstance(error, dict) else {}
+                raise StreamError(kind=str(known.get("type")), said=str(known.get("message") or ""))
+    return message | {"content": [block.whole() for _, block in sorted(blocks.items())]} if message else {}
+
+
+@dataclass(slots=True, kw_only=True)
+class _Block:
+    """A block of content in the making; its texts come in pieces that are joined once."""
+
+    start: dict[str, Any]
+    pieces: dict[str, list[str]] = field(default_factory=dict)
+
+    def take(self, delta: dict[str, Any]) -> None:
+        name = _GROWS.get(str(delta.get("type")), "")
+        piece = delta.get(name)
+        if isinstance(piece, str):
+            self.pieces.setdefault(name, []).append(piece)
+
+    def whole(self) -> dict[str, Any]:
+        grown = {name: "".join([_text(self.start.get(name)), *pieces]) for name, pieces in self.pieces.items()}
+        return self.start | grown
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _end(message: dict[str, Any], event: dict[str, Any]) -> None:
+    """Take in how a message ends; its counts are totals, and those that are left out stay as they were."""
+    delta, usage, before = event.get("delta"), event.get("usage"), message.get("usage")
+    if isinstance(delta, dict):
+        message |= delta
+    if isinstance(usage, dict):
+        told = {name: count for name, count in usage.items() if count is not None}
+        message["usage"] = (before if isinstance(before, dict) else {}) | told
+
+
+def _events(body: bytes) -> Iterator[dict[str, Any]]:
+    """Yield what the events of a stream hold; one that is not ended by an empty line was cut."""
+    data: list[bytes] = []
+    for line in io.BytesIO(body):
+        written = line.rstrip(b"\r\n")
+        if written.startswith(b"data:"):
+            data.append(written.removeprefix(b"data:"))
+        elif not written and data:
+            event = read_document(b"\n".join(data))
+            data.clear()
+            if isinstance(event, dict):
+                yield event

@@ -1,0 +1,47 @@
+"""Owns what is taken from a provider besides its answer: its words for people, and the pause that it asks for."""
+
+from __future__ import annotations
+
+import email.utils
+import math
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from skillgit.plugin.redaction import redact
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MOST_READ = 8_000
+"""Characters of a provider's words that are looked at."""
+
+
+def quoted(said: str, *secrets: str, longest: int) -> str:
+    """Return a provider's words on one line, not too long, and without ``secrets`` and other credentials.
+
+    They are cut between words first, and at any place only when the credentials are out: half a key would not be known
+    for one.
+    """
+    line = " ".join(said[:MOST_READ].split())
+    if len(said) > MOST_READ:
+        line = line.rpartition(" ")[0]
+    for secret in secrets:
+        line = line.replace(secret, "…")
+    return redact(line)[:longest]
+
+
+def asked_pause(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that a server asks to wait, which it writes as a number or as a date; None if it does not."""
+    value = headers.get("retry-after", "")
+    with suppress(ValueError):
+        return _seconds(float(headers.get("retry-after-ms", "")) / 1000)
+    with suppress(ValueError):
+        return _seconds(float(value))
+    with suppress(ValueError, TypeError, OverflowError, IndexError):
+        return _seconds((email.utils.parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
+    return None
+
+
+def _seconds(value: float) -> float | None:
+    return max(0.0, value) if math.isfinite(value) else None

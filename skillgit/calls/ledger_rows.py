@@ -1,0 +1,181 @@
+"""Owns what a row of the ledger holds, and how it is read: numbers that no call has cost are damage, not a cost."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from skillgit.calls.failures import FailedAttempt
+from skillgit.calls.meter import Charge
+from skillgit.calls.pricing import MOST_USD
+from skillgit.domain.cost import Cost
+from skillgit.domain.evaluation import FailureKind
+from skillgit.plugin.backend import Usage, token_count
+from skillgit.plugin.exchange import read_reply
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from skillgit.plugin.backend import Reply
+
+JSON: TypeAlias = object
+"""A value that JSON can hold; it is checked when it is recorded."""
+
+COUNTS = ("tokens_in", "tokens_out", "cached", "cache_written", "reasoning")
+CHARGED = ("calls", "tokens_in", "tokens_out", "usd", "seconds", "cached", "cache_written", "reasoning", "unpriced")
+"""The numbers of a charge in their order; the charges of a format 2 have the first five."""
+FAILED_PREFIX = '{"failed":'
+"""How the outcome of an item begins that will never be evaluated."""
+_FRACTIONS = frozenset({"usd", "seconds"})
+
+
+class RowError(ValueError):
+    """A row that skillgit cannot have written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaidReply:
+    """A reply with what it cost.
+
+    Attributes:
+        reply: What the model said, redacted.
+        scope: The event in the making that paid for it.
+        charge: What it paid: one call with the tokens of the reply.
+        request: The digest of the question (``skillgit.plugin.exchange``), by which a record can be replayed.
+    """
+
+    reply: Reply
+    scope: str
+    charge: Charge
+    request: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownRollout:
+    """An item outcome with what it cost.
+
+    Attributes:
+        value: The outcome as JSON text, redacted.
+        scope: The event in the making that paid for it.
+        charges: What it paid, call by call.
+    """
+
+    value: str
+    scope: str
+    charges: tuple[Charge, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether it is that of an item that will never be evaluated: an object whose first key is ``failed``."""
+        return self.value.startswith(FAILED_PREFIX)
+
+
+def read_paid(key: str, row: Sequence[object]) -> PaidReply:
+    """Return the reply of the call ``key``.
+
+    Args:
+        key: The call.
+        row: Scope, role, stage, the reply as JSON, the request's digest, usd, seconds, unpriced, and ``COUNTS``.
+
+    Raises:
+        RowError: It is damaged.
+    """
+    scope, role, stage, text, request, usd, seconds, unpriced, *counts = cast("Sequence[Any]", row)
+    cost = read_cost(("calls", "usd", "seconds", "unpriced", *COUNTS), (1, usd, seconds, unpriced, *counts))
+    usage = Usage(**{name: getattr(cost, name) for name in COUNTS})
+    try:
+        reply = read_reply(_read_json(text), usage)
+    except ValueError as error:
+        raise RowError(str(error)) from None
+    return PaidReply(
+        reply=reply, scope=scope, charge=Charge(key=key, role=role, stage=stage, cost=cost), request=request
+    )
+
+
+def read_rollout(row: Sequence[Any]) -> KnownRollout:
+    """Return an item outcome from its scope, its value and its charges.
+
+    Raises:
+        RowError: It is damaged.
+    """
+    scope, value, charged = row
+    _read_json(value)
+    charges = _read_json(charged)
+    if not isinstance(charges, list):
+        raise RowError("its charges are not a list")
+    return KnownRollout(scope=scope, value=value, charges=tuple(map(_read_charge, charges)))
+
+
+def read_failure(row: Sequence[Any]) -> FailedAttempt:
+    """Return an attempt that failed.
+
+    Raises:
+        RowError: It is damaged.
+    """
+    number, call, scope, kind, reason, hint, final, role, stage, *numbers = row
+    return FailedAttempt(
+        call=call,
+        scope=scope,
+        kind=FailureKind.parse(kind),
+        reason=reason,
+        hint=hint,
+        final=bool(final),
+        charge=Charge(key=f"{call}#{number}", role=role, stage=stage, cost=read_cost(CHARGED, numbers)),
+    )
+
+
+def read_cost(names: Iterable[str], numbers: Iterable[object]) -> Cost:
+    """Return the cost of one call.
+
+    Args:
+        names: What the numbers are.
+        numbers: The numbers; where they are fewer than the names, the rest of the cost is 0.
+
+    Raises:
+        RowError: No call has cost that.
+    """
+    values = dict(zip(names, numbers, strict=False))
+    for name, value in values.items():
+        if not (_is_amount(value) if name in _FRACTIONS else token_count(value) is not None):
+            raise RowError(f"{name} is {str(value)[:40]}")
+    return Cost(**cast("dict[str, Any]", values))
+
+
+def encode_charges(charges: Iterable[Charge]) -> str:
+    """Return charges as JSON text."""
+    return encode_json(
+        [
+            [charge.key, charge.role, charge.stage, *(getattr(charge.cost, name) for name in CHARGED)]
+            for charge in charges
+        ]
+    )
+
+
+def encode_json(value: JSON) -> str:
+    """Return ``value`` as JSON text.
+
+    Raises:
+        TypeError: JSON cannot hold it.
+        ValueError: It has a number that is not finite.
+    """
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _read_charge(written: object) -> Charge:
+    match written:
+        case [str(key), str(role), str(stage), *numbers]:
+            return Charge(key=key, role=role, stage=stage, cost=read_cost(CHARGED, numbers))
+    raise RowError("a charge does not begin with its call, role and stage")
+
+
+def _is_amount(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value <= MOST_USD
+
+
+def _read_json(text: str) -> object:
+    try:
+        value: object = json.loads(text)
+    except (ValueError, RecursionError):
+        raise RowError("its text is not JSON") from None
+    return value

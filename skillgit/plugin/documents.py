@@ -1,0 +1,71 @@
+"""Owns how JSON from outside is read: within limits that no real reply, event or row reaches.
+
+A document of a few megabytes can hold millions of values, and Python keeps each of them as an object many times larger
+than its text. So the text is looked at before it is parsed. An integer of hundreds of digits, which Python may refuse
+to convert, is infinite.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+
+MOST_BYTES = 32 << 20
+"""Bytes of a document. A reply of 128,000 tokens takes 4 MiB if every character of it is escaped, and as a stream of
+one event for each token 25 MiB."""
+MOST_VALUES = 1_000_000
+"""Values in a document, which as objects take about 100 MB; a reply of 128,000 tokens cannot hold half as many commas
+and brackets."""
+MOST_DEPTH = 100
+"""Levels of lists and objects inside each other; Python itself gives up at about a thousand, wherever it is then."""
+_TOO_DEEP = f"is nested more than {MOST_DEPTH} levels deep"
+_MOST_DIGITS = 300
+"""Characters of an integer that is kept exact; such a one is still within the range of a float."""
+
+
+class DocumentError(ValueError):
+    """A document that is not read; the message goes on after "the document"."""
+
+
+def read_document(written: str | bytes) -> object:
+    """Return the value of the JSON document ``written``.
+
+    Raises:
+        DocumentError: It is not JSON, or beyond a limit of this module.
+    """
+    if len(written) > MOST_BYTES:
+        raise DocumentError(f"is longer than {MOST_BYTES >> 20} MiB")
+    data = written if isinstance(written, bytes) else written.encode("utf-8", "surrogatepass")
+    if sum(map(data.count, (b"[", b"{", b",", b":"))) > MOST_VALUES:
+        raise DocumentError(f"holds more than {MOST_VALUES:,} values")
+    try:
+        value: object = _DECODER.decode(data.decode("utf-8-sig", "surrogatepass"))
+    except RecursionError:
+        raise DocumentError(_TOO_DEEP) from None
+    except ValueError:
+        raise DocumentError("is not JSON") from None
+    if not _is_within(value, MOST_DEPTH):
+        raise DocumentError(_TOO_DEEP)
+    return value
+
+
+def _whole(digits: str) -> int | float:
+    if len(digits) <= _MOST_DIGITS:
+        return int(digits)
+    return -math.inf if digits.startswith("-") else math.inf
+
+
+_DECODER = json.JSONDecoder(parse_int=_whole)
+
+
+def _is_within(value: object, levels: int) -> bool:
+    """Say whether ``value`` has at most so many levels of lists and objects."""
+    level = [value]
+    for _ in range(levels):
+        nested = (
+            entry.values() if isinstance(entry, dict) else entry for entry in level if isinstance(entry, dict | list)
+        )
+        level = [entry for entries in nested for entry in entries if isinstance(entry, dict | list)]
+        if not level:
+            return True
+    return False
