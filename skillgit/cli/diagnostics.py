@@ -110,7 +110,7 @@ class Diagnostics:
             self._stream.flush()
 
     def _shown(self, text: str) -> str:
-        shown = self.screen.encodable(harmless(text))
+        shown = self.screen.encodable(harmless(text, colour=self.screen.colour))
         encoding = getattr(self._stream, "encoding", None) or "utf-8"
         return shown.encode(encoding, errors="replace").decode(encoding)
 

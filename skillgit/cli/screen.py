@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, fields
 from enum import StrEnum
 
+from skillgit.domain.untrusted.text import visible
+
 
 class Style(StrEnum):
     """Colours by meaning, as SGR parameters; a glyph or a word always says the same."""
@@ -99,7 +101,9 @@ _TO_ASCII = str.maketrans(
     {getattr(UNICODE, field.name): getattr(ASCII, field.name) for field in fields(Glyphs)} | _TYPOGRAPHY
 )
 
-_HARMFUL = re.compile(r"\x1b(?!\[[0-9;]*m)|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f]")
+_DIFF_COLOURS = ("", "36", "41", "2;31", "2;32", "31;7", "32;7")
+_PAINT = re.compile(rf"(\x1b\[(?:{'|'.join(sorted({*Style, *_DIFF_COLOURS}))})m)")
+"""What renderers paint with, and nothing else: a text cannot conceal itself, or blink."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,14 +145,12 @@ def can_show_glyphs(encoding: str) -> bool:
     return True
 
 
-def harmless(text: str) -> str:
-    """Return ``text`` with control characters in caret notation; only colours, tabs and line ends stay.
+def harmless(text: str, *, colour: bool = True) -> str:
+    """Return ``text`` with control and invisible characters shown; tabs, line ends and, with ``colour``, paint stay.
 
-    Skills, titles and answers are model text: none of it may move the cursor, set a title or reach the clipboard.
+    Skills, titles and answers are model text: none of it may move the cursor, set a title, reach the clipboard, or
+    change the order in which what stands beside it is read.
     """
-    return _HARMFUL.sub(_caret, text)
-
-
-def _caret(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    return f"^{chr(code ^ 0x40)}" if code <= 0x7F else f"\\x{code:02x}"  # noqa: PLR2004 - the end of ASCII
+    if not colour or "\x1b[" not in text:
+        return visible(text)
+    return "".join(part if place % 2 else visible(part) for place, part in enumerate(_PAINT.split(text)))

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from skillgit.domain.appendix import AppendixCounts
     from skillgit.domain.gate import Verdict
     from skillgit.domain.placebo import Placebo
+    from skillgit.domain.untrusted.text import SkillText
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,7 +209,7 @@ class SlowProposed(_Event):
 
     step: int
     base: int
-    guidance: str
+    guidance: SkillText
     memory: str
     evaluation: EvaluationSummary | None = None
     verdict: Verdict | None = None

@@ -89,6 +89,7 @@ def patch_file(
         edit_fields(report.edit)
         | {"status": report.status.value, "detail": report.detail}
         | ({"items": list(report.edit.items)} if report.edit.items else {})
+        | ({"removed": report.edit.content.removed} if getattr(report.edit.content, "removed", 0) else {})
         for report in reports
     ]
     told: dict[str, object] = {"title": patch.title, "reasoning": patch.reasoning, "edits": edits}

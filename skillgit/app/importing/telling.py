@@ -74,7 +74,7 @@ def tell(source: Source) -> Story:
     return source.story
 
 
-def _tell_start(source: Source, config: Row, first: str, baseline: Outcomes | None) -> None:
+def _tell_start(source: Source, config: Row, first: SkillText, baseline: Outcomes | None) -> None:
     settings, directory = source.settings, source.directory
     score = measured(_baseline_told(source), baseline, source.items, settings.seed)
     if score is None:

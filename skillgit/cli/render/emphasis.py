@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.cli.screen import harmless
 from skillgit.domain.text_diff import Sign
+from skillgit.domain.untrusted.text import visible_characters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,7 @@ def visible(line: Line, screen: Screen) -> tuple[str, tuple[Span, ...]]:
 
     Control characters are shown, none is left to paint or to move anything; tabs are four spaces.
     """
-    shown = [_TAB if sign == "\t" else screen.encodable(harmless(sign)) for sign in line.text]
+    shown = [_TAB if sign == "\t" else screen.encodable(sign) for sign in visible_characters(line.text)]
     if all(len(sign) == 1 for sign in shown):
         return "".join(shown), line.spans
     starts = [0]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from skillgit.cli.screen import harmless
+from skillgit.domain.untrusted.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ def coloured(text: str) -> Iterator[str]:
     """Yield the lines of a diff in git's default colours."""
     old = new = 0
     for raw in text.removesuffix("\n").split("\n") if text else ():
-        line = harmless(raw)
+        line = visible(raw)
         hunk = _HUNK.match(line)
         if old <= 0 and new <= 0 and hunk:
             old, new = int(hunk[2] or 1), int(hunk[3] or 1)
