@@ -22,12 +22,12 @@ from skillgit.domain.proposal import EditRecord as EditRecord  # noqa: PLC0414 -
 from skillgit.domain.proposal import Origin as Origin  # noqa: PLC0414 - see above
 from skillgit.domain.proposal import PatchCounts as PatchCounts  # noqa: PLC0414 - see above
 from skillgit.domain.prose import clean_line, clean_paragraphs, clean_title
+from skillgit.domain.untrusted.text import SkillText as SkillText  # noqa: PLC0414 - see above
 
 if TYPE_CHECKING:
     from skillgit.domain.appendix import AppendixCounts
     from skillgit.domain.gate import Verdict
     from skillgit.domain.placebo import Placebo
-    from skillgit.domain.untrusted.text import SkillText
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from skillgit.errors import DataError
 if TYPE_CHECKING:
     from skillgit.app.importing.directory import Directory, Row
     from skillgit.app.importing.outcomes import Outcomes
+    from skillgit.domain.untrusted.text import SkillText
 
 _SEED = "skills/skill_v0000.md"
 _BASELINE = "selection_eval_baseline"

@@ -190,3 +190,28 @@ def storable(text: str) -> str:
     if not _SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def storable_json(value: object) -> object:
+    """Return a copy of a JSON value whose texts are storable, for JSON can escape half of a surrogate pair."""
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, dict):
+        return {storable(str(key)): storable_json(part) for key, part in value.items()}
+    return [storable_json(part) for part in value] if isinstance(value, list) else value
+
+
+def unstorable_place(value: object) -> str | None:
+    """Return where a JSON value holds half of a surrogate pair: ``answers.2``; empty for itself, None for nowhere."""
+    if isinstance(value, str):
+        return "" if _SURROGATE.search(value) else None
+    if isinstance(value, dict):
+        pairs = [(str(key), part) for key, part in value.items()]
+        if any(_SURROGATE.search(key) for key, _ in pairs):
+            return "the name of a key"
+    elif isinstance(value, list | tuple):
+        pairs = [(str(number), part) for number, part in enumerate(value, start=1)]
+    else:
+        return None
+    inner = ((key, unstorable_place(part)) for key, part in pairs)
+    return next((f"{key}.{place}".rstrip(".") for key, place in inner if place is not None), None)

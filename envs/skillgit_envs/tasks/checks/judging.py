@@ -10,6 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from skillgit.domain.ids import short_digest
+from skillgit.domain.untrusted.text import storable_json
 from skillgit.errors import EnvironmentFaultError
 from skillgit.plugin.backend import assistant, system, user
 from skillgit_envs.prompt_files import prompt_file
@@ -131,7 +132,7 @@ async def _asked(sheet: Sheet, prompt: str, question: str, read: Callable[[Mappi
 
 
 def _object(text: str) -> Mapping[str, Any]:
-    value = json.loads(json_text(text))
+    value = storable_json(json.loads(json_text(text)))
     if not isinstance(value, dict):
         raise ValueError("it is no JSON object")  # noqa: TRY004 - one kind of error for the model
     return value
