@@ -41,7 +41,7 @@ def _numbers(value: object) -> object:
 def _noted(value: object) -> object:
     """Read notes that a model may write as texts, as one text or as objects with ``note`` or ``content``."""
     texts = [entry.get("note", entry.get("content")) if isinstance(entry, dict) else entry for entry in _listed(value)]
-    return tuple(clean(text) for text in texts if isinstance(text, str) and text.strip())
+    return tuple(text for text in texts if isinstance(text, str) and text.strip())
 
 
 def _as_clean(value: object, text: Callable[[object], str]) -> SkillText:

@@ -53,7 +53,7 @@ def test_paint_is_nothing_without_colour():
         ("\x9b31m", "<U+009B>31m"),
         ("a\u202eb\u200b", "a<U+202E>b<U+200B>"),
         ("\x1b[8mconcealed", "^[[8mconcealed"),
-        ("👩\u200d💻 می\u200cخواهم ❤\ufe0f", "👩\u200d💻 می\u200cخواهم ❤\ufe0f"),
+        ("👩\u200d💻 \u0645\u06cc\u200c\u062e ❤\ufe0f", "👩\u200d💻 \u0645\u06cc\u200c\u062e ❤\ufe0f"),
         ("\r", "^M"),
         ("\x7f", "^?"),
     ],
