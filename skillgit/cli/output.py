@@ -15,7 +15,6 @@ from enum import StrEnum
 from typing import IO, TYPE_CHECKING
 
 from skillgit.cli.render.documents import named_values, plain_value
-from skillgit.cli.screen import harmless
 from skillgit.domain.untrusted.text import escaped_json, visible
 from skillgit.errors import SkillgitError
 
@@ -55,8 +54,7 @@ class Output:
     def text(self, lines: Iterable[str]) -> None:
         """Write lines for people."""
         for line in lines:
-            shown = self.screen.encodable(harmless(line, colour=self.screen.colour))
-            self._write(f"{shown}\n".encode(self._encoding, errors="replace"))
+            self._write(f"{self.screen.shown(line)}\n".encode(self._encoding, errors="replace"))
 
     def document(self, schema: str, body: object) -> None:
         """Write one JSON document: a dataclass or a mapping, with the name of its shape in front."""

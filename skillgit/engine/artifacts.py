@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from skillgit.domain.ids import text_digest
 from skillgit.domain.outcomes import outcome_row
 from skillgit.engine.rendering import edit_fields, proposed_fields
-from skillgit.plugin.redaction import redact
+from skillgit.plugin.redaction import redact, storable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ Evidence = dict[str, bytes]
 
 def json_file(value: object) -> bytes:
     """Return ``value`` as JSON with sorted keys and secrets redacted, each row and each field on a line of its own."""
-    return f"{redact(_lines(value))}\n".encode()
+    return f"{redact(storable(_lines(value)))}\n".encode()
 
 
 def _lines(value: object) -> str:

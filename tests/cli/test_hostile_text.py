@@ -1,0 +1,138 @@
+"""No text of a stranger or of a model acts on the terminal, whatever command shows it."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+
+import pygit2
+import pytest
+import rule_run
+import sample_run
+from rule_run import write_rule_run
+from sample_run import RUN
+
+from skillgit.cli.output import Output
+from skillgit.cli.screen import Screen
+from skillgit.store import reader
+from skillgit.store.repo import Repo
+
+EVIL = "\x1b]0;x\x07\x1b[31mFORGED\x1b[2J\r\u202eleft\u200b\x9b\U000e0041\x7f"
+ACTS = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+)
+COMMANDS = (
+    ("status",),
+    ("runs",),
+    ("log",),
+    ("log", "--graph"),
+    ("show", "v1"),
+    ("show", "r2"),
+    ("show", "v5"),
+    ("show", "best"),
+    ("diff", "v0", "v1", "--items"),
+    ("diff", "v0", "v5", "--rules"),
+    ("blame",),
+    ("why", "2"),
+    ("why", "the unit that the question asks for, and say it"),
+    ("why", "metres"),
+    ("items",),
+    ("items", "--plain"),
+    ("log", "--item", "q01"),
+    ("best",),
+    ("trailers", "v1"),
+    ("report", "-o", "-"),
+    ("matrix",),
+    ("cost",),
+    ("events",),
+    ("rev-parse", "v1"),
+    ("fsck",),
+    ("lint", "v5"),
+    ("scan",),
+    ("sql", "select * from event"),
+    ("sql", "select name, sql from sqlite_master"),
+    ("fsck", f"no{EVIL.replace(chr(0x1B), '')}such"),
+    ("show", "no\x1b[2J\u202esuch"),
+    ("train", "no\x1b[2J\u202esuch"),
+)
+DIFFS = (("diff", "v0", "v1"), ("diff", "v0", "v5", "--stat"), ("log", "-p"), ("log", "--stat"))
+FORMS = ((), ("--json",), ("--jsonl",), ("--plain",), ("-z",))
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("METRES", "UNITS", "DATES", "TRIED", "DATES_EXACTLY", "TABLES", "PERSON"):
+            value = getattr(rule_run, name)
+            patch.setattr(rule_run, name, f"{value[:6]}{EVIL.replace(chr(10), '')}{value[6:]}")
+        patch.setattr(
+            rule_run,
+            "_ROLLOUT",
+            tuple((item, hard, *(EVIL + text for text in texts)) for item, hard, *texts in rule_run._ROLLOUT),
+        )
+        text = sample_run.DOCUMENT_TEXT.replace("Always answer in metres.", rule_run.METRES)
+        patch.setattr(sample_run, "DOCUMENT_TEXT", text)
+        patch.setattr(sample_run, "MODELS", sample_run.Models(target=f"offline/{EVIL}", optimizer=f"offline/{EVIL}"))
+        repo = Repo.init(tmp_path_factory.mktemp("hostile") / "repository")
+        write_rule_run(repo)
+        forge_messages(repo)
+    return repo
+
+
+def forge_messages(repo):
+    """Give every commit a message that the program would not write, as a stranger's tool may."""
+    new = {}
+    for record in reader.read_run(repo, RUN):
+        commit = repo.commit(record.commit)
+        head, blank, rest = commit.message.partition("\n\n")
+        person = pygit2.Signature(f"Eve {EVIL}".replace("\n", ""), f"eve{EVIL}@example.com", commit.commit_time, 0)
+        parents = [new.get(str(parent), str(parent)) for parent in commit.parent_ids]
+        head = head.replace(": ", f": {EVIL}", 1)
+        text = f"{head}{blank}Why {EVIL}.\n\n{rest}"
+        new[record.commit] = str(repo.raw.create_commit(None, person, person, text, commit.tree_id, parents))
+    for name, oid in repo.tips().items():
+        if oid in new:
+            repo.raw.references[name].set_target(new[oid])
+
+
+def check_inert(ended, colour):
+    for stream in (ended.out.decode(), ended.err):
+        assert "\x1b[31mFORGED" not in stream
+        shown = re.sub(r"\x1b\[[0-9;]{0,5}m", "", stream) if colour else stream
+        assert ACTS.search(shown.replace("\0", "\n")) is None, repr(shown)[:2000]
+
+
+@pytest.mark.parametrize("colour", [False, True], ids=["pipe", "colour"])
+@pytest.mark.parametrize("words", [*COMMANDS, *DIFFS], ids=" ".join)
+def test_no_command_lets_text_act(words, colour, place, skillgit):
+    if words in DIFFS and not colour:
+        pytest.skip("a pipe gets git's own bytes, which git apply takes")
+    for form in FORMS if not colour else ((),):
+        done = skillgit("-C", str(place.workdir), f"--color={'always' if colour else 'never'}", *words, *form)
+        assert done.code != 70, done.err
+        check_inert(done, colour)
+        if form == ("--json",) and done.code == 0:
+            json.loads(done.text)
+
+
+def test_a_pipe_gets_a_file_byte_for_byte(place, skillgit):
+    written = place.commit(place.tips()[f"refs/heads/run/{RUN}"]).tree["skills/demo/SKILL.md"].data
+    assert b"\x1b]0;x\x07" in written
+    assert skillgit("-C", str(place.workdir), "cat", "v5").out == written
+
+
+def test_a_terminal_gets_a_file_with_nothing_that_acts():
+    stream = io.BytesIO()
+    output = Output(stream, screen=Screen(terminal=True), encoding="utf-8", pager=lambda: None)
+    output.raw(f"one {EVIL}\ntwo\n".encode())
+    shown = stream.getvalue().decode()
+    assert ACTS.search(shown) is None
+    assert shown.endswith("\ntwo\n")
+
+
+def test_fsck_and_lint_name_what_is_hidden(place, skillgit):
+    for words in (("fsck",), ("lint", "v5")):
+        done = skillgit("-C", str(place.workdir), *words)
+        assert "SKILL.md has " in done.text
+        assert "hidden characters, the first in line" in done.text
