@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from skillgit.app.revision import event_in, find_run
 from skillgit.app.workspace import Workspace, open_workspace
 from skillgit.domain.feedback import Feedback
+from skillgit.domain.untrusted.text import storable
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.index import queries
 from skillgit.index.feedback_lines import feedback_lines
-from skillgit.plugin.redaction import redact, storable
+from skillgit.plugin.redaction import redact
 from skillgit.store import feedback
 
 if TYPE_CHECKING:

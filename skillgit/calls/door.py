@@ -32,9 +32,10 @@ from skillgit.domain.caps import Caps
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import FailureKind
 from skillgit.domain.ids import digest
+from skillgit.domain.untrusted.text import storable
 from skillgit.errors import BackendError, ConfigError, ProviderFailureError, UnanswerableError
 from skillgit.plugin.exchange import request_digest
-from skillgit.plugin.redaction import Redactor, storable
+from skillgit.plugin.redaction import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from skillgit.calls.answers import asked_pause, checked
 from skillgit.calls.fingerprints import answerer_fingerprint
+from skillgit.domain.untrusted.text import storable
 from skillgit.errors import BackendError, BackendTimeoutError, FatalBackendError, RetryableBackendError, SkillgitError
 from skillgit.plugin.backend import Request
-from skillgit.plugin.redaction import redact, storable
+from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

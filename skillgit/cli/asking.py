@@ -27,10 +27,10 @@ def may_replace(session: Session, *, yes: bool) -> Callable[[Path, tuple[Change,
     """
 
     def agreed(place: Path, changes: tuple[Change, ...]) -> bool:
-        colour = session.diagnostics.screen.colour
+        screen = session.diagnostics.screen
         for change in changes:
             text = inert(change.diff)
-            for line in text_diff.coloured(text) if colour else text_diff.plain(text):
+            for line in text_diff.coloured(text, screen) if screen.colour else text_diff.plain(text):
                 session.diagnostics.note(line)
         if yes or not sys.stdin.isatty():
             return yes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from skillgit.cli.screen import Screen, Style, harmless
+from skillgit.cli.screen import Screen, Style
 from skillgit.errors import ExitCode, SkillgitError
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Diagnostics:
             self._stream.flush()
 
     def _shown(self, text: str) -> str:
-        shown = self.screen.encodable(harmless(text))
+        shown = self.screen.shown(text)
         encoding = getattr(self._stream, "encoding", None) or "utf-8"
         return shown.encode(encoding, errors="replace").decode(encoding)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from skillgit.cli.render import words
 from skillgit.cli.render.columns import fit
 from skillgit.cli.render.eval import measured_line
-from skillgit.cli.screen import Style, harmless
+from skillgit.cli.screen import Style
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,13 +74,13 @@ class LiveWatcher:
 
     def remark(self, text: str) -> None:
         """Print a line above the display."""
-        self._console.print(_ansi(self._screen.encodable(harmless(text))), soft_wrap=True)
+        self._console.print(_ansi(self._screen.shown(text)), soft_wrap=True)
 
     def __rich__(self) -> Text:
         """Draw the display."""
         if self._now is None:
             return _ansi("preparing")
-        return _ansi(self._screen.encodable(harmless(self._line(self._now))))
+        return _ansi(self._screen.shown(self._line(self._now)))
 
     def _line(self, look: EvalProgress) -> str:
         screen, columns = self._screen, self._console.width - 1

@@ -16,7 +16,8 @@ from skillgit import __version__
 from skillgit.cli.group import LazyGroup
 from skillgit.cli.options import COMPLETION_VARIABLE, PROGRAM
 from skillgit.cli.session import open_context, open_diagnostics, open_session
-from skillgit.errors import ExitCode, SkillgitError
+from skillgit.domain.untrusted.text import unstorable_place
+from skillgit.errors import ExitCode, SkillgitError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,7 +86,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         if instruction:
             return shell_complete(cli, {}, PROGRAM, COMPLETION_VARIABLE, instruction)
         diagnostics = open_diagnostics(environ)
-        with cli.make_context(PROGRAM, list(sys.argv[1:] if arguments is None else arguments)) as ctx:
+        words = list(sys.argv[1:] if arguments is None else arguments)
+        _check_words(words)
+        with cli.make_context(PROGRAM, words) as ctx:
             diagnostics = open_diagnostics(environ, color=ctx.params["color"], debug=ctx.params["debug"])
             answer = cli.invoke(ctx)
             ctx.obj.output.flush()
@@ -105,6 +108,19 @@ def _run(arguments: Sequence[str] | None) -> int:
 
         known = explained(error)
         return diagnostics.failed(known) if known is not None else diagnostics.crashed(error)
+
+
+def _check_words(words: Sequence[str]) -> None:
+    """Refuse bytes that are not UTF-8 in a command line, but for paths: no commit, index or model can hold them.
+
+    Raises:
+        UsageError: A word holds some, and names no file.
+    """
+    for word in words:
+        if unstorable_place(word) is not None and not os.path.lexists(word):
+            raise UsageError(
+                f"the argument '{word}' is not UTF-8", hint="check the terminal's encoding: locale charmap"
+            )
 
 
 def main() -> NoReturn:

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import IO, TYPE_CHECKING
 
 from skillgit.cli.render.documents import named_values, plain_value
-from skillgit.cli.screen import harmless
+from skillgit.domain.untrusted.text import escaped_json, visible
 from skillgit.errors import SkillgitError
 
 if TYPE_CHECKING:
@@ -54,18 +54,17 @@ class Output:
     def text(self, lines: Iterable[str]) -> None:
         """Write lines for people."""
         for line in lines:
-            shown = self.screen.encodable(harmless(line))
-            self._write(f"{shown}\n".encode(self._encoding, errors="replace"))
+            self._write(f"{self.screen.shown(line)}\n".encode(self._encoding, errors="replace"))
 
     def document(self, schema: str, body: object) -> None:
         """Write one JSON document: a dataclass or a mapping, with the name of its shape in front."""
         document = {"schema": f"skillgit.{schema}"} | named_values(body)
-        self._write(f"{json.dumps(document, indent=2, ensure_ascii=False)}\n".encode())
+        self._write(f"{escaped_json(json.dumps(document, indent=2, ensure_ascii=False))}\n".encode())
 
     def records(self, rows: Iterable[object]) -> None:
         """Write one JSON object a line, each as soon as it is there."""
         for row in rows:
-            text = json.dumps(plain_value(row), ensure_ascii=False, separators=(",", ":"))
+            text = escaped_json(json.dumps(plain_value(row), ensure_ascii=False, separators=(",", ":")))
             self._write(f"{text}\n".encode())
 
     def table(self, rows: Iterable[Sequence[object]], *, nul: bool = False) -> None:
@@ -101,8 +100,11 @@ class Output:
             self.table(([getattr(row, column) for column in columns] for row in rows), nul=form is Form.NUL)
 
     def raw(self, data: bytes) -> None:
-        """Write bytes as they are."""
-        self._write(data)
+        """Write bytes as they are; a terminal gets them as text, and what would act on it is shown."""
+        if not self.screen.terminal:
+            self._write(data)
+        elif data:
+            self.text(data.decode(errors="replace").removesuffix("\n").split("\n"))
 
     @contextmanager
     def paged(self) -> Iterator[None]:
@@ -156,4 +158,4 @@ def _cell(value: object) -> str:
     if isinstance(plain, list):
         return ",".join(map(str, plain))
     # A cell must not end its row or its column.
-    return harmless(str(plain).replace("\t", " ").replace("\n", " "))
+    return visible(str(plain).replace("\t", " ").replace("\n", " "))

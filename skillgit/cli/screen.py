@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, fields
 from enum import StrEnum
 
+from skillgit.domain.untrusted.text import visible
+
 
 class Style(StrEnum):
     """Colours by meaning, as SGR parameters; a glyph or a word always says the same."""
@@ -99,8 +101,6 @@ _TO_ASCII = str.maketrans(
     {getattr(UNICODE, field.name): getattr(ASCII, field.name) for field in fields(Glyphs)} | _TYPOGRAPHY
 )
 
-_HARMFUL = re.compile(r"\x1b(?!\[[0-9;]*m)|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f]")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screen:
@@ -111,12 +111,15 @@ class Screen:
         colour: Whether to paint.
         unicode: Whether the signs can be encoded.
         width: Columns; 0 where lines may be of any length.
+        seal: Digits that mark the colours of this process as its own, until they are written: nobody who wrote a text
+            can have known them. Without a seal any colour passes.
     """
 
     terminal: bool = False
     colour: bool = False
     unicode: bool = True
     width: int = 0
+    seal: str = ""
 
     @property
     def glyphs(self) -> Glyphs:
@@ -125,7 +128,28 @@ class Screen:
 
     def paint(self, style: Style, text: str) -> str:
         """Return ``text`` in the colours of ``style``, or as it is."""
-        return f"\x1b[{style.value}m{text}\x1b[m" if self.colour and text else text
+        return self.in_colour(style.value, text) if self.colour and text else text
+
+    def in_colour(self, parameters: str, text: str) -> str:
+        """Return ``text`` between ``parameters`` of SGR and a reset, whether this screen wants colour or not."""
+        return f"{self.code(parameters)}{text}{self.code()}"
+
+    def code(self, parameters: str = "") -> str:
+        """Return the code that switches to ``parameters`` of SGR, or back to none."""
+        return f"\x1b[{self.seal}{parameters}m"
+
+    def shown(self, text: str) -> str:
+        """Return ``text`` as it can be written: only tabs, line ends and colours of our own act, all else is shown.
+
+        Skills, titles and answers are model text: none of it may move the cursor, set a title, reach the clipboard, or
+        change the order in which what stands beside it is read.
+        """
+        if self.colour and "\x1b[" in text:
+            parts = re.split(rf"\x1b\[{self.seal}([0-9;]*)m", text)
+            text = "".join(f"\x1b[{part}m" if place % 2 else visible(part) for place, part in enumerate(parts))
+        else:
+            text = visible(text)
+        return self.encodable(text)
 
     def encodable(self, text: str) -> str:
         """Return ``text`` with its typographic signs in ASCII where this screen has nothing else."""
@@ -139,16 +163,3 @@ def can_show_glyphs(encoding: str) -> bool:
     except (UnicodeEncodeError, LookupError):
         return False
     return True
-
-
-def harmless(text: str) -> str:
-    """Return ``text`` with control characters in caret notation; only colours, tabs and line ends stay.
-
-    Skills, titles and answers are model text: none of it may move the cursor, set a title or reach the clipboard.
-    """
-    return _HARMFUL.sub(_caret, text)
-
-
-def _caret(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    return f"^{chr(code ^ 0x40)}" if code <= 0x7F else f"\\x{code:02x}"  # noqa: PLR2004 - the end of ASCII

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from skillgit.cli.pager import Pager
 
 DEFAULT_WIDTH = 80
+_SEAL = f"{int.from_bytes(os.urandom(6))};"
+"""What marks the colours of this process; see ``Screen``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +108,7 @@ def screen_of(stream: TextIO, color: str, environ: Mapping[str, str]) -> Screen:
         colour=colour.wanted(color, environ, terminal=terminal),
         unicode=can_show_glyphs(_encoding(stream)),
         width=_width(stream, environ) if terminal else 0,
+        seal=_SEAL,
     )
 
 

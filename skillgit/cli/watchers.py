@@ -12,7 +12,7 @@ from skillgit.cli.render import progress as sight
 from skillgit.cli.render.columns import fit
 from skillgit.cli.render.log import event_line
 from skillgit.cli.render.words import rfc3339
-from skillgit.cli.screen import Style, harmless
+from skillgit.cli.screen import Style
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -108,13 +108,13 @@ class LiveWatcher:
         self._print(text)
 
     def _print(self, line: str) -> None:
-        self._console.print(_ansi(self._screen.encodable(harmless(line))), soft_wrap=True)
+        self._console.print(_ansi(self._screen.shown(line)), soft_wrap=True)
 
     def __rich__(self) -> Text:
         """Draw the display."""
         if self._now is None:
             return _ansi("preparing")
-        return _ansi(self._screen.encodable(harmless("\n".join(self._lines(self._now)))))
+        return _ansi(self._screen.shown("\n".join(self._lines(self._now))))
 
     def _lines(self, glance: Glance) -> Iterator[str]:
         screen, columns = self._screen, self._console.width - 1

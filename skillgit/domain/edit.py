@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.skill import DOCUMENT, KEEP_END, Owner, Skill, blocks, has_marker
 from skillgit.domain.trainable import is_prose, new_file_problem
+from skillgit.domain.untrusted.text import EMPTY, aligned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from skillgit.domain.skill import Block
+    from skillgit.domain.untrusted.text import SkillText
 
 
 class Op(StrEnum):
@@ -63,8 +65,8 @@ class Edit:
 
     op: Op
     file: str = DOCUMENT
-    anchor: str = ""
-    content: str = ""
+    anchor: SkillText = EMPTY
+    content: SkillText = EMPTY
     support: int = 1
     source: Source = Source.FAILURE
     items: tuple[str, ...] = ()
@@ -173,8 +175,7 @@ def _edited(text: str, edit: Edit) -> str:
         raise _RefusedError(EditStatus.DUPLICATE, "the text already stands in the file")
     if edit.op is Op.APPEND:
         return _append(text, parts, content, prose=prose)
-    start = _locate(text, parts, edit.anchor)
-    end = start + len(edit.anchor)
+    start, end = _locate(text, parts, edit.anchor)
     if edit.op is Op.INSERT_AFTER:
         return _insert_after(text, parts, end, content, prose=prose)
     if edit.op is Op.REPLACE:
@@ -193,25 +194,35 @@ def _check_shape(edit: Edit) -> None:
         raise _RefusedError(EditStatus.DUPLICATE, "the replacement equals what it replaces")
 
 
-def _locate(text: str, parts: Sequence[Block], anchor: str) -> int:
-    """Return the offset of the only occurrence of ``anchor`` that lies wholly in one body block."""
-    inside: list[int] = []
-    touched = False
-    position = text.find(anchor)
-    while position >= 0:
-        end = position + len(anchor)
-        if any(part.owner is Owner.BODY and part.start <= position and end <= part.end for part in parts):
-            inside.append(position)
-        else:
-            touched = True
-        position = text.find(anchor, position + 1)
+def _locate(text: str, parts: Sequence[Block], anchor: str) -> tuple[int, int]:
+    """Return start and end of the only occurrence of ``anchor`` that lies wholly in one body block.
+
+    Where people wrote characters that are removed from anchors, such as CRLF, the text is searched as if cleaned.
+    """
+    spans = _occurrences(text, anchor)
+    if not spans:
+        shown, starts = aligned(text)
+        spans = [(starts[start], starts[end]) for start, end in _occurrences(shown, anchor)]
+    inside = [
+        (start, end)
+        for start, end in spans
+        if any(part.owner is Owner.BODY and part.start <= start and end <= part.end for part in parts)
+    ]
     if len(inside) == 1:
         return inside[0]
     if inside:
         raise _RefusedError(EditStatus.AMBIGUOUS, f"the anchor occurs {len(inside)} times")
-    if touched:
+    if spans:
         raise _RefusedError(EditStatus.PROTECTED, "the anchor lies in a protected region")
     raise _RefusedError(EditStatus.ANCHOR_MISSING, "the anchor does not occur in the file")
+
+
+def _occurrences(text: str, anchor: str) -> list[tuple[int, int]]:
+    spans, start = list[tuple[int, int]](), text.find(anchor)
+    while start >= 0:
+        spans.append((start, start + len(anchor)))
+        start = text.find(anchor, start + 1)
+    return spans
 
 
 def _append(text: str, parts: Sequence[Block], content: str, *, prose: bool) -> str:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from skillgit.domain.edit import Edit, EditReport
+    from skillgit.domain.untrusted.text import SkillText
 
 QUARANTINED = "leak: "
 """How the reason of an edit begins that quotes what nobody may quote."""
@@ -53,6 +54,24 @@ def words_of(op: str, text: str) -> str:
     """Return an operation and the text that it is about on one line."""
     line = clean_line(text)
     return f"{op.replace('_', ' ')}: {line if len(line) <= _SHOWN else line[: _SHOWN - 1] + '…'}"
+
+
+def removal(subject: str, text: SkillText) -> str:
+    """Return a sentence about what cleaning removed from a model's ``text``; empty if it was nothing."""
+    if not text.removed:
+        return ""
+    characters = "1 hidden character was" if text.removed == 1 else f"{text.removed} hidden characters were"
+    return f"{characters} removed from {subject}."
+
+
+def removals(reports: Iterable[EditReport]) -> str:
+    """Return what cleaning removed from the edits that were applied, in one paragraph; empty if it was nothing."""
+    applied = (
+        (number, report.edit.content)
+        for number, report in enumerate(reports, start=1)
+        if report.status is EditStatus.APPLIED
+    )
+    return " ".join(filter(None, (removal(f"edit {number}", text) for number, text in applied)))
 
 
 def title_of(edits: Iterable[Edit]) -> str:

@@ -22,6 +22,7 @@ from skillgit.domain.proposal import EditRecord as EditRecord  # noqa: PLC0414 -
 from skillgit.domain.proposal import Origin as Origin  # noqa: PLC0414 - see above
 from skillgit.domain.proposal import PatchCounts as PatchCounts  # noqa: PLC0414 - see above
 from skillgit.domain.prose import clean_line, clean_paragraphs, clean_title
+from skillgit.domain.untrusted.text import SkillText as SkillText  # noqa: PLC0414, TC001 - see above
 
 if TYPE_CHECKING:
     from skillgit.domain.appendix import AppendixCounts
@@ -208,7 +209,7 @@ class SlowProposed(_Event):
 
     step: int
     base: int
-    guidance: str
+    guidance: SkillText
     memory: str
     evaluation: EvaluationSummary | None = None
     verdict: Verdict | None = None

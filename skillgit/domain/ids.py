@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 RUN_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,58}[a-z0-9])?")
 _TAKEN = frozenset({"best", "head", "main"})
 """Names that mean something else where a revision is expected."""
-_ITEM_ID = re.compile(r"[^\s,\x00-\x1f\x7f]{1,200}")
+_ITEM_ID = re.compile(r"[^\s,\x00-\x1f\x7f\ud800-\udfff]{1,200}")
 _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 
 
@@ -48,7 +48,8 @@ def check_item_id(item_id: str) -> str:
     """Return ``item_id`` if it is safe in a path, a table and a list.
 
     Raises:
-        DataError: It is empty, has white space, a comma or a control character, or climbs out of a folder.
+        DataError: It is empty, has white space, a comma, a control character or half of a surrogate pair, or climbs out
+            of a folder.
     """
     if not _ITEM_ID.fullmatch(item_id):
         raise DataError(
@@ -65,10 +66,10 @@ def digest(value: object) -> str:
     """Return the SHA-256 of the canonical JSON of ``value`` in hexadecimal.
 
     Canonical: sorted keys, no white space, UTF-8, shortest round-trip floats. Two values are equal for skillgit exactly
-    if their digests are.
+    if their digests are. Lone surrogates are encoded as they are, so that any text has a digest.
     """
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def short_digest(value: object) -> str:
@@ -78,4 +79,4 @@ def short_digest(value: object) -> str:
 
 def text_digest(text: str) -> str:
     """Return the first 12 hexadecimal characters of the SHA-256 of ``text``."""
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import Edit, Op, apply
 from skillgit.domain.skill import DOCUMENT, Owner, blocks
+from skillgit.domain.untrusted.text import verbatim
 
 if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
@@ -73,7 +74,7 @@ def no_op(skill: Skill, number: int) -> NoOp:
     turn = (number - 1) // 2 if pairs else number - 1
     for shift in range(len(SENTENCES)):
         sentence = SENTENCES[(turn + shift) % len(SENTENCES)]
-        made = apply(skill, [Edit(op=Op.APPEND, content=sentence)])
+        made = apply(skill, [Edit(op=Op.APPEND, content=verbatim(sentence))])
         if made.applied:
             return NoOp(made.skill, f"'{sentence}' is added")
     return NoOp(skill, "nothing is changed")

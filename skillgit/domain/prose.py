@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import re
 
+from skillgit.domain.untrusted.text import clean
+
 TITLE_LENGTH = 60
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)?")
 
 
 def clean_line(text: str) -> str:
-    """Return ``text`` on one line without control characters, terminal escapes and surplus white space.
-
-    Halves of surrogate pairs, which no encoding can hold, become question marks.
-    """
+    """Return ``text`` on one line without surplus white space and what cleaning removes."""
     if _is_clean(text):
         return text
-    storable = text if text.isascii() else text.encode("utf-8", "replace").decode()
-    return " ".join(_CONTROL.sub(" ", _ESCAPE.sub("", storable)).split())
+    return " ".join(clean(text).split())
 
 
 def clean_title(text: str) -> str:

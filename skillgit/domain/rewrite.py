@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import Edit, Op, Source
 from skillgit.domain.skill import DOCUMENT, Owner, blocks, has_marker
+from skillgit.domain.untrusted.text import verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from skillgit.domain.skill import Skill
+    from skillgit.domain.untrusted.text import SkillText
 
 _PLACEHOLDER = re.compile(r"\[\[protected:\d+\]\]")
 
@@ -94,7 +96,7 @@ class Rewrite:
 
     title: str
     summary: tuple[str, ...] = ()
-    body: str
+    body: SkillText
     support: int = 1
     source: Source = Source.FAILURE
     items: tuple[str, ...] = ()
@@ -149,20 +151,20 @@ class Template:
         lead = shown[: len(shown) - len(shown.lstrip("\n"))] if body else ""
         return cls(frontmatter=head, body=body, regions=tuple(regions), lead=lead, trail=shown[len(lead) + len(body) :])
 
-    def fill(self, body: str) -> str:
+    def fill(self, body: SkillText) -> str:
         """Return the document with ``body`` as its editable text.
 
         Raises:
             RewriteError: ``body`` does not hold every placeholder once and in order, holds a region marker, or would
                 change what is protected in another way.
         """
-        body = body.strip("\n")
-        if not body.strip():
+        filled = body.strip("\n")
+        if not filled.strip():
             raise RewriteError("the new text is empty")
-        if has_marker(body):
+        if has_marker(filled):
             raise RewriteError("the new text contains a region marker; leave the placeholders in their place")
         wanted = [region.placeholder for region in self.regions]
-        found = _PLACEHOLDER.findall(body)
+        found = _PLACEHOLDER.findall(filled)
         if found != wanted:
             missing = [placeholder for placeholder in wanted if placeholder not in found]
             told = f"{', '.join(missing)} is missing" if missing else f"the placeholders are {', '.join(found)}"
@@ -170,7 +172,6 @@ class Template:
                 f"{told}; the new text must contain {', '.join(wanted) or 'no placeholder'}"
                 f"{', each once and in this order' if wanted else ''}"
             )
-        filled = body
         for region in self.regions:
             filled = filled.replace(region.placeholder, region.text, 1)
         text = f"{self.frontmatter}{self.lead}{filled}{self.trail}"
@@ -187,7 +188,7 @@ def _protected(text: str) -> Iterator[tuple[Owner, str]]:
             yield block.owner, text[block.start : block.end]
 
 
-def rewritten(skill: Skill, body: str) -> Skill:
+def rewritten(skill: Skill, body: SkillText) -> Skill:
     """Return ``skill`` with ``body`` as the editable text of its document; nothing else changes.
 
     Raises:
@@ -213,5 +214,5 @@ def changed_hunks(old: Skill, new: Skill, *, support: int, source: Source) -> tu
         anchor = gone if gone.strip() else next((line for line in reversed(before[:a_from]) if line.strip()), "")
         if not anchor:
             op = Op.APPEND
-        found.append(Edit(op=op, anchor=anchor, content=come, support=support, source=source))
+        found.append(Edit(op=op, anchor=verbatim(anchor), content=verbatim(come), support=support, source=source))
     return tuple(found)

@@ -22,10 +22,13 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from skillgit.domain.untrusted.text import verbatim
 from skillgit.errors import SkillError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
+    from skillgit.domain.untrusted.text import SkillText
 
 DOCUMENT = "SKILL.md"
 SLOW_START, SLOW_END = "<!-- skillgit:slow -->", "<!-- /skillgit:slow -->"
@@ -125,13 +128,13 @@ def _with_region(text: str, owner: Owner, content: str) -> str:
     return f"{text.rstrip(chr(10))}\n\n{region}\n"
 
 
-def slow_guidance(text: str) -> str:
+def slow_guidance(text: str) -> SkillText:
     """Return what stands between the slow markers, trimmed; empty if there is no slow region."""
     region = _region(text, Owner.SLOW)
-    return region.group("slow").strip() if region is not None else ""
+    return verbatim(region.group("slow").strip() if region is not None else "")
 
 
-def with_slow_guidance(text: str, guidance: str) -> str:
+def with_slow_guidance(text: str, guidance: SkillText) -> str:
     """Return ``text`` with the slow region set to ``guidance``; every other character stays as it was.
 
     A region that is missing is added at the end. Empty guidance leaves an empty region in place.
@@ -144,14 +147,14 @@ def with_slow_guidance(text: str, guidance: str) -> str:
     return _with_region(text, Owner.SLOW, guidance.strip())
 
 
-def appendix_notes(text: str) -> tuple[str, ...]:
+def appendix_notes(text: str) -> tuple[SkillText, ...]:
     """Return the reminders in the appendix region, without their bullets; none if there is no such region."""
     region = _region(text, Owner.APPENDIX)
     lines = region.group("appendix").split("\n") if region is not None else ()
-    return tuple(line[2:].strip() for line in lines if line.startswith("- ") and line[2:].strip())
+    return tuple(verbatim(line[2:].strip()) for line in lines if line.startswith("- ") and line[2:].strip())
 
 
-def with_appendix(text: str, notes: Iterable[str]) -> str:
+def with_appendix(text: str, notes: Iterable[SkillText]) -> str:
     """Return ``text`` with the appendix region set to ``notes``; every other character stays as it was.
 
     A region that is missing is added at the end; without notes nothing is added.

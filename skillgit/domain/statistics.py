@@ -96,7 +96,7 @@ def _sampled_sums(sizes: Sequence[int]) -> list[int]:
 
 @lru_cache(maxsize=256)
 def _chance(group: int) -> bytes:
-    return shake_256(f"sign-flip {group}".encode()).digest(FLIPS)
+    return shake_256(f"sign-flip {group}".encode("utf-8", "surrogatepass")).digest(FLIPS)
 
 
 def wilson_interval(share: float, n: int, confidence: float = 0.95) -> tuple[float, float]:

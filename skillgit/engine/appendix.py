@@ -17,7 +17,8 @@ from skillgit.domain.skill import DOCUMENT, appendix_notes, has_marker, with_app
 from skillgit.engine.leaks import edit_lint
 from skillgit.engine.prompts import prompt
 from skillgit.engine.rendering import conversation, skill_section, tagged
-from skillgit.engine.replies import Notes, Reply, ask
+from skillgit.engine.replies import Reply, ask
+from skillgit.engine.reply_fields import Notes  # noqa: TC001 - pydantic reads them
 from skillgit.plugin.backend import system
 from skillgit.plugin.redaction import MASK, redact
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from skillgit.domain.skill import Skill
+    from skillgit.domain.untrusted.text import SkillText
     from skillgit.engine.replies import Analysis
     from skillgit.engine.session import Session
     from skillgit.plugin.backend import Message
@@ -50,7 +52,7 @@ class Appendix:
         counts: How many are new, and how many there are.
     """
 
-    notes: tuple[str, ...]
+    notes: tuple[SkillText, ...]
     counts: AppendixCounts
 
     def joined(self, candidate: Skill) -> Skill:
@@ -77,12 +79,12 @@ def listens(session: Session, source: Source) -> bool:
     return optimizer.use_skill_aware_reflection and wanted
 
 
-def notes_of(session: Session, replies: Iterable[tuple[Source, Analysis]]) -> tuple[str, ...]:
+def notes_of(session: Session, replies: Iterable[tuple[Source, Analysis]]) -> tuple[SkillText, ...]:
     """Return the reminders in the analysts' ``replies``, in their order."""
     return tuple(note for source, reply in replies if listens(session, source) for note in reply.notes)
 
 
-async def remember(session: Session, candidate: Skill, notes: Sequence[str], *, step: int) -> Appendix | None:
+async def remember(session: Session, candidate: Skill, notes: Sequence[SkillText], *, step: int) -> Appendix | None:
     """Return ``candidate`` with the new ones of ``notes`` in its appendix; None if there is none."""
     standing = appendix_notes(candidate.document)
     added = fresh(standing, (note for note in map(cleaned, notes) if _is_usable(session, candidate, note)))
@@ -100,7 +102,9 @@ async def remember(session: Session, candidate: Skill, notes: Sequence[str], *, 
     return made
 
 
-async def _consolidated(session: Session, skill: Skill, notes: Sequence[str], *, step: int) -> tuple[str, ...]:
+async def _consolidated(
+    session: Session, skill: Skill, notes: Sequence[SkillText], *, step: int
+) -> tuple[SkillText, ...]:
     """Return a shorter list of reminders; nothing if the optimizer has none that is shorter and can be used."""
     listed = tagged("notes", "\n".join(f"- {note}" for note in notes), count=len(notes))
     messages = conversation("consolidate_notes", "", (skill_section(skill, session.settings.optimizer), listed))
@@ -111,10 +115,10 @@ async def _consolidated(session: Session, skill: Skill, notes: Sequence[str], *,
     return kept if len(kept) < len(notes) else ()
 
 
-def fresh(standing: Iterable[str], notes: Iterable[str]) -> tuple[str, ...]:
+def fresh(standing: Iterable[str], notes: Iterable[SkillText]) -> tuple[SkillText, ...]:
     """Return those of ``notes`` that do not stand yet, each once, in their order."""
     known = {note_key(note) for note in standing}
-    found: list[str] = []
+    found: list[SkillText] = []
     for note in notes:
         if note_key(note) not in known:
             known.add(note_key(note))
@@ -127,15 +131,15 @@ def note_key(note: str) -> str:
     return " ".join(note.casefold().split()).rstrip(" .;:,_-")
 
 
-def cleaned(note: str) -> str:
-    """Return ``note`` as one line without bullets."""
+def cleaned(note: SkillText) -> SkillText:
+    """Return ``note`` as one clean line without bullets."""
     line = clean_line(note)
     while match := _BULLET.match(line):
         line = line[match.end() :]
-    return line if len(line) <= NOTE_LENGTH else f"{line[: NOTE_LENGTH - 1].rsplit(' ', 1)[0]}…"
+    return note.reworded(line if len(line) <= NOTE_LENGTH else f"{line[: NOTE_LENGTH - 1].rsplit(' ', 1)[0]}…")
 
 
-def _is_usable(session: Session, skill: Skill, note: str) -> bool:
+def _is_usable(session: Session, skill: Skill, note: SkillText) -> bool:
     if not note_key(note) or has_marker(note) or MASK in note or redact(note) != note:
         return False
     return not edit_lint(session, skill)(Edit(op=Op.APPEND, content=note))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.ids import text_digest
 from skillgit.domain.outcomes import outcome_row
+from skillgit.domain.untrusted.text import storable
 from skillgit.engine.rendering import edit_fields, proposed_fields
 from skillgit.plugin.redaction import redact
 
@@ -23,7 +24,7 @@ Evidence = dict[str, bytes]
 
 def json_file(value: object) -> bytes:
     """Return ``value`` as JSON with sorted keys and secrets redacted, each row and each field on a line of its own."""
-    return f"{redact(_lines(value))}\n".encode()
+    return f"{redact(storable(_lines(value)))}\n".encode()
 
 
 def _lines(value: object) -> str:
@@ -89,6 +90,7 @@ def patch_file(
         edit_fields(report.edit)
         | {"status": report.status.value, "detail": report.detail}
         | ({"items": list(report.edit.items)} if report.edit.items else {})
+        | ({"removed": report.edit.content.removed} if getattr(report.edit.content, "removed", 0) else {})
         for report in reports
     ]
     told: dict[str, object] = {"title": patch.title, "reasoning": patch.reasoning, "edits": edits}

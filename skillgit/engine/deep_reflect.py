@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
     from skillgit.domain.trajectory import Rollout
+    from skillgit.domain.untrusted.text import SkillText
     from skillgit.engine.drafts import Draft
     from skillgit.engine.replies import Analysis
     from skillgit.engine.session import Session
@@ -84,7 +85,7 @@ class Probe:
     analysis: Analysis | None = None
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[SkillText, ...]:
         """Reminders that the analyst gave."""
         return self.analysis.notes if self.analysis is not None else ()
 

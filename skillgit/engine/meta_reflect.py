@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.changed_lines import changed_lines
 from skillgit.domain.edit import Source
-from skillgit.domain.edit_words import title_of
+from skillgit.domain.edit_words import removals, title_of
 from skillgit.domain.event import Accepted, BudgetSource, EditRecord, Origin, PatchCounts, Rejected, Skipped
 from skillgit.engine import artifacts
 from skillgit.engine.drafts import Draft
@@ -121,7 +121,7 @@ def _judged(
         "base": state.version,
         "origin": Origin.META,
         "title": redact(title or title_of(edits) or f"reflect on epoch {state.epoch}"),
-        "why": redact(reasoning),
+        "why": redact("\n\n".join(filter(None, (reasoning, removals(revision.application.reports))))),
         "edits": tuple(EditRecord.of(edit) for edit in edits),
         "changes": changed_lines(skill, revision.application.skill),
         "patch": revision.counts,

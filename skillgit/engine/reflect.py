@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
     from skillgit.domain.trajectory import Item, Rollout
+    from skillgit.domain.untrusted.text import SkillText
     from skillgit.engine.deep_reflect import Probe
     from skillgit.engine.drafts import Draft
     from skillgit.engine.minibatches import Minibatch
@@ -59,7 +60,7 @@ class Reflection:
     success: tuple[Draft, ...]
     findings: tuple[Finding, ...]
     unusable: int
-    notes: tuple[str, ...] = ()
+    notes: tuple[SkillText, ...] = ()
     probe: Probe | None = None
     feedback: tuple[Feedback, ...] = ()
 

@@ -1,4 +1,7 @@
-"""The JSON that optimizer prompts ask for: schemas, extraction from a reply, and one re-ask."""
+"""The JSON that optimizer prompts ask for: schemas, extraction from a reply, and one re-ask.
+
+This is the door through which text of models enters: ``parse`` cleans every text of a reply.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from skillgit.domain.edit import Edit, Op, Patch, Source
 from skillgit.domain.rewrite import Priority, Rewrite, RewriteError, Suggestion, SuggestionType, Template
 from skillgit.domain.skill import DOCUMENT, has_marker
+from skillgit.domain.untrusted.text import EMPTY, SkillText, clean_json
 from skillgit.engine.drafts import Draft, common_source, grounded, joint_total, supported
+from skillgit.engine.reply_fields import Cleaned, Count, Names, Notes, Numbers  # noqa: TC001 - pydantic reads them
 from skillgit.errors import UnanswerableError
 from skillgit.plugin.backend import assistant, user
 from skillgit.plugin.documents import DocumentError, read_document
@@ -30,45 +35,10 @@ _MOST_MENDED = 1 << 18  # characters; mending takes seconds for each 100,000
 _WIDE_FENCE = re.compile(r"```(?:json)?\s*\n(.*)```", re.DOTALL)
 
 
-def _count(value: object) -> object:
-    """Read a count that a model may write as text or as an integral float; whatever it is, it is at least 1."""
-    match = re.search(r"\d+", str(value))
-    return max(int(match.group()), 1) if match else 1
-
-
-Count = Annotated[int, BeforeValidator(_count)]
-
-
 class Reply(BaseModel):
     """What a prompt asks for; keys that it does not ask for are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
-
-
-def _listed(value: object) -> tuple[object, ...]:
-    """Read a list that a model may leave out, or write as a single value."""
-    if value is None:
-        return ()
-    return tuple(value) if isinstance(value, list | tuple) else (value,)
-
-
-def _named(value: object) -> object:
-    return tuple(str(entry) for entry in _listed(value))
-
-
-def _numbers(value: object) -> object:
-    return tuple(int(str(entry)) for entry in _listed(value) if re.fullmatch(r"\d+", str(entry)))
-
-
-def _noted(value: object) -> object:
-    """Read notes that a model may write as texts, as one text or as objects with ``note`` or ``content``."""
-    texts = [entry.get("note", entry.get("content")) if isinstance(entry, dict) else entry for entry in _listed(value)]
-    return tuple(text for text in texts if isinstance(text, str) and text.strip())
-
-
-Names = Annotated[tuple[str, ...], BeforeValidator(_named)]
-Notes = Annotated[tuple[str, ...], BeforeValidator(_noted)]
-Numbers = Annotated[tuple[int, ...], BeforeValidator(_numbers)]
 
 
 class _ProposalReply(Reply):
@@ -85,8 +55,8 @@ class EditReply(_ProposalReply):
 
     op: Op
     file: str = DOCUMENT
-    anchor: str = ""
-    content: str = ""
+    anchor: Cleaned = EMPTY
+    content: Cleaned = EMPTY
 
     @field_validator("anchor", "content", mode="before")
     @classmethod
@@ -197,7 +167,7 @@ class RewriteReply(DraftReply, _ProposalReply):
     """A complete new editable text; an empty one is none."""
 
     summary: Names = ()
-    body: str
+    body: Cleaned
 
     def parts(self) -> Sequence[RewriteReply]:
         """Return the text as the only proposal, if there is one."""
@@ -279,14 +249,14 @@ class GuidanceReply(Reply):
 
     title: str = ""
     reasoning: str = ""
-    guidance: str
+    guidance: Cleaned
 
     @field_validator("guidance")
     @classmethod
-    def _no_markers(cls, value: str) -> str:
+    def _no_markers(cls, value: SkillText) -> SkillText:
         if has_marker(value):
             raise ValueError("guidance must not contain skillgit markers")
-        return value.strip()
+        return value.reworded(value.strip())
 
 
 class MemoryReply(Reply):
@@ -304,12 +274,15 @@ class UnusableReplyError(Exception):
 
 
 def parse(text: str, schema: type[R]) -> R:
-    """Read the JSON object in ``text``.
+    """Read the JSON object in ``text``, and clean what it says.
 
     Raises:
         UnusableReplyError: There is none, or it does not fit ``schema``.
     """
-    value = _json_object(text)
+    try:
+        value = clean_json(_json_object(text))
+    except RecursionError as error:  # what was mended may be nested as deep as it likes
+        raise UnusableReplyError("its JSON is nested too deeply") from error
     if value is None:
         raise UnusableReplyError("it contains no JSON object")
     try:

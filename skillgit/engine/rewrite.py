@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from skillgit.domain.rewrite import Rewrite
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
+    from skillgit.domain.untrusted.text import SkillText
     from skillgit.engine.drafts import Draft, Proposed
     from skillgit.engine.session import Session
 
@@ -44,7 +45,7 @@ class Candidate:
     """
 
     application: Application
-    rewrite: str | None = None
+    rewrite: SkillText | None = None
     failure: str = ""
     title: str = ""
     reasoning: str = ""
@@ -96,7 +97,12 @@ async def _from_suggestions(session: Session, state: RunState, skill: Skill, cho
 
 
 def put_together(
-    skill: Skill, body: str, proposals: tuple[Proposed, ...] | list[Proposed], *, title: str = "", reasoning: str = ""
+    skill: Skill,
+    body: SkillText,
+    proposals: tuple[Proposed, ...] | list[Proposed],
+    *,
+    title: str = "",
+    reasoning: str = "",
 ) -> Candidate:
     """Return ``skill`` with ``body`` as its editable text, and what that changes, as edits that rest on ``proposals``.
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillgit.domain.edit_words import removal
 from skillgit.domain.event import Cost, SlowMerged, SlowProposed
 from skillgit.domain.skill import DOCUMENT, slow_guidance, with_slow_guidance
+from skillgit.domain.untrusted.text import EMPTY, SkillText
 from skillgit.engine import artifacts
 from skillgit.engine.concurrency import side_by_side
 from skillgit.engine.guards import refusal
@@ -42,7 +44,7 @@ class Guidance:
         judged: What the skill with it scores and what the gate says; absent without guidance.
     """
 
-    text: str = ""
+    text: SkillText = EMPTY
     title: str = "nothing to add"
     why: str = ""
     judged: Judged | None = None
@@ -79,7 +81,7 @@ async def _weighed(session: Session, state: RunState, current: Skill, guided: Gu
     """Measure what the optimizer says, exactly as it would be merged; what no candidate may say is not measured."""
     if guided is None and (reason := unanswered(session, "slow_update")):
         return Guidance(title="no usable reply", why=reason)
-    text = redact(guided.guidance) if guided is not None else ""
+    text = guided.guidance.reworded(redact(guided.guidance)) if guided is not None else EMPTY
     if guided is None or not text or text == slow_guidance(current.document):
         return Guidance(why=guided.reasoning if guided is not None else "")
     candidate = with_guidance(current, text)
@@ -89,7 +91,7 @@ async def _weighed(session: Session, state: RunState, current: Skill, guided: Gu
     return Guidance(
         text=text,
         title=guided.title or f"guidance of epoch {state.epoch}",
-        why=guided.reasoning,
+        why="\n\n".join(filter(None, (guided.reasoning, removal("the guidance", text)))),
         judged=await judge(session, state, current, candidate, gated=gated),
     )
 
@@ -156,7 +158,7 @@ def _pair_section(pair: Pair, limit: int) -> str:
     return tagged("pair", "\n".join(sides), id=pair.current.item.id, category=pair.category.value)
 
 
-def with_guidance(skill: Skill, guidance: str) -> Skill:
+def with_guidance(skill: Skill, guidance: SkillText) -> Skill:
     """Return ``skill`` with its slow region set."""
     return skill.with_text(DOCUMENT, with_slow_guidance(skill.document, guidance))
 

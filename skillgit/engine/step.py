@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.changed_lines import changed_lines
 from skillgit.domain.edit import EditStatus
-from skillgit.domain.edit_words import title_of
+from skillgit.domain.edit_words import removal, removals, title_of
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Accepted, Cost, EditRecord, Event, Models, PatchCounts, Rejected, Skipped
 from skillgit.domain.rewrite import UpdateMode
@@ -274,7 +274,15 @@ def _words(session: Session, skill: Skill, proposal: Proposal) -> tuple[str, str
     reasons = told(session, skill, reports, why(reasoning, proposal.reflection.findings, len(proposal.rollouts)))
     if not edits and proposal.appendix is not None:
         title = f"remind: {proposal.appendix.notes[-1]}"
-    return redact(title or title_of(edits)), redact(reasons)
+    return redact(title or title_of(edits)), redact("\n\n".join(filter(None, (reasons, _removed(proposal)))))
+
+
+def _removed(proposal: Proposal) -> str:
+    """Return what was removed from what models wrote before it entered the candidate."""
+    candidate, appendix = proposal.candidate, proposal.appendix
+    rewrite = removal("the new text", candidate.rewrite) if candidate.rewrite is not None else ""
+    notes = [removal(f"the reminder '{note}'", note) for note in (appendix.notes if appendix is not None else ())]
+    return " ".join(filter(None, (removals(candidate.application.reports), rewrite, *notes)))
 
 
 def _optimizer_words(proposal: Proposal) -> tuple[str, str]:

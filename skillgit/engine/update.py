@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import Application, EditReport, EditStatus, apply
+from skillgit.domain.untrusted.text import clean
 from skillgit.plugin.redaction import MASK, redact
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def update(
     reports: list[EditReport] = []
     for edit in patch.edits[:budget]:
         if _carries_secret(edit):
-            refused = replace(edit, anchor=redact(edit.anchor), content=redact(edit.content))
+            refused = replace(edit, anchor=clean(redact(edit.anchor)), content=clean(redact(edit.content)))
             reports.append(
                 EditReport(edit=refused, status=EditStatus.INVALID, detail="the edit carries something like a secret")
             )

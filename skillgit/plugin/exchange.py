@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast, get_args
 
 from skillgit.domain.ids import digest
+from skillgit.domain.untrusted.text import storable
 from skillgit.plugin.backend import FinishReason, Reply, Text, ToolCall
-from skillgit.plugin.redaction import storable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
+from skillgit.domain.untrusted.text import storable
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -93,14 +95,17 @@ class Redactor:
         if isinstance(value, str):
             return self.text(storable(value))
         if isinstance(value, dict):
-            return {key: self.json(part) for key, part in cast("dict[str, object]", value).items()}
+            return {storable(key): self.json(part) for key, part in cast("dict[str, object]", value).items()}
         if isinstance(value, list | tuple):
             return [self.json(part) for part in cast("list[object]", value)]
         return value
 
     def reply(self, reply: Reply) -> Reply:
         """Return ``reply`` as it may be recorded."""
-        calls = tuple(replace(call, arguments=self.text(storable(call.arguments))) for call in reply.tool_calls)
+        calls = tuple(
+            replace(call, id=storable(call.id), name=storable(call.name), arguments=self.text(storable(call.arguments)))
+            for call in reply.tool_calls
+        )
         return replace(reply, text=self.text(storable(reply.text)), tool_calls=calls)
 
 
@@ -162,10 +167,3 @@ def _forms(value: str) -> tuple[str, ...]:
 @cache
 def _is_credential(name: str) -> bool:
     return _VARIABLE.search(name) is not None
-
-
-def storable(text: str) -> str:
-    """Return ``text`` with lone surrogates, which no encoding can hold, replaced."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -13,6 +13,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from skillgit.domain.untrusted.text import unstorable_place
 from skillgit.errors import DataError
 from skillgit.plugin.faults import raise_all
 
@@ -37,11 +38,17 @@ class Row:
         where: File and place, for messages.
         value: What stands there, as JSON values; a CSV row is a mapping of column to text.
         name: The key that an object gives it, or the file's name for a file of one row; else empty.
+
+    Raises:
+        DataError: It holds text that no encoding can hold.
     """
 
     where: str
     value: object
     name: str = ""
+
+    def __post_init__(self) -> None:
+        check_storable(self.where, self.value)
 
     @property
     def fields(self) -> Mapping[str, object]:
@@ -53,6 +60,21 @@ class Row:
         if not isinstance(self.value, dict):
             raise DataError(f"{self.where} is not an object", hint="every row is an object of field to value")
         return self.value
+
+
+def check_storable(where: str, value: object) -> None:
+    """Refuse a value with text that no encoding can hold; JSON can escape it.
+
+    Raises:
+        DataError: It holds half of a surrogate pair.
+    """
+    place = unstorable_place(value)
+    if place is not None:
+        key = f" in '{place}'" if place else ""
+        raise DataError(
+            f"{where} has half of a surrogate pair{key}, such as a cut emoji leaves",
+            hint="write the whole character, or leave it out; no file and no model can take half of one",
+        )
 
 
 def read_each(files: Sequence[Path], things_of: Callable[[Row, Path], Iterable[Thing]]) -> list[Thing]:
@@ -120,6 +142,8 @@ def _lines(path: Path, text: str) -> list[Row]:
             rows.append(Row(where=f"{path}:{number}", value=json.loads(line)))
         except json.JSONDecodeError as error:
             faults.append(DataError(f"{path}:{number} is not JSON: {error.msg}", hint=_JSONL_HINT))
+        except DataError as fault:
+            faults.append(fault)
         except (ValueError, RecursionError):
             faults.append(DataError(f"{path}:{number} {_BEYOND}", hint=_BEYOND_HINT))
     raise_all(faults)

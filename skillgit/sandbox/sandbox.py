@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from skillgit.domain.untrusted.text import storable
 from skillgit.errors import SandboxError, SkillgitError
 from skillgit.sandbox.bubblewrap import Bubblewrap
 from skillgit.sandbox.job import Job, Limits, Result
@@ -86,7 +87,7 @@ class Sandbox:
         packages = os.pathsep.join(self._mechanism.interpreter.packages)
         return Job(
             command=(self.python, "-u", PROGRAM),
-            files={**(files or {}), PROGRAM: code.encode()},
+            files={**(files or {}), PROGRAM: storable(code).encode()},
             stdin=stdin,
             environment={"PYTHONPATH": packages} if packages else {},
             limits=limits or Limits(),

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from skillgit.domain.untrusted.text import storable_json
 from skillgit.errors import EnvironmentFaultError
 from skillgit.plugin.backend import Tool
 from skillgit.sandbox.documents import ANSWER, REQUEST
@@ -152,7 +153,7 @@ def read_arguments(call: ToolCall, tools: Sequence[Tool]) -> dict[str, Any]:
     if tool is None:
         raise ValueError(f"there is no tool '{call.name}'; there are: {', '.join(tool.name for tool in tools)}")
     try:
-        arguments = json.loads(call.arguments or "{}")
+        arguments = storable_json(json.loads(call.arguments or "{}"))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"the arguments are no JSON: {error}") from error
     if not isinstance(arguments, dict):

@@ -30,6 +30,7 @@ from skillgit.store.evidence_checks import evidence_problems
 from skillgit.store.plan_checks import plan_problems
 from skillgit.store.problem import Problem
 from skillgit.store.sequence_checks import sequence_problems
+from skillgit.store.text_checks import text_problems
 from skillgit.store.trailer_checks import trailer_problems
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
         held = _content_problems(repo, record, versions, seen, imported=imported)
         found = (*_parent_problems(record, guidance, versions), *told, *held)
         problems.extend(Problem(commit=record.commit, sentence=sentence) for sentence in found)
+    problems.extend(text_problems(repo, records))
     planned = plan_problems(repo, records)
     problems.extend(Problem(commit=record.commit, sentence=sentence) for record, sentence in planned)
     problems.extend(_branch_problems(branches, records))

@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillgit.domain.event import Edited, SlowProposed
+from skillgit.domain.untrusted.text import storable, verbatim
 from skillgit.errors import DataError, InvariantError, TrailerError
 from skillgit.store import message
 from skillgit.store.fields import NEEDED, Record
@@ -59,7 +60,7 @@ def encode(event: Event, evidence: str) -> str:
     parts = (message.subject(event), message.body(event), format_block(_trailers(event, evidence)))
     text = "\n\n".join(filter(None, parts)) + "\n"
     # A model's JSON may hold half of a surrogate pair, which no commit can.
-    return text.encode(errors="replace").decode()
+    return storable(text)
 
 
 def _trailers(event: Event, evidence: str) -> Iterator[tuple[str, str]]:
@@ -142,7 +143,7 @@ def _event(block: Block, body: Body, read_slow: Callable[[str], SlowText]) -> Ev
         values["cost"] = read_cost(block.one("Cost"), block.all("Spent"))
     if kind is SlowProposed:
         slow = read_slow(values["skill"])
-        values |= {"guidance": slow.guidance, "memory": slow.memory}
+        values |= {"guidance": verbatim(slow.guidance), "memory": slow.memory}
     return kind(**values)
 
 

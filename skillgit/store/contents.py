@@ -26,6 +26,7 @@ from skillgit.domain.event import (
 )
 from skillgit.domain.rewrite import RewriteError, UpdateMode, changed_hunks, rewritten
 from skillgit.domain.skill import DOCUMENT, slow_guidance, with_appendix, with_slow_guidance
+from skillgit.domain.untrusted.text import verbatim
 from skillgit.errors import SkillgitError
 from skillgit.store import reader
 from skillgit.store.evidence import read_evidence
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from skillgit.domain.skill import Skill
+    from skillgit.domain.untrusted.text import SkillText
     from skillgit.store.record import Recorded
     from skillgit.store.repo import Repo
 
@@ -161,8 +163,8 @@ def _patch_problems(
         document = json.loads(content)
         edits = [_edit(row) for row in document["edits"] if row["status"] == EditStatus.APPLIED]
         left = len(document["edits"]) - len(edits)
-        body = str(document["rewrite"]) if "rewrite" in document else None
-        notes = [str(note) for note in document["appendix"]] if "appendix" in document else None
+        body = verbatim(str(document["rewrite"])) if "rewrite" in document else None
+        notes = [verbatim(str(note)) for note in document["appendix"]] if "appendix" in document else None
     except (ValueError, TypeError, KeyError):
         yield "patch.json in the evidence cannot be read"
         return
@@ -211,12 +213,12 @@ def _line_problems(event: Accepted | Rejected, base: Skill, skill: Skill, edits:
         yield "the edits in the evidence are not what changed in the base"
 
 
-def _with_notes(skill: Skill, notes: Sequence[str] | None) -> Skill:
+def _with_notes(skill: Skill, notes: Sequence[SkillText] | None) -> Skill:
     return skill if notes is None else skill.with_text(DOCUMENT, with_appendix(skill.document, notes))
 
 
 def _rewrite_problems(
-    base: Skill, skill: Skill, body: str, edits: Sequence[Edit], notes: Sequence[str] | None
+    base: Skill, skill: Skill, body: SkillText, edits: Sequence[Edit], notes: Sequence[SkillText] | None
 ) -> Iterator[str]:
     """Yield where the new text in the evidence, or the lines that are said to have changed, are not the commit's."""
     try:
@@ -235,8 +237,8 @@ def _edit(row: Mapping[str, object]) -> Edit:
     return Edit(
         op=Op(str(row["op"])),
         file=str(row["file"]),
-        anchor=str(row.get("anchor", "")),
-        content=str(row.get("content", "")),
+        anchor=verbatim(str(row.get("anchor", ""))),
+        content=verbatim(str(row.get("content", ""))),
         support=int(str(row.get("support", 1))),
         source=Source(str(row.get("source", Source.FAILURE))),
     )

@@ -28,6 +28,7 @@ from skillgit.domain.event import (
     event_step,
 )
 from skillgit.domain.skill import DOCUMENT, slow_guidance, with_slow_guidance
+from skillgit.domain.untrusted.text import storable, verbatim
 from skillgit.errors import ConcurrentWriteError, ConflictError, InvariantError
 from skillgit.store import codec, derived, history, reader, refs, tree
 from skillgit.store.evidence import StoredEvidence, evidence_commit, evidence_tip, write_evidence
@@ -256,11 +257,10 @@ def _number(event: Event) -> int:
 def _slow_tree(repo: Repo, root: pygit2.Tree, event: SlowProposed) -> pygit2.Tree:
     """Return ``root`` with the guidance in the skill's slow region and the memory beside the skills."""
     skill = tree.read_skill(root, event.skill)
-    # Half of a surrogate pair, which a model's JSON may hold, has no UTF-8.
-    guidance, memory = (text.encode(errors="replace") for text in (event.guidance, event.memory))
-    if guidance.strip() or slow_guidance(skill.document):
-        skill = skill.with_text(DOCUMENT, with_slow_guidance(skill.document, guidance.decode()))
-    return tree.with_skill(repo, root, event.skill, skill, {reader.MEMORY: memory or None})
+    if event.guidance.strip() or slow_guidance(skill.document):
+        guidance = verbatim(storable(event.guidance))
+        skill = skill.with_text(DOCUMENT, with_slow_guidance(skill.document, guidance))
+    return tree.with_skill(repo, root, event.skill, skill, {reader.MEMORY: storable(event.memory).encode() or None})
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from skillgit.errors import SkillgitError
 from skillgit.tui import commands, keymap, theme
 from skillgit.tui.commands import Ran
 from skillgit.tui.garbage import QUIET, Collector
+from skillgit.tui.last_filter import LastFilter
 from skillgit.tui.palette import KeyCommands
 from skillgit.tui.remote_actions import exchange
 from skillgit.tui.start import THEME, setting_names
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from textual.binding import Binding, BindingType
     from textual.command import Provider
     from textual.events import Click, Event
+    from textual.filter import LineFilter
     from textual.screen import Screen
 
     from skillgit.app.context import Context
@@ -93,7 +95,7 @@ class SkillgitApp(App[None]):
         self.watched = watched
         self._known, self._opening = start, opening
         self._seen = start.standing if start is not None else ""
-        self._collector = Collector()
+        self._collector, self._last = Collector(), LastFilter()
         # before anything is styled: another theme would style everything again
         for known in theme.THEMES.values():
             self.register_theme(known)
@@ -107,6 +109,10 @@ class SkillgitApp(App[None]):
     def paint(self, style: Style) -> Paint:
         """Return how ``style`` looks under the theme."""
         return theme.paint(style, self.theme)
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Return what every line passes before it is written."""
+        return (*super().get_line_filters(), self._last)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Return the colours of our own under other themes than ours, and before there is one."""

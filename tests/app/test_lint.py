@@ -45,6 +45,7 @@ BROKEN = {
     "encoding": ("SKILL.md", 9, GOOD.encode() + b"caf\xe9\n"),
     "byte-order-mark": ("SKILL.md", 1, b"\xef\xbb\xbf" + GOOD.encode()),
     "line-ends": ("SKILL.md", 1, GOOD.replace("\n", "\r\n")),
+    "hidden-character": ("SKILL.md", 8, with_body("# Demo\n\nRead \u202eit.\x00\n")),
     "frontmatter-missing": ("SKILL.md", 1, f"\n{GOOD}"),
     "frontmatter-open": ("SKILL.md", 1, "---\nname: demo\n"),
     "frontmatter-fence": ("SKILL.md", 3, with_keys("name: demo\ndescription: a --- b\n")),

@@ -23,6 +23,7 @@ import skillgit.domain.proposal
 from skillgit.app.events import SCHEMA
 from skillgit.domain import event as events
 from skillgit.domain.event import EVENT_NAMES
+from skillgit.domain.untrusted.text import SkillText
 from skillgit.store.fields import NEEDED, Record
 from skillgit.store.trailer_table import KINDS, TRAILERS
 
@@ -36,7 +37,7 @@ WORDS = {
     for name, value in vars(module).items()
     if not name.startswith("__")
 } | {"Mapping": Mapping}
-PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
+PLAIN = {str: "string", SkillText: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
 
 
 def reference() -> str:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from skillgit.cli.render.columns import fit, width
 from skillgit.cli.render.log import log_lines
-from skillgit.cli.screen import ASCII, UNICODE, Screen, Style, can_show_glyphs, harmless
+from skillgit.cli.screen import ASCII, UNICODE, Screen, Style, can_show_glyphs
 
 
 @pytest.mark.parametrize(
@@ -50,13 +50,22 @@ def test_paint_is_nothing_without_colour():
         ("\x1b[2Jclear", "^[[2Jclear"),
         ("\x1b]0;title\x07", "^[]0;title^G"),
         ("tab\tand\nline", "tab\tand\nline"),
-        ("\x9b31m", "\\x9b31m"),
+        ("\x9b31m", "<U+009B>31m"),
+        ("a\u202eb\u200b", "a<U+202E>b<U+200B>"),
+        ("👩\u200d💻 \u0645\u06cc\u200c\u062e ❤\ufe0f", "👩\u200d💻 \u0645\u06cc\u200c\u062e ❤\ufe0f"),
         ("\r", "^M"),
         ("\x7f", "^?"),
     ],
 )
 def test_only_colours_reach_the_terminal(text, shown):
-    assert harmless(text) == shown
+    assert Screen(colour=True).shown(text) == shown
+
+
+def test_a_text_cannot_paint_itself_in_our_colours():
+    screen = Screen(colour=True, seal="271828;")
+    line = f"{screen.paint(Style.ACCEPTED, 'accepted')} \x1b[32mforged\x1b[m"
+    assert screen.shown(line) == "\x1b[32maccepted\x1b[m ^[[32mforged^[[m"
+    assert Screen(seal="271828;").shown("\x1b[32mforged\x1b[m") == "^[[32mforged^[[m"
 
 
 @given(st.text(), st.integers(min_value=1, max_value=60))

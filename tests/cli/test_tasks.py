@@ -73,7 +73,9 @@ def test_review_of_a_file_without_drafts_says_so(skillgit, fake):
 
 
 def test_draft_tells_what_was_drafted_and_what_was_left_out(skillgit, fake):
-    result = Drafted(path=ADDED.path, ids=("t-1", "t-2"), refused=("draft 3 is none",), model="a/b", cost=Cost(calls=1))
+    result = Drafted(
+        path=ADDED.path, ids=("t-1", "t-2"), refused=("draft 3 is none",), removed=2, model="a/b", cost=Cost(calls=1)
+    )
     calls = fake("tasks.draft.draft", result)
     ended = skillgit(
         "tasks", "draft", "SKILL.md", "-n", "3", "-f", "tasks.jsonl", "-o", "model.optimizer=b", "--max-tokens", "9"

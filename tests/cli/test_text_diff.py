@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from skillgit.cli.render.text_diff import coloured
+from skillgit.cli.screen import Screen
 
 OLD = "# Skill\n\none\n  two\nthree\n-- four\nfive\nsix\nseven\neight\nnine\nten\nlast"
 NEW = "# Skill\n\none\n  two and a half  \nthree\n\n++ four\t\nfive\nsix\nseven\neight\nnine\nten\nnew\nlast\n"
@@ -35,8 +36,8 @@ def changed(tmp_path):
 
 def test_colours_are_those_of_git(changed):
     plain, expected = git_diff(changed, "--color=never"), git_diff(changed, "--color=always")
-    assert "".join(f"{line}\n" for line in coloured(plain)) == expected
+    assert "".join(f"{line}\n" for line in coloured(plain, Screen())) == expected
 
 
 def test_no_difference_has_no_lines():
-    assert not list(coloured(""))
+    assert not list(coloured("", Screen()))

@@ -10,6 +10,7 @@ from toy import SEED, History, ToyBackend, analyse, run_to_end, trainer
 from skillgit.domain.appendix import AppendixCounts
 from skillgit.domain.event import Accepted, Rejected, Skipped
 from skillgit.domain.skill import APPENDIX_START, appendix_notes
+from skillgit.domain.untrusted.text import clean
 from skillgit.engine.appendix import NOTE_LENGTH, cleaned, fresh, note_key
 
 ON = {"use_skill_aware_reflection": True}
@@ -126,8 +127,8 @@ def test_what_cannot_be_a_reminder_is_left_out(note):
 def test_reminders_that_say_the_same_stand_once():
     assert note_key("Mind  the Gap . ") == note_key("mind the gap") == note_key("MIND THE GAP_-;")
     assert fresh(["Mind the gap."], ["mind the gap", "Go", "go.", "Stop"]) == ("Go", "Stop")
-    assert cleaned("\n- 1. * mind\n the\tgap") == "mind the gap"
-    assert len(cleaned("word " * 100)) <= NOTE_LENGTH
+    assert cleaned(clean("\n- 1. * mind\n the\tgap")) == "mind the gap"
+    assert len(cleaned(clean("word " * 100))) <= NOTE_LENGTH
 
 
 def test_a_damaged_region_keeps_reminders_out_instead_of_hiding_them():

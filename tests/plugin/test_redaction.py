@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillgit.domain.untrusted.text import storable
 from skillgit.plugin.backend import Reply, ToolCall, Usage
-from skillgit.plugin.redaction import Redactor, redact, redact_json, storable
+from skillgit.plugin.redaction import Redactor, redact, redact_json
 
 MIXED = "a1B2c3D4" * 6
 SECRETS = [

@@ -204,7 +204,7 @@ def test_text_of_strangers_is_shown_and_never_takes_effect(repo) -> None:
     assert "49" not in text(section(whole, "rules"))
     said = text(section(whole, "rules"))
     assert "</style></code><script>alert(1)</script><img src=x onerror=alert(2)> {{ 7 * 7 }}" in said
-    assert "⟨U+202E⟩evil⟨U+200B⟩\ufffd" in said
+    assert "<U+202E>evil<U+200B>\ufffd" in said
     assert not set("\u202e\u200b\ufffe") & set(content)
 
 

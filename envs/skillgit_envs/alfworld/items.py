@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
+from skillgit.plugin.rows import check_storable
 from skillgit.plugin.splits import check, divide, load_splits
 from skillgit_envs.alfworld import games
 from skillgit_envs.alfworld.generator.recipe import TASK_TYPES, Recipe
@@ -105,14 +106,16 @@ def _rows(path: Path) -> Sequence[object]:
     text = path.read_text(encoding="utf-8-sig")
     try:
         if path.suffix == ".jsonl":
-            return [json.loads(line) for line in text.splitlines() if line.strip()]
-        value = json.loads(text)
+            value = [json.loads(line) for line in text.splitlines() if line.strip()]
+        else:
+            value = json.loads(text)
     except json.JSONDecodeError as error:
         raise DataError(f"{path}:{error.lineno} is not JSON: {error.msg}", hint=_HINT) from error
     if isinstance(value, dict):
         value = value.get("data", [value])
     if not isinstance(value, list):
         raise DataError(f"{path} is not a list of items", hint=_HINT)
+    check_storable(str(path), value)
     return value
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
-from skillgit.plugin.rows import read_each
+from skillgit.plugin.rows import check_storable, read_each
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -72,6 +72,8 @@ def _several(where: str, fields: Mapping[str, object], name: str, between: re.Pa
 
 def _json_list(where: str, name: str, text: str) -> object:
     try:
-        return json.loads(text)
+        value = json.loads(text)
     except ValueError as error:
         raise DataError(f"{where} has {name} that are no list: {text[:60]}", hint='write ["one", "two"]') from error
+    check_storable(where, value)
+    return value

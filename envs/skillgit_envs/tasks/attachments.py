@@ -7,6 +7,7 @@ import hashlib
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from skillgit.domain.untrusted.text import unstorable_place
 from skillgit.errors import DataError, EnvironmentFaultError
 from skillgit.plugin.backend import Image
 
@@ -66,6 +67,8 @@ class Attachments:
         if not files:
             raise DataError(f"{where}: the folder {name} is empty", hint="put files into it, or do not name it")
         for file in files:
+            if unstorable_place(file.name) is not None:
+                raise DataError(f"{where}: the name of {file} is not UTF-8", hint="rename the file")
             yield {"name": file.relative_to(folder).as_posix(), "digest": self._keep(where, file, folder)}
 
     def _keep(self, where: str, file: Path, folder: Path) -> str:

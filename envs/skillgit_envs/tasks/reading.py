@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from skillgit.domain.ids import short_digest
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
-from skillgit.plugin.rows import read_each
+from skillgit.plugin.rows import check_storable, read_each
 from skillgit_envs.tasks.attachments import Attachments, check_pictures
 from skillgit_envs.tasks.checks.catalogue import read_checks, reading_of
 from skillgit_envs.tasks.checks.check import Place
@@ -168,9 +168,11 @@ def _cell(where: str, name: str, value: object) -> object:
     if name not in _LISTS or not isinstance(value, str) or not value.lstrip().startswith(("[", "{")):
         return value
     try:
-        return json.loads(value)
+        listed = json.loads(value)
     except ValueError as error:
         raise DataError(f"{where} has a '{name}' that is no JSON: {error}", hint=_HINT) from error
+    check_storable(where, listed)
+    return listed
 
 
 def _text(value: object) -> str:

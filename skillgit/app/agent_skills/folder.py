@@ -21,6 +21,7 @@ from skillgit.domain.skill import (
     SLOW_START,
     frontmatter,
 )
+from skillgit.domain.untrusted.hidden import hidden_characters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -52,6 +53,7 @@ def check_folder(name: str, files: Mapping[str, bytes]) -> tuple[Fault, ...]:
         faults.append(broken("document-case", LOWER, 0, f"the document is called {LOWER}"))
     rest = {path: content for path, content in files.items() if path != document}
     faults += _byte_faults(files[document])
+    faults += _hidden_faults(files)
     faults += [fault for path, content in rest.items() for fault in _companion_faults(path, content)]
     text = _text(files[document])
     if text is not None:
@@ -77,6 +79,12 @@ def _byte_faults(content: bytes) -> Iterator[Fault]:
         yield broken("encoding", DOCUMENT, line, f"{DOCUMENT} is not UTF-8")
     if (line := _carriage_return(content)) is not None:
         yield broken("line-ends", DOCUMENT, line, f"{DOCUMENT} has a line end that is not LF")
+
+
+def _hidden_faults(files: Mapping[str, bytes]) -> Iterator[Fault]:
+    for path, content in files.items():
+        if hidden := hidden_characters(path, content):
+            yield broken("hidden-character", path, hidden.line, hidden.sentence)
 
 
 def _companion_faults(path: str, content: bytes) -> Iterator[Fault]:

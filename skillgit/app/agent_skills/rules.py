@@ -77,6 +77,11 @@ _LIST = (
     _error("encoding", "SKILL.md is UTF-8.", "save it as UTF-8"),
     _error("byte-order-mark", "SKILL.md begins without a byte order mark.", "save it as UTF-8 without BOM"),
     _warning("line-ends", "Text files end their lines with LF alone.", "save it with LF line ends"),
+    _warning(
+        "hidden-character",
+        "Text files hold no control, direction or invisible characters.",
+        "remove them; editors and terminals do not show what they do",
+    ),
     _warning("companion-encoding", "Other text files are UTF-8 without a byte order mark.", "save it as UTF-8"),
     _warning("symbolic-link", "A skill holds plain files only.", "copy what the link points to"),
     _error("frontmatter-missing", "The first line of SKILL.md is ---.", "begin with --- and the keys"),

@@ -15,6 +15,7 @@ from skillgit.app.config.roles import ROLES
 from skillgit.app.config.schema import NOT_KEYS, SECTIONS, EnvSettings, ModelSettings, env_settings, keys
 from skillgit.app.config.typing import typed
 from skillgit.app.config.wording import nearest
+from skillgit.domain.untrusted.text import unstorable_place
 from skillgit.errors import ConfigError, NotFoundError, UsageError
 from skillgit.plugin.registry import BACKENDS, ENVIRONMENTS, installed, load_backend, load_environment
 from skillgit.plugin.splits import OPTIONS as SPLIT_OPTIONS
@@ -102,6 +103,7 @@ def _untrusted(name: str, keys: Collection[str]) -> UsageError:
 
 def _resolved(context: Context, name: str, layers: Sequence[Layer], *, path: Path, root: Path) -> ResolvedConfig:
     directory = context.directory
+    _check_text(layers)
     backends = [plugin.name for plugin in installed(BACKENDS)]
 
     # The environment's own options are keys too, so it has to be known before keys can be checked.
@@ -127,6 +129,16 @@ def _resolved(context: Context, name: str, layers: Sequence[Layer], *, path: Pat
         notes=(*notes, *more, *_inert(absolute)),
         places=places,
     )
+
+
+def _check_text(layers: Sequence[Layer]) -> None:
+    """Refuse what the command line could not decode, and half characters that YAML can escape: no commit holds them."""
+    for layer in layers:
+        for key, leaf in layer.items():
+            if unstorable_place([key, leaf.text or "", leaf.value]) is not None:
+                raise ConfigError(
+                    f"{leaf.origin}: {key} holds text that is not UTF-8", hint="write the value, or the path, in UTF-8"
+                )
 
 
 def _merged(layers: Sequence[Layer], env: type[EnvSettings], backends: Sequence[str]) -> tuple[Layer, list[str]]:

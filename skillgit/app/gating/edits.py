@@ -12,6 +12,7 @@ from skillgit.domain.changed_lines import changed_lines
 from skillgit.domain.edit import Application, Edit, EditReport, EditStatus, Op, Source, apply
 from skillgit.domain.edit_words import title_of
 from skillgit.domain.rewrite import changed_hunks
+from skillgit.domain.untrusted.text import clean
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.store.evidence import read_evidence
 from skillgit.store.reader import read_commit, skill_at
@@ -157,8 +158,8 @@ def _edit(fields: dict[str, object]) -> Edit | None:
         return Edit(
             op=Op(str(fields.get("op"))),
             file=str(fields.get("file")),
-            anchor=str(fields.get("anchor", "")),
-            content=str(fields.get("content", "")),
+            anchor=clean(str(fields.get("anchor", ""))),
+            content=clean(str(fields.get("content", ""))),
             support=support if isinstance(support, int) else 1,
             source=Source(str(fields.get("source"))),
             items=tuple(map(str, items)) if isinstance(items, list) else (),

@@ -11,12 +11,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from skillgit.domain.untrusted.text import clean, storable
 from skillgit.errors import DataError
-from skillgit.plugin.redaction import MASK, redact, storable
+from skillgit.plugin.redaction import MASK, redact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
+
+    from skillgit.domain.untrusted.text import SkillText
 
 _SECRET_KEY = re.compile(r"(?i)api_?key|secret|passw(?:or)?d|(?:\A|_)(?:access_|auth_)?token\Z")
 _SHORTEST_SECRET = 4
@@ -83,11 +86,11 @@ class Directory:
 
         A line that is torn, as a process leaves it that was killed, is left out.
         """
-        text = self.text(name)
-        if text is None:
+        content = self._bytes(name)
+        if content is None:
             return None
         found, torn = list[Row](), 0
-        for line in text.splitlines():
+        for line in content.decode("utf-8-sig", errors="replace").split("\n"):
             if not line.strip():
                 continue
             try:
@@ -102,8 +105,8 @@ class Directory:
             self._remark(f"{name} has {torn} line{'s' if torn > 1 else ''} that cannot be read, and is used without")
         return found
 
-    def text(self, name: str) -> str | None:
-        """Return the text of the file ``name`` with one kind of line end and without secrets; None if it is missing."""
+    def text(self, name: str) -> SkillText | None:
+        """Return the text of a skill in the file ``name``, clean and without secrets; None if it is missing."""
         content = self._bytes(name)
         if content is None:
             return None
@@ -112,7 +115,10 @@ class Directory:
         except UnicodeDecodeError:
             self._remark(f"{name} is not UTF-8, and is left out")
             return None
-        return self.without_secrets(text.replace("\r\n", "\n"))
+        cleaned = clean(self.without_secrets(text))
+        if cleaned.removed:
+            self._remark(f"{name} is imported without {cleaned.removed} control or invisible characters")
+        return cleaned
 
     def without_secrets(self, text: str) -> str:
         """Return ``text`` with every credential replaced by a mask."""

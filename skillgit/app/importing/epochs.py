@@ -15,6 +15,7 @@ from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Inherited, SlowMerged, SlowProposed
 from skillgit.domain.skill import DOCUMENT, has_marker, with_slow_guidance
+from skillgit.domain.untrusted.text import EMPTY, clean
 from skillgit.engine.artifacts import json_file
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from skillgit.app.importing.source import Source
     from skillgit.app.importing.story import Judged
     from skillgit.domain.skill import Skill
+    from skillgit.domain.untrusted.text import SkillText
 
 _PLACEHOLDER = "inject_placeholder"
 _GATED = frozenset({"accept_new_best", "accept", "reject"})
@@ -47,6 +49,8 @@ def tell_epoch(source: Source, step: Step, *, last: bool) -> None:
     action = str(slow.get("action") or "")
     if action in {"", _PLACEHOLDER} and not memory:
         return
+    if guidance.removed:
+        source.story.remark(f"{place}/slow_result.json is imported without {guidance.removed} hidden characters")
     outcomes = read_outcomes(source.directory, [f"{place}/selection_eval"], "selection") if guidance else None
     proposed = SlowProposed(
         **source.common(step.epoch),
@@ -54,7 +58,7 @@ def tell_epoch(source: Source, step: Step, *, last: bool) -> None:
         why=str(_own(slow).get("why") or slow.get("reasoning") or meta.get("reasoning") or ""),
         step=step.number,
         base=source.story.state.version,
-        guidance="" if action in {"", _PLACEHOLDER} else guidance,
+        guidance=EMPTY if action in {"", _PLACEHOLDER} else guidance,
         memory=memory,
         models=source.settings.models,
         cost=Cost(seconds=number(slow.get("time_s")) or 0.0),
@@ -134,7 +138,7 @@ def _tell_merge(source: Source, proposed: SlowProposed, score: Measured | None) 
     story.tell(Chapter(event=event, skill=skill, evidence={}, time=story.chapters[-1].time), outcomes)
 
 
-def _with_guidance(skill: Skill, guidance: str) -> Skill:
+def _with_guidance(skill: Skill, guidance: SkillText) -> Skill:
     return skill.with_text(DOCUMENT, with_slow_guidance(skill.document, guidance))
 
 
@@ -204,6 +208,6 @@ def _own(record: Row) -> Row:
     return found if isinstance(found, dict) else {}
 
 
-def _text(value: object) -> str:
-    text = without_their_markers(str(value or "")).strip()
-    return "" if has_marker(text) else text
+def _text(value: object) -> SkillText:
+    text = clean(without_their_markers(str(value or "")).strip())
+    return EMPTY if has_marker(text) else text

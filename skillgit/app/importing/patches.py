@@ -11,6 +11,7 @@ from skillgit.app.importing.texts import with_our_markers
 from skillgit.domain.edit import Edit, EditReport, EditStatus, Op, Patch, Source, apply
 from skillgit.domain.event import BudgetSource, EditRecord, PatchCounts
 from skillgit.domain.rewrite import RewriteError, Template, UpdateMode, changed_hunks, rewritten
+from skillgit.domain.untrusted.text import EMPTY, clean, verbatim
 from skillgit.engine.artifacts import patch_file
 
 if TYPE_CHECKING:
@@ -89,8 +90,8 @@ def _edits(applied: Sequence[tuple[Row, str]]) -> Iterator[Edit]:
         source = str(item.get("source_type") or "")
         yield Edit(
             op=Op.APPEND if fallen else Op(op),
-            anchor="" if fallen or op == Op.APPEND else with_our_markers(str(item.get("target") or "")),
-            content=str(item.get("content") or ""),
+            anchor=EMPTY if fallen or op == Op.APPEND else clean(with_our_markers(str(item.get("target") or ""))),
+            content=clean(str(item.get("content") or "")),
             support=count(item.get("support_count")) or 0,
             source=Source(source) if source in set(Source) else Source.MIXED,
         )
@@ -110,7 +111,7 @@ def _rewrite(
     """Return the stretches of lines that a rewrite changed, and the evidence if it kept what is protected here."""
     edits = changed_hunks(base, candidate, support=0, source=Source.MIXED)
     records = tuple(EditRecord.of(edit) for edit in edits)
-    body = Template.of(candidate.document).body
+    body = verbatim(Template.of(candidate.document).body)
     try:
         same = rewritten(base, body).digest == candidate.digest
     except RewriteError:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from skillgit.domain.cost import Cost
     from skillgit.domain.event import Models
     from skillgit.domain.gate import GateRule
+    from skillgit.domain.untrusted.text import SkillText
 
 _FILES = (
     *("step_record.json", "merged_patch.json", "ranked_edits.json", "lr_decision.json", "rewrite_result.json"),
@@ -108,7 +109,7 @@ def check_text(source: Source, step: Step) -> None:
         )
 
 
-def _candidate(source: Source, step: Step) -> str | None:
+def _candidate(source: Source, step: Step) -> SkillText | None:
     """Return the text of the candidate, as far as it is here; that of an accepted one is the current text too."""
     text = source.directory.text(f"{step.folder}/candidate_skill.md")
     if text is None and step.accepted:

@@ -18,6 +18,7 @@ from skillgit.errors import DataError
 if TYPE_CHECKING:
     from skillgit.app.importing.directory import Directory, Row
     from skillgit.app.importing.outcomes import Outcomes
+    from skillgit.domain.untrusted.text import SkillText
 
 _SEED = "skills/skill_v0000.md"
 _BASELINE = "selection_eval_baseline"
@@ -74,7 +75,7 @@ def tell(source: Source) -> Story:
     return source.story
 
 
-def _tell_start(source: Source, config: Row, first: str, baseline: Outcomes | None) -> None:
+def _tell_start(source: Source, config: Row, first: SkillText, baseline: Outcomes | None) -> None:
     settings, directory = source.settings, source.directory
     score = measured(_baseline_told(source), baseline, source.items, settings.seed)
     if score is None:

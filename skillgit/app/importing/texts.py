@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from skillgit.app import frontmatter
 from skillgit.app.seed import described
 from skillgit.domain.skill import APPENDIX_END, APPENDIX_START, DOCUMENT, SLOW_END, SLOW_START, Skill
 from skillgit.domain.skill import frontmatter as block_of
 from skillgit.errors import SkillError
+
+if TYPE_CHECKING:
+    from skillgit.domain.untrusted.text import SkillText
 
 _MARKERS = {
     "SLOW_UPDATE_START": SLOW_START,
@@ -59,13 +63,13 @@ class Texts:
         else:
             self.name, self._header = str(fields["name"]), block_of(text)
 
-    def skill(self, text: str) -> Skill:
+    def skill(self, text: SkillText) -> Skill:
         """Return ``text`` as a valid skill; a frontmatter that is not valid, or names another skill, is replaced."""
-        text = with_our_markers(text)
-        fields = _fields(text)
+        document = with_our_markers(text)
+        fields = _fields(document)
         if fields is None or fields["name"] != self.name:
-            text = f"{self._header}{_body(text)}"
-        return Skill(self.name, {DOCUMENT: text.encode()})
+            document = f"{self._header}{_body(document)}"
+        return Skill(self.name, {DOCUMENT: document.encode()})
 
 
 def alike(one: str, other: str) -> bool:

@@ -20,6 +20,7 @@ from skillgit.app.workspace import open_workspace
 from skillgit.calls.door import Calls
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.caps import Caps
+from skillgit.domain.untrusted.text import removed_from
 from skillgit.engine.replies import Reply, UnusableReplyError, parse
 from skillgit.errors import DataError, FatalBackendError, RepositoryNotFoundError, ServiceError, UsageError
 from skillgit.index.spending import paces
@@ -60,6 +61,7 @@ class Drafted:
         path: The file that the drafts were added to.
         ids: Their ids.
         refused: Why others were left out.
+        removed: How many control and invisible characters were removed from what the model wrote.
         model: The model that wrote them.
         cost: What it took.
     """
@@ -67,6 +69,7 @@ class Drafted:
     path: Path
     ids: tuple[str, ...]
     refused: tuple[str, ...]
+    removed: int
     model: str
     cost: Cost
 
@@ -128,6 +131,7 @@ def draft(
         path=file.path,
         ids=tuple(str(row["id"]) for row in rows),
         refused=tuple(refused),
+        removed=removed_from(rows),
         model=calls.model_name(_ROLE),
         cost=calls.spent(),
     )

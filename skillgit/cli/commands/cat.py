@@ -24,9 +24,4 @@ def command(session: Session, name: str) -> None:
     """
     from skillgit.app.cat import cat  # noqa: PLC0415 - see the package
 
-    content = cat(session.context, name)
-    if session.screen.terminal:
-        text = content.decode(errors="replace")
-        session.output.text(text.removesuffix("\n").split("\n") if text else ())
-    else:
-        session.output.raw(content)
+    session.output.raw(cat(session.context, name))

@@ -131,6 +131,8 @@ def draft_command(
         return show_plan(session, result, form)
     for reason in result.refused:
         session.diagnostics.note(f"left out: {reason}")
+    if result.removed:
+        session.diagnostics.note(f"{result.removed} control or invisible characters were removed from the drafts")
     if form is Form.JSON:
         session.output.document("tasks-draft/1", result)
     else:

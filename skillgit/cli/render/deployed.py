@@ -43,7 +43,7 @@ def differences(changes: Sequence[Change], screen: Screen) -> Iterator[str]:
     """Yield the differences of the texts, with nothing in them that a terminal obeys."""
     for change in changes:
         text = inert(change.diff)
-        yield from text_diff.coloured(text) if screen.colour else text_diff.plain(text)
+        yield from text_diff.coloured(text, screen) if screen.colour else text_diff.plain(text)
 
 
 def adopted(result: Adopted) -> Iterator[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.cli.screen import harmless
 from skillgit.domain.text_diff import Sign
+from skillgit.domain.untrusted.text import visible_characters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from skillgit.cli.screen import Screen
     from skillgit.domain.text_diff import Line, Span
 
-_RESET = "\x1b[m"
 _COLOURS = {Sign.REMOVED: "31", Sign.ADDED: "32"}
 _FAINT, _REVERSE = "2", "7"
 _TAB = "    "
@@ -24,7 +23,7 @@ def visible(line: Line, screen: Screen) -> tuple[str, tuple[Span, ...]]:
 
     Control characters are shown, none is left to paint or to move anything; tabs are four spaces.
     """
-    shown = [_TAB if sign == "\t" else screen.encodable(harmless(sign)) for sign in line.text]
+    shown = [_TAB if sign == "\t" else screen.encodable(sign) for sign in visible_characters(line.text)]
     if all(len(sign) == 1 for sign in shown):
         return "".join(shown), line.spans
     starts = [0]
@@ -43,14 +42,14 @@ def painted(line: Line, text: str, spans: Sequence[Span], screen: Screen) -> str
     if not screen.colour or colour is None or not text:
         return text
     if line.moved is not None:
-        return f"\x1b[{_FAINT};{colour}m{text}{_RESET}"
+        return screen.in_colour(f"{_FAINT};{colour}", text)
     parts: list[str] = []
     at = 0
     for start, end in spans:
-        parts += [_in(colour, text[at:start]), _in(f"{colour};{_REVERSE}", text[start:end])]
+        parts += [_in(screen, colour, text[at:start]), _in(screen, f"{colour};{_REVERSE}", text[start:end])]
         at = end
-    return "".join([*parts, _in(colour, text[at:])])
+    return "".join([*parts, _in(screen, colour, text[at:])])
 
 
-def _in(parameters: str, text: str) -> str:
-    return f"\x1b[{parameters}m{text}{_RESET}" if text else ""
+def _in(screen: Screen, parameters: str, text: str) -> str:
+    return screen.in_colour(parameters, text) if text else ""

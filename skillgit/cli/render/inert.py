@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skillgit.cli.screen import harmless
+from skillgit.domain.untrusted.text import visible
 
 _TAB = 4
 
@@ -12,7 +12,7 @@ def inert(text: str) -> str:
 
     The colours of this program are painted around it, so that a skill or an answer cannot paint itself as one of them.
     """
-    return harmless(text.replace("\x1b", "^[")).expandtabs(_TAB)
+    return visible(text).expandtabs(_TAB)
 
 
 def one_line(text: str) -> str:

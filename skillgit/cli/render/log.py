@@ -125,7 +125,7 @@ def with_changes(shown: Iterable[Line], changes: Iterable[bytes], screen: Screen
         yield margin
         if screen.colour or screen.terminal or line.margin:
             text = change.decode(errors="replace")
-            for part in coloured(text) if screen.colour else plain(text):
+            for part in coloured(text, screen) if screen.colour else plain(text):
                 yield f"{line.margin}{part}"
         else:
             yield change

@@ -57,7 +57,7 @@ def lines(shown: Shown, screen: Screen, now: datetime, diff_screen: Screen) -> I
         yield from _fact(label, text, screen)
     if shown.diff:
         yield ""
-        yield from coloured(shown.diff) if diff_screen.colour else plain(shown.diff)
+        yield from coloured(shown.diff, diff_screen) if diff_screen.colour else plain(shown.diff)
 
 
 def _head(shown: Shown, screen: Screen, now: datetime) -> Iterator[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from skillgit.cli.render.columns import pad, table, width
-from skillgit.cli.screen import Style, harmless
+from skillgit.cli.screen import Style
+from skillgit.domain.untrusted.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,4 +34,4 @@ def _cell(value: object) -> str:
         return f"{value:.6g}"
     if isinstance(value, bytes):
         value = value.decode(errors="replace")
-    return harmless(str(value).replace("\t", " ").replace("\n", " "))
+    return visible(str(value).replace("\t", " ").replace("\n", " "))

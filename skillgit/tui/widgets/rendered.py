@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields, is_dataclass, replace
+from enum import Enum
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from skillgit.cli.screen import Screen, Style
@@ -31,7 +32,7 @@ def disarmed(facts: T, screen: Screen = UNICODE) -> T:
 
 
 def _disarmed(facts: object, screen: Screen) -> object:
-    if type(facts) is str:
+    if isinstance(facts, str) and not isinstance(facts, Enum):
         return "\n".join(shown(line, screen).text for line in facts.split("\n"))
     if isinstance(facts, tuple):
         parts = tuple(_disarmed(part, screen) for part in facts)

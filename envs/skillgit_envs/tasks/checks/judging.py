@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from skillgit.domain.ids import short_digest
+from skillgit.domain.untrusted.text import storable_json
 from skillgit.errors import EnvironmentFaultError
 from skillgit.plugin.backend import assistant, system, user
 from skillgit.plugin.documents import read_document
@@ -131,7 +132,7 @@ async def _asked(sheet: Sheet, prompt: str, question: str, read: Callable[[Mappi
 
 
 def _object(text: str) -> Mapping[str, Any]:
-    value = read_document(json_text(text))
+    value = storable_json(read_document(json_text(text)))
     if not isinstance(value, dict):
         raise ValueError("it is no JSON object")  # noqa: TRY004 - one kind of error for the model
     return value

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from skillgit.domain.untrusted.text import storable
 from skillgit.errors import EnvironmentFaultError
 from skillgit.plugin.documents import DocumentError, read_document
 from skillgit_envs.tasks.checks.check import Grade, Kind
@@ -54,7 +55,7 @@ def _files(sheet: Sheet) -> dict[str, bytes]:
     """Return what every check may look at: the answer, the row, and what the target made."""
     made = {f"{MADE}/{name}": content for name, content in sheet.products.items()}
     item = json.dumps({"prompt": sheet.prompt, **sheet.row}, ensure_ascii=False)
-    return {ANSWER: sheet.answer.encode(), ITEM: item.encode(), **made}
+    return {ANSWER: storable(sheet.answer).encode(), ITEM: storable(item).encode(), **made}
 
 
 async def _python(fields: Fields, sheet: Sheet) -> Grade:
@@ -108,7 +109,7 @@ async def _run(fields: Fields, sheet: Sheet) -> Grade:
         sandbox.python_job("", limits=sheet.limits, collect=()),
         command=tuple(words),
         files={**_files(sheet), **files},
-        stdin=sheet.answer.encode(),
+        stdin=storable(sheet.answer).encode(),
     )
     return _read(await sandbox.run(job), " ".join(fields["command"]))
 

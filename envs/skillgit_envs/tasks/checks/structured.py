@@ -6,6 +6,7 @@ import json
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from skillgit.domain.untrusted.text import storable_json
 from skillgit_envs.tasks.checks.check import Grade, Kind
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def _links(value: object) -> Iterator[str]:
 
 async def _json(fields: Fields, sheet: Sheet) -> Grade:
     try:
-        value = json.loads(sheet.answer)
+        value = storable_json(json.loads(sheet.answer))
     except (ValueError, RecursionError) as error:
         return Grade(score=0.0, said=f"the answer is no JSON: {error}")
     faults = list(islice(_faults(fields.get("schema"), value), _TOLD))
