@@ -155,6 +155,7 @@ class Training:
             if writing is not None:
                 await asyncio.wait({writing})  # what has been computed is written, whatever befell what follows it
             await self.session.calls.aclose()
+            self._writer.settle()
         if writing is not None:
             await writing
         ends = [record.event for record in self._recorded if isinstance(record.event, RunFinished)]
@@ -179,12 +180,11 @@ class Training:
 
     async def _write(self, transition: Transition, before: RunState | None, after: RunState) -> None:
         """Write a transition and tell of it; its evidence, the bulk of it, in a thread, while the next one is made."""
-        evidence = await asyncio.to_thread(self._writer.store_evidence, transition.evidence)
+        await asyncio.to_thread(self._writer.store_evidence, transition.evidence)
         if isinstance(transition.event, RunStarted):
             note_own(self._workspace.repo, transition.event.run)
-        record = self._writer.append(
-            transition.event, transition.skill, evidence, start=self._parent, check=partial(_advanced, before)
-        )
+        check, start = partial(_advanced, before), self._parent
+        record = self._writer.append(transition.event, transition.skill, transition.evidence, start=start, check=check)
         if record.event != transition.event:
             raise AssertionError(f"{record.commit} does not read as it was written")
         self._recorded.append(record)

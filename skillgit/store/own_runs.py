@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillgit.store.disk import write_file
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 def note_own(repo: Repo, run: str) -> None:
     """Note that ``run`` begins here."""
-    _mark(repo, run).touch()
+    write_file(_mark(repo, run), b"")
 
 
 def is_own(repo: Repo, run: str) -> bool:
@@ -32,9 +34,7 @@ def note_elsewhere(repo: Repo, run: str, commits: Iterable[str]) -> None:
     known = evidence_elsewhere(repo, run)
     fresh = [commit for commit in commits if commit not in known]
     if fresh:
-        young = place.with_suffix(".young")
-        young.write_text("".join(f"{commit}\n" for commit in (*sorted(known), *fresh)), encoding="ascii")
-        young.replace(place)
+        write_file(place, "".join(f"{commit}\n" for commit in (*sorted(known), *fresh)).encode())
 
 
 def evidence_elsewhere(repo: Repo, run: str) -> frozenset[str]:
