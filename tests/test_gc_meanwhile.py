@@ -55,7 +55,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("command", TIDYINGS, ids=" ".join)
 @pytest.mark.parametrize("_", [0, *(soak(number) for number in range(1, 10))])
-def test_git_may_tidy_up_at_any_moment_of_a_training(command, _, undisturbed, tmp_path):  # noqa: PT019 - a number
+def test_git_may_tidy_up_at_any_moment_of_a_training(command, _, undisturbed, tmp_path):
     repository = new_repository(tmp_path / "repository")
     with tidying(repository, *command) as codes:
         skillgit(*TRAIN, cwd=repository)
