@@ -18,7 +18,7 @@ from skillgit.app.power import after_baseline, before_baseline
 from skillgit.app.preflight import asked_roles, preflight
 from skillgit.app.run_start import environment_change
 from skillgit.app.tried import tried_before
-from skillgit.app.unfinished import Unfinished, in_the_making
+from skillgit.app.unfinished import Unfinished, in_the_making, lacking_calls
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import RunFinished, RunStarted, version_of
 from skillgit.domain.state import advance, fold
@@ -134,6 +134,8 @@ class Training:
     async def to_the_end(self) -> Trained:
         """Compute and write transitions until there is none."""
         begun = self._begun
+        if told := self._lacking():
+            self._watcher.remark(told)
         if not begun:
             self._watcher.remark(before_baseline(len(self.session.task.items[Split.SELECTION]), self.session.rule))
         trainer = Trainer(session=self.session, start=self._start, history=self, prepare=self._prepare)
@@ -165,6 +167,18 @@ class Training:
         if any(isinstance(record.event, RunFinished) for record in self._recorded[:begun]):
             return replace(report, sentence=f"The run had finished before. {report.sentence}")
         return report
+
+    def _lacking(self) -> str:
+        """Say before the run goes on that it will not be the one that it would have been; empty if it may be."""
+        events = [record.event for record in self._recorded]
+        lacking = lacking_calls(self.session.calls.ledger, events)
+        if not lacking or isinstance(events[-1], RunFinished):
+            return ""
+        return (
+            f"the ledger of this repository lacks {lacking} of the calls that run {self.session.run} has paid for; what"
+            " is needed of them is bought again, so that costs, and with them commit ids, are not those of a run whose"
+            " ledger was kept"
+        )
 
     async def _prepare(self) -> None:
         if self._reaching is not None:

@@ -1,4 +1,4 @@
-"""A disk that loses power: what ``record.c`` has recorded is played to a moment, and what was not confirmed may be lost.
+"""A disk that loses power: what ``record.c`` recorded is played to a moment, and what was not confirmed may be lost.
 
 A file has the content that was confirmed, and of later writes none, some or all. A folder has the names that were
 confirmed, and later changes of them up to some place. Both choose anew at every moment, whatever others chose.
