@@ -34,6 +34,7 @@ from skillgit.store.feedback import feedback_reader
 from skillgit.store.gates import version_outcomes
 from skillgit.store.own_runs import note_own
 from skillgit.store.reader import read_run, runs, skill_at
+from skillgit.store.repair import repair_run
 from skillgit.store.writer import RunWriter
 
 if TYPE_CHECKING:
@@ -165,6 +166,7 @@ class Training:
             raise AssertionError("the loop ends with run-finished")
         report = finished(self.session, state, ends[-1], resumed=bool(begun))
         if any(isinstance(record.event, RunFinished) for record in self._recorded[:begun]):
+            repair_run(self._workspace.repo, self.session.run)  # a process that died as refs moved may have left some
             return replace(report, sentence=f"The run had finished before. {report.sentence}")
         return report
 
