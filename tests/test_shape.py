@@ -18,7 +18,7 @@ PACKAGES = {
     "skillgit_backends": ROOT / "backends" / "skillgit_backends",
 }
 MIRRORED = {"envs": PACKAGES["skillgit_envs"], "backends": PACKAGES["skillgit_backends"]}
-OWN = {"bench", "concurrency", "damage", "exchange", "interop", "repositories", "wire"}
+OWN = {"bench", "concurrency", "damage", "exchange", "interop", "power", "repositories", "wire"}
 """Folders of tests without a subject of the same name: measurements, whole repositories, hosts, the model server."""
 LINES_OF_A_FILE = 400
 LINES_OF_A_FUNCTION = 40

@@ -143,7 +143,7 @@ def _evidence(workspace: Workspace, row: LogRow) -> dict[str, bytes]:
 def _local(workspace: Workspace, source: str) -> dict[str, object] | None:
     """Return this machine's settings for a fork of ``source``; None where that run's plan is a stranger's."""
     start = queries.row_of_version(workspace.index, source, 0)
-    if start is None or not is_own(workspace.repo, start.commit):
+    if start is None or not is_own(workspace.repo, start=start.commit):
         return None
     return local_settings(workspace.repo, start.commit)
 

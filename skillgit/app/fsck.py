@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from skillgit.app import frontmatter
 from skillgit.app.recorded_gate import edit_schedule, least_coverage
 from skillgit.app.revision import find_run
+from skillgit.app.unfinished import unfinished
 from skillgit.app.workspace import Workspace, open_workspace
+from skillgit.domain.event import event_name
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import ConflictError, HistoryError, RevisionNotFoundError, SkillError, SkillgitError
 from skillgit.index import comparison, queries, refresh
@@ -20,6 +22,7 @@ from skillgit.store.lock import RunLock
 from skillgit.store.note_checks import note_problems
 from skillgit.store.problem import Problem as Found
 from skillgit.store.repo import Repo
+from skillgit.store.step_back import StepBack, plan_step_back, step_back
 from skillgit.store.trajectory_checks import trajectory_problems
 
 if TYPE_CHECKING:
@@ -139,10 +142,14 @@ def _known(workspace: Workspace, run: str) -> str:
 
 
 def _mended_run(context: Context, workspace: Workspace, run: str) -> list[str]:
-    if refs.run_branch(run) not in workspace.repo.tips():
+    if refs.run_branch(run) not in workspace.repo.tips() and not _is_damaged(workspace.repo, run):
         # a clone; its writer's repository is where such a run is mended
         return []
     with RunLock(workspace.repo, run, context.clock):
+        if (plan := plan_step_back(workspace.repo, run)) is not None:
+            told = step_back(workspace.repo, run, plan)
+            workspace.index.refresh()
+            return [f"{run}: {one}" for one in (*told, *_bought_again(workspace, run, plan))]
         # names that follow from a history that is not sound may be all that is left of the one that was
         if not all(problem.repairable for problem in checks.check_run(workspace.repo, run)):
             return []
@@ -153,8 +160,34 @@ def _mended_run(context: Context, workspace: Workspace, run: str) -> list[str]:
             return []
 
 
+def _is_damaged(repo: Repo, run: str) -> bool:
+    """Say whether the branch of ``run`` is lost, and not only absent as in a clone."""
+    name = refs.run_branch(run)
+    return name in repo.damaged_refs() or (repo.common_dir / "logs" / name).is_file()
+
+
+def _bought_again(workspace: Workspace, run: str, plan: StepBack) -> Iterator[str]:
+    """Yield what going on with ``run`` buys again, by what the ledger keeps of the events that are lost."""
+    kept = unfinished(workspace, [run]) or ()
+    for one in kept:
+        yield f"{one.what} is made again; the ledger keeps {_calls(one.cost.calls)} of it, which are not bought again"
+    cost = sum(record.event.cost.calls for record in plan.lost if hasattr(record.event, "cost"))
+    if (lacking := cost - sum(one.cost.calls for one in kept)) > 0:
+        yield f"the ledger lacks {_calls(lacking)} of the {cost} that what is lost had cost; they are bought again"
+    elif not kept:
+        yield "the ledger keeps no call of what is lost; going on buys again what it takes to make it"
+
+
+def _calls(count: int) -> str:
+    return f"{count} call{'s' * (count != 1)}"
+
+
 def _problems(workspace: Workspace, run: str, *, deep: bool) -> Iterator[Problem]:
     repo = workspace.repo
+    if (plan := plan_step_back(repo, run)) is not None:
+        last = plan.kept[-1]
+        sentence = f"what comes after {event_name(last.event)} is damaged; the run can go on from there"
+        yield Problem(run=run, commit=last.commit, sentence=sentence, repairable=True)
     found = list(checks.check_run(repo, run, budget=edit_schedule(workspace, run)))
     for problem in found:
         yield _of(run, problem)

@@ -107,6 +107,6 @@ def _settings(workspace: Workspace, run: str) -> RecordedSettings:
             hint=f"{_HINT}, or bring it: {BRING}",
         )
     document = read_document(files[CONFIG], f"run {run}")
-    if not is_own(workspace.repo, row.commit):
+    if not is_own(workspace.repo, start=row.commit):
         return of_stranger(settings_of(document))
     return of_own_run(settings_of(document) | local_settings(workspace.repo, row.commit))

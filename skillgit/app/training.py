@@ -18,7 +18,7 @@ from skillgit.app.power import after_baseline, before_baseline
 from skillgit.app.preflight import asked_roles, preflight
 from skillgit.app.run_start import environment_change
 from skillgit.app.tried import tried_before
-from skillgit.app.unfinished import Unfinished, in_the_making
+from skillgit.app.unfinished import Unfinished, in_the_making, lacking_calls
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import RunFinished, RunStarted, version_of
 from skillgit.domain.state import advance, fold
@@ -33,6 +33,7 @@ from skillgit.store.evidence import read_evidence
 from skillgit.store.feedback import feedback_reader
 from skillgit.store.gates import version_outcomes
 from skillgit.store.reader import read_run, runs, skill_at
+from skillgit.store.repair import repair_run
 from skillgit.store.writer import RunWriter
 
 if TYPE_CHECKING:
@@ -133,6 +134,8 @@ class Training:
     async def to_the_end(self) -> Trained:
         """Compute and write transitions until there is none."""
         begun = self._begun
+        if told := self._lacking():
+            self._watcher.remark(told)
         if not begun:
             self._watcher.remark(before_baseline(len(self.session.task.items[Split.SELECTION]), self.session.rule))
         trainer = Trainer(session=self.session, start=self._start, history=self, prepare=self._prepare)
@@ -154,6 +157,7 @@ class Training:
             if writing is not None:
                 await asyncio.wait({writing})  # what has been computed is written, whatever befell what follows it
             await self.session.calls.aclose()
+            self._writer.settle()
         if writing is not None:
             await writing
         ends = [record.event for record in self._recorded if isinstance(record.event, RunFinished)]
@@ -161,8 +165,21 @@ class Training:
             raise AssertionError("the loop ends with run-finished")
         report = finished(self.session, state, ends[-1], resumed=bool(begun))
         if any(isinstance(record.event, RunFinished) for record in self._recorded[:begun]):
+            repair_run(self._workspace.repo, self.session.run)  # a process that died as refs moved may have left some
             return replace(report, sentence=f"The run had finished before. {report.sentence}")
         return report
+
+    def _lacking(self) -> str:
+        """Say before the run goes on that it will not be the one that it would have been; empty if it may be."""
+        events = [record.event for record in self._recorded]
+        lacking = lacking_calls(self.session.calls.ledger, events)
+        if not lacking or isinstance(events[-1], RunFinished):
+            return ""
+        return (
+            f"the ledger of this repository lacks {lacking} of the calls that run {self.session.run} has paid for; what"
+            " is needed of them is bought again, so that costs, and with them commit ids, are not those of a run whose"
+            " ledger was kept"
+        )
 
     async def _prepare(self) -> None:
         if self._reaching is not None:
@@ -178,11 +195,11 @@ class Training:
 
     async def _write(self, transition: Transition, before: RunState | None, after: RunState) -> None:
         """Write a transition and tell of it; its evidence, the bulk of it, in a thread, while the next one is made."""
-        evidence = await asyncio.to_thread(self._writer.store_evidence, transition.evidence)
+        await asyncio.to_thread(self._writer.store_evidence, transition.evidence)
         record = self._writer.append(
             transition.event,
             transition.skill,
-            evidence,
+            transition.evidence,
             start=self._parent,
             check=partial(_advanced, before),
             local=self._setup.config.local if isinstance(transition.event, RunStarted) else None,

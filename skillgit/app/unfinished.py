@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillgit.calls.ledger import Ledger
-from skillgit.domain.event import Origin
+from skillgit.domain.event import Edited, Origin, SlowMerged
 from skillgit.engine.scope import (
+    event_scope,
     finish_scope,
     intervention_scope,
     measure_scope,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from skillgit.app.workspace import Workspace
     from skillgit.domain.cost import Cost
+    from skillgit.domain.event import Event
     from skillgit.index.rows import ProgressRow
 
 LEDGER = "ledger.db"
@@ -71,6 +73,19 @@ def in_the_making(ledger: Ledger, run: str, progress: ProgressRow) -> tuple[Unfi
         for what, cost in spent
         if cost.calls
     )
+
+
+def lacking_calls(ledger: Ledger, events: Iterable[Event]) -> int:
+    """Return how many of the calls that ``events`` paid for ``ledger`` does not hold.
+
+    An event may use an answer that one before it paid for. Without the ledger it buys that answer itself.
+    """
+    paid: dict[str, int] = {}
+    for event in events:
+        if not isinstance(event, Edited | SlowMerged):
+            scope = event_scope(event)
+            paid[scope] = paid.get(scope, 0) + event.cost.calls
+    return sum(max(0, calls - ledger.spent(scope).calls) for scope, calls in paid.items() if calls)
 
 
 def open_scopes(run: str, progress: ProgressRow) -> Iterator[tuple[str, str]]:

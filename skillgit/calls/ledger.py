@@ -1,7 +1,7 @@
 """Owns the ledger: the local record of paid model calls, of attempts that failed, and of item outcomes.
 
-A row is committed before anybody sees what it holds, so that a process that dies at any moment loses nothing that was
-used. The file may be deleted at any time: that costs money, never history.
+A row is on the disk before anybody sees what it holds, so that a process that dies, or a machine that loses power, at
+any moment loses nothing that was used. The file may be deleted at any time: that costs money, never history.
 """
 
 from __future__ import annotations
@@ -257,11 +257,11 @@ class Ledger:
 
 def _prepare(connection: sqlite3.Connection, name: str) -> None:
     if _version(connection, name) == _FORMAT:
-        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA synchronous = FULL")
         connection.execute(_BY_SCOPE)
         return
     connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA synchronous = FULL")
     connection.execute("BEGIN IMMEDIATE")
     version = _version(connection, name)
     for statement in _SCHEMA.split(";") if version == 0 else _upgrade(version):

@@ -21,5 +21,5 @@ def explained(error: Exception) -> SkillgitError | None:
     # loaded if it raised anything
     git = sys.modules.get("pygit2")
     if git is not None and isinstance(error, git.GitError):
-        return HistoryError(f"git's objects cannot be read: {said}", hint="skillgit fsck")
+        return HistoryError(f"git's objects cannot be read: {said}", hint="skillgit fsck --repair")
     return None

@@ -6,10 +6,24 @@ it would have.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
+
+from skillgit.domain.event import (
+    Accepted,
+    Edited,
+    Measured,
+    Origin,
+    Rejected,
+    Reverted,
+    RunFinished,
+    RunStarted,
+    Skipped,
+    SlowMerged,
+    SlowProposed,
+)
 
 if TYPE_CHECKING:
-    from skillgit.domain.event import Origin
+    from skillgit.domain.event import Event
 
 
 def start_scope(run: str) -> str:
@@ -45,3 +59,32 @@ def finish_scope(run: str) -> str:
 def intervention_scope(run: str, origin: Origin, number: int) -> str:
     """Return the name of an intervention: of the version that a revert would make, else of its number."""
     return f"{run}/{origin.value}/{number}"
+
+
+def event_scope(event: Event) -> str:
+    """Return the name that ``event`` had while it was in the making; empty for one that cost nothing of its own."""
+    match event:
+        case RunStarted():
+            return start_scope(event.run)
+        case Accepted() | Rejected() | Skipped():
+            return _candidate_scope(event)
+        case SlowProposed():
+            return slow_scope(event.run, event.epoch)
+        case Measured():
+            return measure_scope(event.run, event.version)
+        case Reverted():
+            return intervention_scope(event.run, Origin.REVERT, event.version)
+        case RunFinished():
+            return finish_scope(event.run)
+        case SlowMerged() | Edited():
+            return ""
+        case _:
+            assert_never(event)
+
+
+def _candidate_scope(event: Accepted | Rejected | Skipped) -> str:
+    if event.origin is Origin.META:
+        return meta_scope(event.run, event.epoch)
+    if isinstance(event, Skipped) or not event.origin.intervenes:
+        return step_scope(event.run, event.step)
+    return intervention_scope(event.run, event.origin, event.number)

@@ -25,13 +25,6 @@ _EVENT_COMMIT = re.compile(r"^event (?P<oid>[0-9a-f]{40})$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredEvidence:
-    """Evidence whose objects are written; ``tree`` is empty if there is none."""
-
-    tree: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceTip:
     """The end of a run's evidence chain.
 

@@ -31,7 +31,7 @@ def evidence_problems(
     place = refs.evidence_ref(run)
     kept, dropped = {link.tree for link in chain}, dropped_trees(repo, run)
     whole = place in tips and bool(records) and records[0].evidence in kept
-    wanted = whole or (bool(records) and is_own(repo, records[0].commit))
+    wanted = whole or (bool(records) and is_own(repo, start=records[0].commit))
     elsewhere = evidence_elsewhere(repo, run)
     seen: set[str] = set()
     for record in records:
@@ -47,7 +47,7 @@ def evidence_problems(
         elif not here and wanted and record.commit not in elsewhere:
             yield Problem(commit=record.commit, sentence="its evidence is lost")
     yield from dropping_problems(repo, run, records, kept)
-    yield from _stray_links(repo, run, records, chain)
+    yield from _stray_links(repo, run, records, chain, tips)
 
 
 def _listed(paths: Sequence[str]) -> str:
@@ -55,7 +55,9 @@ def _listed(paths: Sequence[str]) -> str:
     return f"'{paths[0]}'{more}"
 
 
-def _stray_links(repo: Repo, run: str, records: Sequence[Recorded], chain: Sequence[Link]) -> Iterator[Problem]:
+def _stray_links(
+    repo: Repo, run: str, records: Sequence[Recorded], chain: Sequence[Link], tips: Mapping[str, str]
+) -> Iterator[Problem]:
     """Yield evidence of events that the run does not have: its own that were lost, or those of another run."""
     known = {record.commit: record for record in records}
     for link in chain:
@@ -80,7 +82,7 @@ def _stray_links(repo: Repo, run: str, records: Sequence[Recorded], chain: Seque
         else:
             branch = refs.short(found.branch)
             sentence = f"it was an event of the run, and {branch} does not lead to it any more"
-            if repo.tip(found.branch) is None:
+            if found.branch not in {*tips, *repo.damaged_refs()}:
                 sentence += f"; git branch {branch} {link.event[:_SHORT]} brings it back"
             yield Problem(commit=link.event, sentence=sentence)
 

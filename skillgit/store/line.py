@@ -19,6 +19,7 @@ from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError,
 from skillgit.store import codec, message, refs, trailers, tree
 from skillgit.store.codec import Decoded, SlowText
 from skillgit.store.record import Recorded
+from skillgit.store.repo import REPAIR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -109,7 +110,7 @@ def links(repo: Repo, branch: Source, known: AbstractSet[str], read_slow: ReadSl
         raise RevisionNotFoundError(
             f"this is a shallow clone, which lacks the beginning of run {branch.ref.run}", hint="git fetch --unshallow"
         )
-    raise HistoryError(f"run {branch.ref.run} has no beginning on {where}", hint="skillgit fsck")
+    raise HistoryError(f"run {branch.ref.run} has no beginning on {where}", hint=REPAIR)
 
 
 def _trailers_of(commit: pygit2.Commit, read_slow: ReadSlow) -> Decoded | None:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from skillgit.store.disk import sync, write_file
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
@@ -26,10 +28,14 @@ def note_own(repo: Repo, start: str, local: Mapping[str, object]) -> None:
         start: The commit of its run-started event.
         local: Settings of this machine that no history records, by key, for measuring its versions later.
     """
-    _write(_mark(repo, start), json.dumps(local, sort_keys=True))
+    mark = _mark(repo, start)
+    if not mark.parent.is_dir():
+        mark.parent.mkdir()
+        sync(repo.private_dir)
+    write_file(mark, json.dumps(local, sort_keys=True).encode())
 
 
-def is_own(repo: Repo, start: str) -> bool:
+def is_own(repo: Repo, *, start: str) -> bool:
     """Say whether the run whose first commit is ``start`` was begun here; a run that was fetched was not."""
     return _mark(repo, start).is_file()
 
@@ -49,7 +55,7 @@ def note_elsewhere(repo: Repo, run: str, commits: Iterable[str]) -> None:
     known = evidence_elsewhere(repo, run)
     fresh = [commit for commit in commits if commit not in known]
     if fresh:
-        _write(place, "".join(f"{commit}\n" for commit in (*sorted(known), *fresh)))
+        write_file(place, "".join(f"{commit}\n" for commit in (*sorted(known), *fresh)).encode())
 
 
 def evidence_elsewhere(repo: Repo, run: str) -> frozenset[str]:
@@ -66,10 +72,3 @@ def _list(repo: Repo, run: str) -> Path:
 
 def _mark(repo: Repo, start: str) -> Path:
     return repo.private_dir / "own" / start
-
-
-def _write(file: Path, content: str) -> None:
-    file.parent.mkdir(exist_ok=True)
-    young = file.with_name(f"{file.name}.young")
-    young.write_text(content, encoding="utf-8")
-    young.replace(file)

@@ -16,6 +16,7 @@ from skillgit.domain.skill import DOCUMENT, Skill, slow_guidance
 from skillgit.errors import HistoryError, RevisionNotFoundError, TrailerError
 from skillgit.store import codec, history, line, refs, trailers, tree
 from skillgit.store.line import first_parents as first_parents  # noqa: PLC0414 - part of reading history
+from skillgit.store.repo import REPAIR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -138,7 +139,7 @@ def skill_at(repo: Repo, oid: str, path: str) -> Skill:
     try:
         return tree.read_skill(repo.commit(oid).tree, path)
     except (pygit2.GitError, KeyError) as error:
-        raise HistoryError(f"git cannot read {path} of commit {oid[:12]}: {error}", hint="skillgit fsck") from error
+        raise HistoryError(f"git cannot read {path} of commit {oid[:12]}: {error}", hint=REPAIR) from error
 
 
 def resolve(repo: Repo, name: str) -> str:

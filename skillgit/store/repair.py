@@ -109,7 +109,7 @@ def _remove_damaged(repo: Repo, run: str) -> Iterator[str]:
 
 def _mend_evidence(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterator[str]:
     """Write the chain anew if it keeps evidence of other runs, or not all of this one's that is here."""
-    if repo.tip(refs.evidence_ref(run)) is None and not is_own(repo, records[0].commit):
+    if repo.tip(refs.evidence_ref(run)) is None and not is_own(repo, start=records[0].commit):
         return
     chain, dropped = read_chain(repo, run), dropped_trees(repo, run)
     kept, known = {link.tree for link in chain}, {record.commit for record in records}

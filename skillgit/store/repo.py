@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING
 
 from skillgit.errors import HistoryError, RepositoryNotFoundError, RevisionNotFoundError
 from skillgit.store import refs
+from skillgit.store.at_work import until_kept
+from skillgit.store.disk import sync
 from skillgit.store.ref_files import Look, RefFiles
 
 if TYPE_CHECKING:
     import pygit2
 
+REPAIR = "skillgit fsck --repair"
+"""What helps where a file of git's is missing or damaged."""
 _SHORT = 12
 _LAST_TIME = 253_402_300_799
 """The end of the year 9999, in seconds since 1970: what lies behind it is no date to most programs."""
@@ -68,6 +72,7 @@ class Repo:
 
         if not path.is_dir():
             raise RepositoryNotFoundError(f"there is no folder '{path}'", hint="skillgit init DIR")
+        _set_up_libgit2()
         try:
             found = pygit2.discover_repository(str(path))
             if found is None:
@@ -81,6 +86,7 @@ class Repo:
         """Make ``path`` a repository whose branch is ``main``; an existing one is opened as it is."""
         import pygit2  # noqa: PLC0415 - see the module
 
+        _set_up_libgit2()
         try:
             if (path / ".git").exists():
                 return cls(pygit2.Repository(str(path)))
@@ -92,7 +98,9 @@ class Repo:
     def private_dir(self) -> Path:
         """The folder for files that belong to this repository and are never shared; made when it is missing."""
         folder = self.common_dir / "skillgit"
-        folder.mkdir(exist_ok=True)
+        if not folder.is_dir():
+            folder.mkdir(exist_ok=True)
+            sync(self.common_dir)
         return folder
 
     def identity(self) -> Identity:
@@ -128,7 +136,7 @@ class Repo:
             found = self.raw.references.get(name)
             return None if found is None else str(found.resolve().target)
         except pygit2.GitError as error:
-            raise HistoryError(f"git cannot read {refs.short(name)}: {error}", hint="git fsck") from error
+            raise HistoryError(f"git cannot read {refs.short(name)}: {error}", hint=REPAIR) from error
 
     def tips(self) -> dict[str, str]:
         """Return all refs that skillgit owns or follows, tracking copies included, with what they point to.
@@ -159,12 +167,21 @@ class Repo:
             if isinstance(found, pygit2.Commit) and found.message is not None and 0 <= found.commit_time <= _LAST_TIME:
                 return found
         except (pygit2.GitError, ValueError, LookupError) as error:
-            raise HistoryError(f"commit {oid[:_SHORT]} cannot be read: {error}", hint="skillgit fsck") from error
+            raise HistoryError(f"commit {oid[:_SHORT]} cannot be read: {error}", hint=REPAIR) from error
         if found is None:
-            raise RevisionNotFoundError(f"there is no commit {oid}", hint="git fetch --unshallow, if this is a clone")
+            hint = "git fetch --unshallow" if self.raw.is_shallow else REPAIR
+            raise RevisionNotFoundError(f"there is no commit {oid}", hint=hint)
         if isinstance(found, pygit2.Commit):
             raise HistoryError(f"commit {oid[:_SHORT]} has a time that is no date", hint="skillgit fsck")
         raise RevisionNotFoundError(f"{oid} is no commit but a {found.type_str}", hint="skillgit fsck")
+
+    def write_blob(self, content: bytes) -> pygit2.Oid:
+        """Write a file; nothing refers to it yet, so that git may prune it, or the folder that it comes to, meanwhile.
+
+        Raises:
+            OSError: The repository cannot be written.
+        """
+        return until_kept(self, lambda: self.raw.create_blob(content))
 
     def has_object(self, oid: str) -> bool:
         """Say whether the object ``oid`` is here."""
@@ -183,6 +200,18 @@ class Repo:
         except pygit2.GitError:
             # one of them is no commit
             return False
+
+
+def _set_up_libgit2() -> None:
+    """Say how libgit2 writes; it looks at this when it opens the refs of a repository.
+
+    It has the disk confirm objects, refs and reflogs before their names are there. It does not ask whether the files of
+    a tree are there, for git may prune them while the rest is written (``writer``).
+    """
+    import pygit2  # noqa: PLC0415 - see the module
+
+    pygit2.settings.enable_fsync_gitdir(value=True)
+    pygit2.settings.enable_strict_object_creation(value=False)
 
 
 def _clean_name(text: str) -> str:

@@ -3,11 +3,16 @@
 A process that is killed inside a libgit2 transaction leaves ``<ref>.lock`` behind, and then neither libgit2 nor git
 moves that ref again. Such a file is removed only while the repository lock is held, which says that no skillgit process
 owns it, and only after it has stood unchanged for a while in which no git process works in the repository.
+
+After a loss of power a ref leads to whole objects, or is where it was: libgit2 has the disk confirm every file that it
+writes and the name of that file (``repo``), and here the names of new folders follow, those of objects before any ref
+moves.
 """
 
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +20,7 @@ import pygit2
 
 from skillgit.errors import ConcurrentWriteError, ConflictError
 from skillgit.store.at_work import git_is_at_work
+from skillgit.store.disk import sync
 from skillgit.store.lock import repo_lock
 from skillgit.store.refs import short
 
@@ -64,6 +70,8 @@ def update_refs(repo: Repo, updates: Sequence[RefUpdate], *, identity: Identity,
     repo.raw.set_ident(identity.name, identity.email)
     with repo_lock(repo):
         _check_names(repo, updates)
+        changing = _folders(repo, updates)
+        sync(repo.common_dir / "objects")
         with repo.raw.transaction() as transaction:
             for update in updates:
                 _lock(repo, transaction, update.name)
@@ -71,6 +79,29 @@ def update_refs(repo: Repo, updates: Sequence[RefUpdate], *, identity: Identity,
                 _compare(repo, update)
             for update in updates:
                 _apply(transaction, update, reason)
+        for folder in changing:
+            _sync_if_there(folder)
+
+
+def _folders(repo: Repo, updates: Sequence[RefUpdate]) -> list[Path]:
+    """Return the folders that will have another folder, or a name less, once ``updates`` are made."""
+    found: set[Path] = set()
+    for update in updates:
+        for root in ("", "logs/"):
+            folders = (repo.common_dir / f"{root}{update.name}").parents
+            inside = [folder for folder in folders if folder.is_relative_to(repo.common_dir)]
+            # git takes a folder away that has become empty
+            found.update(
+                folder.parent if update.new is not None else folder
+                for folder in inside[:-1]
+                if update.new is None or not folder.is_dir()
+            )
+    return sorted(found)
+
+
+def _sync_if_there(folder: Path) -> None:
+    with suppress(FileNotFoundError):
+        sync(folder)
 
 
 def _apply(transaction: ReferenceTransaction, update: RefUpdate, reason: str) -> None:

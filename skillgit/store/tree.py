@@ -90,10 +90,10 @@ def with_skill(
         nodes = {name: (item.id, item.filemode) for name, item in _walk(old) if item.filemode not in _FILES}
     for name, content in skill.files.items():
         mode = FileMode.BLOB_EXECUTABLE if name in skill.executable else FileMode.BLOB
-        nodes[name] = (repo.raw.create_blob(content), mode)
+        nodes[name] = (repo.write_blob(content), mode)
     entries: dict[str, _Node | None] = {path: (_build(repo, nodes), FileMode.TREE)}
     for name, text in (beside or {}).items():
-        entries[name] = None if text is None else (repo.raw.create_blob(text), FileMode.BLOB)
+        entries[name] = None if text is None else (repo.write_blob(text), FileMode.BLOB)
     return _with_entries(repo, tree, entries)
 
 
@@ -104,7 +104,7 @@ def with_folder(repo: Repo, tree: pygit2.Tree, path: str, folder: pygit2.Oid) ->
 
 def write_files(repo: Repo, files: Mapping[str, bytes]) -> pygit2.Tree:
     """Return a tree that holds exactly ``files``."""
-    nodes = {name: (repo.raw.create_blob(content), FileMode.BLOB) for name, content in files.items()}
+    nodes = {name: (repo.write_blob(content), FileMode.BLOB) for name, content in files.items()}
     found = repo.raw[_build(repo, nodes)]
     return _tree(found)
 

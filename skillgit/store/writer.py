@@ -3,11 +3,15 @@
 Objects come first and are garbage if the process dies. Then the event is checked against the events before it. Only
 then do refs move, all at once, each compared with what this writer had seen. The work tree and the index are never
 touched.
+
+Somebody may let git prune meanwhile. It takes away whatever no ref led to when it looked, also what a ref leads to by
+now. The same event makes the same objects however often it is written, so that it is written again where something of
+it went, and once more when every git has ended that was at work as its refs moved.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import time as clocks
 from typing import TYPE_CHECKING
 
 import pygit2
@@ -31,19 +35,27 @@ from skillgit.domain.skill import DOCUMENT, slow_guidance, with_slow_guidance
 from skillgit.domain.untrusted.text import storable, verbatim
 from skillgit.errors import ConcurrentWriteError, ConflictError, InvariantError
 from skillgit.store import codec, derived, history, reader, refs, tree
-from skillgit.store.evidence import StoredEvidence, evidence_commit, evidence_tip, write_evidence
+from skillgit.store.at_work import git_processes, until_kept
+from skillgit.store.evidence import evidence_commit, evidence_tip, write_evidence
 from skillgit.store.mainline import ATTRIBUTES
 from skillgit.store.own_runs import note_own
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from skillgit.domain.event import Event
     from skillgit.domain.skill import Skill
     from skillgit.store.record import Recorded
     from skillgit.store.repo import Identity, Repo
+
+
+_Written = tuple["Recorded", str | None]
+"""An event as it reads, and the end of the evidence chain with it."""
+_PATIENCE_S = 60.0
+"""How long a process that ends waits for a git that may prune what it wrote."""
+_PAUSE_S = 0.02
 
 
 def _unchecked(event: Event) -> None:
@@ -75,20 +87,31 @@ class RunWriter:
         self._versions = derived.versions(self._records)
         self._evidence: str | None = None
         self._resumed = False
+        self._held: list[tuple[frozenset[int], Callable[[], _Written]]] = []
 
-    def store_evidence(self, evidence: Mapping[str, bytes]) -> StoredEvidence:
-        """Write the artefacts behind an event, and nothing that anybody can see yet; any thread may do that.
+    def store_evidence(self, evidence: Mapping[str, bytes]) -> None:
+        """Write the artefacts behind an event that :meth:`append` will be given; any thread may do that.
+
+        It takes time, and nobody can see them yet.
 
         Args:
             evidence: Path to content.
         """
-        return StoredEvidence(tree=write_evidence(self._repo, evidence))
+        until_kept(self._repo, lambda: write_evidence(self._repo, evidence))
+
+    def settle(self) -> None:
+        """Wait for every git that may still prune what was written, and write it again; for the end of a process."""
+        patience = clocks.monotonic() + _PATIENCE_S
+        self._write_again()
+        while self._held and clocks.monotonic() < patience:
+            clocks.sleep(_PAUSE_S)
+            self._write_again()
 
     def append(
         self,
         event: Event,
         skill: Skill | None,
-        evidence: Mapping[str, bytes] | StoredEvidence,
+        evidence: Mapping[str, bytes],
         *,
         start: str = "",
         merged: str = "",
@@ -100,7 +123,7 @@ class RunWriter:
         Args:
             event: The fact.
             skill: What the commit's skill folder holds; absent where the tree stays, or is made from the event.
-            evidence: The artefacts behind it, path to content, or what :meth:`store_evidence` returned for them.
+            evidence: The artefacts behind it, path to content.
             start: The commit that a run starts on; a run without one starts a history of its own.
             merged: The commit of another line that an intervention merges; it becomes the second parent.
             check: Called with the event as it will be read, before it is visible; what it raises keeps the event out.
@@ -114,17 +137,30 @@ class RunWriter:
             ConflictError: The run exists already, or a branch is in the way of its names.
         """
         self._check_turn(event)
-        with _durable(on=isinstance(event, RunStarted | RunFinished)):
-            time = self._clock()
-            signature = self._signature(time)
-            stored = evidence if isinstance(evidence, StoredEvidence) else self.store_evidence(evidence)
-            oid = self._write_commit(event, skill, stored.tree, self._parents(event, start, merged), signature)
-            recorded = reader.read_commit(self._repo, oid)
-            check(recorded.event)
-            if local is not None:
-                note_own(self._repo, oid, local)
-            self._publish(recorded, signature)
+        self._write_again()
+        signature = self._signature(self._clock())
+        parents, end = self._parents(event, start, merged), self._evidence_end()
+
+        def write() -> _Written:
+            proof = write_evidence(self._repo, evidence)
+            recorded = reader.read_commit(self._repo, self._write_commit(event, skill, proof, parents, signature))
+            return recorded, evidence_commit(self._repo, recorded, signature, end) if recorded.evidence else end
+
+        recorded, kept = until_kept(self._repo, write)
+        check(recorded.event)
+        if local is not None:
+            note_own(self._repo, recorded.commit, local)
+        self._publish(recorded, kept)
+        self._held.append((git_processes(self._repo), write))
+        self._write_again()
         return recorded
+
+    def _write_again(self) -> None:
+        """Write again what git may have pruned though refs lead to it; forget what it cannot prune any more."""
+        working = git_processes(self._repo) if self._held else frozenset()
+        for _, write in self._held:
+            until_kept(self._repo, write)
+        self._held = [(processes, write) for processes, write in self._held if processes & working]
 
     def _signature(self, time: datetime) -> pygit2.Signature:
         return pygit2.Signature(self._identity.name, self._identity.email, int(time.timestamp()), 0)
@@ -203,7 +239,7 @@ class RunWriter:
             raise InvariantError(f"{event_name(event)} of run {self._run} has no skill", hint="skillgit fsck")
         return root
 
-    def _publish(self, recorded: Recorded, signature: pygit2.Signature) -> None:
+    def _publish(self, recorded: Recorded, kept: str | None) -> None:
         moved = recorded.branch
         moves = {moved: RefUpdate(name=moved, new=recorded.commit, expected=self._stored.get(moved))}
         for name, tip in self._heads.items():
@@ -211,7 +247,6 @@ class RunWriter:
             if name not in self._stored or name in {refs.run_branch(self._run), refs.slow_branch(self._run)}:
                 moves.setdefault(name, RefUpdate(name=name, new=tip, expected=self._stored.get(name)))
         updates = [*moves.values(), *self._derived(recorded)]
-        kept = self._keep_evidence(recorded, signature)
         place = refs.evidence_ref(self._run)
         if kept is not None and kept != self._stored.get(place):
             updates.append(RefUpdate(name=place, new=kept, expected=self._stored.get(place)))
@@ -226,16 +261,15 @@ class RunWriter:
             return derived.derived_moves(self._run, [recorded], known, self._stored)
         return derived.derived_updates(self._run, [*self._records, recorded], self._stored)
 
-    def _keep_evidence(self, recorded: Recorded, signature: pygit2.Signature) -> str | None:
-        """Return the new end of the evidence chain, mended first if an earlier process was killed while refs moved."""
-        end = self._evidence
-        if not self._resumed and self._records:
-            last = self._records[-1]
-            tip = evidence_tip(self._repo, self._run, frozenset(record.commit for record in self._records))
-            end = tip.last
-            if tip.event != last.commit and last.evidence and self._repo.has_object(last.evidence):
-                end = evidence_commit(self._repo, last, self._signature(last.time), end)
-        return evidence_commit(self._repo, recorded, signature, end) if recorded.evidence else end
+    def _evidence_end(self) -> str | None:
+        """Return the end of the evidence chain, mended first if an earlier process was killed while refs moved."""
+        if self._resumed or not self._records:
+            return self._evidence
+        last = self._records[-1]
+        tip = evidence_tip(self._repo, self._run, frozenset(record.commit for record in self._records))
+        if tip.event != last.commit and last.evidence and self._repo.has_object(last.evidence):
+            return evidence_commit(self._repo, last, self._signature(last.time), tip.last)
+        return tip.last
 
     def _remember(self, recorded: Recorded, updates: list[RefUpdate], kept: str | None) -> None:
         for update in updates:
@@ -261,16 +295,3 @@ def _slow_tree(repo: Repo, root: pygit2.Tree, event: SlowProposed) -> pygit2.Tre
         guidance = verbatim(storable(event.guidance))
         skill = skill.with_text(DOCUMENT, with_slow_guidance(skill.document, guidance))
     return tree.with_skill(repo, root, event.skill, skill, {reader.MEMORY: storable(event.memory).encode() or None})
-
-
-@contextmanager
-def _durable(*, on: bool) -> Iterator[None]:
-    """Have the disk confirm what is written meanwhile; a step does without, since the ledger makes a lost one again."""
-    if not on:
-        yield
-        return
-    pygit2.settings.enable_fsync_gitdir(value=True)
-    try:
-        yield
-    finally:
-        pygit2.settings.enable_fsync_gitdir(value=False)

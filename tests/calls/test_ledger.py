@@ -101,10 +101,10 @@ def test_records_survive_the_connection_and_the_file_may_be_deleted(tmp_path):
         assert ledger.reply("k") is None
 
 
-def test_the_file_is_written_ahead_and_not_synchronised_at_every_row(tmp_path):
+def test_the_file_is_written_ahead_and_every_row_is_on_the_disk(tmp_path):
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         assert ledger._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-        assert ledger._connection.execute("PRAGMA synchronous").fetchone() == (1,)
+        assert ledger._connection.execute("PRAGMA synchronous").fetchone() == (2,)
         assert ledger._connection.in_transaction is False
 
 

@@ -20,6 +20,7 @@ from skillgit.cli.foreign_errors import explained
 from skillgit.errors import InvariantError, SkillgitError
 from skillgit.store import notes, refs
 from skillgit.store.attic import fold
+from skillgit.store.reader import read_run
 from skillgit.store.repo import Repo
 
 FIRST, ONE, TWO, SKIPPED, PROPOSED, MERGED, FOUR, FIVE, LAST = range(9)
@@ -231,7 +232,6 @@ BROKEN = {
         file_of(REJECTED[0], lambda patient: f"{patient.history[ONE].tree}\n"),
         "is no commit but a tree",
     ),
-    "a branch whose file is empty": (file_of(LINE, lambda _: ""), f"the file of run/{RUN} holds no commit"),
     "notes that are a file": (
         file_of(refs.NOTES, lambda patient: f"{patient.blob(ONE)}\n"),
         "notes/skillgit/evals cannot be read",
@@ -347,6 +347,56 @@ def test_what_follows_from_the_rest_is_named_and_mended(name, patient, context):
     assert fsck(context, None, deep=True, repair=True).mended == ()
     after = Repo.discover(context.directory).tips()
     assert {name: after[name] for name in before} == before
+
+
+ENDS = {
+    "the newest commit": lambda patient: [patient.commit(LAST)],
+    "the newest commit of the evidence": lambda patient: [patient.repo.tip(PROOF)],
+    "a file of the newest evidence": lambda patient: [
+        str(next(iter(patient.repo.raw[patient.history[LAST].evidence])).id)
+    ],
+    "the newest evidence": lambda patient: [patient.history[LAST].evidence],
+    "two events": lambda patient: [patient.commit(FIVE), patient.commit(LAST)],
+    "the skill of the last version": lambda patient: [
+        *(patient.commit(place) for place in (FIVE, LAST)),
+        patient.blob(FOUR),
+    ],
+}
+
+
+@pytest.mark.parametrize("damage", [lambda path: path.write_bytes(b""), lambda path: path.unlink()])
+@pytest.mark.parametrize("name", ENDS)
+def test_a_run_steps_back_to_its_last_whole_event_and_no_further(name, damage, patient, context):
+    lost = ENDS[name](patient)
+    for oid in lost:
+        damage(patient.file(oid))
+    assert any(one.repairable for one in fsck(context, None).problems)
+    repaired = fsck(context, None, deep=True, repair=True)
+    assert repaired.problems == (), repaired
+    assert any("stepped back to the last whole event" in told for told in repaired.mended), repaired.mended
+    kept = [record.commit for record in read_run(Repo.discover(context.directory), RUN)]
+    assert kept == [record.commit for record in patient.history[: len(kept)]]
+    assert len(patient.history) - len(kept) <= len(lost)
+    assert fsck(context, None, deep=True, repair=True).mended == ()
+
+
+@pytest.mark.parametrize("content", ["", "garbage\n", "0" * 40])
+@pytest.mark.parametrize("name", [LINE, SLOW, *REJECTED, BEST, refs.version_tag(RUN, 1)])
+def test_the_file_of_a_ref_that_a_disk_lost_is_made_again(name, content, patient, context):
+    before = patient.repo.tips()
+    file_of(name, lambda _: content)(patient)
+    assert fsck(context, None).problems
+    assert fsck(context, None, deep=True, repair=True).problems == ()
+    assert Repo.discover(context.directory).tips() == before
+
+
+def test_a_run_steps_back_over_what_a_remote_has_and_says_so(patient, context):
+    patient.set_ref(f"refs/remotes/origin/run/{RUN}", patient.commit(LAST))
+    patient.file(patient.commit(LAST)).write_bytes(b"")
+    repaired = fsck(context, None, repair=True)
+    assert repaired.problems == ()
+    assert any("skillgit pull origin" in told for told in repaired.mended), repaired.mended
+    assert f"refs/remotes/origin/run/{RUN}" not in Repo.discover(context.directory).tips(), "a fetch would skip it"
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage" * 999, b"SQLite format 3\0" + b"\0" * 200])

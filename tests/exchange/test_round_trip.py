@@ -139,9 +139,9 @@ def test_a_stranger_can_look_at_a_clone_and_its_configuration_is_not_trusted(ann
     for words in (("diff", f"{RUN}/v0", f"{RUN}/v3"), ("blame", f"{RUN}/v3")):
         assert bob(*words).out == ann(*words).out
     assert bob.git("diff", f"{RUN}/v0", f"{RUN}/v3") == ann.git("diff", f"{RUN}/v0", f"{RUN}/v3")
-    assert not is_own(bob.repo, bob.git("rev-parse", f"{RUN}/v0"))
+    assert not is_own(bob.repo, start=bob.git("rev-parse", f"{RUN}/v0"))
     bob("fork", f"{RUN}/best", "mine")
-    assert not is_own(bob.repo, bob.git("rev-parse", "mine/v0"))
+    assert not is_own(bob.repo, start=bob.git("rev-parse", "mine/v0"))
 
 
 def test_a_run_without_its_rejected_candidates_can_be_read_and_says_what_it_lacks(host, ann):

@@ -35,8 +35,8 @@ def command(session: Session, run: str | None, *, deep: bool, repair: bool, form
     """Check that history keeps its rules.
 
     Checks all runs unless you name one. Exits with 1 if there is a problem, after --repair if one is left. What can be
-    mended are tags and best branches, the ref that keeps evidence, the index, damaged objects, which are set aside, and
-    lock files of dead processes.
+    mended are tags and best branches, the ref that keeps evidence, the index, damaged objects, which are set aside,
+    lock files of dead processes, and the end of a run that lacks objects: it steps back to its last whole event.
     """
     from skillgit.app.fsck import fsck  # noqa: PLC0415 - see the package
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _PLACES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_PREFIX")
 """What git sets for hooks; it would send git to another repository."""
+_DURABLE = "core.fsync=objects"
+"""What arrives is on the disk before a ref leads to it; git leaves loose objects to the kernel otherwise."""
 _OWN_WORDS = re.compile(r"(?:fatal|error|hint|warning): |To |From | [ !*+=-] \[| {3}[0-9a-f]{7,}\.\.")
 """How lines begin that are told in words of our own, or not at all."""
 _HOST = "remote: "
@@ -82,7 +84,7 @@ def run(line: Line, folder: Path, *arguments: str, ssh: str = "") -> Answer:
     """
     try:
         process = subprocess.Popen(  # noqa: S603 - a list
-            ["git", "-C", str(folder), *arguments],  # noqa: S607 - the one on the PATH
+            ["git", "-C", str(folder), "-c", _DURABLE, *arguments],  # noqa: S607 - the one on the PATH
             env=_surroundings(line, ssh),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -1,0 +1,242 @@
+"""Stepping a run back to its last whole event, where a disk lost what was written last.
+
+The events that are lost can be made again, as they were in the making once: what was paid for is in the ledger. So only
+events at the end go, and none whose objects are all here.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+import pygit2
+
+from skillgit.domain.event import event_name
+from skillgit.domain.state import fold
+from skillgit.errors import SkillgitError
+from skillgit.store import derived, reader, refs
+from skillgit.store.dropping import dropped_trees, rebuilt_chain
+from skillgit.store.evidence import read_chain
+from skillgit.store.lock import repo_lock
+from skillgit.store.objects import missing_files, missing_objects
+from skillgit.store.own_runs import evidence_elsewhere, is_own
+from skillgit.store.transaction import RefUpdate, update_refs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from skillgit.store.record import Recorded
+    from skillgit.store.repo import Repo
+
+_REASON = "skillgit: fsck --repair"
+_REFLOG_LINE = re.compile(r"^[0-9a-f]{40} ([0-9a-f]{40}) ", re.MULTILINE)
+_BRANCHES = {refs.Kind.RUN, refs.Kind.SLOW, refs.Kind.REJECTED}
+_CHECKED = {*_BRANCHES, refs.Kind.EVIDENCE}
+_SHORT = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepBack:
+    """Where a run can be taken back to.
+
+    Attributes:
+        kept: Its events up to there; the last one is whole.
+        lost: The events after it that can still be read, but lack objects.
+        unreadable: Refs that lead to no event, or do not exist any more, by their full names; with tracking refs.
+    """
+
+    kept: tuple[Recorded, ...]
+    lost: tuple[Recorded, ...]
+    unreadable: tuple[str, ...]
+
+    @property
+    def remotes(self) -> tuple[str, ...]:
+        """The other repositories that have, or had, what is lost here."""
+        return tuple(sorted({ref.remote for name in self.unreadable if (ref := refs.parse(name)) and ref.remote}))
+
+
+def plan_step_back(repo: Repo, run: str) -> StepBack | None:
+    """Return where ``run`` has to be taken back to; None if its end is whole, or whole events would be lost by it.
+
+    Damaged objects have to be set aside before.
+    """
+    if repo.raw.is_shallow:
+        return None
+    tips = _refs_of(repo, run)
+    now = {name: tip for name, tip in tips.items() if tip and not _is_cut(repo, tip)}
+    unreadable = tuple(sorted(tips.keys() - now.keys()))
+    for name in unreadable:
+        if earlier := _before(repo, run, name):
+            now[name] = earlier[0]
+    try:
+        records = reader.read_new(repo, run, {}, now)
+        lost = _damaged_end(repo, run, records)
+        kept = records[: len(records) - len(lost)]
+        fold(record.event for record in kept)
+    except (SkillgitError, pygit2.GitError, KeyError):
+        return None
+    if not (lost or unreadable) or not kept or not all(_has_skill(repo, record, set()) for record in kept):
+        return None
+    return StepBack(kept=tuple(kept), lost=tuple(lost), unreadable=unreadable)
+
+
+def step_back(repo: Repo, run: str, plan: StepBack) -> list[str]:
+    """Take ``run`` back to where ``plan`` says; return what was done.
+
+    Hold the lock of the run.
+
+    Raises:
+        ConcurrentWriteError: Somebody else moved the run; nothing was changed but ref files that held no commit.
+    """
+    with repo_lock(repo):
+        for name in set(repo.damaged_refs()) & {*plan.unreadable, *_derived_names(repo, run)}:
+            (repo.common_dir / name).unlink(missing_ok=True)
+    tips = repo.tips()
+    updates = [
+        *_branches(run, plan, tips),
+        *_evidence(repo, run, plan, tips),
+        *derived.derived_updates(run, plan.kept, tips),
+    ]
+    update_refs(repo, updates, identity=repo.identity(), reason=_REASON)
+    last = plan.kept[-1]
+    told = [f"stepped back to the last whole event, {event_name(last.event)} (commit {last.commit[:_SHORT]})"]
+    for update in updates:
+        name = refs.short(update.name)
+        told.append(f"removed {name}" if update.new is None else f"moved {name} to commit {update.new[:_SHORT]}")
+    told += [
+        f"{remote} has what is lost here: 'skillgit pull {remote}' brings it back, and training on makes other commits"
+        for remote in plan.remotes
+    ]
+    return told
+
+
+def _refs_of(repo: Repo, run: str) -> dict[str, str]:
+    """Return the refs that lead to events of ``run`` and to its evidence, with their commits; empty for those lost."""
+    found = dict.fromkeys(repo.damaged_refs(), "") | repo.tips()
+    for name in (refs.run_branch(run), refs.slow_branch(run)):
+        if name not in found and _reflog(repo, name):
+            # git removes the reflog of a branch that is deleted
+            found[name] = ""
+    return {
+        name: tip
+        for name, tip in found.items()
+        if (ref := refs.parse(name)) is not None and ref.run == run and ref.kind in _CHECKED
+    }
+
+
+def _derived_names(repo: Repo, run: str) -> set[str]:
+    parsed = {name: refs.parse(name) for name in repo.damaged_refs()}
+    return {
+        name for name, ref in parsed.items() if ref and ref.run == run and ref.kind in {refs.Kind.TAG, refs.Kind.BEST}
+    }
+
+
+def _is_cut(repo: Repo, tip: str) -> bool:
+    """Say whether ``tip``, or a commit that it leads back to by first parents, is missing.
+
+    One that is here and makes no sense is no loss that could be made good.
+    """
+    oid: str | pygit2.Oid | None = tip
+    while oid is not None:
+        if not repo.has_object(str(oid)):
+            return True
+        commit = repo.raw[oid]
+        oid = next(iter(commit.parent_ids), None) if isinstance(commit, pygit2.Commit) else None
+    return False
+
+
+def _has_skill(repo: Repo, record: Recorded, seen: set[str]) -> bool:
+    return all(map(repo.has_object, record.parents)) and not any(missing_objects(repo, record, seen))
+
+
+def _before(repo: Repo, run: str, name: str) -> list[str]:
+    """Return where the branch ``name`` stood before, by its reflog, else by tags and evidence; the best one first."""
+    ref = refs.parse(name)
+    if ref is None or ref.remote or ref.kind not in _BRANCHES:
+        return []
+    earlier = [tip for tip in _reflog(repo, name) if not _is_cut(repo, tip)]
+    if earlier:
+        return earlier
+    found: dict[str, Recorded] = {}
+    for oid in _witnesses(repo, run):
+        try:
+            record = reader.read_commit(repo, oid)
+        except (SkillgitError, pygit2.GitError, KeyError):
+            continue
+        if record.event.run == run and record.branch == name and not _is_cut(repo, oid):
+            found[oid] = record
+    return sorted(found, key=lambda oid: found[oid].order, reverse=True)
+
+
+def _reflog(repo: Repo, name: str) -> list[str]:
+    """Return where the ref ``name`` stood, the last place first."""
+    try:
+        text = (repo.common_dir / "logs" / name).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    return [oid for oid in reversed(_REFLOG_LINE.findall(text)) if oid.strip("0")]
+
+
+def _witnesses(repo: Repo, run: str) -> Iterator[str]:
+    """Yield the commits that tags, the best branch and the evidence of ``run`` name, as far as they can be read."""
+    for name, tip in repo.tips().items():
+        ref = refs.parse(name)
+        if ref is not None and ref.run == run and ref.kind in {refs.Kind.TAG, refs.Kind.BEST}:
+            yield tip
+    with suppress(SkillgitError):
+        yield from (link.event for link in read_chain(repo, run) if link.event)
+
+
+def _damaged_end(repo: Repo, run: str, records: Sequence[Recorded]) -> list[Recorded]:
+    """Return the last events of ``records`` up to the first, from the end, whose objects are all here."""
+    place = refs.evidence_ref(run)
+    proves = is_own(repo, start=records[0].commit) or place in repo.tips() or place in repo.damaged_refs()
+    spared = evidence_elsewhere(repo, run)
+    dropped, seen = dropped_trees(repo, run), set[str]()
+
+    def is_whole(record: Recorded) -> bool:
+        if not _has_skill(repo, record, seen):
+            return False
+        if not proves or not record.evidence or record.commit in spared or record.evidence in dropped:
+            return True
+        return not any(missing_files(repo, record.evidence, seen))
+
+    return [*takewhile(lambda record: not is_whole(record), reversed(records))][::-1]
+
+
+def _branches(run: str, plan: StepBack, tips: Mapping[str, str]) -> Iterator[RefUpdate]:
+    """Yield the moves of the branches that lead to events, and the end of tracking refs that lead to none."""
+    wanted = {record.branch: record.commit for record in plan.kept}
+    for name in sorted({*tips, *plan.unreadable}):
+        ref = refs.parse(name)
+        if ref is None or ref.run != run or ref.kind not in _CHECKED:
+            continue
+        if ref.remote and name in plan.unreadable:
+            new = None
+        elif ref.remote or ref.kind not in _BRANCHES:
+            continue
+        else:
+            new = wanted.get(name)
+        if tips.get(name) != new:
+            yield RefUpdate(name=name, new=new, expected=tips.get(name))
+
+
+def _evidence(repo: Repo, run: str, plan: StepBack, tips: Mapping[str, str]) -> Iterator[RefUpdate]:
+    """Yield the move of the evidence chain to that of the events that are kept."""
+    name = refs.evidence_ref(run)
+    if name not in tips and name not in plan.unreadable and not is_own(repo, start=plan.kept[0].commit):
+        return
+    dropped, seen = dropped_trees(repo, run), set[str]()
+    new = rebuilt_chain(
+        repo,
+        [
+            one
+            for one in plan.kept
+            if one.evidence and one.evidence not in dropped and not any(missing_files(repo, one.evidence, seen))
+        ],
+    )
+    if new != tips.get(name):
+        yield RefUpdate(name=name, new=new, expected=tips.get(name))
