@@ -193,7 +193,11 @@ def _witnesses(repo: Repo, run: str) -> Iterator[str]:
 def _damaged_end(repo: Repo, run: str, records: Sequence[Recorded]) -> list[Recorded]:
     """Return the last events of ``records`` up to the first, from the end, whose objects are all here."""
     place = refs.evidence_ref(run)
-    proves = is_own(repo, start=records[0].commit) or place in repo.tips() or place in repo.damaged_refs()
+    proves = (
+        any(is_own(repo, start=record.commit) for record in records[:1])
+        or place in repo.tips()
+        or place in repo.damaged_refs()
+    )
     spared = evidence_elsewhere(repo, run)
     dropped, seen = dropped_trees(repo, run), set[str]()
 
