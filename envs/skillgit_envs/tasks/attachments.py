@@ -7,7 +7,8 @@ import hashlib
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from skillgit.errors import DataError, EnvironmentFaultError
+from skillgit.domain.untrusted.names import TreePath, clashes
+from skillgit.errors import DataError, EnvironmentFaultError, UnsafeNameError
 from skillgit.plugin.backend import Image
 
 if TYPE_CHECKING:
@@ -49,15 +50,12 @@ class Attachments:
         twice = next((name for name in listed if listed.count(name) > 1), "")
         if twice:
             raise DataError(f"{where} names the file {twice} twice", hint="name it once")
+        for clash in clashes(listed):
+            raise DataError(f"{where}: {clash}", hint="rename one of them")
         return found
 
     def _found(self, where: str, name: str, folders: Sequence[Path]) -> Iterator[dict[str, str]]:
-        path = PurePosixPath(name)
-        if path.is_absolute() or ".." in path.parts or "\\" in name or not path.parts:
-            raise DataError(
-                f"{where} names the file '{name}', which is not a path beside the data",
-                hint="put files into the data's folder and name them from there",
-            )
+        path = _path(where, str(PurePosixPath(name)) if name else "")
         folder = next((folder for folder in folders if (folder / path).exists()), None)
         if folder is None:
             raise DataError(f"{where}: there is no file {name} in {folders[0]}", hint="check the name")
@@ -66,7 +64,8 @@ class Attachments:
         if not files:
             raise DataError(f"{where}: the folder {name} is empty", hint="put files into it, or do not name it")
         for file in files:
-            yield {"name": file.relative_to(folder).as_posix(), "digest": self._keep(where, file, folder)}
+            inside = _path(where, file.relative_to(folder).as_posix())
+            yield {"name": inside, "digest": self._keep(where, file, folder)}
 
     def _keep(self, where: str, file: Path, folder: Path) -> str:
         if not file.resolve().is_relative_to(folder.resolve()):
@@ -104,6 +103,16 @@ class Attachments:
         """
         kind = _PICTURES[Path(entry["name"]).suffix.lower()]
         return Image(media_type=kind, data=base64.b64encode(self.read(entry)).decode())
+
+
+def _path(where: str, name: str) -> TreePath:
+    try:
+        return TreePath(name)
+    except UnsafeNameError as error:
+        raise DataError(
+            f"{where} names a file that is no path beside the data: {error.message}",
+            hint="put files into the data's folder, and name them from there",
+        ) from error
 
 
 def check_pictures(where: str, listed: Listed) -> None:

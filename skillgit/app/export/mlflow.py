@@ -18,6 +18,7 @@ from skillgit.app.folders.placing import put, write_file
 from skillgit.app.folders.typed import typed_path
 from skillgit.app.workspace import open_workspace
 from skillgit.errors import ConflictError
+from skillgit.plugin.skill_folder import write_files
 from skillgit.store import reader
 
 if TYPE_CHECKING:
@@ -219,9 +220,6 @@ def _yaml(values: Mapping[str, object]) -> bytes:
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    write_files(folder, files)
     for name in ("artifacts", "metrics", "params", "tags"):
-        (folder / name).mkdir(parents=True)
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        (folder / name).mkdir(exist_ok=True)
