@@ -67,18 +67,22 @@ def read_texts(tree: pygit2.Tree, path: str) -> dict[str, str]:
 
     The paths are for showing: a hostile one is here too, and is no path to write to.
     """
-    folder = _subtree(tree, path)
     found: dict[str, str] = {}
-    for name, entry in () if folder is None else walk(folder, SKILL_FILES):
-        if isinstance(entry, pygit2.Blob) and entry.filemode in _FILES:
-            with suppress(UnicodeDecodeError):
-                found[name] = entry.data.decode()
+    for name, content in read_folder(tree, path).items():
+        with suppress(UnicodeDecodeError):
+            found[name] = content.decode()
     return found
 
 
-def read_files(tree: pygit2.Tree) -> dict[str, bytes]:
-    """Return path and content of every file in ``tree``, by paths that are for showing, as in :func:`read_texts`."""
-    files = ((name, entry) for name, entry in walk(tree) if entry.filemode in _FILES)
+def read_folder(tree: pygit2.Tree, path: str) -> dict[str, bytes]:
+    """Return path and content of every file in the folder ``path`` of ``tree``, by paths that are for showing."""
+    folder = _subtree(tree, path)
+    return {} if folder is None else read_files(folder, SKILL_FILES)
+
+
+def read_files(tree: pygit2.Tree, most: int | None = None) -> dict[str, bytes]:
+    """Return path and content of every file in ``tree``, by paths that are for showing; ``most`` as in :func:`walk`."""
+    files = ((name, entry) for name, entry in walk(tree, most) if entry.filemode in _FILES)
     return {name: entry.data for name, entry in files if isinstance(entry, pygit2.Blob)}
 
 

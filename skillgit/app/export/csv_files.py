@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.export.table_rows import EditRow, EventRow, ItemRow, VersionRow
 from skillgit.app.export.tables import TABLES
 from skillgit.app.folders.placing import put, write_file
-from skillgit.app.folders.typed import typed_path
+from skillgit.app.folders.typed import refuse_way_out, typed_path
 from skillgit.errors import ConflictError
 from skillgit.plugin.skill_folder import write_files
 
@@ -58,7 +58,7 @@ def export_tables(context: Context, data: RunData, place: str, table: str | None
         ConflictError: Something else stands there.
         UsageError: The place cannot be written.
     """
-    path = typed_path(context.directory, place)
+    path = refuse_way_out(typed_path(context.directory, place))
     chosen = TABLES if table is None else (table,)
     texts = {name: table_text(data, name) for name in chosen}
     if table is not None:

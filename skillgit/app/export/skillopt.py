@@ -9,7 +9,7 @@ from skillgit.app.export.skillopt_end import run_files
 from skillgit.app.export.skillopt_layout import Layout
 from skillgit.app.export.skillopt_steps import event_files
 from skillgit.app.folders.placing import put
-from skillgit.app.folders.typed import typed_path
+from skillgit.app.folders.typed import refuse_way_out, typed_path
 from skillgit.app.revision import resolve_in
 from skillgit.app.workspace import open_workspace
 from skillgit.domain.event import RunStarted, event_step
@@ -55,7 +55,7 @@ def export_layout(context: Context, revision: str, place: str) -> ExportedLayout
         RevisionNotFoundError: The revision names nothing.
         UsageError: It belongs to no run.
     """
-    folder = typed_path(context.directory, place)
+    folder = refuse_way_out(typed_path(context.directory, place))
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConflictError(f"{folder} exists and is not an empty folder", hint="name a new folder with --to")
     with open_workspace(context) as workspace:

@@ -146,7 +146,6 @@ class Layout:
                 self._add_conversation(f"{folder}/predictions/{row['id']}/conversation.json", turns)
         return scored
 
-
     def _add_conversation(self, path: str, turns: list[object]) -> None:
         """Add a conversation where the reference looks for it, if the item's id can be a folder."""
         taken = self._conversations.setdefault(name_key(path), path)

@@ -119,7 +119,7 @@ def path_fault(path: str) -> str:
         return "it is absolute"
     if len(path.encode(errors="replace")) > PATH_BYTES:
         return f"it is longer than {PATH_BYTES} bytes"
-    return next((fault for part in path.split("/") if (fault := _fault(part))), "")
+    return next((fault for part in path.split("/") if (fault := name_fault(part))), "")
 
 
 def git_fault(name: str) -> str:
@@ -138,6 +138,25 @@ def git_fault(name: str) -> str:
     ):
         return "some systems take it for git's own folder"
     return ""
+
+
+def name_fault(name: str) -> str:
+    """Return why ``name`` cannot be one part of a path; empty if it can."""
+    if fault := git_fault(name):
+        return fault
+    if any(unicodedata.category(letter) == "Cs" for letter in name):
+        return "it is not UTF-8"
+    if "\\" in name or ":" in name:
+        return f"it has a {'backslash' if chr(92) in name else 'colon'}"
+    if any(not _is_seen(letter) and letter not in _JOINERS for letter in name):
+        return "it has a character that cannot be seen"
+    if name.endswith((".", " ")):
+        return "it ends in a dot or a blank, which Windows drops"
+    if _DEVICE.fullmatch(name):
+        return "Windows takes it for a device"
+    if not name.translate(_IGNORED_BY_HFS):
+        return "nothing of it can be seen"
+    return f"a part of it is longer than {COMPONENT_BYTES} bytes" if len(name.encode()) > COMPONENT_BYTES else ""
 
 
 def entry_name(raw: bytes) -> str:
@@ -159,24 +178,6 @@ def shown(name: str) -> str:
     """Return ``name`` in quotation marks, cut if it is long, with escapes for all that is not to be seen."""
     cut = f"{name[:_SHOWN]}…" if len(name) > _SHOWN else name
     return f"'{''.join(letter if _is_seen(letter) else _escape(letter) for letter in cut)}'"
-
-
-def _fault(name: str) -> str:
-    if fault := git_fault(name):
-        return fault
-    if any(unicodedata.category(letter) == "Cs" for letter in name):
-        return "it is not UTF-8"
-    if "\\" in name or ":" in name:
-        return f"it has a {'backslash' if chr(92) in name else 'colon'}"
-    if any(not _is_seen(letter) and letter not in _JOINERS for letter in name):
-        return "it has a character that cannot be seen"
-    if name.endswith((".", " ")):
-        return "it ends in a dot or a blank, which Windows drops"
-    if _DEVICE.fullmatch(name):
-        return "Windows takes it for a device"
-    if not name.translate(_IGNORED_BY_HFS):
-        return "nothing of it can be seen"
-    return f"a part of it is longer than {COMPONENT_BYTES} bytes" if len(name.encode()) > COMPONENT_BYTES else ""
 
 
 def _is_seen(letter: str) -> bool:
