@@ -7,6 +7,7 @@ SkillgitError                        1
 │   ├── ConfigError                      a configuration file or override
 │   ├── SandboxError                     this machine cannot isolate model-written code as it was asked to
 │   ├── SkillError                       a skill folder that is not a valid Agent Skill
+│   ├── UnsafeNameError                  a name that is no path inside its folder on every system
 │   └── DataError                        items, splits
 ├── NotFoundError                    3   no repository, run, version, item, plug-in of that name
 │   ├── RepositoryNotFoundError
@@ -120,6 +121,10 @@ class SandboxError(UsageError):
 
 class SkillError(UsageError):
     """A folder is not a valid Agent Skill."""
+
+
+class UnsafeNameError(UsageError):
+    """A name that somebody else gave would be another place, another file or no file on some system."""
 
 
 class DataError(UsageError):

@@ -12,6 +12,7 @@ from skillgit.app.adoption.record import Layer, open_record
 from skillgit.app.folders.changes import Change, DiffersError, changes
 from skillgit.app.folders.entries import entries_of, fingerprint, read_entries
 from skillgit.app.folders.placing import copy, put, write_skill
+from skillgit.app.folders.typed import refuse_way_out
 from skillgit.app.skill_named import skill_named
 from skillgit.app.workspace import open_workspace
 from skillgit.errors import ConflictError
@@ -99,7 +100,7 @@ def adopt(context: Context, request: AdoptRequest, agreed: Agreed) -> Adopted:
     """
     with open_workspace(context) as workspace:
         named = skill_named(workspace, request.revision)
-        place = skills_folder(context, workspace, request.to, request.scope) / named.skill.name
+        place = refuse_way_out(skills_folder(context, workspace, request.to, request.scope) / named.skill.name)
         with open_record(workspace.repo) as record:
             if not request.dry_run:
                 record.settle(place)

@@ -14,7 +14,7 @@ from skillgit.app.adoption.record import known_places, open_record
 from skillgit.app.folders.changes import Change, DiffersError, changes
 from skillgit.app.folders.entries import fingerprint, read_entries
 from skillgit.app.folders.placing import copy, put, take_away
-from skillgit.app.folders.typed import typed_path
+from skillgit.app.folders.typed import refuse_way_out, typed_path
 from skillgit.app.workspace import open_workspace
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.index import queries
@@ -124,7 +124,7 @@ def undo(context: Context, request: UndoRequest, agreed: Agreed) -> Undone:
 
 
 def _undo(record: Record, place: Place, agreed: Agreed, *, dry_run: bool) -> Undone:
-    path, top = Path(place.path), place.top
+    path, top = refuse_way_out(Path(place.path)), place.top
     there = read_entries(path)
     kept = record.kept(top.kept) if top.kept else None
     before = read_entries(kept) if kept is not None else {}

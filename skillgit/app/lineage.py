@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal
 from skillgit.app.provenance import TracedLine, trace
 from skillgit.domain.rules import Rule, match, rules
 from skillgit.domain.skill import DOCUMENT
-from skillgit.errors import NotFoundError
 from skillgit.index import rule_queries
 from skillgit.store import tree
 
@@ -152,11 +151,8 @@ class _Versions:
 
 def skill_rules(workspace: Workspace, commit: str, skill: str) -> Iterator[tuple[str, tuple[Rule, ...]]]:
     """Yield path and rules of every Markdown file of the skill in ``commit``, ``SKILL.md`` first."""
-    try:
-        found = tree.read_skill(workspace.repo.commit(commit).tree, skill)
-    except NotFoundError:
-        return
-    texts = {path: text for path, text in found.text_files() if path.lower().endswith(".md")}
+    held = tree.read_texts(workspace.repo.commit(commit).tree, skill)
+    texts = {path: text for path, text in held.items() if path.lower().endswith(".md") and "\0" not in text}
     for path in sorted(texts, key=lambda name: (name != DOCUMENT, name)):
         yield f"{skill}/{path}", rules(texts[path], is_document=path == DOCUMENT)
 

@@ -39,13 +39,13 @@ def read_seed(path: Path) -> Skill:
     if path.name == DOCUMENT and (frontmatter.read(text) or {}).get("name") == path.parent.resolve().name:
         return _from_folder(path.parent)
     stem = path.parent.resolve().name if path.name == DOCUMENT else path.stem
-    return normalise(Skill(stem, {DOCUMENT: text.encode()}))
+    return normalise(Skill(frontmatter.skill_name(stem), {DOCUMENT: text.encode()}))
 
 
 def starter(name: str) -> Skill:
     """Return a skill without rules, for a repository that begins with nothing."""
     title = clean_line(name.replace("-", " ")).capitalize()
-    return normalise(Skill(name, {DOCUMENT: f"# {title}\n\n{_PLACEHOLDER}\n".encode()}))
+    return normalise(Skill(frontmatter.skill_name(name), {DOCUMENT: f"# {title}\n\n{_PLACEHOLDER}\n".encode()}))
 
 
 def normalise(skill: Skill) -> Skill:
@@ -76,7 +76,7 @@ def _from_folder(folder: Path) -> Skill:
     if DOCUMENT not in files and "skill.md" in files:
         files[DOCUMENT] = files.pop("skill.md")
         executable.discard("skill.md")
-    return normalise(Skill(folder.resolve().name, files, frozenset(executable)))
+    return normalise(Skill(frontmatter.skill_name(folder.resolve().name), files, frozenset(executable)))
 
 
 def _walk(folder: Path) -> Iterator[Path]:

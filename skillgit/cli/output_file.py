@@ -8,6 +8,7 @@ import shutil
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from skillgit.app.folders.typed import refuse_way_out
 from skillgit.cli.output import Output
 from skillgit.cli.screen import Screen
 from skillgit.errors import SkillgitError
@@ -23,7 +24,9 @@ def output_to(path: Path) -> Iterator[Output]:
 
     Raises:
         SkillgitError: The file cannot be written.
+        UsageError: A link in a work tree leads from it to a file elsewhere.
     """
+    refuse_way_out(path.absolute(), followed=True)
     content = io.BytesIO()
     yield Output(content, screen=Screen(), encoding="utf-8", pager=lambda: None)
     try:

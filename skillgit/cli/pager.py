@@ -61,12 +61,13 @@ def paints_diffs(command: str) -> bool:
 
 
 def _git_pager(environ: Mapping[str, str], directory: Path) -> str:
-    # git alone knows GIT_PAGER, core.pager, PAGER and their order; it is asked for nothing else here.
+    # git alone knows GIT_PAGER, core.pager, PAGER and their order. It is asked outside of the repository: what that
+    # itself names may be a stranger's program, and whoever reads a history has not asked for it.
     try:
         answer = subprocess.run(
             ["git", "var", "GIT_PAGER"],  # noqa: S607 - the git on the PATH is the user's
-            cwd=directory,
-            env=dict(environ),
+            cwd=directory.anchor or "/",
+            env={name: value for name, value in environ.items() if name != "GIT_DIR"},
             capture_output=True,
             text=True,
             check=False,

@@ -22,8 +22,9 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from skillgit.domain.untrusted.names import file_name, tree_paths
 from skillgit.domain.untrusted.text import verbatim
-from skillgit.errors import SkillError
+from skillgit.errors import SkillError, UnsafeNameError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -175,10 +176,15 @@ def with_appendix(text: str, notes: Iterable[SkillText]) -> str:
 class Skill:
     """An Agent Skills folder as a value.
 
+    Wherever it comes from, its name and the paths of its files are ``TreePath``: they can be joined to a folder.
+
     Attributes:
         name: The folder's name; it equals ``name`` in the frontmatter.
         files: Path inside the folder (``/`` as separator) to content. Sorted by path. Holds ``SKILL.md``.
         executable: The paths whose executable bit is set.
+
+    Raises:
+        SkillError: It has no ``SKILL.md`` in UTF-8, or a name that is no path.
     """
 
     name: str
@@ -186,13 +192,18 @@ class Skill:
     executable: frozenset[str] = field(default_factory=frozenset)
 
     def __post_init__(self) -> None:
+        try:
+            name, paths = file_name(self.name), tree_paths(sorted(self.files))
+        except UnsafeNameError as error:
+            raise SkillError(f"the skill cannot be used: {error.message}", hint=error.hint) from error
         if DOCUMENT not in self.files:
             raise SkillError(f"skill '{self.name}' has no {DOCUMENT}", hint=f"add {DOCUMENT} to the folder")
         try:
             self.files[DOCUMENT].decode()
         except UnicodeDecodeError as error:
             raise SkillError(f"{DOCUMENT} of skill '{self.name}' is not UTF-8", hint="save it as UTF-8") from error
-        object.__setattr__(self, "files", MappingProxyType(dict(sorted(self.files.items()))))
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "files", MappingProxyType({path: self.files[path] for path in paths}))
 
     @property
     def document(self) -> str:

@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.untrusted.names import clashes, path_fault
 
 if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
@@ -91,9 +92,6 @@ def new_file_problem(skill: Skill, path: str) -> str:
         return "a new file stands in a folder of the skill, one level deep"
     if pattern_problem(path) or any(sign in path for sign in "*?[") or not path.isprintable():
         return "a new file has a plain name and holds text"
-    folder, whole = parts[0].casefold(), path.casefold()
-    for known in skill.files:
-        other = known.casefold()
-        if other in {whole, folder} or other.startswith(f"{whole}/"):
-            return f"it would stand in the way of '{known}'"
-    return ""
+    if fault := path_fault(path):
+        return f"a new file has a name that every system can hold: {fault}"
+    return next((f"it would stand in the way: {clash}" for clash in clashes((*skill.files, path))), "")

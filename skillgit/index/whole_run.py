@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import SkillgitError
 from skillgit.index import artefacts
 from skillgit.index.artefacts import WITH_OUTCOMES
 from skillgit.index.event_rows import Beside, Proof, rows_of
-from skillgit.store import dropping, evidence, history, reader, refs
+from skillgit.store import dropping, evidence, history, reader, refs, tree
 from skillgit.store.bulk import bulk_reading
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def read_proof(repo: Repo, tree: str, gone: Collection[str]) -> Proof | None:
 def seed_text(repo: Repo, record: Recorded) -> str:
     """Return the text that a run starts from, for searching; a run whose seed cannot be read is listed all the same."""
     try:
-        return reader.skill_at(repo, record.commit, record.event.skill).document
-    except SkillgitError:
+        root = repo.commit(record.commit).tree
+        return (tree.read_file(root, f"{record.event.skill}/{DOCUMENT}") or b"").decode()
+    except (SkillgitError, UnicodeDecodeError):
         return ""

@@ -1,14 +1,34 @@
-"""The git binary, for what has to be exactly as git does it: differences for people and checking out."""
+"""The git binary, for what has to be exactly as git does it: differences for people and checking out.
+
+Every command line of git begins here. A repository that came as a folder or an archive brings its own ``.git/config``
+and ``.git/hooks``, and git runs what they name, since the files belong to the user. Whoever reads a history has asked
+for no program: reading starts none. What writes the work tree or pushes acts as git does, hooks and filters included.
+"""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.errors import NotFoundError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from skillgit.store.repo import Repo
+
+_SETTINGS = (
+    "core.fsmonitor=false",
+    # a signature is verified by the program that gpg.program names
+    "log.showSignature=false",
+    # a tree is checked out alike on every system, and none of them lets it into git's own folder
+    "core.protectHFS=true",
+    "core.protectNTFS=true",
+)
+_NO_HOOKS = f"core.hooksPath={os.devnull}"
+NO_PROGRAMS = ("--no-ext-diff", "--no-textconv")
+"""Options of commands that print differences, which attributes and configuration may hand to programs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,30 +46,59 @@ class Answer:
     error: str
 
 
+def command(*arguments: str, hooks: bool = False) -> list[str]:
+    """Return a command line of git that starts no program which only the repository names.
+
+    Args:
+        arguments: What follows ``git``.
+        hooks: Whether it may run hooks, as a checkout or a push of the user's does.
+    """
+    settings = _SETTINGS if hooks else (*_SETTINGS, _NO_HOOKS)
+    return ["git", "--no-pager", *(word for setting in settings for word in ("-c", setting)), *arguments]
+
+
+def place_of(repo: Repo) -> list[str]:
+    """Return the options that lead git to ``repo``.
+
+    They are said in full, so that GIT_DIR in the environment, as in a hook, does not send git elsewhere.
+    """
+    return [f"--git-dir={repo.raw.path}", *([f"--work-tree={repo.workdir}"] if repo.workdir else [])]
+
+
+def quiet(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return ``environ`` for a command that only reads: it takes no locks for its own sake."""
+    return {**environ, "GIT_OPTIONAL_LOCKS": "0"}
+
+
 def git_version() -> str:
     """Return the version of git on this machine; empty if there is none."""
     import subprocess  # noqa: PLC0415 - as below
 
     try:
-        done = subprocess.run(["git", "--version"], capture_output=True, check=False, stdin=subprocess.DEVNULL)  # noqa: S607 - the one on PATH
+        done = subprocess.run(command("--version"), capture_output=True, check=False, stdin=subprocess.DEVNULL)  # noqa: S603 - a list
     except OSError:
         return ""
     return done.stdout.decode(errors="replace").strip().removeprefix("git version ")
 
 
-def git(repo: Repo, *arguments: str) -> Answer:
+def git(repo: Repo, *arguments: str, hooks: bool = False) -> Answer:
     """Run git in the top folder of ``repo``'s work tree, or in the repository if it is bare.
+
+    Args:
+        repo: The repository.
+        arguments: The command and its arguments.
+        hooks: Whether it may run hooks.
 
     Raises:
         NotFoundError: There is no git on this machine.
     """
     import subprocess  # noqa: PLC0415 - reading history does not need it
 
-    # Said in full, so that GIT_DIR in the environment, as in a hook, does not send git elsewhere.
-    place = [f"--git-dir={repo.raw.path}", *([f"--work-tree={repo.workdir}"] if repo.workdir else [])]
-    command = ["git", "-C", str(repo.workdir or repo.common_dir), *place, *arguments]
+    line = command("-C", str(repo.workdir or repo.common_dir), *place_of(repo), *arguments, hooks=hooks)
     try:
-        done = subprocess.run(command, capture_output=True, check=False, stdin=subprocess.DEVNULL)  # noqa: S603 - a list
+        done = subprocess.run(  # noqa: S603 - a list
+            line, env=quiet(os.environ), capture_output=True, check=False, stdin=subprocess.DEVNULL
+        )
     except FileNotFoundError as error:
         raise NotFoundError("there is no git on the PATH", hint="install git") from error
     return Answer(code=done.returncode, out=done.stdout, error=done.stderr.decode(errors="replace").strip())

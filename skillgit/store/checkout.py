@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import pygit2
 
-from skillgit.errors import ConflictError, RevisionNotFoundError, UsageError
+from skillgit.domain.untrusted.names import git_fault, shown
+from skillgit.errors import ConflictError, RevisionNotFoundError, UnsafeNameError, UsageError
 from skillgit.store import diff
 from skillgit.store.binary import git
+from skillgit.store.tree import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,14 +30,17 @@ def checkout(repo: Repo, commit: str, branch: str = "") -> tuple[str, ...]:
 
     Raises:
         ConflictError: A file has changes that would be lost; nothing was written.
+        UnsafeNameError: It holds a name that would be another place.
         UsageError: The repository has no work tree.
     """
     _work_tree(repo)
     repo.commit(commit)
     before = repo.head()[1]
     place = (branch,) if branch else ("--detach", commit)
-    answer = git(repo, "checkout", "--quiet", *place, "--")
+    answer = git(repo, "checkout", "--quiet", *place, "--", hooks=True)
     if answer.code != 0:
+        for path, _ in _blobs(repo, commit, ""):
+            _refuse(path)
         raise ConflictError(
             f"git will not check out {branch or commit[:12]}: {answer.error}",
             hint="commit or stash the changes: git stash",
@@ -76,6 +81,8 @@ def write_paths(repo: Repo, commit: str, paths: Sequence[str]) -> tuple[str, ...
     found: dict[str, pygit2.Oid] = {}
     for path in paths:
         blobs = dict(_blobs(repo, commit, path.strip("/")))
+        for name in blobs:
+            _refuse(name)
         if not blobs:
             raise RevisionNotFoundError(
                 f"{commit[:12]} has no '{path}'", hint=f"git ls-tree -r --name-only {commit[:12]}"
@@ -105,15 +112,25 @@ def _blobs(repo: Repo, commit: str, path: str) -> Iterator[tuple[str, pygit2.Oid
     if path:
         try:
             root = repo.commit(commit).tree[path]
-        except KeyError:
+        except (KeyError, ValueError):
             return
-    stack = [(path, root)]
-    while stack:
-        name, entry = stack.pop()
-        if isinstance(entry, pygit2.Blob):
-            yield name, entry.id
-        elif isinstance(entry, pygit2.Tree):
-            stack.extend((f"{name}/{child.name}".lstrip("/"), child) for child in entry)
+    if isinstance(root, pygit2.Blob):
+        yield path, root.id
+    elif isinstance(root, pygit2.Tree):
+        inside = f"{path}/" if path else ""
+        yield from ((f"{inside}{name}", entry.id) for name, entry in walk(root) if isinstance(entry, pygit2.Blob))
+
+
+def _refuse(path: str) -> None:
+    """Refuse a path that git does not check out either, on any system.
+
+    Raises:
+        UnsafeNameError: It is one.
+    """
+    if fault := next((fault for part in path.split("/") if (fault := git_fault(part))), ""):
+        raise UnsafeNameError(
+            f"{shown(path)} cannot be checked out: {fault}", hint="skillgit show and diff show what it holds"
+        )
 
 
 def _is_safe(repo: Repo, file: Path) -> bool:

@@ -27,6 +27,7 @@ from skillgit.store.completeness import lacking_files
 from skillgit.store.count_checks import count_problems
 from skillgit.store.evidence import read_chain
 from skillgit.store.evidence_checks import evidence_problems
+from skillgit.store.name_checks import NameChecks
 from skillgit.store.plan_checks import plan_problems
 from skillgit.store.problem import Problem
 from skillgit.store.sequence_checks import sequence_problems
@@ -76,7 +77,7 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
             return [Problem(commit="", sentence=error.message)]
         unreadable = dict.fromkeys(problem for branch in branches for problem in _unreadable(repo, branch.tip))
         return list(unreadable) or [Problem(commit="", sentence=error.message)]
-    versions, seen = derived.versions(records), set[str]()
+    versions, seen, name_checks = derived.versions(records), set[str](), NameChecks(repo)
     problems = [*damaged, *_fold_problems(run, records, budget)]
     guidance = frozenset(record.commit for record in records if isinstance(record.event, SlowProposed))
     first = records[0].event
@@ -85,7 +86,7 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
     for record in records:
         told = _event_problems(repo, record, imported=imported, trained=budget is not None)
         held = _content_problems(repo, record, versions, seen, imported=imported)
-        found = (*_parent_problems(record, guidance, versions), *told, *held)
+        found = (*_parent_problems(record, guidance, versions), *told, *name_checks.problems(record), *held)
         problems.extend(Problem(commit=record.commit, sentence=sentence) for sentence in found)
     problems.extend(text_problems(repo, records))
     planned = plan_problems(repo, records)

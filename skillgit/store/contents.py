@@ -27,7 +27,7 @@ from skillgit.domain.event import (
 from skillgit.domain.rewrite import RewriteError, UpdateMode, changed_hunks, rewritten
 from skillgit.domain.skill import DOCUMENT, slow_guidance, with_appendix, with_slow_guidance
 from skillgit.domain.untrusted.text import verbatim
-from skillgit.errors import SkillgitError
+from skillgit.errors import SkillgitError, UnsafeNameError
 from skillgit.store import reader
 from skillgit.store.evidence import read_evidence
 from skillgit.store.final_scores import final_item_problems
@@ -88,7 +88,8 @@ def tree_problems(repo: Repo, record: Recorded, versions: Mapping[int, str]) -> 
             if base.with_text(DOCUMENT, with_slow_guidance(base.document, guidance)).digest != skill.digest:
                 yield "the skill is not that of its first parent with the guidance of the second"
     except SkillgitError as error:
-        yield f"the skill cannot be read: {error.message}"
+        if not isinstance(error.__cause__, UnsafeNameError):  # name_checks tells of each name
+            yield f"the skill cannot be read: {error.message}"
 
 
 def _reverts_to(record: Recorded) -> int:

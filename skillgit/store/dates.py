@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from skillgit.errors import NotFoundError, UsageError
+from skillgit.store.binary import command
 
 if TYPE_CHECKING:
     from skillgit.store.repo import Repo
@@ -46,7 +47,7 @@ def moment(repo: Repo, text: str, now: datetime) -> int:
 def _ask_git(repo: Repo, text: str, now: datetime) -> int:
     try:
         done = subprocess.run(  # noqa: S603 - a list
-            ["git", f"--git-dir={repo.raw.path}", "rev-parse", f"--since={text}"],  # noqa: S607 - the one on PATH
+            command(f"--git-dir={repo.raw.path}", "rev-parse", f"--since={text}"),
             env=os.environ | {"GIT_TEST_DATE_NOW": str(int(now.timestamp()))},
             capture_output=True,
             text=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillgit.errors import RevisionNotFoundError
-from skillgit.store.binary import git
+from skillgit.store.binary import NO_PROGRAMS, git
 
 if TYPE_CHECKING:
     from skillgit.store.repo import Repo
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 WHOLE_FILES = 1_000_000
 """More lines of context than a file of a skill has."""
-# colours, programs and prefixes of the user's are for reading, and this is read by a program
-_AS_DATA = ("--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/")
+# colours and prefixes of the user's are for reading, and this is read by a program
+_AS_DATA = ("--no-color", "--src-prefix=a/", "--dst-prefix=b/")
 
 
 def diff(repo: Repo, old: str, new: str, *paths: str, options: tuple[str, ...] = ()) -> bytes:
@@ -32,7 +32,7 @@ def diff(repo: Repo, old: str, new: str, *paths: str, options: tuple[str, ...] =
     """
     for commit in (old, new):
         repo.commit(commit)
-    answer = git(repo, "--literal-pathspecs", "diff", *options, old, new, "--", *filter(None, paths))
+    answer = git(repo, "--literal-pathspecs", "diff", *NO_PROGRAMS, *options, old, new, "--", *filter(None, paths))
     if answer.code != 0:
         raise RevisionNotFoundError(f"git cannot compare {old[:12]} with {new[:12]}: {answer.error}", hint="git fsck")
     return answer.out
@@ -66,7 +66,7 @@ def change(repo: Repo, commit: str, path: str = "") -> bytes:
     parents = repo.commit(commit).parent_ids
     if parents:
         return diff(repo, str(parents[0]), commit, path)
-    arguments = ("--root", "-p", "--no-commit-id", "-r", commit, "--", *([path] if path else []))
+    arguments = (*NO_PROGRAMS, "--root", "-p", "--no-commit-id", "-r", commit, "--", *([path] if path else []))
     answer = git(repo, "diff-tree", *arguments)
     if answer.code != 0:
         raise RevisionNotFoundError(f"git cannot show {commit[:12]}: {answer.error}", hint="git fsck")

@@ -34,7 +34,7 @@ def skill_folders(repo: Repo, commit: str, only: str = "") -> dict[str, dict[str
     try:
         found = dict(_folders(root, ""))
         wanted = {only: found[only]} if only and only in found else {} if only else found
-        return {path: tree.read_files(folder) for path, folder in wanted.items()}
+        return {path: tree.read_files(folder, tree.SKILL_FILES) for path, folder in wanted.items()}
     except (pygit2.GitError, KeyError) as error:
         raise HistoryError(f"git cannot read commit {commit[:12]}: {error}", hint="skillgit fsck") from error
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import subprocess
 from typing import TYPE_CHECKING
 
+from skillgit.store.binary import command
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
@@ -27,7 +29,7 @@ def configured(directory: Path, environ: Mapping[str, str], key: str) -> str:
 def _git(directory: Path, environ: Mapping[str, str], *arguments: str) -> str:
     try:
         done = subprocess.run(  # noqa: S603 - a list
-            ["git", *arguments],  # noqa: S607 - the git on the PATH is the user's
+            command(*arguments),
             cwd=directory,
             env=dict(environ),
             capture_output=True,

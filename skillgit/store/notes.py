@@ -84,7 +84,7 @@ def _append(repo: Repo, notes: Mapping[str, Sequence[Mapping[str, object]]], tim
         lines = _lines(blob) if blob is not None else []
         lines += [json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":")) for value in objects]
         content = "".join(f"{line}\n" for line in dict.fromkeys(lines))
-        _put(repo, builder, path, repo.raw.create_blob(content.encode()))
+        _put(repo, builder, path, repo.write_blob(content.encode()))
     identity = repo.identity()
     signature = pygit2.Signature(identity.name, identity.email, int(time.timestamp()), 0)
     message = f"Notes of {len(notes)} commit{'s' if len(notes) > 1 else ''}\n"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import subprocess
 from typing import TYPE_CHECKING
 
 from skillgit.errors import NotFoundError, RevisionNotFoundError
+from skillgit.store.binary import NO_PROGRAMS, command, quiet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,9 +18,9 @@ if TYPE_CHECKING:
 _AT_FIRST, _AT_MOST = 64, 1024
 """Commits for one git process: at first few enough to have them soon, later enough to make its start cheap."""
 _COMMAND = (
-    # what `git diff PARENT COMMIT` prints: no signatures, no notes, the first parent of a merge, everything of a root
-    *("-c", "log.showRoot=true", "-c", "log.showSignature=false", "log", "--no-walk=unsorted", "--stdin"),
-    *("--diff-merges=first-parent", "--no-color"),
+    # what `git diff PARENT COMMIT` prints: no notes, the first parent of a merge, everything of a root
+    *("-c", "log.showRoot=true", "log", "--no-walk=unsorted", "--stdin"),
+    *("--diff-merges=first-parent", "--no-color", *NO_PROGRAMS),
 )
 
 
@@ -59,8 +61,9 @@ def _changes(repo: Repo, commits: Sequence[str], path: str, options: tuple[str, 
 def _git(repo: Repo, arguments: tuple[str, ...], given: bytes) -> bytes:
     try:
         done = subprocess.run(  # noqa: S603 - a list
-            ["git", f"--git-dir={repo.raw.path}", *arguments],  # noqa: S607 - the one on PATH
+            command(f"--git-dir={repo.raw.path}", *arguments),
             cwd=repo.workdir or repo.common_dir,
+            env=quiet(os.environ),
             input=given,
             capture_output=True,
             check=False,

@@ -111,7 +111,7 @@ def _with_document(repo: Repo, folder: pygit2.Oid, document: bytes) -> pygit2.Oi
     if not isinstance(found, pygit2.Tree):
         raise TypeError(f"{folder} is not a tree")
     builder = repo.raw.TreeBuilder(found)
-    builder.insert(DOCUMENT, repo.raw.create_blob(document), found[DOCUMENT].filemode)
+    builder.insert(DOCUMENT, repo.write_blob(document), found[DOCUMENT].filemode)
     return builder.write()
 
 

@@ -1,6 +1,9 @@
 """Skills and files in git trees: read at a path, written into a tree with everything else carried unchanged.
 
 Nothing here touches the work tree or the index; new objects are unreferenced until a ref is moved.
+
+A tree can be a stranger's, and its names are bytes without any promise. What only shows them reads texts and files, by
+names as ``entry_name`` gives them; what writes files, or asks a model, reads a skill, whose names are checked.
 """
 
 from __future__ import annotations
@@ -12,7 +15,8 @@ import pygit2
 from pygit2.enums import FileMode
 
 from skillgit.domain.skill import Skill
-from skillgit.errors import RevisionNotFoundError, SkillError
+from skillgit.domain.untrusted.names import PATH_BYTES, TreePath, entry_name, shown, tree_paths
+from skillgit.errors import HistoryError, RevisionNotFoundError, SkillError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,6 +25,8 @@ if TYPE_CHECKING:
 
 _FILES = {FileMode.BLOB, FileMode.BLOB_EXECUTABLE}
 _Node = tuple[pygit2.Oid, FileMode]
+SKILL_FILES = 10_000
+"""More files than a skill has. A few hundred bytes of trees that name each other can stand for billions of files."""
 
 
 def read_skill(tree: pygit2.Tree, path: str) -> Skill:
@@ -32,12 +38,18 @@ def read_skill(tree: pygit2.Tree, path: str) -> Skill:
     """
     folder = _subtree(tree, path)
     if folder is None:
-        raise RevisionNotFoundError(f"there is no folder '{path}' in tree {tree.id}", hint="git ls-tree -r <revision>")
+        raise RevisionNotFoundError(
+            f"there is no folder {shown(path)} in tree {tree.id}", hint="git ls-tree -r <revision>"
+        )
     files: dict[str, bytes] = {}
     executable: set[str] = set()
-    for name, entry in _walk(folder):
+    for name, entry in walk(folder, SKILL_FILES):
+        if isinstance(entry, pygit2.Tree):
+            raise SkillError(f"the folder {shown(name)} of a skill lies too deep", hint="git ls-tree -r <revision>")
         if not isinstance(entry, pygit2.Blob) or entry.filemode not in _FILES:
             continue
+        if name in files:
+            raise SkillError(f"a tree holds {shown(name)} twice", hint="skillgit fsck")
         files[name] = entry.data
         if entry.filemode == FileMode.BLOB_EXECUTABLE:
             executable.add(name)
@@ -51,18 +63,27 @@ def read_file(tree: pygit2.Tree, path: str) -> bytes | None:
 
 
 def read_texts(tree: pygit2.Tree, path: str) -> dict[str, str]:
-    """Return path and text of every UTF-8 file in the folder ``path`` of ``tree``, be it a skill or not."""
-    folder = _subtree(tree, path)
+    """Return path and text of every UTF-8 file in the folder ``path`` of ``tree``, be it a skill or not.
+
+    The paths are for showing: a hostile one is here too, and is no path to write to.
+    """
     found: dict[str, str] = {}
-    for name, content in ({} if folder is None else read_files(folder)).items():
+    for name, content in read_folder(tree, path).items():
         with suppress(UnicodeDecodeError):
             found[name] = content.decode()
     return found
 
 
-def read_files(tree: pygit2.Tree) -> dict[str, bytes]:
-    """Return path and content of every file in ``tree``."""
-    return {name: entry.data for name, entry in _walk(tree) if isinstance(entry, pygit2.Blob)}
+def read_folder(tree: pygit2.Tree, path: str) -> dict[str, bytes]:
+    """Return path and content of every file in the folder ``path`` of ``tree``, by paths that are for showing."""
+    folder = _subtree(tree, path)
+    return {} if folder is None else read_files(folder, SKILL_FILES)
+
+
+def read_files(tree: pygit2.Tree, most: int | None = None) -> dict[str, bytes]:
+    """Return path and content of every file in ``tree``, by paths that are for showing; ``most`` as in :func:`walk`."""
+    files = ((name, entry) for name, entry in walk(tree, most) if entry.filemode in _FILES)
+    return {name: entry.data for name, entry in files if isinstance(entry, pygit2.Blob)}
 
 
 def with_skill(
@@ -87,7 +108,8 @@ def with_skill(
     old = _subtree(tree, path)
     nodes: dict[str, _Node] = {}
     if old is not None:
-        nodes = {name: (item.id, item.filemode) for name, item in _walk(old) if item.filemode not in _FILES}
+        kept = ((TreePath(name), item) for name, item in walk(old, SKILL_FILES) if item.filemode not in _FILES)
+        nodes = {name: (item.id, item.filemode) for name, item in kept}
     for name, content in skill.files.items():
         mode = FileMode.BLOB_EXECUTABLE if name in skill.executable else FileMode.BLOB
         nodes[name] = (repo.write_blob(content), mode)
@@ -103,8 +125,13 @@ def with_folder(repo: Repo, tree: pygit2.Tree, path: str, folder: pygit2.Oid) ->
 
 
 def write_files(repo: Repo, files: Mapping[str, bytes]) -> pygit2.Tree:
-    """Return a tree that holds exactly ``files``."""
-    nodes = {name: (repo.write_blob(content), FileMode.BLOB) for name, content in files.items()}
+    """Return a tree that holds exactly ``files``.
+
+    Raises:
+        UnsafeNameError: A name is no path, or two are the same on some system.
+    """
+    contents = zip(tree_paths(files), files.values(), strict=True)
+    nodes: dict[str, _Node] = {name: (repo.write_blob(content), FileMode.BLOB) for name, content in contents}
     found = repo.raw[_build(repo, nodes)]
     return _tree(found)
 
@@ -151,17 +178,35 @@ def _with_entries(repo: Repo, tree: pygit2.Tree | None, entries: Mapping[str, _N
 def _entry(tree: pygit2.Tree, path: str) -> pygit2.Object | None:
     try:
         return tree[path]
-    except KeyError:
+    except (KeyError, ValueError):  # a path that no tree can hold, with a NUL or half a surrogate pair
         return None
 
 
-def _walk(tree: pygit2.Tree, prefix: str = "") -> Iterator[tuple[str, pygit2.Object]]:
-    for entry in tree:
-        name = f"{prefix}{entry.name}"
-        if isinstance(entry, pygit2.Tree):
-            yield from _walk(entry, f"{name}/")
+def walk(tree: pygit2.Tree, most: int | None = None) -> Iterator[tuple[str, pygit2.Object]]:
+    """Yield every file, link and submodule in ``tree`` with its path, which is for showing, in the order of the tree.
+
+    A folder whose path is too long for any file system is yielded in place of what lies in it.
+
+    Args:
+        tree: The folder.
+        most: How many entries it may have.
+
+    Raises:
+        HistoryError: It has more.
+    """
+    waiting: list[tuple[str, pygit2.Object]] = [("", tree)]
+    seen = 0
+    while waiting:
+        path, entry = waiting.pop()
+        seen += 1
+        if most is not None and seen > most:
+            raise HistoryError(f"a folder of a skill holds more than {most} files", hint="git ls-tree -r <revision>")
+        if isinstance(entry, pygit2.Tree) and len(path) <= PATH_BYTES:
+            prefix = f"{path}/" if path else ""
+            children = [(f"{prefix}{entry_name(child.raw_name or b'')}", child) for child in entry]
+            waiting.extend(reversed(children))
         else:
-            yield name, entry
+            yield path, entry
 
 
 def _subtree(tree: pygit2.Tree | None, path: str) -> pygit2.Tree | None:

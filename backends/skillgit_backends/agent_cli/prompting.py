@@ -12,10 +12,10 @@ import binascii
 import json
 import re
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from skillgit.domain.skill import frontmatter
+from skillgit.domain.untrusted.names import clashes, path_fault
 from skillgit.errors import BadRequestError
 from skillgit.plugin.backend import Image, Text
 
@@ -145,11 +145,8 @@ def _unfolded(body: str) -> tuple[str, dict[str, str]]:
 
 
 def _fits(path: str, taken: Mapping[str, str]) -> bool:
-    wanted = PurePosixPath(path)
-    inside = not wanted.is_absolute() and ".." not in wanted.parts and str(wanted) == path and "\\" not in path
-    others = [PurePosixPath(known) for known in ("SKILL.md", *taken)]
-    free = all(wanted != known and wanted not in known.parents and known not in wanted.parents for known in others)
-    return inside and path.isprintable() and free and not any(part.startswith(".") for part in wanted.parts)
+    hidden = any(part.startswith(".") for part in path.split("/"))
+    return not hidden and path.isprintable() and not path_fault(path) and not any(clashes(("SKILL.md", *taken, path)))
 
 
 def _described(head: str) -> str:

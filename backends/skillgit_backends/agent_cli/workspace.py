@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillgit.domain.untrusted.names import file_name
+from skillgit.plugin.skill_folder import write_files
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -55,10 +58,10 @@ class Workspace:
     def place_skills(self, folder: str, skills: Sequence[SkillText]) -> None:
         """Write each skill as ``<folder>/<name>/SKILL.md``, with its other files, into the workspace."""
         for skill in skills:
-            for name, text in {"SKILL.md": skill.document, **skill.files}.items():
-                path = self.work / folder / skill.name / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text, encoding="utf-8", errors="replace")
+            texts = {"SKILL.md": skill.document, **skill.files}
+            place = self.work / folder / file_name(skill.name)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            write_files(place, {name: text.encode(errors="replace") for name, text in texts.items()})
 
     def place_pictures(self, pictures: Sequence[Picture]) -> list[Path]:
         """Write the pictures into the workspace and return where they are."""

@@ -7,6 +7,7 @@ import hashlib
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from skillgit.domain.untrusted.names import path_fault
 from skillgit.errors import DataError, EnvironmentFaultError
 from skillgit.plugin.backend import Image
 
@@ -80,10 +81,12 @@ class Pages:
 
 
 def _candidates(folder: Path, name: str, row: Mapping[str, object]) -> Iterator[Path]:
-    yield folder / name
+    # Data can be a stranger's: a path that leads out of the folder is looked for by its last part alone.
+    if not path_fault(name):
+        yield folder / name
     yield folder / PurePosixPath(name).name
     document, number = str(row.get("ucsf_document_id") or ""), str(row.get("ucsf_document_page_no") or "")
-    if document and number.isdigit():
+    if document and not path_fault(document) and number.isdigit():
         yield from (folder / f"{document}_{number}{suffix}" for suffix in (".png", ".jpg"))
         # MP-DocVQA counts the pages of a document from 0, DocVQA from 1.
         yield from (folder / f"{document}_p{int(number) - 1}{suffix}" for suffix in (".jpg", ".png"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillgit.domain.trajectory import Item
+from skillgit.domain.untrusted.names import path_fault, shown
 from skillgit.errors import DataError
 from skillgit.plugin.rows import read_each
 from skillgit_envs.spreadsheetbench.cases import digest, expected_cases, find_cases
@@ -48,7 +49,13 @@ class Tasks:
         ):
             if not value:
                 raise DataError(f"{row.where} has no {name}", hint=_HINT)
-        cases = find_cases(row.where, folder / (_text(row, "spreadsheet_path") or f"spreadsheet/{identity}"))
+        place = _text(row, "spreadsheet_path") or f"spreadsheet/{identity}"
+        if fault := path_fault(place):
+            raise DataError(
+                f"{row.where} has the spreadsheet_path {shown(place)}, which cannot be used: {fault}",
+                hint="set env.data_root to the folder that it is relative to",
+            )
+        cases = find_cases(row.where, folder / place)
         self.cases[identity] = tuple(cases)
         kind = _text(row, "instruction_type")
         content = {

@@ -7,8 +7,9 @@ import hashlib
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from skillgit.domain.untrusted.names import TreePath, clashes
 from skillgit.domain.untrusted.text import unstorable_place
-from skillgit.errors import DataError, EnvironmentFaultError
+from skillgit.errors import DataError, EnvironmentFaultError, UnsafeNameError
 from skillgit.plugin.backend import Image
 
 if TYPE_CHECKING:
@@ -50,15 +51,12 @@ class Attachments:
         twice = next((name for name in listed if listed.count(name) > 1), "")
         if twice:
             raise DataError(f"{where} names the file {twice} twice", hint="name it once")
+        for clash in clashes(listed):
+            raise DataError(f"{where}: {clash}", hint="rename one of them")
         return found
 
     def _found(self, where: str, name: str, folders: Sequence[Path]) -> Iterator[dict[str, str]]:
-        path = PurePosixPath(name)
-        if path.is_absolute() or ".." in path.parts or "\\" in name or not path.parts:
-            raise DataError(
-                f"{where} names the file '{name}', which is not a path beside the data",
-                hint="put files into the data's folder and name them from there",
-            )
+        path = _path(where, str(PurePosixPath(name)) if name else "")
         folder = next((folder for folder in folders if (folder / path).exists()), None)
         if folder is None:
             raise DataError(f"{where}: there is no file {name} in {folders[0]}", hint="check the name")
@@ -69,7 +67,8 @@ class Attachments:
         for file in files:
             if unstorable_place(file.name) is not None:
                 raise DataError(f"{where}: the name of {file} is not UTF-8", hint="rename the file")
-            yield {"name": file.relative_to(folder).as_posix(), "digest": self._keep(where, file, folder)}
+            inside = _path(where, file.relative_to(folder).as_posix())
+            yield {"name": inside, "digest": self._keep(where, file, folder)}
 
     def _keep(self, where: str, file: Path, folder: Path) -> str:
         if not file.resolve().is_relative_to(folder.resolve()):
@@ -107,6 +106,16 @@ class Attachments:
         """
         kind = _PICTURES[Path(entry["name"]).suffix.lower()]
         return Image(media_type=kind, data=base64.b64encode(self.read(entry)).decode())
+
+
+def _path(where: str, name: str) -> TreePath:
+    try:
+        return TreePath(name)
+    except UnsafeNameError as error:
+        raise DataError(
+            f"{where} names a file that is no path beside the data: {error.message}",
+            hint="put files into the data's folder, and name them from there",
+        ) from error
 
 
 def check_pictures(where: str, listed: Listed) -> None:

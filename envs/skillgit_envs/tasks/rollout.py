@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from skillgit.domain.trajectory import Trajectory
+from skillgit.plugin.skill_folder import write_files
 from skillgit.sandbox.conversation import converse
 from skillgit.sandbox.tools import NAMES, SandboxTools
 from skillgit_envs.tasks.extraction import EXTRACTORS
@@ -90,16 +91,14 @@ async def _laid_out(item: Item, attachments: Attachments) -> AsyncIterator[Path 
         yield None
         return
     with TemporaryDirectory(prefix="skillgit-task-") as name:
-        yield await asyncio.to_thread(_write, Path(name), {entry["name"]: attachments.read(entry) for entry in files})
+        folder = Path(name) / "files"
+        yield await asyncio.to_thread(_write, folder, {entry["name"]: attachments.read(entry) for entry in files})
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> Path:
-    """Write ``files`` into ``folder`` and return its real path."""
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+    """Write ``files`` into the new folder ``folder`` and return its real path."""
+    write_files(folder, files)
     # The user that jobs run as has to be able to look.
-    for path in (folder, *folder.rglob("*")):
+    for path in (folder.parent, folder, *folder.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
     return folder.resolve()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.data import hub
 from skillgit.app.data.writing import write_items
+from skillgit.app.folders.typed import refuse_way_out, typed_path
 from skillgit.errors import ConflictError, NotFoundError, UsageError
 from skillgit.plugin.environment import SourceKind
 from skillgit.plugin.faults import raise_all
@@ -79,7 +80,7 @@ def fetch(
     info = load_environment(name, context.directory).info
     source = _fetchable(info)
     named = str(to or f"data/{info.name}")
-    place = context.directory / named
+    place = refuse_way_out(typed_path(context.directory, named))
     if place.exists():
         raise ConflictError(f"{place} is there already", hint="name another folder with --to, or remove this one")
     divided = read_folders(context.directory / ids, read_ids) if ids is not None else None

@@ -9,8 +9,8 @@ from skillgit.app.diff.credit import Deed, Deeds
 from skillgit.app.diff.sides import Sides, sides
 from skillgit.app.workspace import Workspace, open_workspace
 from skillgit.domain.rules import Region, Rule, RuleDiff, match, rules
-from skillgit.domain.skill import DOCUMENT, Skill
-from skillgit.errors import RevisionNotFoundError, SkillError
+from skillgit.domain.skill import DOCUMENT
+from skillgit.errors import RevisionNotFoundError
 from skillgit.store import tree
 
 if TYPE_CHECKING:
@@ -131,23 +131,14 @@ def matches(workspace: Workspace, both: Sides) -> Iterator[tuple[str, RuleDiff]]
 
 
 def _texts(workspace: Workspace, commit: str, folder: str, paths: Sequence[str]) -> dict[str, str]:
-    skill = _skill(workspace, commit, folder)
-    if skill is None:
-        return {}
     wanted = [path for path in paths if path != folder]
     return {
         file: text
-        for file, text in skill.text_files()
-        if file.endswith(_PROSE) and (not wanted or any(f"{folder}/{file}/".startswith(f"{path}/") for path in wanted))
+        for file, text in sorted(tree.read_texts(workspace.repo.commit(commit).tree, folder).items())
+        if file.endswith(_PROSE)
+        and "\0" not in text
+        and (not wanted or any(f"{folder}/{file}/".startswith(f"{path}/") for path in wanted))
     }
-
-
-def _skill(workspace: Workspace, commit: str, folder: str) -> Skill | None:
-    """Return the skill at ``commit``; None where there is no such folder, or no skill in it."""
-    try:
-        return tree.read_skill(workspace.repo.commit(commit).tree, folder)
-    except (RevisionNotFoundError, SkillError):
-        return None
 
 
 def _rows(file: str, found: RuleDiff, deeds: Deeds) -> Iterator[RuleChange]:

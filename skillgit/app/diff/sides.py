@@ -89,13 +89,7 @@ def _place(workspace: Workspace, path: str, folders: Sequence[str], revisions: S
         if wanted and any(place in found for found in trees):
             return place
     names = sorted(
-        {
-            name
-            for folder in folders
-            for found in trees
-            if folder in found
-            for name in tree.read_skill(found, folder).files
-        }
+        {name for folder in folders for found in trees if folder in found for name in tree.read_texts(found, folder)}
     )
     known = f"there are {', '.join(names[:_SHOWN])}{' …' if len(names) > _SHOWN else ''}" if names else "git ls-files"
     raise NotFoundError(f"neither side has a file '{path}'", hint=known)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from skillgit.app.export.table_rows import EditRow, EventRow, ItemRow, VersionRow
 from skillgit.app.export.tables import TABLES
 from skillgit.app.folders.placing import put, write_file
-from skillgit.app.folders.typed import typed_path
+from skillgit.app.folders.typed import refuse_way_out, typed_path
 from skillgit.errors import ConflictError
+from skillgit.plugin.skill_folder import write_files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +58,7 @@ def export_tables(context: Context, data: RunData, place: str, table: str | None
         ConflictError: Something else stands there.
         UsageError: The place cannot be written.
     """
-    path = typed_path(context.directory, place)
+    path = refuse_way_out(typed_path(context.directory, place))
     chosen = TABLES if table is None else (table,)
     texts = {name: table_text(data, name) for name in chosen}
     if table is not None:
@@ -67,7 +68,8 @@ def export_tables(context: Context, data: RunData, place: str, table: str | None
         write_file(path, texts[table].encode("utf-8", "replace"))
     else:
         _check_folder(path)
-        put(path, lambda beside: _write(beside, texts))
+        files = {f"{name}.csv": text.encode("utf-8", "replace") for name, text in texts.items()}
+        put(path, lambda beside: write_files(beside, files))
     return ExportedTables(run=data.run, place=str(path), rows={name: len(getattr(data, name)) for name in chosen})
 
 
@@ -83,12 +85,6 @@ def _check_file(path: Path, text: str) -> None:
     head = text.partition("\n")[0].encode()
     if path.exists() and not (path.is_file() and path.read_bytes().startswith(head)):
         raise ConflictError(f"{path} exists and holds something else", hint="name a new file with --to")
-
-
-def _write(folder: Path, texts: dict[str, str]) -> None:
-    folder.mkdir()
-    for name, text in texts.items():
-        (folder / f"{name}.csv").write_bytes(text.encode("utf-8", "replace"))
 
 
 def _cell(value: object) -> object:

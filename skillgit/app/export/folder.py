@@ -11,7 +11,7 @@ from skillgit.app.export.markers import without_markers
 from skillgit.app.folders.changes import Change, DiffersError, changes
 from skillgit.app.folders.entries import entries_of, fingerprint, read_entries
 from skillgit.app.folders.placing import put, write_file, write_skill
-from skillgit.app.folders.typed import typed_path
+from skillgit.app.folders.typed import refuse_way_out, typed_path
 from skillgit.app.skill_named import skill_named
 from skillgit.app.workspace import open_workspace
 from skillgit.domain.skill import DOCUMENT
@@ -83,7 +83,7 @@ def export_skill(context: Context, request: FolderRequest) -> ExportedSkill:
     with open_workspace(context) as workspace:
         named = skill_named(workspace, request.revision)
     skill = without_markers(named.skill) if request.strip_markers else named.skill
-    place = typed_path(context.directory, request.place)
+    place = refuse_way_out(typed_path(context.directory, request.place))
     exported = ExportedSkill(
         row=named.row,
         commit=named.commit,

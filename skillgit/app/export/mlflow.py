@@ -15,9 +15,10 @@ import yaml
 
 from skillgit.app.export.tables import run_data
 from skillgit.app.folders.placing import put, write_file
-from skillgit.app.folders.typed import typed_path
+from skillgit.app.folders.typed import refuse_way_out, typed_path
 from skillgit.app.workspace import open_workspace
 from skillgit.errors import ConflictError
+from skillgit.plugin.skill_folder import write_files
 from skillgit.store import reader
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def export_mlflow(context: Context, revision: str, place: str) -> ExportedStore:
     with open_workspace(context) as workspace:
         best = next(row for row in data.versions if row.best)
         skill = reader.skill_at(workspace.repo, best.commit, data.skill)
-    store = typed_path(context.directory, place)
+    store = refuse_way_out(typed_path(context.directory, place))
     name = _experiment(data)
     number, run_id = _number(name), _digest(f"{data.run} {data.events[0].commit}")[:32]
     _check_store(store)
@@ -219,9 +220,6 @@ def _yaml(values: Mapping[str, object]) -> bytes:
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    write_files(folder, files)
     for name in ("artifacts", "metrics", "params", "tags"):
-        (folder / name).mkdir(parents=True)
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        (folder / name).mkdir(exist_ok=True)

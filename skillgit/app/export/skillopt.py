@@ -9,18 +9,18 @@ from skillgit.app.export.skillopt_end import run_files
 from skillgit.app.export.skillopt_layout import Layout
 from skillgit.app.export.skillopt_steps import event_files
 from skillgit.app.folders.placing import put
-from skillgit.app.folders.typed import typed_path
+from skillgit.app.folders.typed import refuse_way_out, typed_path
 from skillgit.app.revision import resolve_in
 from skillgit.app.workspace import open_workspace
 from skillgit.domain.event import RunStarted, event_step
 from skillgit.errors import ConflictError, HistoryError, UsageError
 from skillgit.index import queries
+from skillgit.plugin.skill_folder import write_files
 from skillgit.store import reader
 from skillgit.store.evidence import read_evidence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from skillgit.app.context import Context
     from skillgit.domain.evaluation import Metric
@@ -55,7 +55,7 @@ def export_layout(context: Context, revision: str, place: str) -> ExportedLayout
         RevisionNotFoundError: The revision names nothing.
         UsageError: It belongs to no run.
     """
-    folder = typed_path(context.directory, place)
+    folder = refuse_way_out(typed_path(context.directory, place))
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConflictError(f"{folder} exists and is not an empty folder", hint="name a new folder with --to")
     with open_workspace(context) as workspace:
@@ -65,8 +65,8 @@ def export_layout(context: Context, revision: str, place: str) -> ExportedLayout
         records = reader.read_run(workspace.repo, row.run)
         gauge = queries.gauge(workspace.index, row.run)
         layout = _laid_out(workspace.repo, records, gauge.metric, gauge.soft_weight)
-    files = layout.files()
-    put(folder, lambda beside: _write(beside, files))
+    files = {name: text.encode("utf-8", "replace") for name, text in layout.files().items()}
+    put(folder, lambda beside: write_files(beside, files))
     return ExportedLayout(
         run=row.run,
         place=str(folder),
@@ -92,10 +92,3 @@ def _laid_out(repo: Repo, records: Sequence[Recorded], metric: Metric, soft_weig
 
 def _evidence(repo: Repo, record: Recorded) -> Mapping[str, bytes]:
     return read_evidence(repo, record.evidence) or {}
-
-
-def _write(folder: Path, files: Mapping[str, str]) -> None:
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", newline="\n")

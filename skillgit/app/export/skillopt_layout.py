@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.importing.settings import ORIGIN, SECTIONED
 from skillgit.app.importing.texts import with_their_markers
 from skillgit.domain.evaluation import Metric, Scored
-from skillgit.domain.ids import check_item_id
-from skillgit.errors import DataError
+from skillgit.domain.untrusted.names import name_key, path_fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -76,6 +75,7 @@ class Layout:
     soft: float = 0.0
     remarks: list[str] = field(default_factory=list)
     _files: dict[str, str] = field(default_factory=dict)
+    _conversations: dict[str, str] = field(default_factory=dict)
 
     def files(self) -> dict[str, str]:
         """Return path and text of every file, sorted."""
@@ -142,18 +142,17 @@ class Layout:
         for row in scored:
             trajectory = document(evidence, str(row.get("trajectory") or ""))
             turns = trajectory.get("turns") if isinstance(trajectory, dict) else None
-            if isinstance(turns, list) and _is_safe(str(row["id"])):
-                self.add_json(f"{folder}/predictions/{row['id']}/conversation.json", turns)
+            if isinstance(turns, list):
+                self._add_conversation(f"{folder}/predictions/{row['id']}/conversation.json", turns)
         return scored
 
-
-def _is_safe(item: str) -> bool:
-    """Say whether an item's id can be a path; evidence may come from strangers."""
-    try:
-        check_item_id(item)
-    except DataError:
-        return False
-    return True
+    def _add_conversation(self, path: str, turns: list[object]) -> None:
+        """Add a conversation where the reference looks for it, if the item's id can be a folder."""
+        taken = self._conversations.setdefault(name_key(path), path)
+        if path_fault(path) or taken != path:
+            self.remark("conversations of items whose ids cannot be folders on every system are left out")
+        else:
+            self.add_json(path, turns)
 
 
 def _result(row: Mapping[str, object]) -> Row:

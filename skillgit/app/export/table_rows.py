@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import EvaluationSummary
 from skillgit.domain.event import NOBODY, Inherited, event_name, event_origin, event_step, version_of
+from skillgit.domain.skill import DOCUMENT
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
-    from skillgit.domain.skill import Skill
     from skillgit.store.record import Recorded
 
 
@@ -244,13 +245,18 @@ def event_row(record: Recorded) -> EventRow:
 
 
 def version_row(
-    record: Recorded, skill: Skill, known: EvaluationSummary | None, test: EvaluationSummary | None, *, best: bool
+    record: Recorded,
+    files: Mapping[str, bytes],
+    known: EvaluationSummary | None,
+    test: EvaluationSummary | None,
+    *,
+    best: bool,
 ) -> VersionRow:
     """Return the row of the version that ``record`` made.
 
     Args:
         record: Its event.
-        skill: Its skill.
+        files: The files of its skill.
         known: Its score on the selection split, taken over or not.
         test: Its score on the test split.
         best: Whether it is the best version.
@@ -274,6 +280,6 @@ def version_row(
         test_hard=test.hard if test else None,
         test_soft=test.soft if test else None,
         best=best,
-        bytes=sum(map(len, skill.files.values())),
-        lines=len(skill.document.splitlines()),
+        bytes=sum(map(len, files.values())),
+        lines=len(files.get(DOCUMENT, b"").decode(errors="replace").splitlines()),
     )

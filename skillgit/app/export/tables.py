@@ -25,6 +25,7 @@ from skillgit.domain.state import fold
 from skillgit.errors import HistoryError, UsageError
 from skillgit.store import reader
 from skillgit.store.evidence import read_evidence
+from skillgit.store.tree import read_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -104,7 +105,7 @@ def _data(repo: Repo, records: Sequence[Recorded]) -> RunData:
         versions=tuple(
             version_row(
                 record,
-                reader.skill_at(repo, record.commit, record.event.skill),
+                read_folder(repo.commit(record.commit).tree, record.event.skill),
                 state.known_evaluation(version),
                 tests.get(version),
                 best=version == state.best,

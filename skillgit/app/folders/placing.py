@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.folders.exchange import exchange
 from skillgit.errors import ConflictError, UsageError
+from skillgit.plugin.skill_folder import write_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,24 +23,12 @@ if TYPE_CHECKING:
 _MARK, _ENDING = ".skillgit-", ".tmp"
 _NEW, _OLD, _GONE = "new", "old", "gone"
 """What stands in a holder: what is to take the place, what stood there, what is taken away for good."""
-_FOLDER_MODE, _FILE_MODE, _PROGRAM_MODE = 0o777, 0o666, 0o777
-"""Permissions before the user's umask is taken off, as git asks for them."""
-
 _WRITE, _PRIVATE = 0o200, 0o700
 
 
 def write_skill(folder: Path, skill: Skill) -> None:
     """Write the files of ``skill`` into the new folder ``folder``, and have them on the disk."""
-    folder.mkdir()
-    for path, content in skill.files.items():
-        file = folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        mode = _PROGRAM_MODE if path in skill.executable else _FILE_MODE
-        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
+    write_files(folder, skill.files, skill.executable, durable=True)
 
 
 def copy(source: Path, target: Path) -> None:

@@ -92,6 +92,7 @@ class TaskFile:
         """Put the whole file in place at once, so that no reader sees half of it."""
         new = self.path.with_name(f".{self.path.name}.new")
         try:
+            new.unlink(missing_ok=True)  # a link that somebody left there leads elsewhere
             new.write_bytes(text.encode())
             new.replace(self.path)
         except OSError as error:

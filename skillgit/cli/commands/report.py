@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from skillgit.app.folders.typed import refuse_way_out
 from skillgit.cli.options import as_of_option, document_form, run_argument
 from skillgit.cli.output import Form
 from skillgit.cli.render.words import count
@@ -80,7 +81,7 @@ def _place(path: Path) -> Path:
         UsageError: It is a folder.
         NotFoundError: It would lie in a folder that does not exist.
     """
-    found = path.resolve()
+    found = refuse_way_out(path.absolute(), followed=True).resolve()
     if found.is_dir():
         raise UsageError(f"{path} is a folder", hint=f"-o {path / 'report.html'}")
     if not found.parent.is_dir():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from skillgit.store import refs
 from skillgit.store.binary import git
 from skillgit.store.exchange.refusals import refusal
-from skillgit.store.exchange.transport import run
+from skillgit.store.exchange.transport import CHECKED, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,8 +30,9 @@ def clone(line: Line, folder: Path, url: str, place: Path, name: str) -> None:
         NotFoundError: There is no git on this machine.
         RemoteError: It could not be reached, or refused.
     """
-    progress = ("--progress",) if line.shows else ()
-    answer = run(line, folder, "clone", *progress, "--origin", "origin", "--", url, str(place))
+    # Files that are copied from a folder of this machine would come in unchecked.
+    options = (*(("--progress",) if line.shows else ()), "--no-local", "--no-recurse-submodules", "--origin", "origin")
+    answer = run(line, folder, *CHECKED, "clone", *options, "--", url, str(place), hooks=True)
     if answer.code != 0:
         raise refusal(name, answer.error, named=False)
 
@@ -40,4 +41,4 @@ def stand_on_main(repo: Repo) -> None:
     """Check ``main`` out where the host names a branch that it does not have, so that git has checked out nothing."""
     _, commit = repo.head()
     if not commit and repo.workdir is not None and repo.tip(refs.MAIN) is not None:
-        git(repo, "checkout", "-q", refs.short(refs.MAIN))
+        git(repo, "checkout", "-q", refs.short(refs.MAIN), hooks=True)

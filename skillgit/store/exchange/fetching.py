@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.store import refs
 from skillgit.store.binary import git
-from skillgit.store.exchange.transport import ask
+from skillgit.store.exchange.transport import CHECKED, ask
 from skillgit.store.lock import repo_lock
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _fetch(repo: Repo, line: Line, remote: str, *specs: str) -> None:
         "--no-auto-maintenance",
         "--no-recurse-submodules",
     )
-    ask(repo, line, remote, "fetch", *options, remote, *specs)
+    ask(repo, line, remote, *CHECKED, "fetch", *options, remote, *specs)
 
 
 def tracked(repo: Repo, remote: str) -> dict[str, str]:

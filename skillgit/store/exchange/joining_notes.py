@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.errors import ConflictError
 from skillgit.store import refs
+from skillgit.store.binary import command
 from skillgit.store.lock import repo_lock
 from skillgit.store.transaction import RefUpdate, update_refs
 
@@ -45,9 +46,9 @@ def _merge(repo: Repo, theirs: str, time: datetime) -> None:
     signed: dict[str, str] = {}
     for who in ("AUTHOR", "COMMITTER"):
         signed |= {f"GIT_{who}_NAME": identity.name, f"GIT_{who}_EMAIL": identity.email, f"GIT_{who}_DATE": moment}
-    place = ("git", f"--git-dir={repo.raw.path}", "notes", f"--ref={_SHORT_NAME}", "merge", "-q")
+    place = (f"--git-dir={repo.raw.path}", "notes", f"--ref={_SHORT_NAME}", "merge", "-q")
     done = subprocess.run(  # noqa: S603 - a list
-        [*place, "-s", "cat_sort_uniq", theirs],
+        command(*place, "-s", "cat_sort_uniq", theirs),
         env=os.environ | signed,
         stdin=subprocess.DEVNULL,
         capture_output=True,

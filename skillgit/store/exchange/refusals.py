@@ -73,6 +73,8 @@ _CASES = (
         nameless="check the network and the address",
     ),
 )
+_UNSOUND = re.compile(r"^(?:fatal|error): object (?P<oid>[0-9a-f]{12})[0-9a-f]*: \w+: (?P<what>.+)$", re.MULTILINE)
+"""What git says of an object that it does not let in."""
 _FINAL = re.compile(r"^(?:fatal|error): (?P<said>.+)$", re.MULTILINE)
 
 
@@ -84,6 +86,11 @@ def refusal(remote: str, said: str, *, named: bool = True) -> RemoteError:
         said: What git said.
         named: Whether that is the name of a remote; else it is an address.
     """
+    if unsound := _UNSOUND.search(said):
+        return RemoteError(
+            f"{remote} has an object that is not let in: {unsound['oid']} {unsound['what']}",
+            hint="nothing came in; its owner has to mend the history, which could harm whoever checks it out",
+        )
     for case in _CASES:
         if case.signs.search(said):
             advice = case.hint if named else case.nameless or case.hint

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.store import refs
 from skillgit.store.binary import git
-from skillgit.store.exchange.transport import ask
+from skillgit.store.exchange.transport import CHECKED, ask
 from skillgit.store.mainline import skills_at
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def fetch_releases(repo: Repo, line: Line, remote: str, main: str | None, *, dry
     missing = tuple(sorted(_releases_in(out, _skills(repo, main)).keys() - releases(repo, main).keys()))
     if missing and not dry_run:
         options = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
-        ask(repo, line, remote, "fetch", "--quiet", *options, remote, *(f"{name}:{name}" for name in missing))
+        ask(repo, line, remote, *CHECKED, "fetch", "--quiet", *options, remote, *(f"{name}:{name}" for name in missing))
     return missing
 
 

@@ -158,7 +158,7 @@ def _pushed(repo: Repo, line: Line, remote: str, going: Sequence[SentRef], *, ve
     )
     specs = [f"{one.new}:{one.ref}" for one in going]
     # a remote that is set up as a mirror takes no refspecs, and would delete what is not here
-    answer = talk(repo, line, "-c", f"remote.{remote}.mirror=false", "push", *options, remote, *specs)
+    answer = talk(repo, line, "-c", f"remote.{remote}.mirror=false", "push", *options, remote, *specs, hooks=True)
     told = _told(answer.out.decode(errors="replace"))
     if answer.code != 0 and (not told or any(_BROKEN in said for _, said in told.values())):
         raise refusal(remote, answer.error)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING
 
 from skillgit.errors import NotFoundError
-from skillgit.store.binary import Answer
+from skillgit.store.binary import Answer, command, place_of
 from skillgit.store.exchange.refusals import refusal
 
 if TYPE_CHECKING:
@@ -23,6 +23,25 @@ _PLACES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
 """What git sets for hooks; it would send git to another repository."""
 _DURABLE = "core.fsync=objects"
 """What arrives is on the disk before a ref leads to it; git leaves loose objects to the kernel otherwise."""
+_HARMLESS = (
+    *("badDate", "badDateOverflow", "badEmail", "badName", "badTimezone", "missingEmail", "missingNameBeforeEmail"),
+    *("missingSpaceBeforeDate", "missingSpaceBeforeEmail", "multipleAuthors", "nulInCommit", "zeroPaddedDate"),
+    *("zeroPaddedFilemode", "badFilemode", "badTagName", "missingTaggerEntry", "extraHeaderEntry"),
+)
+"""What old programs wrote wrongly about authors, times and modes; histories of every age have it, and it hurts nobody.
+
+What a tree or a ``.gitmodules`` says stays an error: names that lead elsewhere, doubled or unsorted entries, lost ids.
+"""
+CHECKED = tuple(
+    word
+    for setting in (
+        "fetch.fsckObjects=true",
+        "transfer.fsckObjects=true",
+        *(f"fetch.fsck.{one}=warn" for one in _HARMLESS),
+    )
+    for word in ("-c", setting)
+)
+"""Settings under which git checks objects before it lets them in."""
 _OWN_WORDS = re.compile(r"(?:fatal|error|hint|warning): |To |From | [ !*+=-] \[| {3}[0-9a-f]{7,}\.\.")
 """How lines begin that are told in words of our own, or not at all."""
 _HOST = "remote: "
@@ -66,17 +85,17 @@ def ask(repo: Repo, line: Line, remote: str, *arguments: str) -> Answer:
     return answer
 
 
-def talk(repo: Repo, line: Line, *arguments: str) -> Answer:
-    """Run git in ``repo`` and return how it ended, whatever that is.
+def talk(repo: Repo, line: Line, *arguments: str, hooks: bool = False) -> Answer:
+    """Run git in ``repo`` and return how it ended, whatever that is; ``hooks`` says whether it may run any.
 
     Raises:
         NotFoundError: There is no git on this machine.
     """
-    place = [f"--git-dir={repo.raw.path}", *([f"--work-tree={repo.workdir}"] if repo.workdir else [])]
-    return run(line, repo.workdir or repo.common_dir, *place, *arguments, ssh=repo.config("core.sshCommand"))
+    folder, ssh = repo.workdir or repo.common_dir, repo.config("core.sshCommand")
+    return run(line, folder, *place_of(repo), *arguments, ssh=ssh, hooks=hooks)
 
 
-def run(line: Line, folder: Path, *arguments: str, ssh: str = "") -> Answer:
+def run(line: Line, folder: Path, *arguments: str, ssh: str = "", hooks: bool = False) -> Answer:
     """Run git in ``folder`` and return how it ended.
 
     Raises:
@@ -84,7 +103,7 @@ def run(line: Line, folder: Path, *arguments: str, ssh: str = "") -> Answer:
     """
     try:
         process = subprocess.Popen(  # noqa: S603 - a list
-            ["git", "-C", str(folder), "-c", _DURABLE, *arguments],  # noqa: S607 - the one on the PATH
+            command("-C", str(folder), "-c", _DURABLE, *arguments, hooks=hooks),
             env=_surroundings(line, ssh),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

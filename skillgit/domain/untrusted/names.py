@@ -1,0 +1,192 @@
+"""The one place where a name from a repository, an archive, a model or a data file becomes a path.
+
+A name that gets through means the same file on Linux, macOS and Windows, inside the folder that it is joined to. What
+is refused is what some file system takes for another place (``..``, ``/x``, ``C:``, ``file:stream``), for a part of
+git's own folder (``.git`` in all the spellings that HFS+ and NTFS fold into it), for a device (``NUL``), for another
+name (a trailing dot, letters that differ in case), or what hides from the reader (control and bidi characters).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import TYPE_CHECKING, Self
+
+from skillgit.errors import UnsafeNameError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+COMPONENT_BYTES = 255
+"""The longest name that ext4, APFS and NTFS all hold."""
+PATH_BYTES = 4096
+"""``PATH_MAX`` of Linux."""
+_SHOWN = 100
+_HINT = "rename it where it comes from; skillgit fsck lists all such names of a run"
+
+# What HFS+ leaves out when it compares names: utf8.c of git, next_hfs_char.
+_IGNORED_BY_HFS = dict.fromkeys(
+    [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF],
+)
+# NTFS drops dots and blanks at the end, and what follows a colon is a stream of the same file.
+_GIT_FOLDER = re.compile(r"(?:\.git|git~1)[ .]*(?:[:\\].*)?", re.IGNORECASE | re.DOTALL)
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³]) *(?:\..*)?", re.IGNORECASE | re.DOTALL)
+_JOINERS = "\u200c\u200d"
+"""Invisible, and needed to write Persian, several scripts of India, and many emoji."""
+
+
+class TreePath(str):
+    """A relative path with ``/`` between its parts that stays inside the folder that it is joined to.
+
+    To have one is to have passed the check: nothing else makes one.
+
+    Args:
+        text: The path.
+
+    Raises:
+        UnsafeNameError: It could mean another place, another file or no file on some system.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, text: str) -> Self:
+        """Check ``text`` and return it as a path."""
+        fault = path_fault(text)
+        if fault:
+            raise UnsafeNameError(f"{shown(text)} cannot be the path of a file: {fault}", hint=_HINT)
+        return super().__new__(cls, text)
+
+
+def file_name(text: str) -> TreePath:
+    """Return ``text`` as the name of one file or folder.
+
+    Raises:
+        UnsafeNameError: It cannot be one, or has a ``/``.
+    """
+    if "/" in text:
+        raise UnsafeNameError(f"{shown(text)} cannot be the name of a file: it has a slash", hint=_HINT)
+    return TreePath(text)
+
+
+def tree_paths(names: Iterable[str]) -> tuple[TreePath, ...]:
+    """Return ``names`` as the paths of the files of one folder, in their order.
+
+    Raises:
+        UnsafeNameError: One of them cannot be a path, or two are the same file on some system.
+    """
+    listed = tuple(names)
+    # An optimizer makes many skills of the same few files; a large listing comes once.
+    return _few_paths(listed) if len(listed) <= _FEW else _paths(listed)
+
+
+_FEW = 64
+
+
+def _paths(names: tuple[str, ...]) -> tuple[TreePath, ...]:
+    paths = tuple(TreePath(name) for name in names)
+    for clash in clashes(names):
+        raise UnsafeNameError(clash, hint=_HINT)
+    return paths
+
+
+_few_paths = lru_cache(maxsize=256)(_paths)
+
+
+def clashes(names: Iterable[str]) -> Iterator[str]:
+    """Yield a sentence for every path that is also another file, or a file where another path has a folder.
+
+    Two names are the same if they differ in case, in how accents are composed or in what HFS+ ignores at most.
+    """
+    folders: dict[str, str] = {}
+    files: dict[str, str] = {}
+    for name in names:
+        for place in (index for index, letter in enumerate(name) if letter == "/"):
+            folder = name[:place]
+            if folders.setdefault(folder_key := name_key(folder), folder) != folder:
+                yield _clash(folders[folder_key], folder)
+        key = name_key(name)
+        if key in files:
+            yield _clash(files[key], name)
+        files[key] = name
+    for key in files.keys() & folders.keys():
+        yield _clash(folders[key], files[key])
+
+
+def path_fault(path: str) -> str:
+    """Return why ``path`` cannot be the path of a file; empty if it can."""
+    if path.startswith("/"):
+        return "it is absolute"
+    if len(path.encode(errors="replace")) > PATH_BYTES:
+        return f"it is longer than {PATH_BYTES} bytes"
+    return next((fault for part in path.split("/") if (fault := name_fault(part))), "")
+
+
+def git_fault(name: str) -> str:
+    """Return why git itself refuses an entry called ``name`` in a tree, on any of its systems; empty if it does not."""
+    if not name:
+        return "a part of it is empty"
+    if name == ".":
+        return "'.' is no name"
+    if name == "..":
+        return "it leads out of its folder"
+    if "/" in name:
+        return "the name has a slash"
+    bare = name.translate(_IGNORED_BY_HFS)
+    if any(_GIT_FOLDER.fullmatch(part) for part in (*name.split("\\"), *bare.split("\\"))) or (
+        _GIT_FOLDER.fullmatch(name) or _GIT_FOLDER.fullmatch(bare)
+    ):
+        return "some systems take it for git's own folder"
+    return ""
+
+
+def name_fault(name: str) -> str:
+    """Return why ``name`` cannot be one part of a path; empty if it can."""
+    if fault := git_fault(name):
+        return fault
+    if any(unicodedata.category(letter) == "Cs" for letter in name):
+        return "it is not UTF-8"
+    if "\\" in name or ":" in name:
+        return f"it has a {'backslash' if chr(92) in name else 'colon'}"
+    if any(not _is_seen(letter) and letter not in _JOINERS for letter in name):
+        return "it has a character that cannot be seen"
+    if name.endswith((".", " ")):
+        return "it ends in a dot or a blank, which Windows drops"
+    if _DEVICE.fullmatch(name):
+        return "Windows takes it for a device"
+    if not name.translate(_IGNORED_BY_HFS):
+        return "nothing of it can be seen"
+    return f"a part of it is longer than {COMPONENT_BYTES} bytes" if len(name.encode()) > COMPONENT_BYTES else ""
+
+
+def entry_name(raw: bytes) -> str:
+    """Return the name of an entry of a tree as text that can be shown, told apart from others, and checked.
+
+    A name that is not UTF-8, or has a slash in itself, comes back with a backslash, so that it is no path.
+    """
+    text = raw.decode(errors="backslashreplace")
+    return text.replace("/", r"\x2f")
+
+
+def name_key(path: str) -> str:
+    """Return what is equal for two paths exactly if some system takes one for the other."""
+    plain = unicodedata.normalize("NFD", path.translate(_IGNORED_BY_HFS)).casefold()
+    return unicodedata.normalize("NFC", plain)
+
+
+def shown(name: str) -> str:
+    """Return ``name`` in quotation marks, cut if it is long, with escapes for all that is not to be seen."""
+    cut = f"{name[:_SHOWN]}…" if len(name) > _SHOWN else name
+    return f"'{''.join(letter if _is_seen(letter) else _escape(letter) for letter in cut)}'"
+
+
+def _is_seen(letter: str) -> bool:
+    return unicodedata.category(letter) not in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+def _escape(letter: str) -> str:
+    return letter.encode("unicode_escape", "surrogatepass").decode()
+
+
+def _clash(one: str, other: str) -> str:
+    return f"{shown(one)} and {shown(other)} are the same place on some systems"
