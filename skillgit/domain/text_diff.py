@@ -268,14 +268,10 @@ def _cut(hunk: Hunk, context: int, *, path: str) -> Iterator[Hunk]:
     """Yield the parts of ``hunk`` around its changes."""
     changed = [place for place, line in enumerate(hunk.lines) if line.sign is not Sign.SAME]
     headings = _headings(hunk) if path.endswith(_MARKDOWN) else [hunk.heading] * len(hunk.lines)
-    while changed:
-        last = next(
-            (a for a, b in pairwise(changed) if b - a - 1 > 2 * context),
-            changed[-1],
-        )
-        start, end = max(0, changed[0] - context), min(len(hunk.lines), last + 1 + context)
-        yield Hunk(heading=headings[changed[0]], lines=hunk.lines[start:end])
-        changed = changed[changed.index(last) + 1 :]
+    apart = [place for place, (a, b) in enumerate(pairwise(changed), start=1) if b - a - 1 > 2 * context]
+    for first, behind in pairwise([0, *apart, len(changed)] if changed else []):
+        start, end = max(0, changed[first] - context), min(len(hunk.lines), changed[behind - 1] + 1 + context)
+        yield Hunk(heading=headings[changed[first]], lines=hunk.lines[start:end])
 
 
 def _headings(hunk: Hunk) -> list[str]:
