@@ -56,14 +56,15 @@ def rule_at_line(workspace: Workspace, history: RuleHistory, commit: str, path: 
     Raises:
         UsageError: The file has no such line, or the line is blank.
     """
-    content = tree.read_file(workspace.repo.commit(commit).tree, path) or b""
-    lines = content.decode(errors="replace").removesuffix("\n").split("\n")
-    if not 1 <= line <= len(lines):
-        raise UsageError(f"{path} has {len(lines)} lines, and none at {line}", hint="skillgit blame numbers them")
-    found = history.text(commit, path).at(line)
-    if found is None and not lines[line - 1].strip():
-        raise UsageError(f"line {line} of {path} is blank", hint="skillgit blame numbers the lines")
-    rule = found or Rule(heading="", text=lines[line - 1].strip(), first=line, last=line)
+    rule = history.text(commit, path).at(line)
+    if rule is None:
+        content = tree.read_file(workspace.repo.commit(commit).tree, path) or b""
+        lines = content.decode(errors="replace").removesuffix("\n").split("\n")
+        if not 1 <= line <= len(lines):
+            raise UsageError(f"{path} has {len(lines)} lines, and none at {line}", hint="skillgit blame numbers them")
+        if not lines[line - 1].strip():
+            raise UsageError(f"line {line} of {path} is blank", hint="skillgit blame numbers the lines")
+        rule = Rule(heading="", text=lines[line - 1].strip(), first=line, last=line)
     return Hit(rule=rule, path=path, commit=commit, likeness=100.0)
 
 

@@ -276,9 +276,11 @@ class AddedLines:
 
     def nearest(self, wanted: Sequence[str]) -> tuple[str, float]:
         """Return the first of the lines that are most like ``wanted``, and how much of their words is common."""
-        likeness = [similarity(line, wanted) for line in self.words]
-        best = max(likeness, default=0.0)
-        return (self.texts[likeness.index(best)], best) if likeness else ("", best)
+        from rapidfuzz import process  # noqa: PLC0415 - only rules that something like it was tried for need it
+        from rapidfuzz.distance import Indel  # noqa: PLC0415 - as above
+
+        best = process.extractOne(wanted, self.words, scorer=Indel.normalized_similarity)
+        return (self.texts[best[2]], similarity(best[0], wanted)) if best else ("", 0.0)
 
 
 def _behind(

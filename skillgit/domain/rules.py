@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import product
+from itertools import chain, product
 from typing import TYPE_CHECKING
 
 from skillgit.domain.similarity import ALIKE, similarity, words
 from skillgit.domain.skill import Owner, blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 _MARKER = re.compile(r"<!--\s*/?\s*skillgit:[a-z-]*\s*-->")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]+(?P<text>.*?))??(?:[ \t]+#+)?[ \t]*")
@@ -25,9 +25,10 @@ _SENTENCE_END = re.compile(r"[.!?…]['\"”’)\]*_]*\Z")  # noqa: RUF001 - quo
 _SENTENCE_START = re.compile(r"['\"“‘(\[*_]*[^\W_a-z]")  # noqa: RUF001 - quotation marks
 
 
-_ALL_PAIRS = 250_000
+_ALL_PAIRS = 10_000
 """So many pairs of rules are all compared; of more, those that have a chance."""
 _NEIGHBOURS = 2
+_RAREST = 6
 
 
 class Region(StrEnum):
@@ -229,7 +230,7 @@ def match(old: Sequence[Rule], new: Sequence[Rule]) -> RuleDiff:
     Equal texts are one rule, in the order in which they stand. Of the others the most similar two are one rule that
     was changed, then the next two, as long as half of their words is common. From the other side it is the same.
     Where so many rules came and went that comparing all with all would take long, those are compared that share a rare
-    word, or a common one at about the same place.
+    word, or another one at about the same place.
     """
     same = _same(old, new)
     left = [place for place in range(len(old)) if place not in same]
@@ -283,39 +284,30 @@ def _alike(
 
 
 def _comparable(before: Mapping[int, Sequence[str]], after: Mapping[int, Sequence[str]]) -> Iterable[tuple[int, int]]:
-    """Return the places of rules to compare, all with all as long as these are not too many.
+    """Return the places of rules to compare: all with all as long as these are not too many.
 
-    Otherwise two rules are compared if they share a word that about as many rules before them have, or as many behind
-    them: a rare word is enough, and of rules that follow one pattern the neighbours are compared.
+    Otherwise two rules are compared if they share one of their rarest words and about as many rules before them, or as
+    many behind them, have it among theirs: of rules that follow one pattern, the neighbours are compared.
     """
     if len(before) * len(after) <= _ALL_PAIRS:
         return product(before, after)
+    counts = Counter(word for text in chain(before.values(), after.values()) for word in set(text))
+    old, new = _by_rare_word(before, counts), _by_rare_word(after, counts)
     return {
         pair
-        for old, new in _sharing(before, after)
+        for word in old.keys() & new.keys()
+        for a, b in ((old[word], new[word]), (old[word][::-1], new[word][::-1]))
         for shift in range(-_NEIGHBOURS, _NEIGHBOURS + 1)
-        for pair in (*_shifted_pairs(old, new, shift), *_shifted_pairs(old[::-1], new[::-1], shift))
+        for pair in zip(a[max(0, -shift) :], b[max(0, shift) :], strict=False)
     }
 
 
-def _sharing(
-    before: Mapping[int, Sequence[str]], after: Mapping[int, Sequence[str]]
-) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield, for each word of both, the places that have it before and after."""
-    old, new = _by_word(before), _by_word(after)
-    return ((old[word], new[word]) for word in old.keys() & new.keys())
-
-
-def _by_word(texts: Mapping[int, Sequence[str]]) -> dict[str, list[int]]:
+def _by_rare_word(texts: Mapping[int, Sequence[str]], counts: Mapping[str, int]) -> dict[str, list[int]]:
     places: defaultdict[str, list[int]] = defaultdict(list)
     for place, text in texts.items():
-        for word in set(text):
+        for word in sorted(set(text), key=lambda word: (counts[word], word))[:_RAREST]:
             places[word].append(place)
     return places
-
-
-def _shifted_pairs(old: Sequence[int], new: Sequence[int], shift: int) -> Iterator[tuple[int, int]]:
-    return zip(old[max(0, -shift) :], new[max(0, shift) :], strict=False)
 
 
 def _shifted(same: dict[int, int], new: Sequence[Rule]) -> set[int]:

@@ -157,11 +157,21 @@ def emphasis(old: str, new: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
     gone: list[Span] = []
     come: list[Span] = []
     starts = (_starts(before), _starts(after))
-    for tag, a_from, a_to, b_from, b_to in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+    # most changes are a word in a long line
+    same = _same(before, after)
+    tail = _same(before[same:][::-1], after[same:][::-1])
+    changed = before[same : len(before) - tail], after[same : len(after) - tail]
+    for tag, a_from, a_to, b_from, b_to in SequenceMatcher(None, *changed, autojunk=False).get_opcodes():
         if tag != "equal":
-            gone.append((starts[0][a_from], starts[0][a_to]))
-            come.append((starts[1][b_from], starts[1][b_to]))
+            gone.append((starts[0][same + a_from], starts[0][same + a_to]))
+            come.append((starts[1][same + b_from], starts[1][same + b_to]))
     return _tidy(old, gone), _tidy(new, come)
+
+
+def _same(a: Sequence[str], b: Sequence[str]) -> int:
+    """Return how many of the first tokens are equal."""
+    differ = (place for place, (x, y) in enumerate(zip(a, b, strict=False)) if x != y)
+    return next(differ, min(len(a), len(b)))
 
 
 def _starts(tokens: Sequence[str]) -> list[int]:
