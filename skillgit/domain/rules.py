@@ -27,8 +27,8 @@ _SENTENCE_START = re.compile(r"['\"“‘(\[*_]*[^\W_a-z]")  # noqa: RUF001 - qu
 
 _ALL_PAIRS = 10_000
 """So many pairs of rules are all compared; of more, those that have a chance."""
-_NEIGHBOURS = 2
-_RAREST = 6
+_NEIGHBOURS = 1
+_RAREST = 4
 
 
 class Region(StrEnum):

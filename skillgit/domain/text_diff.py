@@ -6,10 +6,10 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-from skillgit.domain.similarity import ALIKE, similarity, words
+from skillgit.domain.similarity import ALIKE, agreeing, similarity, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -156,29 +156,16 @@ def emphasis(old: str, new: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
     before, after = re.findall(_TOKEN, old), re.findall(_TOKEN, new)
     gone: list[Span] = []
     come: list[Span] = []
-    starts = (_starts(before), _starts(after))
+    starts = [list(accumulate(map(len, tokens), initial=0)) for tokens in (before, after)]
     # most changes are a word in a long line
-    same = _same(before, after)
-    tail = _same(before[same:][::-1], after[same:][::-1])
+    same = agreeing(before, after)
+    tail = agreeing(before[same:][::-1], after[same:][::-1])
     changed = before[same : len(before) - tail], after[same : len(after) - tail]
     for tag, a_from, a_to, b_from, b_to in SequenceMatcher(None, *changed, autojunk=False).get_opcodes():
         if tag != "equal":
             gone.append((starts[0][same + a_from], starts[0][same + a_to]))
             come.append((starts[1][same + b_from], starts[1][same + b_to]))
     return _tidy(old, gone), _tidy(new, come)
-
-
-def _same(a: Sequence[str], b: Sequence[str]) -> int:
-    """Return how many of the first tokens are equal."""
-    differ = (place for place, (x, y) in enumerate(zip(a, b, strict=False)) if x != y)
-    return next(differ, min(len(a), len(b)))
-
-
-def _starts(tokens: Sequence[str]) -> list[int]:
-    found = [0]
-    for token in tokens:
-        found.append(found[-1] + len(token))
-    return found
 
 
 def _tidy(text: str, spans: Iterable[Span]) -> tuple[Span, ...]:
