@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from skillgit.app.credit import Credit, Credits
-from skillgit.app.provenance import TracedLine, trace
+from skillgit.app.provenance import TracedLine, Tracer
 from skillgit.app.revision import Resolved, default_run, resolve_in
 from skillgit.app.workspace import Workspace, open_workspace
 from skillgit.domain.skill import DOCUMENT
@@ -133,7 +133,7 @@ def blame(context: Context, revision: str = "", path: str = "", lines: Sequence[
     """
     with open_workspace(context) as workspace:
         place = find_place(workspace, revision, path)
-        traced = _cut(trace(workspace, place.found.commit, place.path), lines, place.path)
+        traced = _cut(Tracer(workspace).trace(place.found.commit, place.path), lines, place.path)
         creditor = credits_of(workspace, place)
         rows = tuple(_row(workspace, line, creditor.credit(line)) for line in traced)
         behind = {line.origin.commit: line.origin for line in traced if line.origin and line.origin.evidence}

@@ -59,6 +59,7 @@ class Credits:
         self._start = start
         self._evidence: dict[str, StepEvidence] = {}
         self._edits: dict[str, tuple[AppliedEdit, ...]] = {}
+        self._brought: dict[tuple[str, str], BroughtLines] = {}
         self._flips: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
         self._seeds: dict[str, bool] = {}
 
@@ -72,7 +73,7 @@ class Credits:
             items = tuple(seen.item for seen in self.evidence(origin).compared())
             return Credit(source=_SOURCES.get(origin.kind, ""), items=items, fixed=fixed, broken=broken)
         file = line.original_path.removeprefix(f"{self._skill}/")
-        edit = match(line.text, [edit for edit in self.edits(origin) if edit.file == file])
+        edit = self._brought_lines(origin, file).edit_of(line.text)
         if edit is None:
             return Credit(source=self._shared_source(origin), fixed=fixed, broken=broken)
         return Credit(
@@ -117,6 +118,12 @@ class Credits:
             self._flips[origin.commit] = found if any(found) else self._told_flips(origin)
         return self._flips[origin.commit]
 
+    def _brought_lines(self, origin: OriginRow, file: str) -> BroughtLines:
+        if (origin.commit, file) not in self._brought:
+            edits = [edit for edit in self.edits(origin) if edit.file == file]
+            self._brought[origin.commit, file] = BroughtLines(edits)
+        return self._brought[origin.commit, file]
+
     def _told_flips(self, origin: OriginRow) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the items that the commit message names: in a clone nothing else tells them."""
         from skillgit.store import reader  # noqa: PLC0415 - decoding is for clones without evidence
@@ -137,19 +144,28 @@ class Credits:
         return self._seeds[commit]
 
 
-def match(text: str, edits: Sequence[AppliedEdit]) -> AppliedEdit | None:
-    """Return the edit that brought a line with ``text``; None if several may have and none holds it."""
-    wanted = normalised(text)
-    if wanted:
-        whole = [edit for edit in edits if wanted in {normalised(line) for line in edit.content.splitlines()}]
-        part = [edit for edit in edits if edit.content.strip() and _shares(wanted, edit.content)]
-        found = whole or part
-        if found:
-            return found[-1]
-    return edits[0] if len(edits) == 1 else None
+class BroughtLines:
+    """The lines that the edits of one event brought to one file.
 
+    Args:
+        edits: The edits, in the order of their application.
+    """
 
-def _shares(wanted: str, content: str) -> bool:
-    """Say whether a line holds a line of ``content``, or the other way round: an edit may change a part of a line."""
-    lines = [line for line in map(normalised, content.splitlines()) if line]
-    return any(line in wanted or wanted in line for line in lines)
+    def __init__(self, edits: Sequence[AppliedEdit]) -> None:
+        self._only = edits[0] if len(edits) == 1 else None
+        self._last: dict[str, AppliedEdit] = {}
+        for edit in reversed(edits):
+            for line in map(normalised, edit.content.splitlines()):
+                if line:
+                    self._last.setdefault(line, edit)
+
+    def edit_of(self, text: str) -> AppliedEdit | None:
+        """Return the last edit that brought a line with ``text``; None if several may have and none holds it.
+
+        An edit may change a part of a line: where none has the whole line, one line has to hold the other.
+        """
+        wanted = normalised(text)
+        if not wanted:
+            return self._only
+        part = (edit for line, edit in self._last.items() if line in wanted or wanted in line)
+        return self._last.get(wanted) or next(part, self._only)

@@ -9,8 +9,6 @@ from skillgit.index import rule_queries
 from skillgit.store.blame import BlamedLine, blame_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from skillgit.app.workspace import Workspace
     from skillgit.index.rule_queries import OriginRow
 
@@ -40,21 +38,8 @@ class TracedLine:
     restored_by: OriginRow | None = None
 
 
-def trace(workspace: Workspace, commit: str, path: str) -> tuple[TracedLine, ...]:
-    """Return where each line of the file ``path`` of ``commit`` comes from.
-
-    Git attributes a line that a revert brought back to the revert. It has a longer story: it is looked for in the
-    version whose text the revert took.
-
-    Raises:
-        RevisionNotFoundError: There is no such commit.
-        NotFoundError: It holds no such file.
-    """
-    return tuple(_Tracer(workspace).traced(commit, path))
-
-
-class _Tracer:
-    """Blames each file once.
+class Tracer:
+    """Finds where lines come from; each file of each commit is blamed once.
 
     Args:
         workspace: The repository and its index.
@@ -66,9 +51,17 @@ class _Tracer:
         self._origins: dict[str, OriginRow | None] = {}
         self._targets: dict[str, str | None] = {}
 
-    def traced(self, commit: str, path: str) -> Iterator[TracedLine]:
-        for line in self._lines(commit, path):
-            yield self._followed(line)
+    def trace(self, commit: str, path: str, first: int = 1, last: int | None = None) -> tuple[TracedLine, ...]:
+        """Return where the lines ``first`` to ``last`` of the file ``path`` of ``commit`` come from.
+
+        Git attributes a line that a revert brought back to the revert. It has a longer story: it is looked for in the
+        version whose text the revert took.
+
+        Raises:
+            RevisionNotFoundError: There is no such commit.
+            NotFoundError: It holds no such file.
+        """
+        return tuple(map(self._followed, self._lines(commit, path)[first - 1 : last]))
 
     def _followed(self, line: BlamedLine) -> TracedLine:
         found, restored = line, None

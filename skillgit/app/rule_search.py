@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillgit.app.lineage import file_rules, skill_rules
 from skillgit.domain.rules import Rule
 from skillgit.domain.similarity import words
 from skillgit.errors import NotFoundError, UsageError
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from skillgit.app.blame import Place
+    from skillgit.app.lineage import RuleHistory, RuleText
     from skillgit.app.workspace import Workspace
     from skillgit.index.rule_queries import OriginRow
 
@@ -50,28 +50,30 @@ class Hit:
     event: OriginRow | None = None
 
 
-def rule_at_line(workspace: Workspace, commit: str, path: str, line: int) -> Hit:
+def rule_at_line(workspace: Workspace, history: RuleHistory, commit: str, path: str, line: int) -> Hit:
     """Return the rule that stands on a line; a line that belongs to none stands for itself.
 
     Raises:
         UsageError: The file has no such line, or the line is blank.
     """
-    content = tree.read_file(workspace.repo.commit(commit).tree, path) or b""
-    lines = content.decode(errors="replace").removesuffix("\n").split("\n")
-    if not 1 <= line <= len(lines):
-        raise UsageError(f"{path} has {len(lines)} lines, and none at {line}", hint="skillgit blame numbers them")
-    found = next((rule for rule in file_rules(workspace, commit, path) if rule.first <= line <= rule.last), None)
-    if found is None and not lines[line - 1].strip():
-        raise UsageError(f"line {line} of {path} is blank", hint="skillgit blame numbers the lines")
-    rule = found or Rule(heading="", text=lines[line - 1].strip(), first=line, last=line)
+    rule = history.text(commit, path).at(line)
+    if rule is None:
+        content = tree.read_file(workspace.repo.commit(commit).tree, path) or b""
+        lines = content.decode(errors="replace").removesuffix("\n").split("\n")
+        if not 1 <= line <= len(lines):
+            raise UsageError(f"{path} has {len(lines)} lines, and none at {line}", hint="skillgit blame numbers them")
+        if not lines[line - 1].strip():
+            raise UsageError(f"line {line} of {path} is blank", hint="skillgit blame numbers the lines")
+        rule = Rule(heading="", text=lines[line - 1].strip(), first=line, last=line)
     return Hit(rule=rule, path=path, commit=commit, likeness=100.0)
 
 
-def rules_like(workspace: Workspace, place: Place, text: str, path: str = "") -> tuple[Hit, ...]:
+def rules_like(workspace: Workspace, history: RuleHistory, place: Place, text: str, path: str = "") -> tuple[Hit, ...]:
     """Return the rules that ``text`` may mean, the most likely first: those that stand, else those of history.
 
     Args:
         workspace: The repository and its index.
+        history: The rules of its texts.
         place: The revision to look at first, its skill and its run.
         text: The words.
         path: The only file to look in, as the repository calls it; empty for all of the skill.
@@ -80,18 +82,18 @@ def rules_like(workspace: Workspace, place: Place, text: str, path: str = "") ->
         NotFoundError: No rule has such words.
     """
     commit = place.found.commit
-    files = [(path, file_rules(workspace, commit, path))] if path else skill_rules(workspace, commit, place.skill)
+    files = {path: history.text(commit, path)} if path else history.skill(commit, place.skill)
     here = [
         Hit(rule=rule, path=name, commit=commit, likeness=likeness(text, rule.text))
-        for name, found in files
-        for rule in found
+        for name, found in files.items()
+        for rule in found.rules
     ]
     standing = {hit.rule.text: hit for hit in here}
     found = _best(here)
     if not found or found[0].likeness < _ALL_WORDS:
         once = _best(
             replace(standing[hit.rule.text], likeness=hit.likeness) if hit.rule.text in standing else hit
-            for hit in _in_history(workspace, place, text)
+            for hit in _in_history(workspace, history, place, text)
         )
         # a rule that had all the words goes before one that stands and has some of them
         found = once if not found else (*(hit for hit in once if hit.likeness >= _ALL_WORDS), *found)
@@ -123,7 +125,7 @@ def _best(hits: Iterable[Hit]) -> tuple[Hit, ...]:
     return tuple(sorted((hit for hit in hits if hit.likeness >= _SURE), key=lambda hit: -hit.likeness))
 
 
-def _in_history(workspace: Workspace, place: Place, text: str) -> Iterator[Hit]:
+def _in_history(workspace: Workspace, history: RuleHistory, place: Place, text: str) -> Iterator[Hit]:
     """Yield the rules that events brought whose text holds the words; those of versions before those of candidates."""
     if place.run is None:
         return
@@ -131,7 +133,7 @@ def _in_history(workspace: Workspace, place: Place, text: str) -> Iterator[Hit]:
     told: set[tuple[str, str]] = set()
     for rejected in (False, True):
         for event, _ in rule_queries.alike(workspace.index, place.run, asked, rejected=rejected, limit=_EVENTS):
-            brought = tuple(_brought(workspace, place.skill, event))
+            brought = tuple(_brought(workspace, history, place.skill, event))
             for (path, rule), title in zip(brought, _titles(event.title, len(brought)), strict=True):
                 if (path, rule.text) not in told:
                     told.add((path, rule.text))
@@ -146,11 +148,11 @@ def _titles(title: str, count: int) -> list[str]:
     return parts if len(parts) == count else [title] * count
 
 
-def _brought(workspace: Workspace, skill: str, event: OriginRow) -> Iterator[tuple[str, Rule]]:
+def _brought(workspace: Workspace, history: RuleHistory, skill: str, event: OriginRow) -> Iterator[tuple[str, Rule]]:
     """Yield path and rule of what an event's text has and its first parent's has not; of a seed, all of it."""
     parents = workspace.repo.commit(event.commit).parent_ids
-    before: set[str] = set()
+    older: list[RuleText] = []
     if parents and event.kind != "run-started":
-        before = {rule.text for _, found in skill_rules(workspace, str(parents[0]), skill) for rule in found}
-    for path, found in skill_rules(workspace, event.commit, skill):
-        yield from ((path, rule) for rule in found if rule.text not in before)
+        older = list(history.skill(str(parents[0]), skill).values())
+    for path, found in history.skill(event.commit, skill).items():
+        yield from ((path, rule) for rule in found.rules if not any(rule.text in text.by_words for text in older))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.app.blame import author, credits_of, find_place
-from skillgit.app.lineage import LaterChange, Wording, file_rules, later_changes, wordings
+from skillgit.app.lineage import LaterChange, RuleHistory, Wording
 from skillgit.app.rule_search import Hit, rule_at_line, rules_like, search_words
 from skillgit.app.rule_worth import RuleWorth, known_worth
 from skillgit.app.step_evidence import StepEvidence, with_questions
@@ -17,6 +17,8 @@ from skillgit.index import rule_queries
 from skillgit.store import reader
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from skillgit.app.blame import Place
     from skillgit.app.context import Context
     from skillgit.app.credit import Credit, Credits
@@ -150,50 +152,135 @@ def why(context: Context, what: str, revision: str = "", path: str = "") -> Stor
     """
     with open_workspace(context) as workspace:
         place = find_place(workspace, revision, path)
-        hits = _hits(workspace, place, what, path)
-        return _told(workspace, place, what, hits)
+        stories = Stories(workspace, place)
+        if what.isdecimal():
+            return stories.at_line(place.path, int(what))
+        return stories.like(what, place.path if path else "")
 
 
-def _hits(workspace: Workspace, place: Place, what: str, path: str) -> tuple[Hit, ...]:
-    commit = place.found.commit
-    if what.isdecimal():
-        return (rule_at_line(workspace, commit, place.path, int(what)),)
-    return rules_like(workspace, place, what, place.path if path else "")
+class Stories:
+    """The stories of the rules at one revision; what several of them need is read once.
+
+    Args:
+        workspace: The repository and its index.
+        place: The revision.
+    """
+
+    def __init__(self, workspace: Workspace, place: Place) -> None:
+        self._workspace = workspace
+        self._place = place
+        self._history = RuleHistory(workspace)
+        self._credits = credits_of(workspace, place)
+        self._added: dict[str, AddedLines] = {}
+
+    def at_line(self, path: str, line: int) -> Story:
+        """Return the story of the rule on a line of the file ``path``, as the repository calls it.
+
+        Raises:
+            UsageError: There is no such line, or it is blank.
+        """
+        hit = rule_at_line(self._workspace, self._history, self._place.found.commit, path, line)
+        return self._story(str(line), (hit,))
+
+    def like(self, text: str, path: str = "") -> Story:
+        """Return the story of the rule that is most like ``text``; in the file ``path`` only, if one is named.
+
+        Raises:
+            NotFoundError: No rule has such words.
+        """
+        return self._story(text, rules_like(self._workspace, self._history, self._place, text, path))
+
+    def _story(self, asked: str, hits: tuple[Hit, ...]) -> Story:
+        workspace, place, hit = self._workspace, self._place, hits[0]
+        forms = tuple(self._history.wordings(hit.commit, hit.path, hit.rule))
+        now = forms[0]
+        credit = self._credits.credit(now.line)
+        origin = now.origin
+        failures, findings, rollouts = _behind(workspace, self._credits, origin, credit)
+        return Story(
+            run=place.run or "",
+            asked=asked,
+            revision=place.found.commit,
+            rule=hit.rule,
+            path=hit.path,
+            here=hit.event is None,
+            found=hit.event,
+            others=hits[1 : _OTHERS + 1],
+            origin=origin,
+            commit=now.commit,
+            author=author(workspace, now.commit) if credit.source == "human" else "",
+            restored=now.line.restored_by.version if now.line.restored_by else None,
+            credit=credit,
+            edits=len(self._credits.edits(origin)) if origin else 0,
+            rollouts=rollouts,
+            failures=failures,
+            findings=findings,
+            gate=_gated(workspace, origin, self._credits.evidence(origin).left_out() if origin else ()),
+            tried=self._tried(hit.rule, origin),
+            earlier=forms[1:],
+            later=self._later(hit, now),
+            worth=known_worth(workspace, origin.run if origin else place.run or "", hit.rule.text),
+            absent=bool(origin and origin.evidence and not self._credits.evidence(origin).present),
+        )
+
+    def _tried(self, rule: Rule, origin: OriginRow | None) -> tuple[Tried, ...]:
+        run = self._place.run
+        if run is None:
+            return ()
+        asked = search_words(rule.text)
+        found = rule_queries.alike(
+            self._workspace.index, run, asked, rejected=True, limit=_TRIED_EVENTS, column="skill"
+        )
+        wanted = words(rule.text)
+        tried = [
+            self._attempt(event, added, wanted)
+            for event, added in found
+            if origin is None or event.commit != origin.commit
+        ]
+        titles = _parts(origin.title) if origin else set()
+        near = (row for row in tried if row.likeness >= (_SAME_TITLE if titles & _parts(row.event.title) else _ALIKE))
+        return tuple(sorted(near, key=lambda row: (row.event.time, row.event.step)))
+
+    def _attempt(self, event: OriginRow, added: str, wanted: Sequence[str]) -> Tried:
+        if event.commit not in self._added:
+            lines = [line.strip() for line in added.split("\n") if line.strip()]
+            self._added[event.commit] = AddedLines(lines, [words(normalised(line)) for line in lines])
+        text, near = self._added[event.commit].nearest(wanted)
+        return Tried(event=event, text=text, likeness=near)
+
+    def _later(self, hit: Hit, now: Wording) -> tuple[LaterChange, ...]:
+        origin, place = now.origin, self._place
+        if place.run is None or (hit.event is not None and hit.event.kind == "rejected"):
+            return ()
+        if self._history.text(hit.commit, hit.path).at(hit.rule.first) != hit.rule:
+            # a heading, a field of the frontmatter, a marker: versions are only asked for rules
+            return ()
+        own = origin is not None and origin.run == place.run
+        if own and origin is not None and origin.version is None:
+            return ()
+        version = origin.version if own and origin is not None and origin.version is not None else 0
+        return tuple(self._history.later_changes(place.run, place.skill, version, hit.rule))
 
 
-def _told(workspace: Workspace, place: Place, what: str, hits: tuple[Hit, ...]) -> Story:
-    hit = hits[0]
-    forms = tuple(wordings(workspace, hit.commit, hit.path, hit.rule))
-    now = forms[0]
-    creditor = credits_of(workspace, place)
-    credit = creditor.credit(now.line)
-    origin = now.origin
-    failures, findings, rollouts = _behind(workspace, creditor, origin, credit)
-    return Story(
-        run=place.run or "",
-        asked=what,
-        revision=place.found.commit,
-        rule=hit.rule,
-        path=hit.path,
-        here=hit.event is None,
-        found=hit.event,
-        others=hits[1 : _OTHERS + 1],
-        origin=origin,
-        commit=now.commit,
-        author=author(workspace, now.commit) if credit.source == "human" else "",
-        restored=now.line.restored_by.version if now.line.restored_by else None,
-        credit=credit,
-        edits=len(creditor.edits(origin)) if origin else 0,
-        rollouts=rollouts,
-        failures=failures,
-        findings=findings,
-        gate=_gated(workspace, origin, creditor.evidence(origin).left_out() if origin else ()),
-        tried=_tried(workspace, place.run, hit.rule, origin),
-        earlier=forms[1:],
-        later=_later(workspace, place, hit, now),
-        worth=known_worth(workspace, origin.run if origin else place.run or "", hit.rule.text),
-        absent=bool(origin and origin.evidence and not creditor.evidence(origin).present),
-    )
+@dataclass(frozen=True, slots=True)
+class AddedLines:
+    """The lines that an event added.
+
+    Attributes:
+        texts: The lines.
+        words: Their words.
+    """
+
+    texts: list[str]
+    words: list[tuple[str, ...]]
+
+    def nearest(self, wanted: Sequence[str]) -> tuple[str, float]:
+        """Return the first of the lines that are most like ``wanted``, and how much of their words is common."""
+        from rapidfuzz import process  # noqa: PLC0415 - only rules that something like it was tried for need it
+        from rapidfuzz.distance import Indel  # noqa: PLC0415 - as above
+
+        best = process.extractOne(wanted, self.words, scorer=Indel.normalized_similarity)
+        return (self.texts[best[2]], similarity(best[0], wanted)) if best else ("", 0.0)
 
 
 def _behind(
@@ -231,39 +318,5 @@ def _gated(workspace: Workspace, origin: OriginRow | None, left_out: tuple[LeftO
     )
 
 
-def _tried(workspace: Workspace, run: str | None, rule: Rule, origin: OriginRow | None) -> tuple[Tried, ...]:
-    if run is None:
-        return ()
-    found = rule_queries.alike(
-        workspace.index, run, search_words(rule.text), rejected=True, limit=_TRIED_EVENTS, column="skill"
-    )
-    tried = [_attempt(event, added, rule) for event, added in found if origin is None or event.commit != origin.commit]
-    titles = _parts(origin.title) if origin else set()
-    near = (row for row in tried if row.likeness >= (_SAME_TITLE if titles & _parts(row.event.title) else _ALIKE))
-    return tuple(sorted(near, key=lambda row: (row.event.time, row.event.step)))
-
-
 def _parts(title: str) -> set[str]:
     return {part.strip().casefold() for part in title.split(",") if part.strip()}
-
-
-def _attempt(event: OriginRow, added: str, rule: Rule) -> Tried:
-    wanted = words(rule.text)
-    lines = [normalised(line) for line in added.split("\n") if line.strip()]
-    near, place = max(((similarity(words(line), wanted), -place) for place, line in enumerate(lines)), default=(0.0, 0))
-    texts = [line.strip() for line in added.split("\n") if line.strip()]
-    return Tried(event=event, text=texts[-place] if texts else "", likeness=near)
-
-
-def _later(workspace: Workspace, place: Place, hit: Hit, now: Wording) -> tuple[LaterChange, ...]:
-    origin = now.origin
-    if place.run is None or (hit.event is not None and hit.event.kind == "rejected"):
-        return ()
-    if hit.rule not in file_rules(workspace, hit.commit, hit.path):
-        # a heading, a field of the frontmatter, a marker: versions are only asked for rules
-        return ()
-    own = origin is not None and origin.run == place.run
-    if own and origin is not None and origin.version is None:
-        return ()
-    version = origin.version if own and origin is not None and origin.version is not None else 0
-    return tuple(later_changes(workspace, place.run, place.skill, version, hit.rule))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain, product
 from typing import TYPE_CHECKING
 
 from skillgit.domain.similarity import ALIKE, similarity, words
 from skillgit.domain.skill import Owner, blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 _MARKER = re.compile(r"<!--\s*/?\s*skillgit:[a-z-]*\s*-->")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]+(?P<text>.*?))??(?:[ \t]+#+)?[ \t]*")
@@ -22,6 +23,12 @@ _ITEM = re.compile(r"(?P<indent>[ \t]*)(?P<bullet>[-*+]|\d{1,9}[.)])(?:[ \t]+(?P
 _FENCE = re.compile(r"[ \t]*(?P<fence>`{3,}|~{3,})(?P<info>.*)")
 _SENTENCE_END = re.compile(r"[.!?…]['\"”’)\]*_]*\Z")  # noqa: RUF001 - quotation marks
 _SENTENCE_START = re.compile(r"['\"“‘(\[*_]*[^\W_a-z]")  # noqa: RUF001 - quotation marks
+
+
+_ALL_PAIRS = 10_000
+"""So many pairs of rules are all compared; of more, those that have a chance."""
+_NEIGHBOURS = 1
+_RAREST = 4
 
 
 class Region(StrEnum):
@@ -105,10 +112,13 @@ def rules(text: str, *, is_document: bool = True) -> tuple[Rule, ...]:
     """
     found: list[Rule] = []
     heading = ""
+    line, read = 1, 0
     for block in blocks(text, is_document=is_document):
+        line += text.count("\n", read, block.start)
+        read = block.start
         if block.owner is not Owner.FRONTMATTER:
             reader = _Reader(
-                line=text.count("\n", 0, block.start) + 1,
+                line=line,
                 heading=heading,
                 region=_REGIONS.get(block.owner, Region.BODY),
             )
@@ -219,11 +229,14 @@ def match(old: Sequence[Rule], new: Sequence[Rule]) -> RuleDiff:
 
     Equal texts are one rule, in the order in which they stand. Of the others the most similar two are one rule that
     was changed, then the next two, as long as half of their words is common. From the other side it is the same.
+    Where so many rules came and went that comparing all with all would take long, those are compared that share a rare
+    word, or another one at about the same place.
     """
     same = _same(old, new)
     left = [place for place in range(len(old)) if place not in same]
     came = set(range(len(new))) - set(same.values())
     alike = _alike(old, new, left, sorted(came))
+    changed = {i for i, _ in alike.values()}
     shifted = _shifted(same, new)
     sections = ({rule.heading for rule in old}, {rule.heading for rule in new})
     pairs = [
@@ -238,7 +251,7 @@ def match(old: Sequence[Rule], new: Sequence[Rule]) -> RuleDiff:
             for j, (i, score) in sorted(alike.items())
         ),
         added=tuple(new[j] for j in sorted(came - alike.keys())),
-        removed=tuple(old[i] for i in left if i not in {i for i, _ in alike.values()}),
+        removed=tuple(old[i] for i in left if i not in changed),
     )
 
 
@@ -255,7 +268,7 @@ def _alike(
 ) -> dict[int, tuple[int, float]]:
     """Return new place to old place and similarity of rules that were changed, the most similar ones first."""
     before, after = {i: words(old[i].text) for i in left}, {j: words(new[j].text) for j in came}
-    scored = ((similarity(before[i], after[j]), i, j) for i in left for j in came)
+    scored = ((similarity(before[i], after[j]), i, j) for i, j in _comparable(before, after))
     # equally similar ones in one order from either side: those that stand nearest, the upper ones of these
     ranked = sorted(
         (found for found in scored if found[0] >= ALIKE),
@@ -270,18 +283,56 @@ def _alike(
     return pairs
 
 
+def _comparable(before: Mapping[int, Sequence[str]], after: Mapping[int, Sequence[str]]) -> Iterable[tuple[int, int]]:
+    """Return the places of rules to compare: all with all as long as these are not too many.
+
+    Otherwise two rules are compared if they share one of their rarest words and about as many rules before them, or as
+    many behind them, have it among theirs: of rules that follow one pattern, the neighbours are compared.
+    """
+    if len(before) * len(after) <= _ALL_PAIRS:
+        return product(before, after)
+    counts = Counter(word for text in chain(before.values(), after.values()) for word in set(text))
+    old, new = _by_rare_word(before, counts), _by_rare_word(after, counts)
+    return {
+        pair
+        for word in old.keys() & new.keys()
+        for a, b in ((old[word], new[word]), (old[word][::-1], new[word][::-1]))
+        for shift in range(-_NEIGHBOURS, _NEIGHBOURS + 1)
+        for pair in zip(a[max(0, -shift) :], b[max(0, shift) :], strict=False)
+    }
+
+
+def _by_rare_word(texts: Mapping[int, Sequence[str]], counts: Mapping[str, int]) -> dict[str, list[int]]:
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for place, text in texts.items():
+        for word in sorted(set(text), key=lambda word: (counts[word], word))[:_RAREST]:
+            places[word].append(place)
+    return places
+
+
 def _shifted(same: dict[int, int], new: Sequence[Rule]) -> set[int]:
     """Return the old places of the fewest rules that have to move for the others to be in order.
 
     Where several sets are as small, long texts stay, so that the answer is the same from either side.
     """
     crossed = _crossed(sorted(same.items()))
+    order = {place: rank for rank, place in enumerate(sorted(place for _, place in crossed), start=1)}
     ranked = sorted(range(len(crossed)), key=lambda k: (len(new[crossed[k][1]].text), new[crossed[k][1]].text, k))
     worth = {k: (1 << len(crossed)) + (1 << rank) for rank, k in enumerate(ranked)}
     best: list[tuple[int, int]] = []
+    # a binary indexed tree (Fenwick, 1994) of the best sets that end before a place
+    greatest = [(0, -1)] * (len(crossed) + 1)
     for k, (_, place) in enumerate(crossed):
-        total, before = max(((best[b][0], b) for b in range(k) if crossed[b][1] < place), default=(0, -1))
+        total, before = (0, -1)
+        rank = order[place] - 1
+        while rank > 0:
+            total, before = max((total, before), greatest[rank])
+            rank &= rank - 1
         best.append((total + worth[k], before))
+        rank = order[place]
+        while rank < len(greatest):
+            greatest[rank] = max(greatest[rank], (best[k][0], k))
+            rank += rank & -rank
     shifted = {i for i, _ in crossed}
     k = max(range(len(best)), key=best.__getitem__, default=-1)
     while k >= 0:

@@ -26,6 +26,10 @@ def common(a: Sequence[Hashable], b: Sequence[Hashable]) -> int:
 
     The method is the bit-parallel one of H. Hyyrö, "Bit-parallel LCS-length computation revisited" (2004).
     """
+    # what is equal at both ends is common: most texts that are compared are one text with a word changed
+    head = agreeing(a, b)
+    tail = agreeing(a[head:][::-1], b[head:][::-1])
+    a, b = a[head : len(a) - tail], b[head : len(b) - tail]
     places: dict[Hashable, int] = {}
     for place, word in enumerate(a):
         places[word] = places.get(word, 0) | 1 << place
@@ -34,7 +38,13 @@ def common(a: Sequence[Hashable], b: Sequence[Hashable]) -> int:
     for word in b:
         matching = unmatched & places.get(word, 0)
         unmatched = (unmatched + matching) | (unmatched - matching)
-    return len(a) - (unmatched & everything).bit_count()
+    return head + tail + len(a) - (unmatched & everything).bit_count()
+
+
+def agreeing(a: Sequence[Hashable], b: Sequence[Hashable]) -> int:
+    """Return how many of the first elements of two sequences are equal."""
+    differ = (place for place, (x, y) in enumerate(zip(a, b, strict=False)) if x != y)
+    return next(differ, min(len(a), len(b)))
 
 
 def similarity(a: Sequence[Hashable], b: Sequence[Hashable]) -> float:

@@ -6,10 +6,10 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-from skillgit.domain.similarity import ALIKE, similarity, words
+from skillgit.domain.similarity import ALIKE, agreeing, similarity, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -156,19 +156,16 @@ def emphasis(old: str, new: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
     before, after = re.findall(_TOKEN, old), re.findall(_TOKEN, new)
     gone: list[Span] = []
     come: list[Span] = []
-    starts = (_starts(before), _starts(after))
-    for tag, a_from, a_to, b_from, b_to in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+    starts = [list(accumulate(map(len, tokens), initial=0)) for tokens in (before, after)]
+    # most changes are a word in a long line
+    same = agreeing(before, after)
+    tail = agreeing(before[same:][::-1], after[same:][::-1])
+    changed = before[same : len(before) - tail], after[same : len(after) - tail]
+    for tag, a_from, a_to, b_from, b_to in SequenceMatcher(None, *changed, autojunk=False).get_opcodes():
         if tag != "equal":
-            gone.append((starts[0][a_from], starts[0][a_to]))
-            come.append((starts[1][b_from], starts[1][b_to]))
+            gone.append((starts[0][same + a_from], starts[0][same + a_to]))
+            come.append((starts[1][same + b_from], starts[1][same + b_to]))
     return _tidy(old, gone), _tidy(new, come)
-
-
-def _starts(tokens: Sequence[str]) -> list[int]:
-    found = [0]
-    for token in tokens:
-        found.append(found[-1] + len(token))
-    return found
 
 
 def _tidy(text: str, spans: Iterable[Span]) -> tuple[Span, ...]:
@@ -268,14 +265,10 @@ def _cut(hunk: Hunk, context: int, *, path: str) -> Iterator[Hunk]:
     """Yield the parts of ``hunk`` around its changes."""
     changed = [place for place, line in enumerate(hunk.lines) if line.sign is not Sign.SAME]
     headings = _headings(hunk) if path.endswith(_MARKDOWN) else [hunk.heading] * len(hunk.lines)
-    while changed:
-        last = next(
-            (a for a, b in pairwise(changed) if b - a - 1 > 2 * context),
-            changed[-1],
-        )
-        start, end = max(0, changed[0] - context), min(len(hunk.lines), last + 1 + context)
-        yield Hunk(heading=headings[changed[0]], lines=hunk.lines[start:end])
-        changed = changed[changed.index(last) + 1 :]
+    apart = [place for place, (a, b) in enumerate(pairwise(changed), start=1) if b - a - 1 > 2 * context]
+    for first, behind in pairwise([0, *apart, len(changed)] if changed else []):
+        start, end = max(0, changed[first] - context), min(len(hunk.lines), changed[behind - 1] + 1 + context)
+        yield Hunk(heading=headings[changed[first]], lines=hunk.lines[start:end])
 
 
 def _headings(hunk: Hunk) -> list[str]:

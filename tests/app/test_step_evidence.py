@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.app.credit import match
+from skillgit.app.credit import BroughtLines
 from skillgit.app.step_evidence import AppliedEdit, Attempt, StepEvidence, with_questions
 from skillgit.store.evidence import write_evidence
 from skillgit.store.repo import Repo
@@ -105,11 +105,11 @@ def test_questions_are_looked_up_in_the_steps_before(shared) -> None:
 def test_a_line_belongs_to_the_edit_that_holds_it() -> None:
     edits = [edit(0, "- One rule.\n- Another rule."), edit(1, "a part of it", "replace"), edit(2, "- A third rule.")]
 
-    assert match("- Another rule.", edits) == edits[0]
-    assert match("* another  RULE", edits) == edits[0], "bullets, case and space do not matter"
-    assert match("- A rule with a part of it inside.", edits) == edits[1]
-    assert match("- A third rule.", edits) == edits[2]
-    assert match("- Something else entirely.", edits) is None
-    assert match("", edits) is None
-    assert match("", edits[:1]) == edits[0], "the only edit brought the blank line, too"
-    assert match("- Anything.", []) is None
+    assert BroughtLines(edits).edit_of("- Another rule.") == edits[0]
+    assert BroughtLines(edits).edit_of("* another  RULE") == edits[0], "bullets, case and space do not matter"
+    assert BroughtLines(edits).edit_of("- A rule with a part of it inside.") == edits[1]
+    assert BroughtLines(edits).edit_of("- A third rule.") == edits[2]
+    assert BroughtLines(edits).edit_of("- Something else entirely.") is None
+    assert BroughtLines(edits).edit_of("") is None
+    assert BroughtLines(edits[:1]).edit_of("") == edits[0], "the only edit brought the blank line, too"
+    assert BroughtLines([]).edit_of("- Anything.") is None

@@ -1,7 +1,7 @@
 """``make bench-history``: what questions to a history cost from 1,000 to 100,000 events, against git in the same run.
 
-``python tests/bench/history.py 1k 10k`` measures fewer sizes. Rounds are interleaved and figures are medians. Histories
-are written by ``bench.histories``: a hundred runs, packed, the last one unfinished.
+``python tests/bench/history.py 1k 10k`` measures fewer sizes, ``… long`` a long skill only. Rounds are interleaved and
+figures are medians. Histories are written by ``bench.histories``: a hundred runs, packed, the last one unfinished.
 
 A rebuild stands against ``git log --all --format=%B``, which reads every message once, in two ways. ``rebuild_ratio``
 is about the work: the rebuild of the index from git, from opening the repository to a closed file, in a process that
@@ -9,6 +9,11 @@ has its modules loaded and has seen nothing of the repository. Nothing is taken 
 milliseconds. ``reindex_ratio`` is about what a person waits for: the command ``skillgit reindex`` from its start to its
 end, the start of Python included, as everything else here is measured. The first one says how the cost grows, the
 second one is the fair figure for somebody at a prompt, and at 1,000 events it is mostly the start.
+
+``blame_s_5000_lines`` and ``report_s_5000_lines`` are the commands for a skill of 5,000 lines, a tenth of which every
+version changes. ``git_blame_s_5000_lines`` is git's for the same file with the options that follow moves, as ours are
+followed. A report tells what each rule was in the versions before: ``git_blame_all_s_5000_lines`` is git's of every
+version, one after another. ``start_s`` is what ``skillgit --version`` takes.
 """
 
 from __future__ import annotations
@@ -31,6 +36,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bench import measure
 from bench.histories.fast_import import START, Stream, write_history, write_runs
+from bench.histories.long_skill import write_long
 from bench.histories.story import PATH, run_story
 
 from skillgit.index import refresh
@@ -46,6 +52,8 @@ if TYPE_CHECKING:
     from bench.histories.story import Chapter
 
 SIZES = {"1k": 1_000, "10k": 10_000, "100k": 100_000}
+LONG = "long"
+LINES = 5_000
 SKILLGIT = str(Path(sys.executable).with_name("skillgit"))
 ROUNDS = 5
 REBUILDS = {"1k": 5, "10k": 3, "100k": 1}
@@ -59,21 +67,24 @@ _NOBODY = Identity()
 
 def main(names: list[str]) -> None:
     """Measure the sizes called ``names``, or all."""
-    unknown = set(names) - SIZES.keys()
+    unknown = set(names) - {*SIZES, LONG}
     if unknown:
-        sys.exit(f"no such sizes: {', '.join(sorted(unknown))}; there are {', '.join(SIZES)}")
+        sys.exit(f"no such sizes: {', '.join(sorted(unknown))}; there are {', '.join([*SIZES, LONG])}")
     figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
+        if not names or LONG in names:
+            figures |= _long_skill(Path(folder) / LONG)
         # loads what is loaded when it is needed, and leaves no name behind that another history has too
         refresh.rebuild(Repo.discover(write_history(Path(folder) / "first", 400).path)).close()
         refs.parse.cache_clear()
-        for name in names or SIZES:
+        for name in [size for size in SIZES if not names or size in names]:
             began = time.perf_counter()
             history = write_history(Path(folder) / name, SIZES[name])
             figures[f"generated_s_{name}"] = round(time.perf_counter() - began, 1)
             figures |= _size(name, history)
             shutil.rmtree(history.path)
-        figures |= _writers(Path(folder))
+        if names != [LONG]:
+            figures |= _writers(Path(folder))
     rows = [("figure", "value"), *((key, str(value)) for key, value in figures.items())]
     measure.report(f"Histories against git, medians of {ROUNDS} interleaved rounds", rows, figures)
 
@@ -95,6 +106,30 @@ def _size(name: str, history: History) -> dict[str, float]:
     figures |= _commands(name, history)
     figures[f"refresh_ms_{name}"] = round(_refreshed(history), 1)
     return figures
+
+
+def _long_skill(path: Path) -> dict[str, float]:
+    write_long(path, LINES)
+    refresh.open_index(Repo.discover(path)).close()
+    versions = _git(path, "tag", "--list", "--sort=version:refname", f"{LONG}/v*").decode().split()
+    file = f"{PATH}/SKILL.md"
+    git = ["git", "blame", "-M", "-C"]
+    every = "\n".join(f"{' '.join(git)} {version} -- {file} || exit" for version in versions)
+    timings = measure.commands(
+        {
+            "blame": [SKILLGIT, "blame", versions[-1]],
+            "git_blame": [*git, versions[-1], "--", file],
+            "report": [SKILLGIT, "report", LONG, "-o", "report.html"],
+            "git_blame_all": ["sh", "-c", every],
+            "start": [SKILLGIT, "--version"],
+        },
+        cwd=path,
+        rounds=ROUNDS,
+        env=_ENV,
+    )
+    lines = f"_{LINES}_lines"
+    seconds = {name: round(timing.wall_ms / 1000, 3) for name, timing in timings.items()}
+    return {f"{name}_s{'' if name == 'start' else lines}": taken for name, taken in seconds.items()}
 
 
 def _rebuilt(path: Path) -> float:

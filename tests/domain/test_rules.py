@@ -4,11 +4,14 @@ import os
 import re
 from itertools import pairwise
 from pathlib import Path
+from random import Random
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillgit.domain import rules as rules_module
 from skillgit.domain.rules import Region, Rule, match, rules
 from skillgit.domain.skill import frontmatter
 
@@ -176,9 +179,10 @@ def test_a_text_matched_with_itself_is_all_kept(found):
     assert (same.moved, same.changed, same.added, same.removed) == ((), (), (), ())
 
 
-@given(ruled, ruled)
-def test_every_rule_is_in_exactly_one_place(old, new):
-    found = match(old, new)
+@given(ruled, ruled, st.sampled_from([0, 10_000]))
+def test_every_rule_is_in_exactly_one_place(old, new, all_pairs):
+    with patch.object(rules_module, "_ALL_PAIRS", all_pairs):
+        found = match(old, new)
     pairs = (*found.kept, *found.moved, *found.changed)
     assert sorted([*(pair.old.text for pair in pairs), *(one.text for one in found.removed)]) == sorted(
         one.text for one in old
@@ -190,12 +194,52 @@ def test_every_rule_is_in_exactly_one_place(old, new):
     assert all(pair.old.text != pair.new.text for pair in found.changed)
 
 
-@given(texts, texts)
-def test_from_the_other_side_it_is_the_same(a, b):
+@given(texts, texts, st.sampled_from([0, 10_000]))
+def test_from_the_other_side_it_is_the_same(a, b, all_pairs):
     old, new = (tuple(Rule(heading="", text=t, first=n, last=n) for n, t in enumerate(c, 1)) for c in (a, b))
-    there, back = match(old, new), match(new, old)
+    with patch.object(rules_module, "_ALL_PAIRS", all_pairs):
+        there, back = match(old, new), match(new, old)
     for field in ("kept", "moved", "changed"):
         assert {(pair.old.first, pair.new.first) for pair in getattr(there, field)} == {
             (pair.new.first, pair.old.first) for pair in getattr(back, field)
         }
     assert (there.added, there.removed) == (back.removed, back.added)
+
+
+WORDS = tuple(f"{first}{second}" for first in "bcdfghklmnprst" for second in ("ade", "one", "ist", "urn", "ake"))
+
+
+def prose(random: Random, _: int) -> str:
+    return " ".join(random.choices(WORDS, k=14))
+
+
+def pattern(random: Random, number: int) -> str:
+    return f"In case {number} write the number with its unit, as {random.choice(WORDS)} has it, and quote its line."
+
+
+@pytest.mark.parametrize("written", [prose, pattern])
+def test_rules_that_all_were_reworded_are_found_again_without_comparing_all_with_all(written):
+    random, size = Random(1), 600  # noqa: S311 - the same rules every time
+    before = [written(random, number) for number in range(size)]
+    after = [f"{text.partition(' ')[0]} really {text.partition(' ')[2]}" for text in before]
+    old, new = (
+        tuple(Rule(heading="", text=text, first=n, last=n) for n, text in enumerate(c, 1)) for c in (before, after)
+    )
+    with patch.object(rules_module, "similarity", wraps=rules_module.similarity) as compared:
+        found = match(old, new)
+
+    assert [(pair.old.first, pair.new.first) for pair in found.changed] == [(n, n) for n in range(1, size + 1)]
+    assert compared.call_count < 30 * size
+
+
+@given(st.permutations(range(8)), st.lists(st.integers(1, 4), min_size=8, max_size=8))
+def test_the_fewest_rules_are_moved(order, lengths):
+    old = tuple(Rule(heading="", text=f"{n}" * lengths[n], first=n, last=n) for n in range(8))
+    moved = match(old, tuple(old[n] for n in order)).moved
+
+    longest = [0] * 8
+    for n, place in enumerate(order):
+        longest[n] = 1 + max((longest[m] for m in range(n) if order[m] < place), default=0)
+    assert len(moved) == 8 - max(longest)
+    stay = [n for n in order if n not in {pair.old.first for pair in moved}]
+    assert stay == sorted(stay)

@@ -6,20 +6,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.credit import Credits
-from skillgit.app.provenance import TracedLine, trace
+from skillgit.app.lineage import RuleHistory
 from skillgit.domain.edit import normalised
-from skillgit.domain.rules import Rule, match, rules
 from skillgit.domain.skill import DOCUMENT
 from skillgit.index import diff_queries, rule_queries
-from skillgit.store import tree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skillgit.app.diff.sides import Sides
+    from skillgit.app.lineage import RuleText
     from skillgit.app.revision import Resolved
     from skillgit.app.step_evidence import AppliedEdit
     from skillgit.app.workspace import Workspace
+    from skillgit.domain.rules import Rule
     from skillgit.index.rule_queries import OriginRow
 
 _SOURCES = {"slow-merged": "slow", "edited": "human", "reverted": "revert"}
@@ -59,11 +59,11 @@ class Deeds:
     def __init__(self, workspace: Workspace, both: Sides) -> None:
         self._workspace = workspace
         self._both = both
-        self._lines: dict[tuple[str, str], tuple[TracedLine, ...]] = {}
+        self._history = history = RuleHistory(workspace)
         self._credits: dict[str, Credits] = {}
         forward, backward = _between(workspace, both.a, both.b), _between(workspace, both.b, both.a)
-        self._gone = _Removal(workspace, both.skills[0], forward) if forward else None
-        self._undone = _Removal(workspace, both.skills[1], backward) if backward else None
+        self._gone = _Removal(history, both.skills[0], forward) if forward else None
+        self._undone = _Removal(history, both.skills[1], backward) if backward else None
 
     def added(self, file: str, rule: Rule) -> Deed:
         """Return what brought a rule that only ``b`` has, or, if ``a`` grew out of ``b``, what removed it."""
@@ -79,8 +79,9 @@ class Deeds:
         return removed or self._brought(self._both.a, self._both.skills[0], file, rule)
 
     def _brought(self, side: Resolved, skill: str, file: str, rule: Rule) -> Deed:
-        lines = self._traced(side.commit, f"{skill}/{file}" if skill else file)
-        own = [line for line in lines[rule.first - 1 : rule.last] if line.text.strip()]
+        path = f"{skill}/{file}" if skill else file
+        lines = self._history.tracer.trace(side.commit, path, rule.first, rule.last)
+        own = [line for line in lines if line.text.strip()]
         # a rule of several lines is as new as its newest line
         line = max(own, key=lambda line: _age(line.origin))
         credit = self._credited(side, skill).credit(line)
@@ -104,11 +105,6 @@ class Deeds:
             source=edit.source if edit else sources.pop() if len(sources) == 1 else _SOURCES.get(by.kind, ""),
             support=edit.support if edit else None,
         )
-
-    def _traced(self, commit: str, path: str) -> tuple[TracedLine, ...]:
-        if (commit, path) not in self._lines:
-            self._lines[commit, path] = trace(self._workspace, commit, path)
-        return self._lines[commit, path]
 
     def _credited(self, side: Resolved, skill: str) -> Credits:
         run = side.run or ""
@@ -153,16 +149,15 @@ class _Removal:
     """Finds the version that removed a rule by bisecting the versions between two sides.
 
     Args:
-        workspace: The repository and its index.
+        history: The rules of the texts.
         skill: The skill folder.
         commits: The versions, the first one with the rule, the last one without.
     """
 
-    def __init__(self, workspace: Workspace, skill: str, commits: Sequence[str]) -> None:
-        self._workspace = workspace
+    def __init__(self, history: RuleHistory, skill: str, commits: Sequence[str]) -> None:
+        self._history = history
         self._skill = skill
         self._commits = commits
-        self._rules: dict[tuple[int, str], tuple[Rule, ...]] = {}
 
     def find(self, file: str, rule: Rule) -> str | None:
         """Return the commit that removed ``rule``, which is followed through changes of its words.
@@ -174,11 +169,10 @@ class _Removal:
             return None
         while True:
             last = self._vanished(file, text, first)
-            changed = match(self._at(last - 1, file), self._at(last, file)).changed
-            became = next((pair.new.text for pair in changed if pair.old.text == text), None)
-            if became is None or self._has(len(self._commits) - 1, file, became):
+            became = self._history.changes(self._at(last - 1, file), self._at(last, file)).after.get(text)
+            if became is None or self._has(len(self._commits) - 1, file, became.text):
                 return self._commits[last]
-            first, text = last, became
+            first, text = last, became.text
 
     def _vanished(self, file: str, text: str, first: int) -> int:
         last = len(self._commits) - 1
@@ -188,11 +182,8 @@ class _Removal:
         return last
 
     def _has(self, place: int, file: str, text: str) -> bool:
-        return any(rule.text == text for rule in self._at(place, file))
+        return text in self._at(place, file).by_words
 
-    def _at(self, place: int, file: str) -> tuple[Rule, ...]:
-        if (place, file) not in self._rules:
-            root = self._workspace.repo.commit(self._commits[place]).tree
-            content = tree.read_file(root, f"{self._skill}/{file}" if self._skill else file) or b""
-            self._rules[place, file] = rules(content.decode(errors="replace"), is_document=file == DOCUMENT)
-        return self._rules[place, file]
+    def _at(self, place: int, file: str) -> RuleText:
+        path = f"{self._skill}/{file}" if self._skill else file
+        return self._history.text(self._commits[place], path, is_document=file == DOCUMENT)

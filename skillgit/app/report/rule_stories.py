@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillgit.app.blame import find_place
 from skillgit.app.diff.rules import rule_diff
-from skillgit.app.lineage import skill_rules
+from skillgit.app.lineage import RuleHistory
 from skillgit.app.report.limits import RULES
 from skillgit.app.revision import event_in
-from skillgit.app.why import why
+from skillgit.app.why import Stories
 from skillgit.app.workspace import open_workspace
 
 if TYPE_CHECKING:
@@ -39,9 +40,10 @@ def rule_stories(context: Context, seed: str, best: str) -> RuleStories:
     """Return the rules of the revision ``best``, and those that only ``seed`` has."""
     with open_workspace(context) as workspace:
         row = event_in(workspace, best)
-        skill = workspace.index.skill_path(row.run)
-        places = [(path, rule.first) for path, own in skill_rules(workspace, row.commit, skill) for rule in own]
-    stories = tuple(why(context, str(line), best, path) for path, line in places[:RULES])
+        texts = RuleHistory(workspace).skill(row.commit, workspace.index.skill_path(row.run))
+        places = [(path, rule.first) for path, text in texts.items() for rule in text.rules]
+        told = Stories(workspace, find_place(workspace, best, places[0][0])) if places else None
+        stories = tuple(told.at_line(path, line) for path, line in places[:RULES]) if told else ()
     gone = () if seed == best else rule_diff(context, seed, best).rows
     return RuleStories(
         stories=stories,

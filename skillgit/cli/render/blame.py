@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from skillgit.cli.render import words
@@ -48,7 +49,7 @@ _GAP = "  "
 _STYLES = {"slow": Style.SLOW, "human": Style.REVERTED, "seed": Style.FAINT}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class _Column:
     """One column of the table.
 
@@ -66,7 +67,7 @@ class _Column:
     rank: int = 0
     mark: bool = False
 
-    @property
+    @cached_property
     def columns(self) -> int:
         return max(width(self.title), *map(width, self.cells))
 

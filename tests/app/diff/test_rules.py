@@ -8,6 +8,7 @@ import pytest
 from skillgit.app.diff.credit import _Removal, removing_edit
 from skillgit.app.diff.rules import rule_diff
 from skillgit.app.diff.summary import stat
+from skillgit.app.lineage import RuleHistory
 from skillgit.app.step_evidence import AppliedEdit
 from skillgit.domain.rules import Region, Rule
 from skillgit.errors import RevisionNotFoundError
@@ -95,7 +96,7 @@ def chain(repo):
             subprocess.run([*run, "commit", "-qm", "x", "--allow-empty"], check=True)
             commits.append(subprocess.run([*run, "rev-parse", "HEAD"], check=True, capture_output=True).stdout)
         names = [commit.decode().strip() for commit in commits]
-        return _Removal(SimpleNamespace(repo=repo), "", names), names
+        return _Removal(RuleHistory(SimpleNamespace(repo=repo)), "", names), names
 
     return build
 
