@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+import pygit2
 from pygit2.enums import FileMode
 
 from skillgit.errors import NotFoundError, RevisionNotFoundError
@@ -113,7 +114,7 @@ def _lines_before(repo: Repo, commit: str) -> set[bytes] | None:
             file = delta.new_file
             if file.mode in _FILES:
                 blob = repo.raw.get(file.id)
-                if blob is None:
+                if not isinstance(blob, pygit2.Blob):
                     return None
                 found.update(blob.data.split(b"\n"))
     return found
