@@ -36,7 +36,24 @@ def repo_lock(repo: Repo) -> Iterator[None]:
     Raises:
         ConflictError: Nobody can write the repository, be it for want of permission or of a disk that takes it.
     """
-    handle = _opened(repo, "lock")
+    with _held(repo, "lock"):
+        yield
+
+
+@contextmanager
+def notes_lock(repo: Repo) -> Iterator[None]:
+    """Hold the lock of the notes while they are read and written; :func:`repo_lock` may be taken inside.
+
+    Raises:
+        ConflictError: As for :func:`repo_lock`.
+    """
+    with _held(repo, "notes.lock"):
+        yield
+
+
+@contextmanager
+def _held(repo: Repo, name: str) -> Iterator[None]:
+    handle = _opened(repo, name)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield

@@ -13,6 +13,7 @@ from pygit2.enums import FileMode
 
 from skillgit.errors import ConcurrentWriteError, ConflictError
 from skillgit.store import refs
+from skillgit.store.lock import notes_lock
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
@@ -39,9 +40,10 @@ def append(repo: Repo, notes: Mapping[str, Sequence[Mapping[str, object]]], *, t
     """
     for attempt in range(_TRIES):
         try:
-            return _append(repo, notes, time)
+            with notes_lock(repo):
+                return _append(repo, notes, time)
         except ConcurrentWriteError:
-            # Notes of other runs live on the same ref: what they added is read again and kept.
+            # git itself may write notes, and knows nothing of the lock: what it added is read again and kept.
             if attempt + 1 == _TRIES:
                 raise
         except OSError as error:
