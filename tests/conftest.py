@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
 from itertools import count
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pygit2
@@ -22,6 +24,18 @@ if TYPE_CHECKING:
 settings.register_profile("skillgit", deadline=None, print_blob=True, max_examples=50)
 settings.register_profile("thorough", settings.get_profile("skillgit"), max_examples=1000)  # make soak takes it
 settings.load_profile("skillgit")
+
+
+_STATE = "SKILLGIT_STATE_OF_TESTS"
+"""The variable by which the processes of a session know that they share a folder for the user's key."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give the user of all tests of a session one folder of state, which is no user's of this machine."""
+    if _STATE not in os.environ:
+        folder = TemporaryDirectory(prefix="skillgit-state-")
+        config.add_cleanup(folder.cleanup)
+        os.environ[_STATE] = os.environ["XDG_STATE_HOME"] = folder.name
 
 
 def pytest_collection_finish() -> None:

@@ -105,5 +105,5 @@ def test_the_pace_of_one_s_own_run_is_kept_here_and_not_in_its_commits(tmp_path)
         Person(path)("train", "demo", "--run", RUN, *QUICK, "-o", f"calls.concurrency={pace}")
         ends.append(git("rev-parse", f"run/{RUN}", cwd=path).out)
         (note,) = (path / ".git/skillgit/own").iterdir()
-        assert json.loads(note.read_text())["calls.concurrency"] == int(pace)
+        assert json.loads(note.read_text())["local"]["calls.concurrency"] == int(pace)
     assert ends[0] == ends[1]
