@@ -76,7 +76,7 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
             return [Problem(commit="", sentence=error.message)]
         unreadable = dict.fromkeys(problem for branch in branches for problem in _unreadable(repo, branch.tip))
         return list(unreadable) or [Problem(commit="", sentence=error.message)]
-    versions, seen, names = derived.versions(records), set[str](), NameChecks(repo)
+    versions, seen, checked = derived.versions(records), set[str](), NameChecks(repo)
     problems = [*damaged, *_fold_problems(run, records, budget)]
     guidance = frozenset(record.commit for record in records if isinstance(record.event, SlowProposed))
     first = records[0].event
@@ -85,7 +85,7 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
     for record in records:
         told = _event_problems(repo, record, imported=imported, trained=budget is not None)
         held = _content_problems(repo, record, versions, seen, imported=imported)
-        found = (*_parent_problems(record, guidance, versions), *told, *names.problems(record), *held)
+        found = (*_parent_problems(record, guidance, versions), *told, *checked.problems(record), *held)
         problems.extend(Problem(commit=record.commit, sentence=sentence) for sentence in found)
     planned = plan_problems(repo, records)
     problems.extend(Problem(commit=record.commit, sentence=sentence) for record, sentence in planned)

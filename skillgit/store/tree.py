@@ -131,7 +131,7 @@ def write_files(repo: Repo, files: Mapping[str, bytes]) -> pygit2.Tree:
         UnsafeNameError: A name is no path, or two are the same on some system.
     """
     contents = zip(tree_paths(files), files.values(), strict=True)
-    nodes = {name: (repo.raw.create_blob(content), FileMode.BLOB) for name, content in contents}
+    nodes: dict[str, _Node] = {name: (repo.raw.create_blob(content), FileMode.BLOB) for name, content in contents}
     found = repo.raw[_build(repo, nodes)]
     return _tree(found)
 

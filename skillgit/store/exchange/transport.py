@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _PLACES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_PREFIX")
 """What git sets for hooks; it would send git to another repository."""
 _HARMLESS = (
-    *("badDate", "badDateOverflow", "badEmail", "badName", "badTimezone", "missingEmail", "missingNameBeforeEmail"),
+    *("badDate", "badDateOverflow", "badEmail", "badName", "badTimezone", "missingNameBeforeEmail"),
     *("missingSpaceBeforeDate", "missingSpaceBeforeEmail", "multipleAuthors", "nulInCommit", "zeroPaddedDate"),
     *("zeroPaddedFilemode", "badFilemode", "badTagName", "missingTaggerEntry", "extraHeaderEntry"),
 )
