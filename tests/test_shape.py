@@ -132,6 +132,79 @@ def raises_again(handler: ast.ExceptHandler) -> bool:
     return isinstance(last, ast.Raise) and last.exc is None
 
 
+UNPACKERS = {"extractall", "unpack_archive"}
+ARCHIVES = {"zipfile", "tarfile", "shutil"}
+ENTRIES_CHECKED = {"skillgit/store/tree.py", "skillgit/store/name_checks.py", "skillgit/store/checkout.py"}
+WORK_TREES = {"skillgit/store/promotion.py"}
+"""Their paths are those of work trees, which git itself lists."""
+STARTERS_OF_GIT = {"skillgit/store/binary.py", "skillgit/cli/pager.py"}
+WRITERS = {"write_bytes", "write_text", "symlink_to", "mkdir", "touch"}
+
+
+def modules_imported(path: Path) -> set[str]:
+    plain = {name.name for node in nodes(path) if isinstance(node, ast.Import) for name in node.names}
+    return plain | {node.module or "" for node in nodes(path) if isinstance(node, ast.ImportFrom)}
+
+
+def test_no_archive_is_unpacked_by_the_names_in_it():
+    unpacking = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in FILES
+        for node in nodes(path)
+        if isinstance(node, ast.Attribute | ast.alias)
+        for word in [node.attr if isinstance(node, ast.Attribute) else node.name]
+        if word in UNPACKERS or (word == "extract" and modules_imported(path) & ARCHIVES)
+    ]
+    assert unpacking == []
+    assert [name_of(path) for path in FILES if "tarfile" in modules_imported(path)] == []
+
+
+def test_names_of_entries_are_read_where_they_are_checked():
+    """Elsewhere ``pygit2.Tree`` gives names that may be any bytes; those modules compare them, and write no file."""
+    trees = [
+        path
+        for path in FILES
+        if name_of(path).startswith("skillgit/store/") and "pygit2.Tree" in path.read_text(encoding="utf-8")
+    ]
+    joining = {
+        name_of(path)
+        for path in trees
+        for node in nodes(path)
+        if (isinstance(node, ast.Attribute) and node.attr in WRITERS)
+        or (isinstance(node, ast.ImportFrom) and node.module == "pathlib" and node in parsed(path).body)
+    }
+    assert {name_of(path) for path in trees} & ENTRIES_CHECKED
+    assert joining - ENTRIES_CHECKED - WORK_TREES == set()
+
+
+def test_names_become_files_in_one_function():
+    """A loop that joins names to a folder and writes is how a name leads out of it."""
+    loops = []
+    for path in FILES:
+        for loop in (node for node in nodes(path) if isinstance(node, ast.For)):
+            inside = [node.attr for node in ast.walk(loop) if isinstance(node, ast.Attribute)]
+            joins = any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) for node in ast.walk(loop))
+            if joins and {"write_bytes", "write_text"} & set(inside):
+                loops.append(name_of(path))
+    # the folder of a job in the sandbox has checked names, and a copy of a plug-in those of its own source
+    assert set(loops) == {"skillgit/sandbox/launcher/folder.py", "skillgit/plugin/conformance/setup.py"}
+
+
+def test_git_is_started_by_one_command_line():
+    """It says which programs a repository may name; see ``store/binary.py``."""
+    starting = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in FILES
+        for node in nodes(path)
+        if isinstance(node, ast.List)
+        and node.elts
+        and isinstance(node.elts[0], ast.Constant)
+        and node.elts[0].value == "git"
+        and name_of(path) not in STARTERS_OF_GIT
+    ]
+    assert starting == []
+
+
 def test_every_error_for_the_user_has_a_hint():
     bare = [
         f"{name_of(path)}:{node.lineno}"

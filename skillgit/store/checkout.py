@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import pygit2
 
-from skillgit.domain.untrusted.names import git_fault, shown
+from skillgit.domain.untrusted.names import PATH_BYTES, entry_name, escaped, git_fault, shown
 from skillgit.errors import ConflictError, RevisionNotFoundError, UnsafeNameError, UsageError
 from skillgit.store import diff
 from skillgit.store.binary import git
-from skillgit.store.tree import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,14 +38,13 @@ def checkout(repo: Repo, commit: str, branch: str = "") -> tuple[str, ...]:
     place = (branch,) if branch else ("--detach", commit)
     answer = git(repo, "checkout", "--quiet", *place, "--", hooks=True)
     if answer.code != 0:
-        for path, _ in _blobs(repo, commit, ""):
-            _refuse(path)
+        list(_blobs(repo, commit, ""))  # where a name is at fault, that is what is to be said
         raise ConflictError(
-            f"git will not check out {branch or commit[:12]}: {answer.error}",
+            f"git will not check out {branch or commit[:12]}: {escaped(answer.error)}",
             hint="commit or stash the changes: git stash",
         )
     if not before:
-        return tuple(sorted(path for path, _ in _blobs(repo, commit, "")))
+        return tuple(sorted(_as_text(path) for path, _ in _blobs(repo, commit, "")))
     changed = diff.diff(repo, before, commit, options=("--name-only", "-z", "--no-renames"))
     return tuple(path.decode(errors="replace") for path in changed.split(b"\0") if path)
 
@@ -81,8 +79,6 @@ def write_paths(repo: Repo, commit: str, paths: Sequence[str]) -> tuple[str, ...
     found: dict[str, pygit2.Oid] = {}
     for path in paths:
         blobs = dict(_blobs(repo, commit, path.strip("/")))
-        for name in blobs:
-            _refuse(name)
         if not blobs:
             raise RevisionNotFoundError(
                 f"{commit[:12]} has no '{path}'", hint=f"git ls-tree -r --name-only {commit[:12]}"
@@ -92,12 +88,13 @@ def write_paths(repo: Repo, commit: str, paths: Sequence[str]) -> tuple[str, ...
     if lost:
         more = " …" if lost[_SHOWN:] else ""
         raise ConflictError(
-            f"{', '.join(lost[:_SHOWN])}{more} would lose changes", hint="commit them or put them away: git stash"
+            f"{escaped(', '.join(lost[:_SHOWN]))}{more} would lose changes",
+            hint="commit them or put them away: git stash",
         )
     answer = git(repo, "--literal-pathspecs", "restore", f"--source={commit}", "--worktree", "--overlay", "--", *found)
     if answer.code != 0:
-        raise ConflictError(f"git cannot write the files: {answer.error}", hint="git status")
-    return tuple(sorted(found))
+        raise ConflictError(f"git cannot write the files: {escaped(answer.error)}", hint="git status")
+    return tuple(sorted(map(_as_text, found)))
 
 
 def _work_tree(repo: Repo) -> Path:
@@ -114,23 +111,32 @@ def _blobs(repo: Repo, commit: str, path: str) -> Iterator[tuple[str, pygit2.Oid
             root = repo.commit(commit).tree[path]
         except (KeyError, ValueError):
             return
-    if isinstance(root, pygit2.Blob):
-        yield path, root.id
-    elif isinstance(root, pygit2.Tree):
-        inside = f"{path}/" if path else ""
-        yield from ((f"{inside}{name}", entry.id) for name, entry in walk(root) if isinstance(entry, pygit2.Blob))
+    waiting = [(path, root)]
+    while waiting:
+        name, entry = waiting.pop()
+        if isinstance(entry, pygit2.Blob):
+            yield name, entry.id
+        elif isinstance(entry, pygit2.Tree) and len(name) <= PATH_BYTES:
+            # as git takes it on a command line: not every name is UTF-8
+            waiting.extend((f"{name}/{_checked(child)}".lstrip("/"), child) for child in entry)
 
 
-def _refuse(path: str) -> None:
-    """Refuse a path that git does not check out either, on any system.
+def _as_text(path: str) -> str:
+    return path.encode(errors="surrogateescape").decode(errors="replace")
+
+
+def _checked(entry: pygit2.Object) -> str:
+    """Return the name of ``entry``, unless git does not check it out either, on any system.
 
     Raises:
-        UnsafeNameError: It is one.
+        UnsafeNameError: It is another place.
     """
-    if fault := next((fault for part in path.split("/") if (fault := git_fault(part))), ""):
+    raw = entry.raw_name or b""
+    if fault := git_fault(name := entry_name(raw)):
         raise UnsafeNameError(
-            f"{shown(path)} cannot be checked out: {fault}", hint="skillgit show and diff show what it holds"
+            f"{shown(name)} cannot be checked out: {fault}", hint="skillgit show and diff show what it holds"
         )
+    return raw.decode(errors="surrogateescape")
 
 
 def _is_safe(repo: Repo, file: Path) -> bool:

@@ -18,7 +18,7 @@ from skillgit.store.line import changes_skill, first_parents
 from skillgit.store.published import file_at
 from skillgit.store.repo import Repo
 from skillgit.store.transaction import RefUpdate, update_refs
-from skillgit.store.tree import with_folder
+from skillgit.store.tree import read_skill, with_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -240,6 +240,7 @@ def _merged(repo: Repo, tip: str, path: str, version: str, release: Release | No
     folder = _folder(repo.commit(version), path)
     if folder is None:
         raise RevisionNotFoundError(f"{version[:12]} has no '{path}'", hint=f"git ls-tree -r {version[:12]}")
+    read_skill(repo.commit(version).tree, path)  # what stands on main is checked out by everybody, on any system
     if release is not None:
         folder = _with_document(repo, folder, release.document)
     return with_folder(repo, old, path, folder)

@@ -34,10 +34,13 @@ def test_the_pager_is_ours_then_gits(environ, expected, tmp_path):
     assert pager.choose(PATH | environ, tmp_path) == expected
 
 
-def test_the_pager_of_the_repository_counts(tmp_path):
+def test_the_pager_that_a_user_has_configured_counts_and_that_of_a_repository_does_not(tmp_path):
+    """A repository that came as an archive brings its configuration along, and a pager is a program."""
+    (tmp_path / "mine").write_text("[core]\n\tpager = head -2\n")
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    subprocess.run(["git", "-C", str(tmp_path), "config", "core.pager", "head -2"], check=True)
-    assert pager.choose(PATH, tmp_path) == "head -2"
+    subprocess.run(["git", "-C", str(tmp_path), "config", "core.pager", "head -3"], check=True)
+    assert pager.choose(PATH | {"GIT_CONFIG_GLOBAL": str(tmp_path / "mine")}, tmp_path) == "head -2"
+    assert pager.choose(PATH | {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_DIR": f"{tmp_path}/.git"}, tmp_path) != "head -3"
 
 
 @pytest.mark.parametrize(("command", "paints"), [("delta --dark", True), ("/usr/bin/delta", True), ("less -R", False)])

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import pytest
+from hostile_names import literal_tree
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pygit2.enums import FileMode
 from sample_run import with_file
 
 from skillgit.domain.skill import DOCUMENT, Skill
-from skillgit.errors import RevisionNotFoundError, SkillError
+from skillgit.errors import HistoryError, RevisionNotFoundError, SkillError, UnsafeNameError
 from skillgit.store import tree
 from skillgit.store.repo import Repo
 
@@ -61,7 +63,20 @@ def test_a_file_in_the_place_of_a_folder_gives_way(store) -> None:
 @pytest.mark.parametrize("name", [".git", "..", ".", "a//b", "a/.git/hooks"])
 def test_names_that_git_refuses_are_refused(store, name) -> None:
     with pytest.raises(SkillError, match="git refuses"):
-        tree.with_skill(store, None, "skills/demo", Skill("demo", {DOCUMENT: b"x", name: b"y"}))
+        tree.with_skill(store, None, f"skills/{name}/demo", Skill("demo", {DOCUMENT: b"x"}))
+    with pytest.raises(UnsafeNameError):
+        tree.write_files(store, {name: b"y"})
+
+
+def test_trees_that_stand_for_billions_of_files_are_given_up(store) -> None:
+    folder = store.raw.create_blob(b"x"), FileMode.BLOB
+    for _ in range(9):
+        folder = literal_tree(store, [(b"%d" % name, *folder) for name in range(10)]).id, FileMode.TREE
+    root = literal_tree(store, [(b"demo", *folder)])
+
+    for read in (tree.read_skill, tree.read_texts, tree.read_folder):
+        with pytest.raises(HistoryError, match="more than 10000 files"):
+            read(root, "demo")
 
 
 def test_what_is_no_skill_is_not_read(store) -> None:

@@ -7,7 +7,7 @@ import hashlib
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from skillgit.domain.untrusted.names import TreePath, clashes
+from skillgit.domain.untrusted.names import TreePath, clashes, path_fault, shown
 from skillgit.domain.untrusted.text import unstorable_place
 from skillgit.errors import DataError, EnvironmentFaultError, UnsafeNameError
 from skillgit.plugin.backend import Image
@@ -113,7 +113,7 @@ def _path(where: str, name: str) -> TreePath:
         return TreePath(name)
     except UnsafeNameError as error:
         raise DataError(
-            f"{where} names a file that is no path beside the data: {error.message}",
+            f"{where} names the file {shown(name)}, which is not a path beside the data: {path_fault(name)}",
             hint="put files into the data's folder, and name them from there",
         ) from error
 

@@ -32,6 +32,9 @@ _IGNORED_BY_HFS = dict.fromkeys(
 # NTFS drops dots and blanks at the end, and what follows a colon is a stream of the same file.
 _GIT_FOLDER = re.compile(r"(?:\.git|git~1)[ .]*(?:[:\\].*)?", re.IGNORECASE | re.DOTALL)
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³]) *(?:\..*)?", re.IGNORECASE | re.DOTALL)
+_LINE_END = r"\n"
+_SLASH = r"\x2f"
+"""Stands for a slash inside of the name of an entry, which is no path of two parts."""
 _JOINERS = "\u200c\u200d"
 """Invisible, and needed to write Persian, several scripts of India, and many emoji."""
 
@@ -130,7 +133,7 @@ def git_fault(name: str) -> str:
         return "'.' is no name"
     if name == "..":
         return "it leads out of its folder"
-    if "/" in name:
+    if "/" in name or _SLASH in name:
         return "the name has a slash"
     bare = name.translate(_IGNORED_BY_HFS)
     if any(_GIT_FOLDER.fullmatch(part) for part in (*name.split("\\"), *bare.split("\\"))) or (
@@ -165,7 +168,7 @@ def entry_name(raw: bytes) -> str:
     A name that is not UTF-8, or has a slash in itself, comes back with a backslash, so that it is no path.
     """
     text = raw.decode(errors="backslashreplace")
-    return text.replace("/", r"\x2f")
+    return text.replace("/", _SLASH)
 
 
 def name_key(path: str) -> str:
@@ -177,15 +180,19 @@ def name_key(path: str) -> str:
 def shown(name: str) -> str:
     """Return ``name`` in quotation marks, cut if it is long, with escapes for all that is not to be seen."""
     cut = f"{name[:_SHOWN]}…" if len(name) > _SHOWN else name
-    return f"'{''.join(letter if _is_seen(letter) else _escape(letter) for letter in cut)}'"
+    return f"'{escaped(cut).replace(chr(10), _LINE_END)}'"
+
+
+def escaped(text: str) -> str:
+    """Return ``text``, in which a program quotes names of others, with escapes for all that is not to be seen."""
+    return "".join(
+        letter if letter.isprintable() or letter == "\n" else letter.encode("unicode_escape", "surrogatepass").decode()
+        for letter in text
+    )
 
 
 def _is_seen(letter: str) -> bool:
     return unicodedata.category(letter) not in {"Cc", "Cf", "Cs", "Zl", "Zp"}
-
-
-def _escape(letter: str) -> str:
-    return letter.encode("unicode_escape", "surrogatepass").decode()
 
 
 def _clash(one: str, other: str) -> str:

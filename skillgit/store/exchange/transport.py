@@ -24,7 +24,7 @@ _PLACES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
 _DURABLE = "core.fsync=objects"
 """What arrives is on the disk before a ref leads to it; git leaves loose objects to the kernel otherwise."""
 _HARMLESS = (
-    *("badDate", "badDateOverflow", "badEmail", "badName", "badTimezone", "missingEmail", "missingNameBeforeEmail"),
+    *("badDate", "badDateOverflow", "badEmail", "badName", "badTimezone", "missingNameBeforeEmail"),
     *("missingSpaceBeforeDate", "missingSpaceBeforeEmail", "multipleAuthors", "nulInCommit", "zeroPaddedDate"),
     *("zeroPaddedFilemode", "badFilemode", "badTagName", "missingTaggerEntry", "extraHeaderEntry"),
 )
