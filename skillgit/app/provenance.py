@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.index import rule_queries
-from skillgit.store.blame import BlamedLine, blame_lines
+from skillgit.store.blame import BlamedLine, Blamer
 
 if TYPE_CHECKING:
     from skillgit.app.workspace import Workspace
@@ -47,6 +47,7 @@ class Tracer:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
+        self._blamer = Blamer(workspace.repo)
         self._blamed: dict[tuple[str, str], tuple[BlamedLine, ...]] = {}
         self._origins: dict[str, OriginRow | None] = {}
         self._targets: dict[str, str | None] = {}
@@ -85,7 +86,7 @@ class Tracer:
     def _lines(self, commit: str, path: str) -> tuple[BlamedLine, ...]:
         key = (commit, path)
         if key not in self._blamed:
-            self._blamed[key] = blame_lines(self._workspace.repo, commit, path)
+            self._blamed[key] = self._blamer.lines(commit, path)
             new = {line.commit for line in self._blamed[key]} - self._origins.keys()
             known = rule_queries.origins(self._workspace.index, new)
             self._origins |= {oid: known.get(oid) for oid in new}

@@ -152,7 +152,7 @@ def why(context: Context, what: str, revision: str = "", path: str = "") -> Stor
     """
     with open_workspace(context) as workspace:
         place = find_place(workspace, revision, path)
-        stories = Stories(workspace, place)
+        stories = Stories(workspace, RuleHistory(workspace), place)
         if what.isdecimal():
             return stories.at_line(place.path, int(what))
         return stories.like(what, place.path if path else "")
@@ -163,13 +163,14 @@ class Stories:
 
     Args:
         workspace: The repository and its index.
+        history: The rules of its texts.
         place: The revision.
     """
 
-    def __init__(self, workspace: Workspace, place: Place) -> None:
+    def __init__(self, workspace: Workspace, history: RuleHistory, place: Place) -> None:
         self._workspace = workspace
         self._place = place
-        self._history = RuleHistory(workspace)
+        self._history = history
         self._credits = credits_of(workspace, place)
         self._added: dict[str, AddedLines] = {}
 

@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import chain, product
+from itertools import chain, pairwise, product
 from typing import TYPE_CHECKING
 
 from skillgit.domain.similarity import ALIKE, similarity, words
@@ -29,6 +29,7 @@ _ALL_PAIRS = 10_000
 """So many pairs of rules are all compared; of more, those that have a chance."""
 _NEIGHBOURS = 1
 _RAREST = 4
+_Words = tuple[str, str]
 
 
 class Region(StrEnum):
@@ -229,8 +230,8 @@ def match(old: Sequence[Rule], new: Sequence[Rule]) -> RuleDiff:
 
     Equal texts are one rule, in the order in which they stand. Of the others the most similar two are one rule that
     was changed, then the next two, as long as half of their words is common. From the other side it is the same.
-    Where so many rules came and went that comparing all with all would take long, those are compared that share a rare
-    word, or another one at about the same place.
+    Where so many rules came and went that comparing all with all would take long, those are compared that share rare
+    words, or others at about the same place.
     """
     same = _same(old, new)
     left = [place for place in range(len(old)) if place not in same]
@@ -286,27 +287,30 @@ def _alike(
 def _comparable(before: Mapping[int, Sequence[str]], after: Mapping[int, Sequence[str]]) -> Iterable[tuple[int, int]]:
     """Return the places of rules to compare: all with all as long as these are not too many.
 
-    Otherwise two rules are compared if they share one of their rarest words and about as many rules before them, or as
-    many behind them, have it among theirs: of rules that follow one pattern, the neighbours are compared.
+    Otherwise two rules are compared if they share one of the rarest pairs of neighbouring words that each has and that
+    both texts have, and about as many rules before them, or as many behind them, have it among theirs: of rules that
+    follow one pattern, those at the same place are compared.
     """
     if len(before) * len(after) <= _ALL_PAIRS:
         return product(before, after)
-    counts = Counter(word for text in chain(before.values(), after.values()) for word in set(text))
-    old, new = _by_rare_word(before, counts), _by_rare_word(after, counts)
+    old, new = ({place: {*pairwise(("", *text))} for place, text in texts.items()} for texts in (before, after))
+    counts = [Counter(chain.from_iterable(texts.values())) for texts in (old, new)]
+    both = {words: count + counts[1][words] for words, count in counts[0].items() if words in counts[1]}
+    old_places, new_places = _by_rarest(old, both), _by_rarest(new, both)
     return {
         pair
-        for word in old.keys() & new.keys()
-        for a, b in ((old[word], new[word]), (old[word][::-1], new[word][::-1]))
+        for words in old_places.keys() & new_places.keys()
+        for a, b in ((old_places[words], new_places[words]), (old_places[words][::-1], new_places[words][::-1]))
         for shift in range(-_NEIGHBOURS, _NEIGHBOURS + 1)
         for pair in zip(a[max(0, -shift) :], b[max(0, shift) :], strict=False)
     }
 
 
-def _by_rare_word(texts: Mapping[int, Sequence[str]], counts: Mapping[str, int]) -> dict[str, list[int]]:
-    places: defaultdict[str, list[int]] = defaultdict(list)
-    for place, text in texts.items():
-        for word in sorted(set(text), key=lambda word: (counts[word], word))[:_RAREST]:
-            places[word].append(place)
+def _by_rarest(texts: Mapping[int, set[_Words]], counts: Mapping[_Words, int]) -> dict[_Words, list[int]]:
+    places: defaultdict[_Words, list[int]] = defaultdict(list)
+    for place, held in texts.items():
+        for neighbours in sorted(held & counts.keys(), key=lambda held: (counts[held], held))[:_RAREST]:
+            places[neighbours].append(place)
     return places
 
 

@@ -52,44 +52,72 @@ class BlamedLine:
     original_path: str
 
 
-def blame_lines(repo: Repo, commit: str, path: str) -> tuple[BlamedLine, ...]:
-    """Return where each line of the file ``path`` of ``commit`` comes from; moved lines keep their origin.
+class Blamer:
+    """Asks git where lines come from; what the parents of a commit hold is read once.
 
-    A merge is followed into both of its parents: a line is attributed to the merge only if neither had it.
-
-    Raises:
-        RevisionNotFoundError: There is no such commit.
-        NotFoundError: It holds no such file, or there is no git on this machine.
+    Args:
+        repo: The repository.
     """
-    content = tree.read_file(repo.commit(commit).tree, path)
-    if content is None:
-        raise NotFoundError(f"there is no file '{path}' in {commit[:12]}", hint=f"git ls-tree -r {commit[:12]}")
-    if not content:
-        return ()
-    lines = list(_parsed(_blame(repo, commit, path)))
-    if stretches := _perhaps_moved(repo, lines, content.split(b"\n")):
-        ranges = [f"-L{stretch[0].line},{stretch[-1].line}" for stretch in stretches]
-        for line in _parsed(_blame(repo, commit, path, *_FOLLOWING, *ranges)):
-            lines[line.line - 1] = line
-    return tuple(lines)
 
+    def __init__(self, repo: Repo) -> None:
+        self._repo = repo
+        self._before: dict[str, set[bytes] | None] = {}
+        self._texts: dict[bytes, bytes] = {}
 
-def _blame(repo: Repo, commit: str, path: str, *options: str) -> bytes:
-    plain = ("--no-replace-objects", "-c", "core.quotePath=false", "blame", *_PLAIN)
-    answer = git(repo, *plain, *options, commit, "--", path)
-    if answer.code != 0:
-        raise RevisionNotFoundError(f"git cannot blame {path} at {commit[:12]}: {answer.error}", hint="git fsck")
-    return answer.out
+    def lines(self, commit: str, path: str) -> tuple[BlamedLine, ...]:
+        """Return where each line of the file ``path`` of ``commit`` comes from; moved lines keep their origin.
 
+        A merge is followed into both of its parents: a line is attributed to the merge only if neither had it.
 
-def _perhaps_moved(repo: Repo, lines: Sequence[BlamedLine], texts: Sequence[bytes]) -> list[list[BlamedLine]]:
-    """Return the stretches of one commit each that git would look for elsewhere in the commit's parents and may find.
+        Raises:
+            RevisionNotFoundError: There is no such commit.
+            NotFoundError: It holds no such file, or there is no git on this machine.
+        """
+        content = tree.read_file(self._repo.commit(commit).tree, path)
+        if content is None:
+            raise NotFoundError(f"there is no file '{path}' in {commit[:12]}", hint=f"git ls-tree -r {commit[:12]}")
+        if not content:
+            return ()
+        lines = list(_parsed(self._blame(commit, path)))
+        if stretches := self._perhaps_moved(lines, content.split(b"\n")):
+            ranges = [f"-L{stretch[0].line},{stretch[-1].line}" for stretch in stretches]
+            for line in _parsed(self._blame(commit, path, *_FOLLOWING, *ranges)):
+                lines[line.line - 1] = line
+        return tuple(lines)
 
-    A line was moved only if a parent has it. Whole stretches are returned, for git weighs the lines of one together.
-    """
-    stretches = [list(stretch) for _, stretch in groupby(lines, lambda line: line.commit)]
-    before = {commit: _lines_before(repo, commit) for commit in {line.commit for line in lines}}
-    return [stretch for stretch in stretches if _has_moved(stretch, texts, before[stretch[0].commit])]
+    def _blame(self, commit: str, path: str, *options: str) -> bytes:
+        plain = ("--no-replace-objects", "-c", "core.quotePath=false", "blame", *_PLAIN)
+        answer = git(self._repo, *plain, *options, commit, "--", path)
+        if answer.code != 0:
+            raise RevisionNotFoundError(f"git cannot blame {path} at {commit[:12]}: {answer.error}", hint="git fsck")
+        return answer.out
+
+    def _perhaps_moved(self, lines: Sequence[BlamedLine], texts: Sequence[bytes]) -> list[list[BlamedLine]]:
+        """Return the stretches of one commit each that git would look for in the commit's parents and may find.
+
+        A line was moved only if a parent has it. Whole stretches are returned: git weighs the lines of one together.
+        """
+        stretches = [list(stretch) for _, stretch in groupby(lines, lambda line: line.commit)]
+        for commit in {line.commit for line in lines} - self._before.keys():
+            self._before[commit] = self._lines_before(commit)
+        return [stretch for stretch in stretches if _has_moved(stretch, texts, self._before[stretch[0].commit])]
+
+    def _lines_before(self, commit: str) -> set[bytes] | None:
+        """Return the lines that the parents of ``commit`` have in files that it changed; None if these are not here."""
+        child, found = self._repo.commit(commit), set[bytes]()
+        for parent in child.parent_ids:
+            older = self._repo.raw.get(parent)
+            if older is None:
+                # a shallow clone ends here, for git too
+                continue
+            for delta in child.tree.diff_to_tree(older.tree).deltas:
+                if delta.new_file.mode in _FILES:
+                    blob = self._repo.raw.get(delta.new_file.id)
+                    if not isinstance(blob, pygit2.Blob):
+                        return None
+                    # versions share most of their lines
+                    found.update(self._texts.setdefault(line, line) for line in blob.data.split(b"\n"))
+        return found
 
 
 def _has_moved(stretch: Sequence[BlamedLine], texts: Sequence[bytes], before: set[bytes] | None) -> bool:
@@ -100,24 +128,6 @@ def _has_moved(stretch: Sequence[BlamedLine], texts: Sequence[bytes], before: se
         if weight >= _MOVED_FROM:
             return True
     return False
-
-
-def _lines_before(repo: Repo, commit: str) -> set[bytes] | None:
-    """Return the lines that the parents of ``commit`` have in the files that it changed; None if these are not here."""
-    child, found = repo.commit(commit), set[bytes]()
-    for parent in child.parent_ids:
-        older = repo.raw.get(parent)
-        if older is None:
-            # a shallow clone ends here, for git too
-            continue
-        for delta in child.tree.diff_to_tree(older.tree).deltas:
-            file = delta.new_file
-            if file.mode in _FILES:
-                blob = repo.raw.get(file.id)
-                if not isinstance(blob, pygit2.Blob):
-                    return None
-                found.update(blob.data.split(b"\n"))
-    return found
 
 
 def _parsed(porcelain: bytes) -> Iterator[BlamedLine]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.store.blame import blame_lines
+from skillgit.store.blame import Blamer
 from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def test_every_line_is_blamed_as_git_blames_it_when_it_follows_moves(tmp_path_fa
         command = ["git", "-C", home, "blame", "-l", "-s", "-n", "-f", "--root", "-M", "-C", tip, "--", name]
         told = subprocess.run(command, capture_output=True, check=True).stdout.splitlines()
         expected = [tuple(row.split(b")")[0].decode().split()) for row in told]
-        lines = blame_lines(Repo.discover(home), tip, name)
+        lines = Blamer(Repo.discover(home)).lines(tip, name)
         assert [
             (line.commit, line.original_path, str(line.original_line), str(line.line)) for line in lines
         ] == expected

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.credit import Credits
-from skillgit.app.lineage import RuleHistory
 from skillgit.domain.edit import normalised
 from skillgit.domain.skill import DOCUMENT
 from skillgit.index import diff_queries, rule_queries
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skillgit.app.diff.sides import Sides
-    from skillgit.app.lineage import RuleText
+    from skillgit.app.lineage import RuleHistory, RuleText
     from skillgit.app.revision import Resolved
     from skillgit.app.step_evidence import AppliedEdit
     from skillgit.app.workspace import Workspace
@@ -53,13 +52,14 @@ class Deeds:
 
     Args:
         workspace: The repository and its index.
+        history: The rules of its texts.
         both: The sides.
     """
 
-    def __init__(self, workspace: Workspace, both: Sides) -> None:
+    def __init__(self, workspace: Workspace, history: RuleHistory, both: Sides) -> None:
         self._workspace = workspace
         self._both = both
-        self._history = history = RuleHistory(workspace)
+        self._history = history
         self._credits: dict[str, Credits] = {}
         forward, backward = _between(workspace, both.a, both.b), _between(workspace, both.b, both.a)
         self._gone = _Removal(history, both.skills[0], forward) if forward else None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.diff.credit import Deed, Deeds
 from skillgit.app.diff.sides import Sides, sides
+from skillgit.app.lineage import RuleHistory
 from skillgit.app.workspace import Workspace, open_workspace
 from skillgit.domain.rules import Region, Rule, RuleDiff, match, rules
 from skillgit.domain.skill import DOCUMENT
@@ -100,20 +101,27 @@ def rule_diff(context: Context, a: str, b: str | None = None, paths: Sequence[st
     to belong to a run, which tells where the skill is.
     """
     with open_workspace(context) as workspace:
-        both = sides(workspace, a, b, paths)
-        if not all(both.skills):
-            raise RevisionNotFoundError(
-                "neither side belongs to a run, and nothing else tells which folder is the skill",
-                hint="name a version, as in v3",
-            )
-        found = tuple(matches(workspace, both))
-        deeds = Deeds(workspace, both)
-        return RulesDiffed(
-            a=both.a.row,
-            b=both.b.row,
-            rows=tuple(row for file, diff in found for row in _rows(file, diff, deeds)),
-            kept=sum(len(diff.kept) for _, diff in found),
+        return rules_diffed(workspace, RuleHistory(workspace), a, b, paths)
+
+
+def rules_diffed(
+    workspace: Workspace, history: RuleHistory, a: str, b: str | None = None, paths: Sequence[str] = ()
+) -> RulesDiffed:
+    """Do what :func:`rule_diff` does in an open repository, of whose rules ``history`` may have read some."""
+    both = sides(workspace, a, b, paths)
+    if not all(both.skills):
+        raise RevisionNotFoundError(
+            "neither side belongs to a run, and nothing else tells which folder is the skill",
+            hint="name a version, as in v3",
         )
+    found = tuple(matches(workspace, both))
+    deeds = Deeds(workspace, history, both)
+    return RulesDiffed(
+        a=both.a.row,
+        b=both.b.row,
+        rows=tuple(row for file, diff in found for row in _rows(file, diff, deeds)),
+        kept=sum(len(diff.kept) for _, diff in found),
+    )
 
 
 def matches(workspace: Workspace, both: Sides) -> Iterator[tuple[str, RuleDiff]]:

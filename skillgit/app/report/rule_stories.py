@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.app.blame import find_place
-from skillgit.app.diff.rules import rule_diff
+from skillgit.app.diff.rules import rules_diffed
 from skillgit.app.lineage import RuleHistory
 from skillgit.app.report.limits import RULES
 from skillgit.app.revision import event_in
@@ -40,11 +40,12 @@ def rule_stories(context: Context, seed: str, best: str) -> RuleStories:
     """Return the rules of the revision ``best``, and those that only ``seed`` has."""
     with open_workspace(context) as workspace:
         row = event_in(workspace, best)
-        texts = RuleHistory(workspace).skill(row.commit, workspace.index.skill_path(row.run))
+        history = RuleHistory(workspace)
+        texts = history.skill(row.commit, workspace.index.skill_path(row.run))
         places = [(path, rule.first) for path, text in texts.items() for rule in text.rules]
-        told = Stories(workspace, find_place(workspace, best, places[0][0])) if places else None
+        told = Stories(workspace, history, find_place(workspace, best, places[0][0])) if places else None
         stories = tuple(told.at_line(path, line) for path, line in places[:RULES]) if told else ()
-    gone = () if seed == best else rule_diff(context, seed, best).rows
+        gone = () if seed == best else rules_diffed(workspace, history, seed, best).rows
     return RuleStories(
         stories=stories,
         left_out=max(0, len(places) - RULES),
