@@ -14,7 +14,7 @@ from skillgit.domain.evaluation import Split
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import ExitCode, NotFoundError
 from skillgit.index import queries
-from skillgit.store.blame import blame_lines
+from skillgit.store.blame import Blamer
 from skillgit.store.reader import skill_at
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def _since(workspace: Workspace, row: LogRow, path: str) -> dict[int, str]:
     """Return line number to the name of the event that brought the line."""
     names: dict[str, str] = {}
     found: dict[int, str] = {}
-    for line in blame_lines(workspace.repo, row.commit, path):
+    for line in Blamer(workspace.repo).lines(row.commit, path):
         if line.commit not in names:
             brought = queries.row_of_commit(workspace.index, line.commit)
             names[line.commit] = "seed" if brought is None else brought.address.seen_from(row.run)

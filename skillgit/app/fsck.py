@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.app import frontmatter
+from skillgit.app.recipe import refused_settings
 from skillgit.app.recorded_gate import edit_schedule, least_coverage
 from skillgit.app.revision import find_run
 from skillgit.app.unfinished import unfinished
@@ -45,12 +46,14 @@ class Problem:
         commit: The commit; empty if the problem lies in no commit.
         sentence: What is wrong.
         repairable: Whether it can be mended without losing a fact.
+        remark: Whether it breaks no rule of history, and is something to know before the run is used.
     """
 
     run: str
     commit: str
     sentence: str
     repairable: bool
+    remark: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +63,7 @@ class Checked:
     Attributes:
         runs: Number of runs.
         commits: Number of events.
-        problems: What is wrong; after a repair, what is left of it.
+        problems: What is wrong, and remarks; after a repair, what is left of it.
         mended: What the repair did.
     """
 
@@ -68,6 +71,11 @@ class Checked:
     commits: int
     problems: tuple[Problem, ...]
     mended: tuple[str, ...] = ()
+
+    @property
+    def sound(self) -> bool:
+        """Whether no rule of history is broken."""
+        return all(problem.remark for problem in self.problems)
 
 
 def fsck(context: Context, run: str | None, deep: bool = False, *, repair: bool = False) -> Checked:  # noqa: FBT001, FBT002 - as agreed
@@ -151,7 +159,7 @@ def _mended_run(context: Context, workspace: Workspace, run: str) -> list[str]:
             workspace.index.refresh()
             return [f"{run}: {one}" for one in (*told, *_bought_again(workspace, run, plan))]
         # names that follow from a history that is not sound may be all that is left of the one that was
-        if not all(problem.repairable for problem in checks.check_run(workspace.repo, run)):
+        if not all(problem.repairable or problem.remark for problem in checks.check_run(workspace.repo, run)):
             return []
         try:
             return [f"{run}: {told}" for told in repairs.repair_run(workspace.repo, run)]
@@ -193,6 +201,9 @@ def _problems(workspace: Workspace, run: str, *, deep: bool) -> Iterator[Problem
         yield _of(run, problem)
     try:
         records = reader.read_run(repo, run)
+        if refused := refused_settings(workspace, run):
+            sentence = f"it began elsewhere, and its configuration sets {refused}, which only you may set"
+            yield Problem(run=run, commit=records[0].commit, sentence=sentence, repairable=False, remark=True)
         for version, commit in derived.versions(records).items():
             if told := _frontmatter_problem(repo, commit, records[0].event.skill):
                 yield Problem(run=run, commit=commit, sentence=f"v{version}: {told}", repairable=False)
@@ -237,7 +248,13 @@ def _note_problems(workspace: Workspace, names: list[str] | None) -> Iterator[Pr
 
 
 def _of(run: str, problem: Found) -> Problem:
-    return Problem(run=run, commit=problem.commit, sentence=problem.sentence, repairable=problem.repairable)
+    return Problem(
+        run=run,
+        commit=problem.commit,
+        sentence=problem.sentence,
+        repairable=problem.repairable,
+        remark=problem.remark,
+    )
 
 
 def _stale(workspace: Workspace, runs: list[str]) -> list[Problem]:

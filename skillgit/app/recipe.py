@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from skillgit.app import conditions
 from skillgit.app.absent_evidence import BRING
 from skillgit.app.conditions import CONFIG, Aspect
-from skillgit.app.config import load_config, load_recorded
+from skillgit.app.config import load_config, load_recorded, named_keys
 from skillgit.app.config.recorded import read_document, settings_of
 from skillgit.app.run_start import environment_change, start_record
 from skillgit.domain.evaluation import Split
@@ -58,6 +58,14 @@ def can_be_found(context: Context, workspace: Workspace, run: str, overrides: Se
     except SkillgitError:
         return False
     return True
+
+
+def refused_settings(workspace: Workspace, run: str) -> str:
+    """Return the keys that a stranger's ``run`` sets and only the user may set; empty if there are none."""
+    try:
+        return named_keys(_settings(workspace, run).refused)
+    except SkillgitError:
+        return ""
 
 
 @contextmanager

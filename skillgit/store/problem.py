@@ -13,8 +13,10 @@ class Problem:
         commit: The commit that it lies in; empty if it lies in no commit.
         sentence: What is wrong, without a full stop.
         repairable: Whether it follows from the rest of the history, so that it can be mended without losing a fact.
+        remark: Whether it breaks no rule of history, and is something to know before the run is used.
     """
 
     commit: str
     sentence: str
     repairable: bool = False
+    remark: bool = False

@@ -28,7 +28,7 @@ def text_problems(repo: Repo, records: Sequence[Recorded]) -> Iterator[Problem]:
             folder = repo.commit(record.commit).tree[record.event.skill]
             for path, content in _new_files(folder, seen):
                 if hidden := hidden_characters(path, content):
-                    yield Problem(commit=record.commit, sentence=hidden.sentence)
+                    yield Problem(commit=record.commit, sentence=hidden.sentence, remark=True)
         except (pygit2.GitError, KeyError):
             continue  # what is missing or damaged is reported where objects are checked
 

@@ -107,3 +107,10 @@ def test_the_pace_of_one_s_own_run_is_kept_here_and_not_in_its_commits(tmp_path)
         (note,) = (path / ".git/skillgit/own").iterdir()
         assert json.loads(note.read_text())["local"]["calls.concurrency"] == int(pace)
     assert ends[0] == ends[1]
+
+
+def test_fsck_says_what_a_stranger_s_run_would_set_and_calls_it_no_damage(victim):
+    done = victim("fsck")
+    assert f"remark      {RUN}  " in done.out
+    assert "began elsewhere, and its configuration sets env.data_path, env.sandbox, which only you may set" in done.out
+    assert "no problems, 1 remark" in done.out

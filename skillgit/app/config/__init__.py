@@ -6,8 +6,8 @@ Importing this package loads pydantic and yaml; commands that need a configurati
 from __future__ import annotations
 
 from skillgit.app.config.leaf import Origin
-from skillgit.app.config.load import load_config, load_recorded
+from skillgit.app.config.load import load_config, load_recorded, named_keys
 from skillgit.app.config.resolved import Entry, ResolvedConfig
 from skillgit.app.config.sources import shipped
 
-__all__ = ["Entry", "Origin", "ResolvedConfig", "load_config", "load_recorded", "shipped"]
+__all__ = ["Entry", "Origin", "ResolvedConfig", "load_config", "load_recorded", "named_keys", "shipped"]

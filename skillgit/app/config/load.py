@@ -94,11 +94,15 @@ def load_recorded(
 
 
 def _untrusted(name: str, keys: Collection[str]) -> UsageError:
-    named = ", ".join(sorted(keys)[:_NAMED]) + (f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else "")
     return UsageError(
-        f"{name} was trained elsewhere, and its configuration sets {named}, which only you may set",
+        f"{name} was trained elsewhere, and its configuration sets {named_keys(keys)}, which only you may set",
         hint="look at it, then name a configuration with --config CONFIG, or set those keys yourself with -o KEY=VALUE",
     )
+
+
+def named_keys(keys: Collection[str]) -> str:
+    """Return the first few of ``keys`` as they stand in a sentence, and how many more there are."""
+    return ", ".join(sorted(keys)[:_NAMED]) + (f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else "")
 
 
 def _resolved(context: Context, name: str, layers: Sequence[Layer], *, path: Path, root: Path) -> ResolvedConfig:

@@ -17,11 +17,11 @@ from skillgit.errors import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillgit.app.fsck import Checked
+    from skillgit.app.fsck import Checked, Problem
     from skillgit.cli.screen import Screen
     from skillgit.cli.session import Session
 
-COLUMNS = ("run", "commit", "repairable", "sentence")
+COLUMNS = ("run", "commit", "repairable", "sentence", "remark")
 _WIDTH = len("repairable")
 
 
@@ -34,9 +34,10 @@ _WIDTH = len("repairable")
 def command(session: Session, run: str | None, *, deep: bool, repair: bool, form: Form) -> ExitCode:
     """Check that history keeps its rules.
 
-    Checks all runs unless you name one. Exits with 1 if there is a problem, after --repair if one is left. What can be
-    mended are tags and best branches, the ref that keeps evidence, the index, damaged objects, which are set aside,
-    lock files of dead processes, and the end of a run that lacks objects: it steps back to its last whole event.
+    Checks all runs unless you name one. Exits with 1 if there is a problem, after --repair if one is left; a remark is
+    none. What can be mended are tags and best branches, the ref that keeps evidence, the index, damaged objects, which
+    are set aside, lock files of dead processes, and the end of a run that lacks objects: it steps back to its last
+    whole event.
     """
     from skillgit.app.fsck import fsck  # noqa: PLC0415 - see the package
 
@@ -52,7 +53,7 @@ def command(session: Session, run: str | None, *, deep: bool, repair: bool, form
         head = {"runs": checked.runs, "commits": checked.commits, "mended": checked.mended}
         problems = checked.problems
         session.output.listing(form, problems, schema="fsck/1", name="problems", columns=COLUMNS, head=head)
-    return ExitCode.NO if checked.problems else ExitCode.OK
+    return ExitCode.OK if checked.sound else ExitCode.NO
 
 
 def _lines(checked: Checked, screen: Screen) -> Iterator[str]:
@@ -60,8 +61,16 @@ def _lines(checked: Checked, screen: Screen) -> Iterator[str]:
         yield f"{pad(screen.paint(Style.ACCEPTED, 'mended'), _WIDTH)}  {told}"
     for problem in checked.problems:
         place = f"{screen.paint(Style.OID, short(problem.commit))}  " if problem.commit else ""
-        word, style = ("repairable", Style.REVERTED) if problem.repairable else ("broken", Style.REJECTED)
+        word, style = _severity(problem)
         run = f"{problem.run}  " if problem.run else ""
         yield f"{pad(screen.paint(style, word), _WIDTH)}  {run}{place}{problem.sentence}"
-    found = plural(len(checked.problems), "problem") if checked.problems else "no problems"
-    yield f"checked {plural(checked.runs, 'run')}, {plural(checked.commits, 'event')}: {found}"
+    remarks = sum(problem.remark for problem in checked.problems)
+    count = "no problems" if checked.sound else plural(len(checked.problems) - remarks, "problem")
+    also = f", {plural(remarks, 'remark')}" if remarks else ""
+    yield f"checked {plural(checked.runs, 'run')}, {plural(checked.commits, 'event')}: {count}{also}"
+
+
+def _severity(problem: Problem) -> tuple[str, Style]:
+    if problem.remark:
+        return "remark", Style.SKIPPED
+    return ("repairable", Style.REVERTED) if problem.repairable else ("broken", Style.REJECTED)
