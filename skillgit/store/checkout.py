@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from os.path import lexists
 from typing import TYPE_CHECKING
 
 import pygit2
 
-from skillgit.domain.untrusted.names import PATH_BYTES, entry_name, escaped, git_fault, shown
+from skillgit.domain.untrusted.names import COMPONENT_BYTES, PATH_BYTES, entry_name, escaped, git_fault, shown
 from skillgit.errors import ConflictError, RevisionNotFoundError, UnsafeNameError, UsageError
 from skillgit.store import diff
 from skillgit.store.binary import git
@@ -132,7 +133,9 @@ def _checked(entry: pygit2.Object) -> str:
         UnsafeNameError: It is another place.
     """
     raw = entry.raw_name or b""
-    if fault := git_fault(name := entry_name(raw)):
+    # git would find only half-way that no file can be called so
+    long = f"it is longer than {COMPONENT_BYTES} bytes" if len(raw) > COMPONENT_BYTES else ""
+    if fault := git_fault(name := entry_name(raw)) or long:
         raise UnsafeNameError(
             f"{shown(name)} cannot be checked out: {fault}", hint="skillgit show and diff show what it holds"
         )
@@ -141,6 +144,6 @@ def _checked(entry: pygit2.Object) -> str:
 
 def _is_safe(repo: Repo, file: Path) -> bool:
     """Say whether nothing is lost if ``file`` is overwritten."""
-    if file.is_symlink() or not file.exists():
-        return not file.is_symlink()
-    return file.is_file() and pygit2.hash(file.read_bytes()) in repo.raw
+    if not lexists(file):  # nor if its name is too long for this system
+        return True
+    return not file.is_symlink() and file.is_file() and pygit2.hash(file.read_bytes()) in repo.raw

@@ -10,6 +10,7 @@ import pygit2
 from pygit2.enums import FileMode, SortMode
 
 from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.untrusted.names import entry_name
 from skillgit.errors import HistoryError
 from skillgit.store import refs
 
@@ -132,24 +133,24 @@ def _commit_of(repo: Repo, oid: str) -> pygit2.Oid:
 def _new_files(commit: pygit2.Commit) -> Iterator[NewFile]:
     parents = [parent.tree for parent in commit.parents]
     folders: dict[str, bool] = {}
-    for path, entry, before in _differing(commit.tree, parents, ""):
+    for path, entry, before in sorted(_differing(commit.tree, parents), key=lambda file: file[0]):
         yield NewFile(path=path, blob=str(entry.id), before=before, skill=_skill_of(commit.tree, path, folders))
 
 
-def _differing(
-    tree: pygit2.Tree, parents: list[pygit2.Tree], prefix: str
-) -> Iterator[tuple[str, pygit2.Object, tuple[str, ...]]]:
+def _differing(root: pygit2.Tree, before: list[pygit2.Tree]) -> Iterator[tuple[str, pygit2.Object, tuple[str, ...]]]:
     """Yield path, entry and the parents' contents of every file that no parent has at the same path."""
-    for entry in tree:
-        name = str(entry.name)
-        others = [parent[name] for parent in parents if name in parent]
-        if any(other.id == entry.id for other in others):
-            continue
-        if isinstance(entry, pygit2.Tree):
-            folders = [other for other in others if isinstance(other, pygit2.Tree)]
-            yield from _differing(entry, folders, f"{prefix}{name}/")
-        elif entry.filemode in _FILES:
-            yield f"{prefix}{name}", entry, tuple(str(other.id) for other in others if isinstance(other, pygit2.Blob))
+    waiting = [(root, before, "")]  # no recursion: folders lie as deep as a stranger likes
+    while waiting:
+        tree, parents, prefix = waiting.pop()
+        for entry in tree:
+            name, path = str(entry.name), f"{prefix}{entry_name(entry.raw_name or b'')}"
+            others = [parent[name] for parent in parents if name in parent]
+            if any(other.id == entry.id for other in others):
+                continue
+            if isinstance(entry, pygit2.Tree):
+                waiting.append((entry, [other for other in others if isinstance(other, pygit2.Tree)], f"{path}/"))
+            elif entry.filemode in _FILES:
+                yield path, entry, tuple(str(other.id) for other in others if isinstance(other, pygit2.Blob))
 
 
 def _skill_of(root: pygit2.Tree, path: str, known: dict[str, bool]) -> str:

@@ -105,8 +105,21 @@ def test_a_folder_without_a_document_and_one_in_small_letters():
     assert [fault.rule for fault in check_folder("demo", {"skill.md": GOOD.encode()})] == ["document-case"]
 
 
+@pytest.mark.parametrize("names", [("../x",), ("CON",), ("a\\xff",), ("a", "A"), (".git/x",)])
+def test_names_that_lead_elsewhere_or_stand_for_another_are_named(names):
+    files = {"SKILL.md": GOOD.encode(), **dict.fromkeys(names, b"")}
+    assert {fault.rule for fault in check_folder("demo", files)} == {"file-name"}
+
+
 def test_every_rule_is_broken_by_some_test():
-    others = {"document-missing", "document-case", "symbolic-link", "companion-encoding", "companion-link-missing"}
+    others = {
+        "document-missing",
+        "document-case",
+        "symbolic-link",
+        "file-name",
+        "companion-encoding",
+        "companion-link-missing",
+    }
     assert set(RULES) == {*BROKEN, *others, "reference-chain"}
 
 

@@ -22,6 +22,7 @@ from skillgit.domain.skill import (
     frontmatter,
 )
 from skillgit.domain.untrusted.hidden import hidden_characters
+from skillgit.domain.untrusted.names import clashes, path_fault, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -52,6 +53,7 @@ def check_folder(name: str, files: Mapping[str, bytes]) -> tuple[Fault, ...]:
         document = LOWER
         faults.append(broken("document-case", LOWER, 0, f"the document is called {LOWER}"))
     rest = {path: content for path, content in files.items() if path != document}
+    faults += _name_faults(files)
     faults += _byte_faults(files[document])
     faults += _hidden_faults(files)
     faults += [fault for path, content in rest.items() for fault in _companion_faults(path, content)]
@@ -70,6 +72,14 @@ def _document_faults(name: str, text: str, texts: Mapping[str, str], files: set[
     yield from _body_faults(text)
     shown = {**texts, DOCUMENT: _without_head(text)}
     yield from link_faults(shown, files)
+
+
+def _name_faults(files: Mapping[str, bytes]) -> Iterator[Fault]:
+    for path in files:
+        if fault := path_fault(path):
+            yield broken("file-name", path, 0, f"{shown(path)} cannot be the path of a file: {fault}")
+    for clash in clashes(files):
+        yield broken("file-name", "", 0, clash)
 
 
 def _byte_faults(content: bytes) -> Iterator[Fault]:

@@ -33,6 +33,9 @@ _IGNORED_BY_HFS = dict.fromkeys(
 _GIT_FOLDER = re.compile(r"(?:\.git|git~1)[ .]*(?:[:\\].*)?", re.IGNORECASE | re.DOTALL)
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³]) *(?:\..*)?", re.IGNORECASE | re.DOTALL)
 _LINE_END = r"\n"
+_BYTE = re.compile(r"\\x[89a-f][0-9a-f]")
+"""How ``entry_name`` writes what is not UTF-8."""
+_SIGNS = {"\\": "backslash", ":": "colon"}
 _SLASH = r"\x2f"
 """Stands for a slash inside of the name of an entry, which is no path of two parts."""
 _JOINERS = "\u200c\u200d"
@@ -149,8 +152,8 @@ def name_fault(name: str) -> str:
         return fault
     if any(unicodedata.category(letter) == "Cs" for letter in name):
         return "it is not UTF-8"
-    if "\\" in name or ":" in name:
-        return f"it has a {'backslash' if chr(92) in name else 'colon'}"
+    if sign := next((sign for sign in "\\:" if sign in name), ""):
+        return "it is not UTF-8" if _BYTE.search(name) else f"it has a {_SIGNS[sign]}"
     if any(not _is_seen(letter) and letter not in _JOINERS for letter in name):
         return "it has a character that cannot be seen"
     if name.endswith((".", " ")):
