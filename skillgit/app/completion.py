@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from skillgit.domain.address import address_of
 from skillgit.index.glance import glance
 from skillgit.store.location import common_dir, configured
+from skillgit.store.private import own_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -91,10 +92,11 @@ def _default_run(context: Context) -> str:
 
 
 def _select(context: Context, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-    folder = common_dir(context.directory, context.environ)
-    if folder is None:
+    git_dir = common_dir(context.directory, context.environ)
+    if git_dir is None:
         return []
-    rows = glance(folder / "skillgit" / "index.db", query, values)
+    folder = own_folder(git_dir)
+    rows = glance(folder / "index.db", query, values) if folder is not None else None
     if rows is not None:
         return rows
     from skillgit.app.workspace import open_workspace  # noqa: PLC0415 - loads pygit2, and is needed once

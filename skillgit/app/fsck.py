@@ -21,6 +21,7 @@ from skillgit.store.gates import recompute_gates
 from skillgit.store.git_sight import sight_problems
 from skillgit.store.lock import RunLock
 from skillgit.store.note_checks import note_problems
+from skillgit.store.private import folders_elsewhere
 from skillgit.store.problem import Problem as Found
 from skillgit.store.repo import Repo
 from skillgit.store.step_back import StepBack, plan_step_back, step_back
@@ -102,7 +103,12 @@ def fsck(context: Context, run: str | None, deep: bool = False, *, repair: bool 
         if repair and not sight:
             mended += [told for name in names for told in _mended_run(context, workspace, name)]
             workspace.index.refresh()
-        problems = [*sight, *_left_problems(repo), *_note_problems(workspace, names if run is not None else None)]
+        problems = [
+            *sight,
+            *_private_remarks(repo),
+            *_left_problems(repo),
+            *_note_problems(workspace, names if run is not None else None),
+        ]
         problems += [problem for name in names for problem in _problems(workspace, name, deep=deep)]
         stale = _stale(workspace, names) if deep else []
         commits = sum(queries.events_of(workspace.index, name) for name in names)
@@ -122,6 +128,21 @@ def _mended_files(repo: Repo) -> list[str]:
 def _of_file(damage: integrity.Damage) -> Problem:
     sentence = f"{damage.sentence}; history is not read beside it"
     return Problem(run="", commit="", sentence=sentence, repairable=damage.loose)
+
+
+def _private_remarks(repo: Repo) -> list[Problem]:
+    """Return which private folders were moved out of the way; one's own from another machine is one, too."""
+    return [
+        Problem(
+            run="",
+            commit="",
+            sentence=f"{folder} is another user's or another machine's and is not used; if it is yours, move what you"
+            f" want to keep, such as ledger.db, to {repo.private_dir}",
+            repairable=False,
+            remark=True,
+        )
+        for folder in folders_elsewhere(repo.common_dir)
+    ]
 
 
 def _left_problems(repo: Repo) -> list[Problem]:

@@ -72,7 +72,7 @@ class RunLock:
 
     def __init__(self, repo: Repo, run: str, clock: Callable[[], datetime]) -> None:
         self._repo = repo
-        self._path = repo.common_dir / "skillgit" / f"{_PREFIX}{run}{_SUFFIX}"
+        self._name = f"{_PREFIX}{run}{_SUFFIX}"
         self._run = run
         self._clock = clock
         self._handle = -1
@@ -84,10 +84,10 @@ class RunLock:
             RunLockedError: A live process holds it.
             ConflictError: Nobody can write the repository.
         """
-        handle = _opened(self._repo, self._path.name)
+        handle = _opened(self._repo, self._name)
         if not _try_lock(handle):
             os.close(handle)
-            holder = _holder(self._path)
+            holder = _holder(self._repo.private_dir / self._name)
             raise RunLockedError(
                 f"run {self._run} is being trained by process {holder.get('pid', '?')} on {holder.get('host', '?')}"
                 f" since {holder.get('started', '?')}",

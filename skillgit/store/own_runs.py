@@ -1,9 +1,8 @@
 """Which runs were begun here by this user: their recorded configurations are the user's own words and may be acted on.
 
 A configuration can name programs and files. That of a run which was fetched is a stranger's, whoever wrote to the run
-here since. A run is known by the commit that started it, since its name may come to stand for another one. Its mark is
-sealed with a key that lies with the user's own files and not in the repository, since a stranger's folder may bring a
-``.git`` with any marks in it.
+here since. A run is known by the commit that started it, since its name may come to stand for another one, and its mark
+is sealed, so that no other user's counts.
 
 Of a run that was begun here, others may have written a part: its evidence stays with them unless it is fetched, and is
 not lost when it is not here.
@@ -13,20 +12,16 @@ from __future__ import annotations
 
 import hmac
 import json
-import os
-import secrets
-from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillgit.store.disk import sync, write_file
+from skillgit.store.private import seal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
     from skillgit.store.repo import Repo
-
-_KEY_BYTES = 32
 
 
 def note_own(repo: Repo, start: str, local: Mapping[str, object]) -> None:
@@ -39,14 +34,14 @@ def note_own(repo: Repo, start: str, local: Mapping[str, object]) -> None:
         start: The commit of its run-started event.
         local: Settings of this machine that no history records, by key, for measuring its versions later.
     """
-    key = _key(make=True)
-    if key is None:
+    sealed = seal(start, local, make=True)
+    if not sealed:
         return
     mark = _mark(repo, start)
     if not mark.parent.is_dir():
         mark.parent.mkdir()
         sync(repo.private_dir)
-    write_file(mark, json.dumps({"local": local, "seal": _seal(key, start, local)}, sort_keys=True).encode())
+    write_file(mark, json.dumps({"local": local, "seal": sealed}, sort_keys=True).encode())
 
 
 def is_own(repo: Repo, *, start: str) -> bool:
@@ -63,39 +58,11 @@ def _read(repo: Repo, start: str) -> dict[str, object] | None:
     """Return what is noted of the run that begins with ``start``; None where nothing is, or by somebody else."""
     try:
         mark = json.loads(_mark(repo, start).read_bytes())
-        local, seal = mark["local"], mark["seal"]
-        key = _key()
-        if key is not None and isinstance(local, dict) and hmac.compare_digest(seal, _seal(key, start, local)):
+        local, sealed = mark["local"], seal(start, mark["local"])
+        if sealed and isinstance(local, dict) and hmac.compare_digest(mark["seal"], sealed):
             return local
     except (OSError, ValueError, TypeError, LookupError, RecursionError):
         pass  # whoever wrote that, it was not this user
-    return None
-
-
-def _seal(key: bytes, start: str, local: Mapping[str, object]) -> str:
-    return hmac.digest(key, json.dumps([start, local], sort_keys=True).encode(), "sha256").hex()
-
-
-def _key(*, make: bool = False) -> bytes | None:
-    """Return the key of this user, made when it is missing and wanted; None where there is none."""
-    home = os.environ.get("XDG_STATE_HOME") or os.path.expandvars("$HOME/.local/state")
-    file = Path(home) / "skillgit" / "key"
-    if not file.is_absolute():
-        return None
-    with suppress(OSError):
-        if make and not file.exists():
-            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            young = file.with_name(f"key.{secrets.token_hex(8)}")
-            handle = os.open(young, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(secrets.token_bytes(_KEY_BYTES))
-                stream.flush()
-                os.fsync(stream.fileno())
-            with suppress(FileExistsError):  # another process was quicker, and its key counts
-                os.link(young, file)
-            young.unlink()
-        key = file.read_bytes()
-        return key if len(key) == _KEY_BYTES else None
     return None
 
 

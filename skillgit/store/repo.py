@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from skillgit.errors import HistoryError, RepositoryNotFoundError, RevisionNotFoundError
 from skillgit.store import refs
 from skillgit.store.at_work import until_kept
-from skillgit.store.disk import sync
+from skillgit.store.private import private_folder
 from skillgit.store.ref_files import Look, RefFiles
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ class Repo:
         pointer = git_dir / "commondir"
         self.common_dir = (git_dir / pointer.read_text().strip()).resolve() if pointer.is_file() else git_dir.resolve()
         self.workdir = Path(raw.workdir) if raw.workdir else None
+        self._private: Path | None = None
         self._ref_files = RefFiles(self.common_dir, lambda name: refs.parse(name) is not None)
 
     @classmethod
@@ -96,12 +97,10 @@ class Repo:
 
     @property
     def private_dir(self) -> Path:
-        """The folder for files that belong to this repository and are never shared; made when it is missing."""
-        folder = self.common_dir / "skillgit"
-        if not folder.is_dir():
-            folder.mkdir(exist_ok=True)
-            sync(self.common_dir)
-        return folder
+        """The folder for files of this user and repository that are never shared; made when missing."""
+        if self._private is None or not self._private.is_dir():
+            self._private = private_folder(self.common_dir)
+        return self._private
 
     def identity(self) -> Identity:
         """Return who signs commits here: git's ``user.name`` and ``user.email``, or skillgit itself."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -114,3 +115,17 @@ def test_fsck_says_what_a_stranger_s_run_would_set_and_calls_it_no_damage(victim
     assert f"remark      {RUN}  " in done.out
     assert "began elsewhere, and its configuration sets env.data_path, env.sandbox, which only you may set" in done.out
     assert "no problems, 1 remark" in done.out
+
+
+def test_a_folder_from_elsewhere_brings_no_marks_no_answers_and_no_record(trap, tmp_path):
+    """A tarball of a repository has its maker's whole ``.git`` in it."""
+    shutil.copytree(trap[0], tmp_path / "unpacked", symlinks=True)
+    person = Person(tmp_path / "unpacked")
+    state = {"XDG_STATE_HOME": str(tmp_path / "state-of-the-victim")}
+    done = person("eval", f"{RUN}/v0", code=2, **state)
+    assert "was trained elsewhere" in done.err
+    assert not trap[1].exists()
+    told = person("fsck", **state).out
+    assert "skillgit-elsewhere is another user's or another machine's and is not used" in told
+    assert not (person.path / ".git/skillgit/ledger.db").exists()
+    assert "nothing was adopted" in person("adopt", "--list", **state).out

@@ -177,7 +177,10 @@ def known_places(repo: Repo) -> tuple[Place, ...]:
     Raises:
         HistoryError: The record cannot be read.
     """
-    places = _read(repo.common_dir / "skillgit" / _FOLDER / _FILE)
+    try:
+        places = _read(repo.private_dir / _FOLDER / _FILE)
+    except OSError:
+        return ()  # nobody can write here, and nobody has installed anything from here
     return tuple(places[path] for path in sorted(places))
 
 

@@ -1,0 +1,120 @@
+"""What is this user's alone: the key in the user's own files, seals that it makes, and a repository's private folder.
+
+``.git/skillgit`` holds what is never shared: index, ledger, locks, marks of one's own runs, the record of installed
+skills. All of it is believed, so that it has to be this user's. A folder or an archive from elsewhere may bring a
+``.git`` with such a folder in it: it lacks the seal, is moved out of the way, and nothing in it is read.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hmac
+import json
+import os
+import secrets
+import shutil
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+
+from skillgit.store.disk import sync, write_file
+
+ELSEWHERE = "skillgit-elsewhere"
+"""How the names of folders begin that were moved out of the way."""
+_NAME, _SEAL = "skillgit", "seal"
+_KEY_BYTES = 32
+
+
+def private_folder(git_dir: Path) -> Path:
+    """Return the private folder of the repository at ``git_dir``, which is made when there is none of this user's.
+
+    Where the user has no folder for a key, nobody can tell whose it is, and it is taken as it is.
+
+    Raises:
+        OSError: It cannot be made, or one of somebody else cannot be moved out of the way.
+    """
+    folder = git_dir / _NAME
+    sealed = seal(_NAME, make=True)
+    if not sealed:
+        folder.mkdir(exist_ok=True)
+    elif not _has(folder, sealed):
+        handle = os.open(git_dir, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            if not _has(folder, sealed):
+                _make(folder, sealed)
+                os.fsync(handle)
+        finally:
+            os.close(handle)
+    return folder
+
+
+def own_folder(git_dir: Path) -> Path | None:
+    """Return the private folder of the repository at ``git_dir`` if there is one of this user's."""
+    folder, sealed = git_dir / _NAME, seal(_NAME)
+    return folder if sealed and _has(folder, sealed) else None
+
+
+def folders_elsewhere(git_dir: Path) -> list[Path]:
+    """Return the private folders of others that were moved out of the way."""
+    return sorted(git_dir.glob(f"{ELSEWHERE}*"))
+
+
+def seal(*content: object, make: bool = False) -> str:
+    """Return what only this user can have written of a JSON value; empty where the user has no key.
+
+    Args:
+        content: The value.
+        make: Whether to make the key if there is none.
+    """
+    key = _key(make=make)
+    return "" if key is None else hmac.digest(key, json.dumps(content, sort_keys=True).encode(), "sha256").hex()
+
+
+def _has(folder: Path, sealed: str) -> bool:
+    try:
+        return not folder.is_symlink() and hmac.compare_digest((folder / _SEAL).read_bytes(), sealed.encode())
+    except OSError:
+        return False
+
+
+def _make(folder: Path, sealed: str) -> None:
+    """Make ``folder``, sealed from its first moment; the caller holds the lock of the folder around it."""
+    if os.path.lexists(folder):
+        names = (f"{ELSEWHERE}{f'-{number}' if number > 1 else ''}" for number in count(1))
+        folder.rename(next(name for name in map(folder.with_name, names) if not os.path.lexists(name)))
+    young = folder.with_name(f"{_NAME}.{secrets.token_hex(8)}")
+    young.mkdir()
+    try:
+        write_file(young / _SEAL, sealed.encode())
+        young.rename(folder)
+    except OSError:
+        shutil.rmtree(young, ignore_errors=True)
+        raise
+
+
+def _key(*, make: bool) -> bytes | None:
+    home = os.environ.get("XDG_STATE_HOME") or os.path.expandvars("$HOME/.local/state")
+    file = Path(home) / _NAME / "key"
+    if not file.is_absolute():
+        return None
+    with suppress(OSError):
+        if make and not file.exists():
+            _make_key(file)
+        key = file.read_bytes()
+        return key if len(key) == _KEY_BYTES else None
+    return None
+
+
+def _make_key(file: Path) -> None:
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    young = file.with_name(f"key.{secrets.token_hex(8)}")
+    handle = os.open(young, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "wb") as stream:
+        stream.write(secrets.token_bytes(_KEY_BYTES))
+        stream.flush()
+        os.fsync(stream.fileno())
+    with suppress(FileExistsError):  # another process was quicker, and its key counts
+        os.link(young, file)
+    young.unlink()
+    sync(file.parent)
