@@ -137,7 +137,7 @@ def _private_remarks(repo: Repo) -> list[Problem]:
             run="",
             commit="",
             sentence=f"{folder} is another user's or another machine's and is not used; if it is yours, move what you"
-            f" want to keep, such as ledger.db, to {repo.private_dir}",
+            f" want to keep, such as ledger.db, to {folder.with_name('skillgit')}",
             repairable=False,
             remark=True,
         )
