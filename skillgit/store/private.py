@@ -22,6 +22,8 @@ from skillgit.store.disk import sync, write_file
 ELSEWHERE = "skillgit-elsewhere"
 """How the names of folders begin that were moved out of the way."""
 _NAME, _SEAL = "skillgit", "seal"
+_KEPT = ("ledger.db", "adopted", "damaged")
+"""What nobody can make anew."""
 _KEY_BYTES = 32
 
 
@@ -81,8 +83,7 @@ def _has(folder: Path, sealed: str) -> bool:
 def _make(folder: Path, sealed: str) -> None:
     """Make ``folder``, sealed from its first moment; the caller holds the lock of the folder around it."""
     if os.path.lexists(folder):
-        names = (f"{ELSEWHERE}{f'-{number}' if number > 1 else ''}" for number in count(1))
-        folder.rename(next(name for name in map(folder.with_name, names) if not os.path.lexists(name)))
+        _move_away(folder)
     young = folder.with_name(f"{_NAME}.{secrets.token_hex(8)}")
     young.mkdir()
     try:
@@ -91,6 +92,19 @@ def _make(folder: Path, sealed: str) -> None:
     except OSError:
         shutil.rmtree(young, ignore_errors=True)
         raise
+
+
+def _move_away(folder: Path) -> None:
+    """Free the name of ``folder``; what can be made anew is removed, for containers may bring a new key each time."""
+    names = (f"{ELSEWHERE}{f'-{number}' if number > 1 else ''}" for number in count(1))
+    place = next(name for name in map(folder.with_name, names) if not os.path.lexists(name))
+    folder.rename(place)
+    if place.is_symlink() or not any(os.path.lexists(place / name) for name in _KEPT):
+        with suppress(OSError):
+            if place.is_dir() and not place.is_symlink():
+                shutil.rmtree(place)
+            else:
+                place.unlink()
 
 
 def _key(*, make: bool) -> bytes | None:

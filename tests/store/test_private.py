@@ -73,11 +73,18 @@ def test_whatever_comes_in_its_place_is_neither_read_nor_followed(git_dir, tmp_p
     assert sorted(path.name for path in folder.iterdir()) == ["seal"]
     assert sorted(path.name for path in mine.iterdir()) == before
     assert not (tmp_path / "nowhere").exists()
-    assert [path.name for path in folders_elsewhere(git_dir)] == ["skillgit-elsewhere"]
+    assert folders_elsewhere(git_dir) == [], "there was nothing to keep"
+
+
+def test_what_can_be_made_anew_is_not_kept(git_dir, tmp_path, monkeypatch):
+    (private_folder(git_dir) / "index.db").write_text("theirs")
+    as_somebody_else(monkeypatch, tmp_path)
+    private_folder(git_dir)
+    assert [path.name for path in git_dir.iterdir()] == ["skillgit"]
 
 
 def test_many_at_once_make_one(git_dir, tmp_path, monkeypatch):
-    private_folder(git_dir)
+    (private_folder(git_dir) / "ledger.db").write_text("theirs")
     as_somebody_else(monkeypatch, tmp_path)
     with ThreadPoolExecutor(8) as pool:
         assert len(set(pool.map(lambda _: private_folder(git_dir), range(40)))) == 1
@@ -105,7 +112,7 @@ def test_a_folder_that_cannot_be_moved_is_not_used(git_dir, tmp_path, monkeypatc
 
 
 def test_the_key_is_the_user_s_alone(git_dir, state):
-    private_folder(git_dir)
+    (private_folder(git_dir) / "ledger.db").write_text("mine")
     (key,) = (state / "skillgit").iterdir()
     assert key.stat().st_mode & 0o777 == 0o600
     shutil.rmtree(state)
