@@ -57,7 +57,7 @@ def differing_runs(index: Index) -> frozenset[str]:
     return frozenset(run for _, run in _differing(kept, built))
 
 
-OF_ROWS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, sqlite3.Error)
+OF_ROWS = (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError, sqlite3.Error)
 """The errors that rows lead to which are not as they were written."""
 
 
