@@ -74,7 +74,7 @@ class Index:
             self.broken = refresh(self.connection, self.repo)
         except SkillgitError:
             raise
-        except Exception as error:
+        except Exception as error:  # whatever damaged rows lead to, git has it all
             if not self.on_disk or isinstance(error, OSError):
                 raise
             self._leave_disk(error)
