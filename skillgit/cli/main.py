@@ -80,6 +80,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         BrokenPipeError: Nobody reads stdout any more.
     """
     diagnostics = open_diagnostics({})
+    ctx: click.Context | None = None
     try:
         environ = open_context().environ
         instruction = environ.get(COMPLETION_VARIABLE)
@@ -106,7 +107,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except Exception as error:  # noqa: BLE001 - the last line of defence: a bug becomes one sentence
         from skillgit.cli.foreign_errors import explained  # noqa: PLC0415 - hardly ever needed
 
-        known = explained(error)
+        known = explained(error, ctx.obj.context if ctx is not None and ctx.obj else None)
         return diagnostics.failed(known) if known is not None else diagnostics.crashed(error)
 
 

@@ -22,6 +22,8 @@ _TELLING = frozenset(
 """Pragmas that only tell."""
 _HARMFUL = frozenset({"load_extension", "fts3_tokenizer", "fts5"})
 """Functions that reach beyond the index."""
+_FAILURES = (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError)
+_DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _PACE = 20_000
 """SQLite's own steps between two looks at Ctrl-C."""
 _TABLES = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
@@ -50,12 +52,12 @@ def ask(index: Index, query: str) -> Iterator[Answer]:
     with _guarded(index) as connection:
         try:
             cursor = connection.execute(query)
-        except (sqlite3.Error, sqlite3.Warning) as error:
-            raise _refusal(connection, error) from error
+        except _FAILURES as error:
+            raise _refusal(index, connection, error) from error
         names = [column[0] for column in cursor.description or ()]
         if not names:
             raise UsageError("this is no query", hint=_hint(connection))
-        yield Answer(columns=_unique(names), rows=_rows(connection, cursor))
+        yield Answer(columns=_unique(names), rows=_rows(index, connection, cursor))
 
 
 @contextmanager
@@ -94,16 +96,23 @@ def _may(action: int, first: str | None, second: str | None, database: str | Non
     return sqlite3.SQLITE_OK if allowed and not harmful else sqlite3.SQLITE_DENY
 
 
-def _rows(connection: sqlite3.Connection, cursor: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:
+def _rows(index: Index, connection: sqlite3.Connection, cursor: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:
     try:
         yield from cursor
-    except sqlite3.Error as error:
-        raise _refusal(connection, error) from error
+    except _FAILURES as error:
+        raise _refusal(index, connection, error) from error
     finally:
         cursor.close()
 
 
-def _refusal(connection: sqlite3.Connection, error: Exception) -> BaseException:
+def _refusal(index: Index, connection: sqlite3.Connection, error: Exception) -> BaseException:
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE or "decode" in str(error):
+        from skillgit.index.comparison import drop_damaged  # noqa: PLC0415 - after something went wrong
+
+        # text that is none may be of the query's own making
+        damage = drop_damaged(index.today)
+        if damage is not None:
+            return damage
     if getattr(error, "sqlite_errorname", "") == "SQLITE_INTERRUPT":
         return KeyboardInterrupt()
     said = " ".join(str(error).split()).rstrip(".")

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any
 
+from skillgit.errors import HistoryError
 from skillgit.index import schema
-from skillgit.index.refresh import Index
+from skillgit.index.refresh import PATIENCE, Index, is_about_access, path_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from skillgit.store.repo import Repo
 
 # Numbers of events depend on the order in which they came; commits stand for them here.
 _CONTENT = {
@@ -50,6 +55,42 @@ def differing_runs(index: Index) -> frozenset[str]:
     with Index(index.repo, schema.in_memory(), on_disk=False) as fresh:
         kept, built = content(index), content(fresh)
     return frozenset(run for _, run in _differing(kept, built))
+
+
+OF_ROWS = (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError, sqlite3.Error)
+"""The errors that rows lead to which are not as they were written."""
+
+
+def drop_damaged(repo: Repo) -> HistoryError | None:
+    """Remove the index on disk if it says something else than git; return what to tell then.
+
+    It is for errors that may come of damage, for it takes as long as building the index anew.
+    """
+    if not _is_damaged(repo):
+        return None
+    with suppress(OSError):
+        schema.discard(path_of(repo))
+    return HistoryError(
+        "the index of this repository was damaged and has been removed; git has everything that it held",
+        hint="run the command again, which builds the index anew",
+    )
+
+
+def _is_damaged(repo: Repo) -> bool:
+    """Say whether the index on disk is not what git makes it; where git cannot be read, nobody can say."""
+    try:
+        with Index(repo, schema.in_memory(), on_disk=False) as fresh:
+            built = content(fresh)
+    except Exception:  # noqa: BLE001 - whatever it is, it is not the file's fault
+        return False
+    try:
+        with closing(schema.connect(path_of(repo), PATIENCE)) as connection:
+            schema.check(connection)
+            # another process may have written events since
+            kept = Index(repo, connection, on_disk=True)
+            return content(kept) != built or not kept.on_disk
+    except Exception as error:  # noqa: BLE001 - rows that are not as they were written fail anywhere
+        return not is_about_access(error)
 
 
 def _differing(

@@ -28,5 +28,5 @@ def glance(path: Path, query: str, values: Sequence[object] = ()) -> list[tuple[
             if connection.execute("PRAGMA user_version").fetchone()[0] != SCHEMA:
                 return None
             return connection.execute(query, values).fetchall()
-    except sqlite3.Error:
+    except (sqlite3.Error, ValueError):
         return None

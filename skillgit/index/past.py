@@ -67,15 +67,15 @@ class PastIndex(Index):
 
     def __init__(self, index: Index, commit: str) -> None:
         self.connection, self.on_disk, self.broken = index.connection, index.on_disk, index.broken
-        self._today, self._commit = index.repo, commit
+        self.today, self._commit = index.repo, commit
         self.repo: Repo = PastRepo(index.repo, _cut(index, commit))
 
     def refresh(self) -> None:
         """Leave it as it is: what happens now is not of the past."""
 
-    def _leave_disk(self) -> None:
-        self.repo, past = self._today, self.repo
-        super()._leave_disk()
+    def _leave_disk(self, error: Exception) -> None:
+        self.repo, past = self.today, self.repo
+        super()._leave_disk(error)
         _cut(self, self._commit)
         self.repo = past
 

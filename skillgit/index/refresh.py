@@ -1,6 +1,7 @@
 """How the index follows git: opening it, and bringing it up to date by comparing the tips of refs.
 
-Git is the truth. An index on disk that cannot be used, whatever the reason, is replaced by one in memory.
+Git is the truth. An index on disk that cannot be used, whatever the reason, is replaced by one in memory, and one that
+is damaged is removed, so that the next command builds it again.
 """
 
 from __future__ import annotations
@@ -9,17 +10,21 @@ import contextlib
 import sqlite3
 from typing import TYPE_CHECKING, Any, Self
 
+from skillgit.errors import SkillgitError
 from skillgit.index import schema, tips
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
     from types import TracebackType
 
-    from skillgit.errors import SkillgitError
     from skillgit.store.repo import Repo
 
 PATIENCE = 5.0
 """Seconds to wait for another process that writes the index."""
+CHECKED_AT_MOST = 4 << 20
+"""Bytes of an index that SQLite looks through at every opening, which takes it 10 ms; a larger one is looked through
+after something went wrong."""
 
 _NOT_BROKEN = frozenset(
     {
@@ -39,13 +44,14 @@ class Index:
 
     Attributes:
         repo: The repository.
+        today: The repository as it is now, where ``repo`` is one as it was.
         connection: The SQLite connection.
         on_disk: Whether it is the index on disk, not a stand-in in memory.
         broken: Runs whose history cannot be read, with the reason; they have no rows.
     """
 
     def __init__(self, repo: Repo, connection: sqlite3.Connection, *, on_disk: bool) -> None:
-        self.repo = repo
+        self.repo = self.today = repo
         self.connection = connection
         self.on_disk = on_disk
         self.broken = refresh(connection, repo)
@@ -66,29 +72,34 @@ class Index:
         """Take in what happened in git since; a file that cannot be used any more is left for an index in memory."""
         try:
             self.broken = refresh(self.connection, self.repo)
-        except sqlite3.Error:
-            if not self.on_disk:
+        except SkillgitError:
+            raise
+        except Exception as error:  # whatever damaged rows lead to, git has it all
+            if not self.on_disk or isinstance(error, OSError):
                 raise
-            self._leave_disk()
+            self._leave_disk(error)
 
     def select(self, query: str, parameters: Sequence[object] | Mapping[str, object] = ()) -> list[Any]:
         """Return the rows of a query."""
         try:
             return self.connection.execute(query, parameters).fetchall()
-        except sqlite3.DatabaseError:
+        except (sqlite3.DatabaseError, ValueError) as error:
             if not self.on_disk:
                 raise
-            # damage deep in the file shows only when it is read
-            self._leave_disk()
+            # damage deep in the file shows only when it is read; text that is none, even in SQLite's own messages
+            self._leave_disk(error)
             return self.connection.execute(query, parameters).fetchall()
 
     def skill_path(self, run: str) -> str:
         """Return the path of the skill folder that ``run`` trains."""
         return str(self.select("SELECT skill FROM run WHERE name = ?", (run,))[0][0])
 
-    def _leave_disk(self) -> None:
+    def _leave_disk(self, error: Exception) -> None:
         """Go on with an index in memory."""
         self.connection.close()
+        if not is_about_access(error):
+            with contextlib.suppress(OSError):
+                schema.discard(path_of(self.repo))
         self.connection, self.on_disk = schema.in_memory(), False
         self.broken = refresh(self.connection, self.repo)
 
@@ -100,30 +111,44 @@ def open_index(repo: Repo, *, patience: float = PATIENCE) -> Index:
     """
     for _ in range(2):
         try:
-            path = repo.private_dir / "index.db"
-            return _on_disk(repo, schema.connect(path, patience))
+            path = path_of(repo)
+            return _on_disk(repo, path, schema.connect(path, patience))
         except OSError:
             break
-        except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_BROKEN:
+        except SkillgitError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever damaged rows and messages lead to, git has it all
+            if is_about_access(error):
                 break
         with contextlib.suppress(OSError):
             schema.discard(path)
     return Index(repo, schema.in_memory(), on_disk=False)
 
 
+def is_about_access(error: Exception) -> bool:
+    """Say whether the file could not be used now, which says nothing about what it holds."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_BROKEN
+
+
+def path_of(repo: Repo) -> Path:
+    """Return the index file of ``repo``."""
+    return repo.private_dir / "index.db"
+
+
 def rebuild(repo: Repo) -> Index:
     """Drop the index on disk and build it again from git."""
     with contextlib.suppress(OSError):
-        schema.discard(repo.private_dir / "index.db")
+        schema.discard(path_of(repo))
     return open_index(repo)
 
 
-def _on_disk(repo: Repo, connection: sqlite3.Connection) -> Index:
+def _on_disk(repo: Repo, path: Path, connection: sqlite3.Connection) -> Index:
     try:
         is_new = not schema.is_current(connection)
         if is_new:
             schema.create(connection)
+        elif path.stat().st_size <= CHECKED_AT_MOST:
+            schema.check(connection)
         index = Index(repo, connection, on_disk=True)
     except BaseException:
         connection.close()

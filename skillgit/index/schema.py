@@ -258,14 +258,30 @@ def is_current(connection: sqlite3.Connection) -> bool:
     return bool(connection.execute("PRAGMA user_version").fetchone()[0] == SCHEMA)
 
 
+def check(connection: sqlite3.Connection) -> None:
+    """Let SQLite look through the whole file.
+
+    Raises:
+        sqlite3.DatabaseError: It is damaged.
+    """
+    found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+    if found != "ok":
+        raise sqlite3.DatabaseError(found)
+
+
 def create(connection: sqlite3.Connection) -> None:
-    """Make all tables and views in an empty index; drop what another schema left."""
+    """Make all tables and views in an empty index.
+
+    Raises:
+        sqlite3.DatabaseError: It is not empty: another skillgit or another program made it.
+    """
     from sqlite_utils import Database  # noqa: PLC0415 - slow to import, and most openings find the tables in place
 
     with write(connection):
         if is_current(connection):
             return
-        _drop_everything(connection)
+        if connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+            raise sqlite3.DatabaseError("the index has another schema")
         database = Database(connection)
         for name, columns in _TABLES.items():
             keys = _KEYS[name]
@@ -317,10 +333,3 @@ def discard(path: Path) -> None:
     """Remove the index file and its companions; a process that still reads it keeps what it has open."""
     for suffix in ("", "-wal", "-shm", "-journal"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
-
-
-def _drop_everything(connection: sqlite3.Connection) -> None:
-    made = connection.execute("SELECT type, name FROM sqlite_master WHERE type IN ('table', 'view')").fetchall()
-    for kind, name in sorted(made, key=lambda row: row[0] == "table"):
-        if not name.startswith("sqlite_"):
-            connection.execute(f'DROP {kind} IF EXISTS "{name}"')

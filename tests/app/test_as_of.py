@@ -141,7 +141,7 @@ def test_looking_back_changes_nothing(context, repo):
 @pytest.mark.usefixtures("records")
 def test_a_damaged_index_is_cut_off_in_memory_too(context):
     with open_workspace(replace(context, as_of="v1")) as workspace:
-        workspace.index._leave_disk()
+        workspace.index._leave_disk(ValueError())
         assert not workspace.index.on_disk
         assert len(workspace.index.select("SELECT 1 FROM log")) == 2
         workspace.index.close()

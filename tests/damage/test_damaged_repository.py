@@ -328,7 +328,7 @@ def test_no_damage_is_an_internal_error(name, patient, context):
         try:
             ask(context)
         except Exception as error:
-            if not isinstance(error, SkillgitError) and explained(error) is None:
+            if not isinstance(error, SkillgitError) and explained(error, None) is None:
                 raise
 
 
