@@ -15,6 +15,7 @@ from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import NotFoundError, RevisionNotFoundError, SkillError, UsageError
 from skillgit.index import rule_queries
 from skillgit.store import tree
+from skillgit.store.repo import author_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -240,7 +241,7 @@ def _row(workspace: Workspace, line: TracedLine, credit: Credit) -> BlameRow:
 
 def author(workspace: Workspace, commit: str) -> str:
     """Return who made ``commit``."""
-    return str(workspace.repo.commit(commit).author.name)
+    return author_of(workspace.repo.commit(commit))
 
 
 def _gain(origin: OriginRow | None) -> float | None:

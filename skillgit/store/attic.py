@@ -15,6 +15,7 @@ import pygit2
 
 from skillgit.errors import HistoryError
 from skillgit.store import refs
+from skillgit.store.repo import message_of
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def read_attic(repo: Repo, tip: str) -> list[Folded]:
     while oid is not None:
         commit = repo.commit(oid)
         parents = [str(parent) for parent in commit.parent_ids]
-        match = _SUBJECT.match(commit.message)
+        match = _SUBJECT.match(message_of(commit))
         branch = f"refs/heads/{match['branch']}" if match else ""
         ref = refs.parse(branch)
         if ref is None or ref.kind is not refs.Kind.REJECTED or not 1 <= len(parents) <= _LINKED:
@@ -137,7 +138,7 @@ def _chained(repo: Repo, one: Folded, before: str | None) -> str:
         None,
         candidate.committer,
         candidate.committer,
-        f"fold {refs.short(one.branch)}\n\n{candidate.message.partition(chr(10))[0]}\n",
+        f"fold {refs.short(one.branch)}\n\n{message_of(candidate).partition(chr(10))[0]}\n",
         candidate.tree_id,
         [*([pygit2.Oid(hex=before)] if before else []), pygit2.Oid(hex=one.commit)],
     )

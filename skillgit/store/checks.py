@@ -30,6 +30,7 @@ from skillgit.store.evidence_checks import evidence_problems
 from skillgit.store.name_checks import NameChecks
 from skillgit.store.plan_checks import plan_problems
 from skillgit.store.problem import Problem
+from skillgit.store.repo import message_of
 from skillgit.store.sequence_checks import sequence_problems
 from skillgit.store.text_checks import text_problems
 from skillgit.store.trailer_checks import trailer_problems
@@ -110,7 +111,7 @@ def _unreadable(repo: Repo, tip: str) -> Iterator[Problem]:
     """Yield the commits from ``tip`` back to the start of the run that hold no readable event."""
     try:
         for commit in reader.first_parents(repo, tip):
-            if not trailers.has_trailers(commit.message):
+            if not trailers.has_trailers(message_of(commit)):
                 continue
             try:
                 event = line.decoded(commit, reader.slow_text).event

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pygit2
 
 from skillgit.store import refs, tree
+from skillgit.store.repo import message_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -79,7 +80,7 @@ def evidence_tip(repo: Repo, run: str, events: frozenset[str]) -> EvidenceTip:
     oid = stored
     while oid is not None:
         commit = repo.commit(oid)
-        match = _EVENT_COMMIT.search(commit.message)
+        match = _EVENT_COMMIT.search(message_of(commit))
         if match and match["oid"] in events:
             return EvidenceTip(stored=stored, last=oid, event=match["oid"])
         oid = str(commit.parent_ids[0]) if commit.parent_ids else None
@@ -139,9 +140,8 @@ def joined_chain(repo: Repo, mine: str, theirs: str) -> str:
         if (link.event, link.tree) not in kept:
             commit = repo.commit(link.commit)
             parents = [pygit2.Oid(hex=end)]
-            end = str(
-                repo.raw.create_commit(None, commit.author, commit.committer, commit.message, commit.tree_id, parents)
-            )
+            message = message_of(commit)
+            end = str(repo.raw.create_commit(None, commit.author, commit.committer, message, commit.tree_id, parents))
     return end
 
 
@@ -151,7 +151,7 @@ def _links(repo: Repo, end: str | None) -> list[Link]:
     oid = end
     while oid is not None:
         commit = repo.commit(oid)
-        match = _EVENT_COMMIT.search(commit.message)
+        match = _EVENT_COMMIT.search(message_of(commit))
         found.append(Link(commit=oid, tree=str(commit.tree_id), event=match["oid"] if match else ""))
         oid = str(commit.parent_ids[0]) if commit.parent_ids else None
     return found

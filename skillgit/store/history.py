@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.store import refs
 from skillgit.store.attic import read_attic
+from skillgit.store.repo import message_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -91,8 +92,8 @@ def _before_the_parting(
     for commit in first_parents(repo, ours[line].tip):
         if str(commit.id) == theirs[line].tip:
             break
-        if has_trailers(commit.message) and parse_block(commit.message).one("Step"):
-            steps.append(parse_block(commit.message).integer("Step"))
+        if has_trailers(message_of(commit)) and parse_block(message_of(commit)).one("Step"):
+            steps.append(parse_block(message_of(commit)).integer("Step"))
     parting = min(steps, default=None)
     return {
         name: one

@@ -19,7 +19,7 @@ from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError,
 from skillgit.store import codec, message, refs, trailers, tree
 from skillgit.store.codec import Decoded, SlowText
 from skillgit.store.record import Recorded
-from skillgit.store.repo import REPAIR
+from skillgit.store.repo import REPAIR, author_of, message_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -83,7 +83,7 @@ def decoded(commit: pygit2.Commit, read_slow: ReadSlow) -> Decoded:
         HistoryError: It has none, or they cannot be read.
     """
     try:
-        return codec.decode_with(commit.message, lambda skill: read_slow(commit.tree, skill))
+        return codec.decode_with(message_of(commit), lambda skill: read_slow(commit.tree, skill))
     except HistoryError as error:
         raise type(error)(f"commit {str(commit.id)[:12]}: {error.message}", hint=error.hint) from error
 
@@ -114,7 +114,7 @@ def links(repo: Repo, branch: Source, known: AbstractSet[str], read_slow: ReadSl
 
 
 def _trailers_of(commit: pygit2.Commit, read_slow: ReadSlow) -> Decoded | None:
-    return decoded(commit, read_slow) if trailers.has_trailers(commit.message) else None
+    return decoded(commit, read_slow) if trailers.has_trailers(message_of(commit)) else None
 
 
 def place_of(repo: Repo, oid: str) -> Place:
@@ -125,10 +125,10 @@ def place_of(repo: Repo, oid: str) -> Place:
     """
     bare: list[pygit2.Commit] = []
     for commit in first_parents(repo, oid):
-        if not trailers.has_trailers(commit.message):
+        if not trailers.has_trailers(message_of(commit)):
             bare.append(commit)
             continue
-        block = trailers.parse_block(commit.message)
+        block = trailers.parse_block(message_of(commit))
         if block.one("Version"):
             skill = block.token("Skill")
             edits = sum(changes_skill(one, skill) for one in bare)
@@ -188,7 +188,7 @@ def _check_place(commit: pygit2.Commit, event: Event) -> None:
 
 def _edit(commit: pygit2.Commit, place: Place) -> Recorded:
     """Return the edit that a person made with ``commit``, after which the run stands at ``place``."""
-    told = message.read_free_body(commit.message)
+    told = message.read_free_body(message_of(commit))
     before = tree.read_texts(commit.parents[0].tree, place.skill)
     event = Edited(
         run=place.run,
@@ -199,7 +199,7 @@ def _edit(commit: pygit2.Commit, place: Place) -> Recorded:
         why=told.why,
         version=place.version,
         base=place.version - 1,
-        author=commit.author.name,
+        author=author_of(commit),
         changes=changed_texts(before, tree.read_texts(commit.tree, place.skill)),
     )
     return recorded(commit, Decoded(event=event, evidence=""), place.version)

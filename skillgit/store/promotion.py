@@ -16,7 +16,7 @@ from skillgit.store import refs
 from skillgit.store.binary import git
 from skillgit.store.line import changes_skill, first_parents
 from skillgit.store.published import file_at
-from skillgit.store.repo import Repo
+from skillgit.store.repo import Repo, message_of
 from skillgit.store.transaction import RefUpdate, update_refs
 from skillgit.store.tree import read_skill, with_folder
 
@@ -75,8 +75,8 @@ def last_change(repo: Repo, path: str, within: int = _LOOKED_BACK) -> LastChange
         if looked >= within:
             return None
         if changes_skill(commit, path) or (not commit.parent_ids and _folder(commit, path) is not None):
-            match = _PROMOTED.search(commit.message)
-            subject = commit.message.partition("\n")[0]
+            match = _PROMOTED.search(message_of(commit))
+            subject = message_of(commit).partition("\n")[0]
             return LastChange(commit=str(commit.id), subject=subject, promoted=match["name"] if match else "")
     return None
 

@@ -13,6 +13,7 @@ from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.untrusted.names import entry_name
 from skillgit.errors import HistoryError
 from skillgit.store import refs
+from skillgit.store.repo import message_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -77,7 +78,7 @@ def new_commits(repo: Repo, tips: Iterable[str], known: Iterable[str]) -> Iterat
             if repo.has_object(oid):
                 walk.hide(_commit_of(repo, oid))
         for commit in walk:
-            message, files = str(commit.message), tuple(_new_files(commit))
+            message, files = message_of(commit), tuple(_new_files(commit))
             hidden = _HIDDEN.match(message) is not None
             yield NewCommit(commit=str(commit.id), message=message, files=files, hidden=hidden)
     except (pygit2.GitError, KeyError) as error:

@@ -16,7 +16,7 @@ from skillgit.domain.skill import DOCUMENT, Skill, slow_guidance
 from skillgit.errors import HistoryError, RevisionNotFoundError, TrailerError
 from skillgit.store import codec, history, line, refs, trailers, tree
 from skillgit.store.line import first_parents as first_parents  # noqa: PLC0414 - part of reading history
-from skillgit.store.repo import REPAIR
+from skillgit.store.repo import REPAIR, message_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -106,7 +106,7 @@ def read_commit(repo: Repo, oid: str) -> Recorded:
         HistoryError: It holds no event, or one that cannot be read.
     """
     commit = repo.commit(oid)
-    if not trailers.has_trailers(commit.message):
+    if not trailers.has_trailers(message_of(commit)):
         return _edit(repo, oid)
     told = line.decoded(commit, slow_text)
     at = event_at(told.event)
@@ -125,7 +125,7 @@ def _edit(repo: Repo, oid: str) -> Recorded:
 
 def message(repo: Repo, oid: str) -> str:
     """Return the whole message of the commit ``oid``."""
-    return str(repo.commit(oid).message)
+    return message_of(repo.commit(oid))
 
 
 def skill_at(repo: Repo, oid: str, path: str) -> Skill:

@@ -163,7 +163,7 @@ class Repo:
 
         try:
             found = self.raw.get(oid)
-            if isinstance(found, pygit2.Commit) and found.message is not None and 0 <= found.commit_time <= _LAST_TIME:
+            if isinstance(found, pygit2.Commit) and 0 <= found.commit_time <= _LAST_TIME:
                 return found
         except (pygit2.GitError, ValueError, LookupError) as error:
             raise HistoryError(f"commit {oid[:_SHORT]} cannot be read: {error}", hint=REPAIR) from error
@@ -211,6 +211,19 @@ def _set_up_libgit2() -> None:
 
     pygit2.settings.enable_fsync_gitdir(value=True)
     pygit2.settings.enable_strict_object_creation(value=False)
+
+
+def message_of(commit: pygit2.Commit) -> str:
+    """Return the message of ``commit``, which is read as UTF-8 whatever its header says.
+
+    The header may name any codec of Python's, and there are some that take for ever.
+    """
+    return commit.raw_message.decode(errors="replace")
+
+
+def author_of(commit: pygit2.Commit) -> str:
+    """Return the author's name in ``commit``, read as :func:`message_of` reads the message."""
+    return commit.author.raw_name.decode(errors="replace")
 
 
 def _clean_name(text: str) -> str:

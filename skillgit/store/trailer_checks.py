@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from skillgit.domain.event import Edited, RunStarted, event_name, version_of
 from skillgit.errors import SkillgitError
 from skillgit.store import reader
+from skillgit.store.repo import message_of
 from skillgit.store.trailer_table import TRAILERS, bearers
 from skillgit.store.trailers import PREFIX, has_trailers, parse_block
 
@@ -23,7 +24,7 @@ def trailer_problems(repo: Repo, record: Recorded) -> Iterator[str]:
     event = record.event
     if isinstance(event, Edited):
         return
-    block = parse_block(repo.commit(record.commit).message)
+    block = parse_block(message_of(repo.commit(record.commit)))
     for key in dict.fromkeys(trailer.key for trailer in TRAILERS):
         if type(event) not in bearers(key) and block.all(key):
             yield f"the commit has the trailer {PREFIX}{key}, which {event_name(event)} never has"
@@ -46,7 +47,7 @@ def _fork_problems(repo: Repo, record: Recorded, source: str) -> Iterator[str]:
     try:
         found: Event | None = reader.read_commit(repo, parent).event if parent else None
     except SkillgitError:
-        if not has_trailers(repo.commit(parent).message):
+        if not has_trailers(message_of(repo.commit(parent))):
             # The edit of a person tells its version only where the rest of its run is here.
             return
         found = None
