@@ -207,24 +207,17 @@ def test_git_is_started_by_one_command_line():
 
 def test_texts_of_commits_are_read_in_one_place():
     """pygit2 decodes ``message`` and ``name`` with the codec that the commit's maker names."""
+    signed = (".author", ".committer", ".tagger")
     found = [
         f"{name_of(path)}:{node.lineno}"
         for path in FILES
-        if path.name != "repo.py"
         for node in nodes(path)
-        if isinstance(node, ast.Attribute)
-        and (
-            (
-                node.attr == "message"
-                and ast.unparse(node.value).rpartition(".")[2] in {"commit", "commit(oid)", "candidate"}
-            )
-            or (
-                node.attr in {"name", "email"}
-                and ast.unparse(node.value).endswith((".author", ".committer", ".tagger"))
-            )
-        )
+        if isinstance(node, ast.Attribute) and node.attr in {"message", "name", "email"}
+        for owner in [ast.unparse(node.value)]
+        if (node.attr == "message" and owner in {"commit", "candidate"}) or owner.endswith(signed)
     ]
-    assert found == []
+    # what scanning calls a commit is a value of our own
+    assert [place for place in found if "/scanning/" not in place] == []
 
 
 def test_every_error_for_the_user_has_a_hint():

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
-from skillgit.errors import FatalBackendError, UnusableAnswerError
-from skillgit.plugin.documents import MOST_BYTES
+from skillgit.domain.untrusted.documents import MOST_BYTES
+from skillgit.errors import FatalBackendError, RetryableBackendError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -47,7 +47,7 @@ class BoundedClient(httpx2.AsyncClient):
         """Send ``request`` and return the whole answer, decompressed.
 
         Raises:
-            UnusableAnswerError: The answer is too long, as it was sent or decompressed.
+            RetryableBackendError: The answer is too long, as it was sent or decompressed.
             FatalBackendError: The server wants the request to go elsewhere.
         """
         for _ in range(1 + _MOST_REDIRECTS):
@@ -94,7 +94,7 @@ class BoundedClient(httpx2.AsyncClient):
         most = _MOST_OF_AN_ERROR if failed else MOST_BYTES
         body, fault = await _read(response, most)
         if fault and not failed:
-            raise UnusableAnswerError(
+            raise RetryableBackendError(
                 f"{self._backend}: the answer of {_origin(response.request.url)} {fault}, and is not read any further",
                 hint=f"no model answers like this: check model.{self._backend}_base_url and what stands in between",
             )

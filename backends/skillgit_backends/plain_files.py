@@ -7,7 +7,7 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from skillgit.plugin.documents import MOST_BYTES
+from skillgit.domain.untrusted.documents import MOST_BYTES
 
 if TYPE_CHECKING:
     from pathlib import Path

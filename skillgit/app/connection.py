@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -37,12 +38,21 @@ def line_for(context: Context, listener: Listener) -> Line:
     return Line(environ=context.environ, asks=listener.answers, shows=listener.watches, tell=listener.tell)
 
 
+_HELPER = re.compile(r"[A-Za-z0-9-]+::")
+"""How an address begins that git hands to a remote helper."""
+
+
 def check_address(url: str) -> None:
     """Refuse an address that git would write into its configuration together with a credential.
 
     Raises:
-        UsageError: It holds a password or a token.
+        UsageError: It holds a password or a token, or names a program of git's that reaches it.
     """
+    if _HELPER.match(url):
+        raise UsageError(
+            f"the address '{shown_address(url)}' names a program instead of a host",
+            hint="skillgit takes what git itself reaches: https, ssh, file, or a path",
+        )
     try:
         password = urlsplit(url).password if "://" in url else None
     except ValueError:

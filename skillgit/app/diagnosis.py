@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,6 +12,7 @@ from skillgit.domain.evaluation import Metric
 from skillgit.domain.event import Event, Rejected, Skipped
 from skillgit.domain.gate import Decision
 from skillgit.domain.state import fold
+from skillgit.domain.untrusted.documents import loads
 from skillgit.index import queries
 from skillgit.store.evidence import read_evidence
 from skillgit.store.reader import read_commit, read_run
@@ -103,7 +103,7 @@ def _recorded_after(workspace: Workspace, run: str) -> int:
     tree = read_commit(workspace.repo, first.commit).evidence if first is not None else ""
     content = (read_evidence(workspace.repo, tree, (_CONFIG,)) or {}).get(_CONFIG, b"")
     try:
-        after = json.loads(content)["train"]["diagnose_after"]
+        after = loads(content)["train"]["diagnose_after"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return DIAGNOSE_AFTER
     return after if isinstance(after, int) and after >= 0 else DIAGNOSE_AFTER

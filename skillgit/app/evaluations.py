@@ -5,12 +5,12 @@ A note is one JSON object on one line. Notes may come from strangers: a line tha
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from datetime import datetime
 from math import isfinite
 from typing import TYPE_CHECKING, Literal
 
+from skillgit.domain.untrusted.documents import loads
 from skillgit.index import known
 from skillgit.store import notes
 
@@ -137,7 +137,7 @@ def _timeless(note: Mapping[str, object]) -> Note:
 
 def _from_line(line: str) -> KnownEvaluation | None:
     try:
-        note = json.loads(line)
+        note = loads(line)
     except (ValueError, RecursionError):
         return None
     if not isinstance(note, dict) or note.get("kind") != KIND:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from skillgit.app.item_history import evidence_trees, flips
+from skillgit.domain.untrusted.documents import loads
 from skillgit.index import item_queries, queries
 from skillgit.store.evidence import read_evidence
 
@@ -108,6 +108,6 @@ def _list(value: object) -> list[object]:
 
 def _parsed(content: bytes | None) -> object:
     try:
-        return json.loads(content or b"null")
+        return loads(content or b"null")
     except (ValueError, RecursionError):
         return None

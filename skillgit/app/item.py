@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -11,6 +10,7 @@ from skillgit.app.flaky_items import doubts
 from skillgit.app.item_history import absences, evidence_trees, first_solved, flip_names, load, unknown_item
 from skillgit.app.revision import event_in, find_run
 from skillgit.app.workspace import open_workspace
+from skillgit.domain.untrusted.documents import loads
 from skillgit.errors import NotFoundError
 from skillgit.index.item_queries import told_flips
 from skillgit.store.evidence import read_evidence
@@ -248,6 +248,6 @@ def _why_not(event: LogRow, shown: Sequence[Attempt], item: str) -> str:
 
 def _parsed(content: bytes) -> object:
     try:
-        return json.loads(content)
+        return loads(content)
     except (ValueError, RecursionError):
         return None

@@ -6,13 +6,13 @@ may come from strangers: what is not as it should be is passed over.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING
 
 from skillgit.app.evaluations import KIND
 from skillgit.domain.evaluation import Evaluation, Scored
+from skillgit.domain.untrusted.documents import loads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,7 +74,7 @@ def noted_outcomes(line: str) -> NotedOutcomes | None:
     if f'"{OUTCOMES}"' not in line:
         return None
     try:
-        note = json.loads(line)
+        note = loads(line)
     except (ValueError, RecursionError):
         return None
     if not isinstance(note, dict) or note.get("kind") not in {KIND, OUTCOMES}:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.event import Inherited
 from skillgit.domain.statistics import minimum_detectable_effect
+from skillgit.domain.untrusted.documents import loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -43,7 +43,7 @@ def after_baseline(event: RunStarted, evidence: Mapping[str, bytes], rule: GateR
 
 def _spread(evidence: Mapping[str, bytes], rule: GateRule) -> Iterator[str]:
     """Yield a warning where all items have the same score."""
-    rows = json.loads(evidence.get("selection.json", b"[]"))
+    rows = loads(evidence.get("selection.json", b"[]"))
     scored = [Scored(row["hard"], row["soft"]) for row in rows if "failed" not in row]
     values = {one.value(rule.metric, rule.soft_weight) for one in scored}
     if len(values) != 1 or not scored:

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from skillgit.domain.gate import GateRule
+from skillgit.domain.untrusted.documents import loads
 from skillgit.engine.schedule import edit_budget
 from skillgit.index import queries
 from skillgit.index.artefacts import CONFIG
@@ -48,7 +49,7 @@ def _config(repo: Repo, commit: str) -> dict[str, object]:
 
     try:
         files = read_evidence(repo, reader.read_commit(repo, commit).evidence, [CONFIG]) or {}
-        found = json.loads(files.get(CONFIG, b"null"))
+        found = loads(files.get(CONFIG, b"null"))
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

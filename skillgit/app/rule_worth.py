@@ -5,11 +5,11 @@ Notes may come from strangers: whatever is not as it should be is left out, neve
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING
 
+from skillgit.domain.untrusted.documents import loads
 from skillgit.index import rule_queries
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def known_worth(workspace: Workspace, run: str, text: str) -> tuple[RuleWorth, .
 
 def _read(version: int | None, line: str, text: str) -> Iterator[RuleWorth]:
     try:
-        note = json.loads(line)
+        note = loads(line)
     except (ValueError, RecursionError):
         return
     if not isinstance(note, dict) or note.get("kind") != _KIND or not isinstance(note.get("rules"), list):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Split, item_set_digest
 from skillgit.domain.event import RunStarted
+from skillgit.domain.untrusted.documents import loads
 from skillgit.index import item_queries, queries
 from skillgit.store.evidence import read_evidence
 from skillgit.store.reader import read_commit
@@ -79,7 +79,7 @@ def _evidence(workspace: Workspace, run: str) -> str:
 def _document(repo: Repo, evidence: str, name: str) -> dict[str, object]:
     """Return a file of a run's first event; empty where it is not here or cannot be read."""
     try:
-        document = json.loads((read_evidence(repo, evidence, (name,)) or {}).get(name, b"null"))
+        document = loads((read_evidence(repo, evidence, (name,)) or {}).get(name, b"null"))
     except (ValueError, RecursionError):
         return {}
     return document if isinstance(document, dict) else {}

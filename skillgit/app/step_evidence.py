@@ -5,13 +5,13 @@ Evidence may come from strangers and may be damaged: whatever is not as it shoul
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import EditStatus
 from skillgit.domain.edit_words import QUARANTINED, LeftOut, words_of
+from skillgit.domain.untrusted.documents import loads
 from skillgit.store.evidence import read_evidence
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ def _question(trajectory: bytes | None) -> str:
 
 def _json(content: bytes | None) -> object:
     try:
-        return json.loads(content or b"null")
+        return loads(content or b"null")
     except (ValueError, RecursionError):
         return None
 

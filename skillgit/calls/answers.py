@@ -6,10 +6,10 @@ import math
 from dataclasses import replace
 from typing import get_args
 
+from skillgit.domain.untrusted.documents import MOST_BYTES
 from skillgit.domain.untrusted.text import storable
 from skillgit.errors import FatalBackendError, UnusableAnswerError
 from skillgit.plugin.backend import FinishReason, Reply, ToolCall, Usage
-from skillgit.plugin.documents import MOST_BYTES
 
 MOST_TOOL_CALLS = 256
 """Tool calls in one reply; models are offered a few dozen tools and use a handful at once."""

@@ -6,7 +6,6 @@ could not evaluate is listed as lost or regained instead, so that losing items i
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Metric, Scored
 from skillgit.domain.statistics import sign_flip_test, sign_test
+from skillgit.domain.untrusted.documents import loads
 from skillgit.errors import DataError
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ def read_outcome(row: Mapping[str, object]) -> Outcome:
 def read_outcomes(content: bytes | None) -> dict[str, Outcome] | None:
     """Return item to outcome as a file of outcomes has them; None if it is not here or cannot be read."""
     try:
-        return None if content is None else {str(row["id"]): read_outcome(row) for row in json.loads(content)}
+        return None if content is None else {str(row["id"]): read_outcome(row) for row in loads(content)}
     except (ValueError, TypeError, KeyError, RecursionError, DataError):
         return None
 
@@ -220,4 +220,4 @@ def read_samples(content: bytes, side: str) -> dict[str, list[Outcome]]:
     Raises:
         ValueError, TypeError, KeyError, DataError: ``content`` is not a file of repeats.
     """
-    return {str(row["id"]): [read_outcome(sample) for sample in row[side]] for row in json.loads(content)}
+    return {str(row["id"]): [read_outcome(sample) for sample in row[side]] for row in loads(content)}

@@ -15,12 +15,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from skillgit.domain.edit import Edit, Op, Patch, Source
 from skillgit.domain.rewrite import Priority, Rewrite, RewriteError, Suggestion, SuggestionType, Template
 from skillgit.domain.skill import DOCUMENT, has_marker
+from skillgit.domain.untrusted.documents import DocumentError, read_document
 from skillgit.domain.untrusted.text import EMPTY, SkillText, clean_json
 from skillgit.engine.drafts import Draft, common_source, grounded, joint_total, supported
 from skillgit.engine.reply_fields import Cleaned, Count, Names, Notes, Numbers  # noqa: TC001 - pydantic reads them
 from skillgit.errors import UnanswerableError
 from skillgit.plugin.backend import assistant, user
-from skillgit.plugin.documents import DocumentError, read_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

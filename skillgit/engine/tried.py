@@ -6,12 +6,12 @@ a run that has begun, and a run that was killed goes on with the same prompts.
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from skillgit.domain.event import Change
 from skillgit.domain.tried import Tried
+from skillgit.domain.untrusted.documents import loads
 from skillgit.engine import artifacts
 from skillgit.engine.history import CHANGES_SHOWN
 from skillgit.engine.rendering import CHARACTERS_PER_TOKEN, tagged
@@ -52,7 +52,7 @@ def tried_file(tried: Sequence[Tried]) -> artifacts.Evidence:
 def read_tried(files: Mapping[str, bytes] | None) -> tuple[Tried, ...]:
     """Return what :func:`tried_file` wrote; nothing without the file."""
     content = (files or {}).get(TRIED_FILE)
-    rows = json.loads(content) if content else []
+    rows = loads(content) if content else []
     return tuple(Tried(**row | {"changes": tuple(Change(**change) for change in row["changes"])}) for row in rows)
 
 

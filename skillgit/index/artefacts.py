@@ -5,9 +5,10 @@ Evidence may come from strangers and may be damaged: whatever is not as it shoul
 
 from __future__ import annotations
 
-import json
 from math import ceil
 from typing import TYPE_CHECKING
+
+from skillgit.domain.untrusted.documents import loads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,7 +68,7 @@ def _outcome(row: object) -> OutcomeRow | None:
 
 def _document(files: Mapping[str, bytes], name: str) -> object:
     try:
-        return json.loads(files.get(name, b"null"))
+        return loads(files.get(name, b"null"))
     except (ValueError, RecursionError):
         return None
 

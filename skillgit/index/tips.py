@@ -13,6 +13,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillgit.domain.untrusted.documents import loads
 from skillgit.index import schema
 from skillgit.store import refs
 
@@ -41,7 +42,7 @@ def moves(connection: sqlite3.Connection, repo: Repo, look: Look) -> Moves:
     """Compare the refs that the index knows with those of ``repo``, of which ``look`` was taken just now."""
     seen = _seen(connection)
     if seen is not None and look.packed == seen[0]:
-        before = json.loads(seen[1])
+        before = loads(seen[1])
         if before.keys() <= look.loose.keys():
             fresh = {name: oid for name, oid in look.loose.items() if before.get(name) != oid and _followed(name)}
             known = _known(connection, {run_of(name) for name in fresh})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -26,6 +25,7 @@ from skillgit.domain.event import (
 )
 from skillgit.domain.rewrite import RewriteError, UpdateMode, changed_hunks, rewritten
 from skillgit.domain.skill import DOCUMENT, slow_guidance, with_appendix, with_slow_guidance
+from skillgit.domain.untrusted.documents import loads
 from skillgit.domain.untrusted.text import verbatim
 from skillgit.errors import SkillgitError, UnsafeNameError
 from skillgit.store import reader
@@ -145,7 +145,7 @@ def _placebo_problems(event: RunFinished, content: bytes | None) -> Iterator[str
     if event.placebo is None and content is None:
         return
     try:
-        rows = json.loads(content or b"[]")
+        rows = loads(content or b"[]")
         found = len(rows), sum(bool(row["accepted"]) for row in rows)
     except (ValueError, TypeError, KeyError):
         yield "placebo.json in the evidence cannot be read"
@@ -161,7 +161,7 @@ def _patch_problems(
     if not isinstance(event, Accepted | Rejected) or event.base not in versions:
         return
     try:
-        document = json.loads(content)
+        document = loads(content)
         edits = [_edit(row) for row in document["edits"] if row["status"] == EditStatus.APPLIED]
         left = len(document["edits"]) - len(edits)
         body = verbatim(str(document["rewrite"])) if "rewrite" in document else None

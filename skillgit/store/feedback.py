@@ -6,11 +6,11 @@ Therefore feedback is withdrawn by a line of its own.
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from skillgit.domain.feedback import Feedback
+from skillgit.domain.untrusted.documents import loads
 from skillgit.store import notes, refs
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _feedback(commit: str, value: dict[str, object]) -> Feedback | None:
 
 def _read(line: str) -> dict[str, object]:
     try:
-        value = json.loads(line)
+        value = loads(line)
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}

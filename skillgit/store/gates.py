@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from math import isclose
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from skillgit.domain.event import Gated, RunStarted, SlowMerged
 from skillgit.domain.gate import decide_items, rule_behind
 from skillgit.domain.outcomes import averaged, read_samples
 from skillgit.domain.state import advance, begin
+from skillgit.domain.untrusted.documents import loads
 from skillgit.domain.version_outcomes import FILES, REPEATS, VersionOutcomes
 from skillgit.errors import DataError, InvariantError
 from skillgit.store.evidence import read_evidence
@@ -84,7 +84,7 @@ def _advanced(state: RunState | None, record: Recorded) -> RunState:
 def _pinned(repo: Repo, records: Sequence[Recorded]) -> frozenset[str]:
     files = (read_evidence(repo, records[0].evidence, (_PINNED,)) if records else None) or {}
     try:
-        return frozenset(map(str, json.loads(files.get(_PINNED, b"[]"))))
+        return frozenset(map(str, loads(files.get(_PINNED, b"[]"))))
     except (ValueError, TypeError, RecursionError):
         return frozenset()
 

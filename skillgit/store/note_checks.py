@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
+from skillgit.domain.untrusted.documents import loads
 from skillgit.errors import SkillgitError
 from skillgit.store import notes, refs
 from skillgit.store.problem import Problem
@@ -36,6 +36,6 @@ def note_problems(repo: Repo) -> Iterator[Problem]:
 
 def _is_object(line: str) -> bool:
     try:
-        return isinstance(json.loads(line), dict)
+        return isinstance(loads(line), dict)
     except (ValueError, RecursionError):
         return False

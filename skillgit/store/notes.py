@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pygit2
 from pygit2.enums import FileMode
 
+from skillgit.domain.untrusted.documents import loads
 from skillgit.errors import ConcurrentWriteError, ConflictError
 from skillgit.store import refs
 from skillgit.store.lock import notes_lock
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 _TRIES = 5
 _OID_LENGTH = 40
+_DEEPEST = 2 * _OID_LENGTH
+"""How long the path of a folder of notes can be: git spreads them by parts of the commit id."""
 
 
 def append(repo: Repo, notes: Mapping[str, Sequence[Mapping[str, object]]], *, time: datetime) -> None:
@@ -68,7 +71,7 @@ def read(repo: Repo, commit: str) -> list[dict[str, object]]:
     found: list[dict[str, object]] = []
     for line in read_all(repo).get(commit, []):
         try:
-            value = json.loads(line)
+            value = loads(line)
         except ValueError:
             continue
         if isinstance(value, dict):
@@ -112,7 +115,7 @@ def _entries(folder: pygit2.Tree, prefix: str = "") -> Iterator[tuple[str, tuple
     """Yield annotated object, path of its note and note."""
     for entry in folder:
         path = f"{prefix}{entry.name}"
-        if isinstance(entry, pygit2.Tree):
+        if isinstance(entry, pygit2.Tree) and len(path) <= _DEEPEST:
             yield from _entries(entry, f"{path}/")
         elif isinstance(entry, pygit2.Blob) and len(oid := path.replace("/", "")) == _OID_LENGTH:
             yield oid, (path, entry)

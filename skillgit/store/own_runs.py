@@ -14,6 +14,7 @@ import hmac
 import json
 from typing import TYPE_CHECKING
 
+from skillgit.domain.untrusted.documents import loads
 from skillgit.store.disk import sync, write_file
 from skillgit.store.private import seal
 
@@ -57,7 +58,7 @@ def local_settings(repo: Repo, start: str) -> dict[str, object]:
 def _read(repo: Repo, start: str) -> dict[str, object] | None:
     """Return what is noted of the run that begins with ``start``; None where nothing is, or by somebody else."""
     try:
-        mark = json.loads(_mark(repo, start).read_bytes())
+        mark = loads(_mark(repo, start).read_bytes())
         local, sealed = mark["local"], seal(start, mark["local"])
         if sealed and isinstance(local, dict) and hmac.compare_digest(mark["seal"], sealed):
             return local

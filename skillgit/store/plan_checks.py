@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import pygit2
@@ -10,6 +9,7 @@ import pygit2
 from skillgit.domain.evaluation import EvaluationSummary, Split, item_set_digest
 from skillgit.domain.event import RunFinished, RunStarted
 from skillgit.domain.ids import short_digest
+from skillgit.domain.untrusted.documents import loads
 from skillgit.store.evidence import read_evidence
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def plan_problems(repo: Repo, records: Sequence[Recorded]) -> Iterator[tuple[Rec
 
 def _document(content: bytes) -> Mapping[str, object] | None:
     try:
-        found = json.loads(content)
+        found = loads(content)
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

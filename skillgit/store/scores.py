@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Scored, mean
 from skillgit.domain.event import Accepted, Gated, Inherited, Measured, Rejected, SlowMerged
 from skillgit.domain.statistics import sign_test
+from skillgit.domain.untrusted.documents import loads
 from skillgit.errors import DataError
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def item_problems(name: str, content: bytes, told: EvaluationSummary) -> Iterato
 
 def _outcomes(content: bytes) -> tuple[int, dict[str, Scored]]:
     """Return the number of items in a table of outcomes, and the score of each that has one."""
-    rows = json.loads(content)
+    rows = loads(content)
     scored = {row["id"]: Scored(float(row["hard"]), float(row["soft"])) for row in rows if "failed" not in row}
     return len(rows), scored
 
@@ -134,7 +134,7 @@ def _repeat_problems(files: Mapping[str, bytes], scored: dict[str, Scored], verd
     try:
         again = {
             row["id"]: [Scored(float(one["hard"]), float(one["soft"])) for one in row["candidate"] if "hard" in one]
-            for row in json.loads(files["repeats.json"])
+            for row in loads(files["repeats.json"])
         }
         averaged = [Scored(*_means([first, *again.get(item, [])])) for item, first in scored.items()]
         score = Scored(*_means(averaged)).value(verdict.metric, verdict.soft_weight)

@@ -5,12 +5,12 @@ No number of the history follows from them, so that only a check that is told to
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING
 
 import pygit2
 
+from skillgit.domain.untrusted.documents import loads
 from skillgit.store.problem import Problem
 
 if TYPE_CHECKING:
@@ -39,13 +39,13 @@ def _problems(files: Mapping[str, pygit2.Blob], readable: dict[str, str]) -> Ite
         if not path.endswith(".json") or str(blob.id) in readable:
             continue
         try:
-            readable[str(blob.id)] = _item(path, json.loads(blob.data))
+            readable[str(blob.id)] = _item(path, loads(blob.data))
         except (ValueError, TypeError, KeyError, RecursionError):
             yield f"{path} in the evidence cannot be read"
     for path in filter(_TABLE.fullmatch, files):
         if str(files[path].id) not in readable:
             continue
-        for row in json.loads(files[path].data):
+        for row in loads(files[path].data):
             named = row.get("trajectory")
             if named is None:
                 continue

@@ -91,7 +91,10 @@ def test_the_schedule_of_the_configuration_is_held_against_the_budgets(context, 
     assert problem.sentence == "step 3 had an edit budget of 3, and the schedule says 4"
 
 
-def test_an_index_that_cannot_be_written_cannot_be_made_anew(context, repo):
-    (repo.common_dir / "skillgit").write_text("in the way")
+def test_an_index_that_cannot_be_written_cannot_be_made_anew(context, monkeypatch):
+    def refuse(git_dir):
+        raise PermissionError(13, "Permission denied", str(git_dir))
+
+    monkeypatch.setattr("skillgit.store.repo.private_folder", refuse)
     with pytest.raises(ConflictError, match="cannot be written"):
         reindex(context)

@@ -12,9 +12,9 @@ import pytest
 from wire.rough import Rough, rough_server
 from wire.small_answers import DIALECTS, KEY, backend
 
-from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError, UnusableAnswerError
+from skillgit.domain.untrusted.documents import MOST_BYTES
+from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError
 from skillgit.plugin.backend import Request, user
-from skillgit.plugin.documents import MOST_BYTES
 from skillgit_backends.claude_chat.backend import STREAMED_FROM
 
 PROMPT = "the prompt that nobody else may see"
@@ -73,7 +73,7 @@ def test_an_answer_is_read_plain_and_compressed(dialect, coding):
 def test_a_bomb_of_two_gigabytes_is_left_after_a_few_megabytes(dialect, coding):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with rough_server(lambda _: Rough(pieces=bomb(coding), headers={"content-encoding": coding})) as server:
-        error = failed(dialect, server.url, UnusableAnswerError)
+        error = failed(dialect, server.url, RetryableBackendError)
     assert "longer than 32 MiB when it is decompressed" in error.message
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300 << 10
 
@@ -81,7 +81,7 @@ def test_a_bomb_of_two_gigabytes_is_left_after_a_few_megabytes(dialect, coding):
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_body_without_an_end_is_left(dialect):
     with rough_server(lambda _: Rough(pieces=endless())) as server:
-        error = failed(dialect, server.url, UnusableAnswerError)
+        error = failed(dialect, server.url, RetryableBackendError)
         assert MOST_BYTES < server.sent < 2 * MOST_BYTES
     assert "longer than 32 MiB" in error.message
     assert "base_url" in error.hint
@@ -91,7 +91,7 @@ def test_a_body_without_an_end_is_left(dialect):
 def test_nothing_is_decompressed_twice(dialect):
     body = gzip.compress(gzip.compress(DIALECTS[dialect]))
     with rough_server(lambda _: Rough(pieces=[body], headers={"content-encoding": "gzip, gzip"})) as server:
-        assert "compressed more than once" in failed(dialect, server.url, UnusableAnswerError).message
+        assert "compressed more than once" in failed(dialect, server.url, RetryableBackendError).message
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -101,7 +101,7 @@ def test_what_follows_a_compressed_body_is_not_read_for_ever(dialect):
         yield from endless(b"\0" * (1 << 16))
 
     with rough_server(lambda _: Rough(pieces=pieces(), headers={"content-encoding": "gzip"})) as server:
-        failed(dialect, server.url, UnusableAnswerError)
+        failed(dialect, server.url, RetryableBackendError)
         assert server.sent < MOST_BYTES
 
 

@@ -13,9 +13,9 @@ from scripted import USAGE, Naps, ScriptedBackend, door
 
 from skillgit.calls.answers import MOST_TOOL_CALLS, asked_pause
 from skillgit.calls.pricing import dollars
+from skillgit.domain.untrusted.documents import MOST_BYTES
 from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError, UnusableAnswerError
 from skillgit.plugin.backend import Price, Reply, ToolCall, user
-from skillgit.plugin.documents import MOST_BYTES
 
 CALL = ToolCall(id="1", name="look", arguments="{}")
 REPLY = Reply(text="hello", usage=USAGE)

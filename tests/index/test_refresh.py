@@ -238,14 +238,14 @@ def test_a_locked_index_is_stood_in_for(repo):
         assert len(queries.log_rows(index, RUN)) == 9
 
 
-def test_a_folder_that_cannot_be_written_is_no_error(repo):
+def test_a_folder_that_cannot_be_written_is_no_error(repo, monkeypatch):
     Chronicle(repo, told_story()).go_on()
-    folder = repo.common_dir / "skillgit"
-    for path in sorted(folder.rglob("*")):
-        path.unlink()
-    folder.rmdir()
-    folder.write_text("in the way")
-    with open_index(repo) as index:
+
+    def refuse(git_dir):
+        raise PermissionError(13, "Permission denied", str(git_dir))
+
+    monkeypatch.setattr("skillgit.store.repo.private_folder", refuse)
+    with open_index(Repo.discover(repo.workdir)) as index:
         assert not index.on_disk
         assert len(queries.log_rows(index, RUN)) == 9
 

@@ -5,7 +5,9 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
+import pygit2
 import pytest
+from pygit2.enums import FileMode
 from sample_run import START, with_file
 
 from skillgit.errors import ConflictError
@@ -89,3 +91,33 @@ def test_a_repository_that_cannot_be_written_is_told_in_a_sentence(repo, history
     monkeypatch.setattr(notes, "_append", refuse)
     with pytest.raises(ConflictError, match=r"the repository at '.*' cannot be written: Permission denied"):
         notes.append(repo, {history[0].commit: [{"a": 1}]}, time=START)
+
+
+def test_notes_of_strangers_are_read_however_deep_they_are(repo, history) -> None:
+    commit = history[0].commit
+    notes.append(repo, {commit: [{"mine": 1}]}, time=START)
+    tree = repo.commit(repo.tip(refs.NOTES)).tree
+    deep = repo.raw.TreeBuilder().write()
+    for _ in range(3000):
+        builder = repo.raw.TreeBuilder()
+        builder.insert("ab", deep, FileMode.TREE)
+        deep = builder.write()
+    builder = repo.raw.TreeBuilder(tree)
+    builder.insert("ab", deep, FileMode.TREE)
+    signature = pygit2.Signature("m", "m@localhost", 1, 0)
+    oid = repo.raw.create_commit(None, signature, signature, "x\n", builder.write(), [repo.tip(refs.NOTES)])
+    repo.raw.references.create(refs.NOTES, oid, force=True)
+    assert notes.read(repo, commit) == [{"mine": 1}]
+
+
+@pytest.mark.parametrize("line", ["[" * 100_000, '{"a":' * 50_000, '{"n": 1' + "0" * 5000 + "}", '{"t": "\\ud800"}'])
+def test_a_line_that_is_no_note_is_passed_over(repo, history, line) -> None:
+    commit = history[0].commit
+    notes.append(repo, {commit: [{"mine": 1}]}, time=START)
+    tree, builder = repo.commit(repo.tip(refs.NOTES)).tree, repo.raw.TreeBuilder()
+    content = tree[commit].data + line.encode() + b"\n"
+    builder.insert(commit, repo.raw.create_blob(content), FileMode.BLOB)
+    signature = pygit2.Signature("m", "m@localhost", 1, 0)
+    oid = repo.raw.create_commit(None, signature, signature, "x\n", builder.write(), [repo.tip(refs.NOTES)])
+    repo.raw.references.create(refs.NOTES, oid, force=True)
+    assert {"mine": 1} in notes.read(repo, commit)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from skillgit.domain.untrusted.documents import DocumentError, read_document
 from skillgit.plugin.backend import token_count
-from skillgit.plugin.documents import DocumentError, read_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable

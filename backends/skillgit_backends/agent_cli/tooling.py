@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from skillgit.domain.untrusted.documents import read_document
 from skillgit.errors import UnusableAnswerError
 from skillgit.plugin.backend import Reply, ToolCall
-from skillgit.plugin.documents import read_document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

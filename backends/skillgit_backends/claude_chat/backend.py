@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from skillgit.domain.untrusted.documents import DocumentError, read_document
 from skillgit.errors import RetryableBackendError
 from skillgit.plugin.backend import BackendInfo, Probe
-from skillgit.plugin.documents import DocumentError, read_document
 from skillgit.plugin.exchange import encodable
 from skillgit_backends.claude_chat.answering import read_answer
 from skillgit_backends.claude_chat.asking import parameters

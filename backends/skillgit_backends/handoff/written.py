@@ -6,9 +6,9 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from skillgit.domain.untrusted.documents import DocumentError, read_document
 from skillgit.errors import HandoffError
 from skillgit.plugin.backend import Reply, Text, ToolCall
-from skillgit.plugin.documents import DocumentError, read_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

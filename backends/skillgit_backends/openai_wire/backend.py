@@ -8,9 +8,9 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from skillgit.domain.untrusted.documents import DocumentError, read_document
 from skillgit.errors import BackendError, FatalBackendError
 from skillgit.plugin.backend import Probe
-from skillgit.plugin.documents import DocumentError, read_document
 from skillgit.plugin.exchange import encodable
 from skillgit_backends.openai_wire import chat, responses
 from skillgit_backends.openai_wire.connection import Connection

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING, Protocol, cast
 
+from skillgit.domain.untrusted.documents import read_document
 from skillgit.errors import ConfigError
 from skillgit.plugin.backend import Reply, Usage
-from skillgit.plugin.documents import read_document
 from skillgit.plugin.exchange import read_reply
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.folders.entries import fingerprint, read_entries
 from skillgit.app.folders.placing import remove_tree, sweep, write_file
+from skillgit.domain.untrusted.documents import loads
 from skillgit.errors import ConflictError, HistoryError
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ def known_places(repo: Repo) -> tuple[Place, ...]:
 
 def _read(file: Path) -> dict[str, Place]:
     try:
-        document = json.loads(file.read_text())
+        document = loads(file.read_text())
         if document["schema"] != _SCHEMA:
             raise HistoryError(
                 f"{file} was written by a newer skillgit", hint="update skillgit, or move the file away to begin anew"

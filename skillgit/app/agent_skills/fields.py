@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 Fields = dict[str, str | dict[str, str]]
 
 _FENCE = "---"
+_LONGEST = 64_000
+"""Characters of a frontmatter; name and description have a thousand, and YAML takes its time over nested nonsense."""
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _TEXT_TAG = "tag:yaml.org,2002:str"
 _STRANGE = {yaml.AnchorToken: "an anchor", yaml.AliasToken: "an alias", yaml.TagToken: "a tag"}
@@ -59,6 +61,11 @@ def read_head(text: str) -> Head:
     if not block:
         return Head(fields={}, faults=(_absent(text),), lines={}, present=False)
     inside = inner(block)
+    if len(inside) > _LONGEST:
+        told = broken(
+            "frontmatter-length", DOCUMENT, 1, f"the frontmatter of {DOCUMENT} has {len(inside):,} characters"
+        )
+        return Head(fields={}, faults=(told,), lines={}, present=False)
     place = inside.find(_FENCE)
     if place >= 0:
         line = inside.count("\n", 0, place) + 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from skillgit.app.config import recorded, sources
@@ -15,6 +16,7 @@ from skillgit.app.config.roles import ROLES
 from skillgit.app.config.schema import NOT_KEYS, SECTIONS, EnvSettings, ModelSettings, env_settings, keys
 from skillgit.app.config.typing import typed
 from skillgit.app.config.wording import nearest
+from skillgit.domain.untrusted.names import shown
 from skillgit.domain.untrusted.text import unstorable_place
 from skillgit.errors import ConfigError, NotFoundError, UsageError
 from skillgit.plugin.registry import BACKENDS, ENVIRONMENTS, installed, load_backend, load_environment
@@ -33,6 +35,8 @@ _INERT = {
     "env.out_root": "the output of a run is the repository",
     "env.split_output_dir": "splits by ratio are computed, not written; a run records the ids of each split",
 }
+_KEY = re.compile(r"[\w.:/-]{1,80}")
+"""What a key looks like; a stranger's may hold anything."""
 _NAMED = 5
 """How many keys a message names."""
 
@@ -102,7 +106,8 @@ def _untrusted(name: str, keys: Collection[str]) -> UsageError:
 
 def named_keys(keys: Collection[str]) -> str:
     """Return the first few of ``keys`` as they stand in a sentence, and how many more there are."""
-    return ", ".join(sorted(keys)[:_NAMED]) + (f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else "")
+    listed = (key if _KEY.fullmatch(key) else shown(key) for key in sorted(keys)[:_NAMED])
+    return ", ".join(listed) + (f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else "")
 
 
 def _resolved(context: Context, name: str, layers: Sequence[Layer], *, path: Path, root: Path) -> ResolvedConfig:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from skillgit.app.config.leaf import NESTED, Layer, Leaf, Origin
 from skillgit.app.config.resolved import is_local, is_neutral
 from skillgit.app.config.schema import SECTIONS, EnvSettings
+from skillgit.domain.untrusted.documents import loads
 from skillgit.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def read_document(content: bytes, name: str) -> dict[str, dict[str, object]]:
         ConfigError: It is none.
     """
     try:
-        document = json.loads(content)
+        document = loads(content)
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict) or not all(isinstance(section, dict) for section in document.values()):

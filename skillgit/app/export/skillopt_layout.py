@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.importing.settings import ORIGIN, SECTIONED
 from skillgit.app.importing.texts import with_their_markers
 from skillgit.domain.evaluation import Metric, Scored
+from skillgit.domain.untrusted.documents import loads
 from skillgit.domain.untrusted.names import name_key, path_fault
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def _result(row: Mapping[str, object]) -> Row:
 def document(files: Mapping[str, bytes], name: str) -> object:
     """Return the JSON in the file ``name``; None if it is missing or none."""
     try:
-        return json.loads(files.get(name, b"null"))
+        return loads(files.get(name, b"null"))
     except ValueError:
         return None
 

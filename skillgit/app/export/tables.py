@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from skillgit.domain.event import (
     version_of,
 )
 from skillgit.domain.state import fold
+from skillgit.domain.untrusted.documents import loads
 from skillgit.errors import HistoryError, UsageError
 from skillgit.store import reader
 from skillgit.store.evidence import read_evidence
@@ -186,6 +186,6 @@ def _rows(repo: Repo, record: Recorded, name: str) -> Outcomes:
 def _json(repo: Repo, record: Recorded, name: str) -> object:
     files = read_evidence(repo, record.evidence, (name,)) or {}
     try:
-        return json.loads(files.get(name, b"null"))
+        return loads(files.get(name, b"null"))
     except ValueError:
         return None

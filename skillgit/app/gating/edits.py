@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from skillgit.domain.changed_lines import changed_lines
 from skillgit.domain.edit import Application, Edit, EditReport, EditStatus, Op, Source, apply
 from skillgit.domain.edit_words import title_of
 from skillgit.domain.rewrite import changed_hunks
+from skillgit.domain.untrusted.documents import loads
 from skillgit.domain.untrusted.text import clean
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.store.evidence import read_evidence
@@ -139,7 +139,7 @@ def recorded_edits(workspace: Workspace, row: LogRow) -> tuple[Edit, ...]:
     tree = read_commit(workspace.repo, row.commit).evidence
     files = read_evidence(workspace.repo, tree, (PATCH,)) or {}
     try:
-        told = json.loads(files.get(PATCH, b"null"))
+        told = loads(files.get(PATCH, b"null"))
     except (ValueError, RecursionError):
         return ()
     if not isinstance(told, dict) or told.keys() & {"rewrite", "suggestions", "appendix", "lines"}:

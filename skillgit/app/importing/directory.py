@@ -5,12 +5,12 @@ A file that is missing is absent, which is no error. One that is torn or not wha
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from skillgit.domain.untrusted.documents import loads
 from skillgit.domain.untrusted.text import clean, storable
 from skillgit.errors import DataError
 from skillgit.plugin.redaction import MASK, redact
@@ -94,7 +94,7 @@ class Directory:
             if not line.strip():
                 continue
             try:
-                row = json.loads(line)
+                row = loads(line)
             except (ValueError, RecursionError):
                 row = None
             if isinstance(row, dict):
@@ -158,7 +158,7 @@ class Directory:
         if content is None:
             return None
         try:
-            return json.loads(content)
+            return loads(content)
         except (ValueError, RecursionError):
             self._remark(f"{name} is torn or no JSON, and is left out")
             return None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _CONTROL = r"\x00-\x08\x0e-\x1f\x7f-\x9f"
 _BIDI = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _INVISIBLE = (
-    r"\u180e\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    r"\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u3164\uffa0\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     r"\U000e0000-\U000e007f"
 )
 _HIDDEN = re.compile(f"[{_CONTROL}{_BIDI}{_INVISIBLE}]")

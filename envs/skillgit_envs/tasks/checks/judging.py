@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from skillgit.domain.ids import short_digest
+from skillgit.domain.untrusted.documents import read_document
 from skillgit.domain.untrusted.text import storable_json
 from skillgit.errors import EnvironmentFaultError
 from skillgit.plugin.backend import assistant, system, user
-from skillgit.plugin.documents import read_document
 from skillgit_envs.prompt_files import prompt_file
 from skillgit_envs.tasks.checks.check import Grade, Kind
 from skillgit_envs.tasks.extraction import json_text

@@ -10,9 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from skillgit.domain.untrusted.documents import DocumentError, read_document
 from skillgit.domain.untrusted.text import storable
 from skillgit.errors import EnvironmentFaultError
-from skillgit.plugin.documents import DocumentError, read_document
 from skillgit_envs.tasks.checks.check import Grade, Kind
 from skillgit_envs.tasks.checks.harness import ANSWER, CHECK, ITEM, MADE, RESULT
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillgit.domain.untrusted.documents import MOST_BYTES, MOST_DEPTH, MOST_VALUES, DocumentError, read_document
 from skillgit.plugin.backend import token_count
-from skillgit.plugin.documents import MOST_BYTES, MOST_DEPTH, MOST_VALUES, DocumentError, read_document
 
 numbers = st.integers(-(10**290), 10**290) | st.floats(allow_nan=False)
 values = st.recursive(

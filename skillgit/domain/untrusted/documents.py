@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 MOST_BYTES = 32 << 20
 """Bytes of a document. A reply of 128,000 tokens takes 4 MiB if every character of it is escaped, and as a stream of
@@ -40,6 +41,23 @@ def read_document(written: str | bytes) -> object:
         raise DocumentError(f"holds more than {MOST_VALUES:,} values")
     try:
         value: object = _DECODER.decode(data.decode("utf-8-sig", "surrogatepass"))
+    except RecursionError:
+        raise DocumentError(_TOO_DEEP) from None
+    except ValueError:
+        raise DocumentError("is not JSON") from None
+    if not _is_within(value, MOST_DEPTH):
+        raise DocumentError(_TOO_DEEP)
+    return value
+
+
+def loads(written: str | bytes) -> Any:  # noqa: ANN401 - as json has it
+    """Return the value of a JSON document that is here already, of any size: evidence and notes of whoever wrote them.
+
+    Raises:
+        DocumentError: It is not JSON, or nested so deep that whatever goes through it would fail.
+    """
+    try:
+        value = json.loads(written)
     except RecursionError:
         raise DocumentError(_TOO_DEEP) from None
     except ValueError:
