@@ -89,7 +89,7 @@ def alike_texts(one: str, other: str) -> bool:
     left, right = normalised(one), normalised(other)
     if left == right:
         return True
-    return fuzz.ratio(left, right) >= _ALIKE and _same_words(_words(left), _words(right))
+    return fuzz.ratio(left, right, score_cutoff=_ALIKE) >= _ALIKE and _same_words(_words(left), _words(right))
 
 
 def _words(text: str) -> frozenset[str]:

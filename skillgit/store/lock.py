@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import socket
 import time
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from skillgit.store.repo import Repo
 
 _PREFIX, _SUFFIX = "run-", ".lock"
+_PID = re.compile(r"[0-9]{1,9}")
 # A look at who holds a lock takes it, shared, for microseconds; a writer that starts just then tries again.
 _TRIES = 5
 _PAUSE_S = 0.01
@@ -119,7 +121,8 @@ def live_runs(repo: Repo) -> dict[str, int]:
         facts = _holder(path)
         if facts and _is_held(path):
             run = path.name.removeprefix(_PREFIX).removesuffix(_SUFFIX)
-            found[run] = int(facts.get("pid", "0"))
+            pid = facts.get("pid", "")
+            found[run] = int(pid) if _PID.fullmatch(pid) else 0
     return found
 
 
@@ -163,6 +166,6 @@ def _holder(path: Path) -> dict[str, str]:
     """Return what the holder of a lock wrote into it; empty if nobody does, or it is still being written."""
     try:
         facts = json.loads(path.read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return {str(key): str(value) for key, value in facts.items()} if isinstance(facts, dict) else {}

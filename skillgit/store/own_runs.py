@@ -79,8 +79,8 @@ def note_elsewhere(repo: Repo, run: str, commits: Iterable[str]) -> None:
 def evidence_elsewhere(repo: Repo, run: str) -> frozenset[str]:
     """Return the events of ``run`` whose evidence stayed where they were written."""
     try:
-        return frozenset(_list(repo, run).read_text(encoding="ascii").split())
-    except (OSError, ValueError):
+        return frozenset(_list(repo, run).read_text(encoding="ascii", errors="replace").split())
+    except OSError:
         return frozenset()
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillgit.errors import HistoryError, RepositoryNotFoundError, RevisionNotFoundError
+from skillgit.errors import HistoryError, RepositoryNotFoundError, RevisionNotFoundError, UsageError
 from skillgit.store import refs
 from skillgit.store.at_work import until_kept
 from skillgit.store.private import private_folder
@@ -108,9 +108,16 @@ class Repo:
         return Identity(name=name or Identity().name, email=email or Identity().email)
 
     def config(self, key: str) -> str:
-        """Return the value of ``key`` in git's configuration; empty if it is not set."""
+        """Return the value of ``key`` in git's configuration; empty if it is not set.
+
+        Raises:
+            UsageError: The value is not UTF-8.
+        """
         config = self.raw.config
-        return str(config[key]) if key in config else ""
+        try:
+            return str(config[key]) if key in config else ""
+        except UnicodeDecodeError as error:
+            raise UsageError(f"git's setting {key} is not UTF-8", hint=f"git config --show-origin {key}") from error
 
     def set_config(self, key: str, value: str) -> None:
         """Set ``key`` in the configuration of this repository."""

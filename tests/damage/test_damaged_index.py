@@ -5,20 +5,18 @@ What SQLite cannot notice, a letter of a title that became another, is left out:
 
 from __future__ import annotations
 
-import io
 import os
 import shutil
 import sqlite3
-import sys
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from inside import run
 from sample_run import write_run
 
-from skillgit.cli import main
 from skillgit.index import refresh, schema
 from skillgit.store.repo import Repo
 
@@ -74,13 +72,7 @@ class Shelf:
         self.index.write_bytes(content)
 
     def run(self, *arguments: str) -> tuple[int, bytes, str]:
-        out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("SKILLGIT_CLOCK", "2026-11-22T12:00:00+00:00")
-            patch.setattr(sys, "stdout", out)
-            patch.setattr(sys, "stderr", err)
-            code = main.run(["-C", str(self.folder), *arguments])
-        return code, out.buffer.getvalue(), err.buffer.getvalue().decode()
+        return run(self.folder, *arguments)
 
 
 @pytest.fixture(scope="module")

@@ -195,7 +195,7 @@ def _read(file: Path) -> dict[str, Place]:
         return {row["path"]: _place(row) for row in document["places"]}
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise HistoryError(
             f"{file}, which tells of adopted skills, cannot be read", hint="move it away to begin anew"
         ) from error
