@@ -22,7 +22,7 @@ from skillgit_backends.openai_wire.connection import Connection
 from skillgit_backends.openai_wire.endpoint import Endpoint
 
 async def main():
-    connection = Connection(1.0)
+    connection = Connection("openai_chat", 1.0)
     connection.client(Endpoint(url="http://127.0.0.1:1/v1", key="", key_name=""))
     await connection.aclose()
 

@@ -115,7 +115,7 @@ MESSAGES = {
     ),
     "an encoding that nobody knows": (
         raw_message(LAST, lambda content: content.replace(b"\n\n", b"\nencoding klingon\n\n", 1)),
-        "cannot be read",
+        "run/demo-20261121-abcd does not lead to it any more",
     ),
     "a time that is no date": (
         raw_message(
