@@ -295,7 +295,7 @@ def _explained(name: str) -> Iterator[None]:
             f"the ledger {name} holds a row that cannot be right: {error}",
             hint="delete the file, or take it from a backup: history stays, calls are paid for again",
         ) from error
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite's own messages hold what is damaged
         raise HistoryError(
             f"the ledger {name} cannot be used: {error}",
             hint="check space and permissions, or delete the file: history stays, calls are paid for again",

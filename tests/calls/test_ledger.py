@@ -309,3 +309,12 @@ def test_a_row_that_no_call_can_have_left_is_named_as_such(tmp_path, table, colu
     if column not in ("reply", "value", "cost"):
         with Ledger.open(path) as ledger, pytest.raises(HistoryError):
             ledger.spent("run/1" if table == "reply" else "run/2")
+
+
+@pytest.mark.parametrize("word", [b"TABLE", b"INTEGER"])
+def test_a_schema_that_is_no_text_is_told_in_a_sentence(tmp_path, word):
+    path = tmp_path / "ledger.db"
+    Ledger.open(path).close()
+    path.write_bytes(path.read_bytes().replace(word, b"\xff" * len(word)))
+    with pytest.raises(HistoryError, match="cannot be used"):
+        Ledger.open(path).close()
