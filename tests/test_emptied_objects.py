@@ -58,7 +58,9 @@ def test_a_run_whose_newest_objects_are_lost_goes_on_to_the_same_commits(death, 
         assert "stepped back to the last whole event" in mended
         assert "bought again" in mended
         assert train(repository) == 0
-        assert calls(repository) == calls(unbroken), "the ledger has kept every call"
+        # an object of an event in the making is missed only when that event is written
+        refused = len((tmp_path / "other").read_text().splitlines()) if (tmp_path / "other").exists() else 0
+        assert calls(repository) + refused == calls(unbroken), "the ledger has kept every call"
     assert refs(repository) == refs(unbroken)
     git("fsck", "--strict", "--connectivity-only", cwd=repository)
     skillgit("fsck", "--deep", cwd=repository)
