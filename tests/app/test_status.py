@@ -63,11 +63,12 @@ def test_what_is_checked_out_has_its_name(context, repo, records):
 
 
 @pytest.mark.usefixtures("records")
-def test_a_stand_in_for_the_index_is_told(context, repo):
-    for path in repo.private_dir.iterdir():
-        path.unlink()
-    repo.private_dir.rmdir()
-    (repo.common_dir / "skillgit").write_text("in the way")
+@pytest.mark.usefixtures("repo")
+def test_a_stand_in_for_the_index_is_told(context, monkeypatch):
+    def refuse(git_dir):
+        raise PermissionError(13, "Permission denied", str(git_dir))
+
+    monkeypatch.setattr("skillgit.store.repo.private_folder", refuse)
     found = status(context)
     assert not found.index_fresh
     assert found.head.version == 3
