@@ -249,6 +249,9 @@ def read_flips(paragraph: str) -> Flips:
         else:
             name, _, ids = line.partition(": ")
             found[name] = ids
+    for name, ids in found.items():
+        if not all(ids.split(", ")):
+            raise TrailerError(f"'{name}: {ids[:60]}' is not a list of items", hint="skillgit fsck")
     told = {name: tuple(_decoded(item) for item in ids.split(", ")) for name, ids in found.items()}
     return Flips(fixed=told.get("fixed", ()), broken=told.get("broken", ()))
 
