@@ -63,7 +63,7 @@ async def item_deadline(seconds: float | None) -> AsyncIterator[None]:
     if seconds is None:
         yield
         return
-    timeout = asyncio.timeout(seconds)
+    timeout, cause = asyncio.timeout(seconds), None
     try:
         async with timeout:
             deadline = _Deadline(timeout)
@@ -73,12 +73,15 @@ async def item_deadline(seconds: float | None) -> AsyncIterator[None]:
             finally:
                 deadline.end()
                 _CURRENT.reset(before)
-    except TimeoutError as error:
+    except Exception as error:
         if not timeout.expired():
             raise
+        # what a block makes of its cancellation, or of the calls that end with it, says nothing
+        cause = error
+    if timeout.expired():
         raise ItemTimeoutError(
             f"the item was not done within {seconds:g} s", hint="raise calls.item_timeout_s"
-        ) from error
+        ) from cause
 
 
 def overdue() -> bool:

@@ -10,7 +10,7 @@ import asyncio
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from skillgit.domain.evaluation import FailedToEvaluate, Scored, Split
+from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Scored, Split
 from skillgit.domain.event import Cost, RunFinished, RunStarted, SlowMerged
 from skillgit.engine import artifacts
 from skillgit.engine.ahead import Ahead
@@ -80,9 +80,12 @@ def _check_measured(session: Session, measured: Measured) -> None:
     failed = [outcome for outcome in outcomes if isinstance(outcome, FailedToEvaluate)]
     if failed and len(failed) == len(outcomes):
         session.calls.retract()
+        own = failed[0].kind is FailureKind.ENVIRONMENT
         raise ServiceError(
             f"none of the {len(failed)} selection items could be evaluated; the first: {failed[0].reason}",
-            hint="skillgit doctor asks each model once and says what is wrong",
+            hint="skillgit.plugin.conformance examines an environment of your own (docs/plugins.md)"
+            if own
+            else "skillgit doctor asks each model once and says what is wrong",
         )
 
 

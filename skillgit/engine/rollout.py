@@ -1,32 +1,48 @@
-"""Rollout: the target model works on items with a skill, and the environment scores what it did."""
+"""Rollout: the target model works on items with a skill, and the environment scores what it did.
+
+An environment may be a user's own class, so that anything may go wrong in it. Whatever it raises is a failure of the
+item that it worked on, never a score, and other items go on. What ends a run ends it also if an environment catches it.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import traceback
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from skillgit.domain.evaluation import FailedToEvaluate, FailureKind
+from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Scored
 from skillgit.domain.ids import digest
 from skillgit.domain.outcomes import outcome_row, read_outcome
 from skillgit.domain.trajectory import Rollout, Trajectory, Turn
 from skillgit.engine.companions import delivered
 from skillgit.engine.concurrency import ordered
-from skillgit.errors import BackendError, EnvironmentFaultError
+from skillgit.errors import BackendError, ConfigError, EnvironmentFaultError, SandboxError
+from skillgit.plugin.backend import Message
 
 if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from skillgit.calls.door import Calls
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item, Role
     from skillgit.engine.session import Session
-    from skillgit.plugin.backend import Message, Reply, Tool
+    from skillgit.plugin.backend import Reply, Tool
+    from skillgit.plugin.environment import Environment
+
+
+_LONGEST_WORDS = 300
 
 
 @dataclass(slots=True)
 class _Conversation:
-    """A model while one item is rolled out and scored; counts the turns, which name the draws."""
+    """A model while one item is rolled out and scored.
+
+    Attributes:
+        turn: How many questions there were, which names the draws.
+        end: The error of a question that no item survives, such as a cap that is reached.
+    """
 
     calls: Calls
     role: str
@@ -36,12 +52,21 @@ class _Conversation:
     item: str
     sample: int = 0
     turn: int = 0
+    end: BaseException | None = None
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
         """Ask the model."""
+        if not all(isinstance(message, Message) for message in messages):
+            raise TypeError("chat was given what is no Message")
         self.turn += 1
         draw: tuple[str | int, ...] = (self.purpose, self.seed, self.item, self.turn, *_resampled(self.sample))
-        return await self.calls.call(self.role, self.stage, messages, draw=draw, tools=tools)
+        try:
+            return await self.calls.call(self.role, self.stage, messages, draw=draw, tools=tools)
+        except (BackendError, asyncio.CancelledError):
+            raise
+        except BaseException as error:
+            self.end = error
+            raise
 
 
 def _resampled(sample: int) -> tuple[int, ...]:
@@ -102,23 +127,78 @@ def _key(session: Session, item: Item, sample: int, shared: tuple[str, ...]) -> 
 
 
 async def _one(session: Session, skill: Skill, item: Item, stage: str, *, sample: int, key: str) -> Rollout:
-    environment = session.task.environment
-
     async def produce() -> tuple[object, bool]:
         place = {"calls": session.calls, "stage": stage, "seed": session.seed, "item": item.id, "sample": sample}
+        target = _Conversation(role="target", purpose="rollout", **place)  # type: ignore[arg-type]
+        judge = _Conversation(role="judge", purpose="judge", **place)  # type: ignore[arg-type]
         try:
-            target = _Conversation(role="target", purpose="rollout", **place)  # type: ignore[arg-type]
-            judge = _Conversation(role="judge", purpose="judge", **place)  # type: ignore[arg-type]
             async with session.calls.item_deadline():
-                trajectory = await environment.rollout(item, skill, target)
-                scored, feedback = await environment.score(item, trajectory, judge)
-        except (BackendError, EnvironmentFaultError) as error:
-            failure = FailedToEvaluate(error.message, FailureKind.of(error))
-            return outcome_row(failure), failure.kind.permanent
-        return _trajectory_row(trajectory, feedback) | outcome_row(scored), True
+                row = await _attempt(session.task.environment, item, skill, target, judge)
+        except (KeyboardInterrupt, SandboxError, ConfigError):
+            raise
+        except BaseException as error:  # noqa: BLE001 - see the module
+            failure = _failure(error)
+            row = outcome_row(failure)
+        else:
+            failure = None
+        _go_on(target, judge)
+        return row, failure is None or failure.kind.permanent
 
     row = cast("Mapping[str, object]", await session.calls.rollout(key, produce))
     return _rollout(item, row)
+
+
+async def _attempt(
+    environment: Environment, item: Item, skill: Skill, target: _Conversation, judge: _Conversation
+) -> dict[str, object]:
+    trajectory = await environment.rollout(item, skill, target)
+    scored, feedback = await environment.score(item, trajectory, judge)
+    if not isinstance(scored, Scored):
+        raise TypeError(f"score returned {type(scored).__name__}, and not Scored")
+    row = _trajectory_row(trajectory, feedback)
+    if not all(isinstance(text, str) for text in _texts(trajectory, feedback)):
+        raise TypeError("an answer, a feedback, a role or the content of a turn is no text")
+    return row | outcome_row(scored)
+
+
+def _texts(trajectory: Trajectory, feedback: str) -> Iterator[str]:
+    yield from (trajectory.answer, feedback)
+    for turn in trajectory.turns:
+        yield from (turn.role, turn.content)
+
+
+def _go_on(*conversations: _Conversation) -> None:
+    """Raise what ends more than one item, which an environment may have caught or made another error of.
+
+    Raises:
+        SkillgitError: A cap is reached, a provider failed systematically, the run is stopped.
+        CancelledError: Nobody waits for this item any more.
+    """
+    for conversation in conversations:
+        if conversation.end is not None:
+            raise conversation.end
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
+def _failure(error: BaseException) -> FailedToEvaluate:
+    """Return what ``error`` makes of an item."""
+    if isinstance(error, BackendError | EnvironmentFaultError):
+        return FailedToEvaluate(error.message, FailureKind.of(error))
+    return FailedToEvaluate(f"the environment raised {_described(error)}", FailureKind.ENVIRONMENT)
+
+
+def _described(error: BaseException) -> str:
+    """Return the kind of ``error``, its words and the line of the plug-in that it came from."""
+    try:
+        words = " ".join(str(error).split())[:_LONGEST_WORDS]
+    except Exception:  # noqa: BLE001 - the class may be the plug-in's as well
+        words = ""
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
+    inside = [frame for frame in own if frame.filename == own[0].filename]
+    line = f" ({Path(inside[-1].filename).name}, line {inside[-1].lineno})" if inside else ""
+    return f"{type(error).__name__}{f': {words}' if words else ''}{line}"
 
 
 def _trajectory_row(trajectory: Trajectory, feedback: str) -> dict[str, object]:
