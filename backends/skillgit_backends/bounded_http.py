@@ -25,6 +25,7 @@ behind its end."""
 _MOST_REDIRECTS = 3
 """Redirects in a row; a server that adds a slash or its version to the path needs one or two."""
 _KEEPS_METHOD = frozenset({307, 308})
+_WEB = frozenset({"http", "https"})
 _ERROR = 400
 _OF_THE_TRANSFER = ("content-encoding", "content-length", "transfer-encoding")
 
@@ -73,6 +74,10 @@ class BoundedClient(httpx2.AsyncClient):
             raise FatalBackendError(
                 f"{self._backend}: {here} redirects to an address that cannot be read", hint=f"check {setting}"
             ) from None
+        if url.scheme not in _WEB or not url.host:
+            raise FatalBackendError(
+                f"{self._backend}: {here} redirects to an address that is not one of the web", hint=f"check {setting}"
+            )
         if there != here:
             raise FatalBackendError(
                 f"{self._backend}: {here} redirects to {there}, which is not followed: prompts and keys go only to the"

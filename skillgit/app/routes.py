@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 from skillgit.calls.pricing import find_price, price_of
@@ -58,6 +59,7 @@ def _route(config: ResolvedConfig, role: str) -> Route:
         concurrency=calls.concurrency,
         timeout_s=timeout_s or backend.info.timeout_s or TIMEOUT_S,
         lane=_lane(f"{backend.info.name}/{name}", settings, own),
+        as_written=partial(_as_written, config, role),
     )
 
 
@@ -69,12 +71,23 @@ def _backend(config: ResolvedConfig, role: str, settings: Mapping[str, object]) 
     try:
         return found.cls(given), found.source
     except ConfigError as error:
-        # A backend knows its settings by its own name; the user wrote some of them for a role.
-        for setting in settings:
-            written = config.origin_of_setting(role, setting)
-            error.message = re.sub(rf"\bmodel\.{re.escape(name)}_{re.escape(setting)}\b", written, error.message)
+        error.message, error.hint = _as_written(config, role, error.message), _as_written(config, role, error.hint)
         error.args = (error.message,)
         raise
+
+
+def _as_written(config: ResolvedConfig, role: str, text: str) -> str:
+    """Return ``text`` with the keys that the user wrote, or would write, for ``role``.
+
+    A backend knows its settings by its own name; the user wrote some of them for a role.
+    """
+    own = rf"\bmodel\.{re.escape(config.backend(role))}_(\w+)"
+    text = re.sub(own, lambda key: config.origin_of_setting(role, key[1]), text)
+    if role == "target":
+        text = re.sub(r"\bcalls\.timeout_s\b", "env.exec_timeout", text)
+    if getattr(config.values.model, f"{role}_reasoning_effort"):
+        text = re.sub(r"\bmodel\.reasoning_effort\b", f"model.{role}_reasoning_effort", text)
+    return text
 
 
 def _lane(name: str, settings: Mapping[str, object], own: tuple[str, ...]) -> str:

@@ -157,7 +157,6 @@ class Training:
             if writing is not None:
                 await asyncio.wait({writing})  # what has been computed is written, whatever befell what follows it
             await self.session.calls.aclose()
-            self._writer.settle()
         if writing is not None:
             await writing
         ends = [record.event for record in self._recorded if isinstance(record.event, RunFinished)]

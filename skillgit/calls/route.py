@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from skillgit.calls.answers import asked_pause, checked
@@ -14,7 +14,7 @@ from skillgit.plugin.backend import Request
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from skillgit.plugin.backend import Backend, Message, Price, Reply, Tool
 
@@ -35,6 +35,7 @@ class Route:
         timeout_s: Deadline of one attempt in seconds.
         variant: Identifies the backend's own settings, as far as they may change its answers.
         lane: Whose limits its calls share; empty for those of all calls of this backend and model.
+        as_written: Returns a hint with the keys that set, for this route, what it names by the keys of the backend.
     """
 
     backend: Backend
@@ -48,6 +49,7 @@ class Route:
     timeout_s: float = 600.0
     variant: str = ""
     lane: str = ""
+    as_written: Callable[[str], str] = field(default=str, compare=False)
 
     @property
     def name(self) -> str:
@@ -88,11 +90,11 @@ class Route:
                 return checked(await self.backend.complete(request), self.backend_name)
         except TimeoutError as error:
             raise BackendTimeoutError(
-                f"no reply from {self.name} within {self.timeout_s:g} s", hint="raise the timeout of the model"
+                f"no reply from {self.name} within {self.timeout_s:g} s", hint=self.as_written("raise calls.timeout_s")
             ) from error
         except BackendError as error:
             # Providers quote keys in their messages, and messages become evidence.
-            error.message = storable(redact(error.message))
+            error.message, error.hint = storable(redact(error.message)), self.as_written(error.hint)
             error.args = (error.message,)
             if isinstance(error, RetryableBackendError):
                 error.retry_after = asked_pause(error.retry_after)

@@ -1,11 +1,16 @@
 """Whether git itself works in a repository now, as far as this machine tells, and writing while it prunes.
 
-git takes away what no ref led to when it looked, with the folders that became empty and the files of a write that has
-not ended.
+git takes away what no ref led to when it looked, also what a ref leads to by now, with the folders that became empty
+and the files of a write that has not ended. The same content makes the same objects however often it is written. So it
+is written again where something of it went (:func:`until_kept`), and once more when every git has ended that may have
+looked before its refs moved (:func:`keep`).
 """
 
 from __future__ import annotations
 
+import atexit
+import sys
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -22,29 +27,36 @@ _PROCESSES = Path("/proc")
 _TRIES = 5
 """How often something is written though nobody is seen who may have pruned a part of it."""
 _PATIENCE_S = 60.0
+_LONG_PATIENCE_S = 600.0
+"""How long a process that ends waits for a git that may prune what it wrote."""
 _PAUSE_S = 0.01
+_PRUNING = frozenset({"gc", "maintenance", "prune", "repack", "git-gc", "git-maintenance", "git-prune", "git-repack"})
+_held: list[tuple[Repo, frozenset[int], Callable[[], object]]] = []
+"""What git may prune yet: where, which processes may do it, and what writes it again."""
+_holding = threading.RLock()
 
 
 def git_is_at_work(repo: Repo) -> bool:
     """Say whether a process of git's runs in a folder of ``repo``; False where processes cannot be looked at."""
-    return bool(git_processes(repo))
+    return any(True for _ in _processes(repo))
 
 
-def git_processes(repo: Repo) -> frozenset[int]:
-    """Return the ids of git's processes that run in a folder of ``repo``; none where they cannot be looked at."""
+def _pruning(repo: Repo) -> frozenset[int]:
+    """Return the ids of git's processes in ``repo`` that may prune; none where they cannot be looked at."""
+    return frozenset(process for process, words in _processes(repo) if not _PRUNING.isdisjoint(words))
+
+
+def _processes(repo: Repo) -> Iterator[tuple[int, list[str]]]:
+    """Yield git's processes that run in a folder of ``repo`` and their command lines, but for other people's."""
     inside = [folder.resolve() for folder in (repo.workdir, repo.common_dir) if folder is not None]
-    return frozenset(
-        process for process, folder in _folders_of_git() if any(folder.is_relative_to(own) for own in inside)
-    )
-
-
-def _folders_of_git() -> Iterator[tuple[int, Path]]:
-    """Yield the processes of git's and the folders that they run in; those of other people are left out."""
     for process in _PROCESSES.glob("[0-9]*"):
         try:
             name = (process / "comm").read_text().strip()
             if name == "git" or name.startswith("git-"):
-                yield int(process.name), (process / "cwd").readlink()
+                folder = (process / "cwd").readlink()
+                if any(folder.is_relative_to(own) for own in inside):
+                    words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
+                    yield int(process.name), [word.rpartition("/")[2] for word in words]
         except OSError:
             # it has ended, or is somebody else's
             continue
@@ -67,3 +79,44 @@ def until_kept(repo: Repo, write: Callable[[], _T]) -> _T:
             if unseen == _TRIES or time.monotonic() > patience:
                 raise
         time.sleep(_PAUSE_S)
+        _write_again()
+
+
+def keep(repo: Repo, write: Callable[[], object]) -> None:
+    """See to it that nothing is lost of what ``write`` writes and refs lead to by now.
+
+    It is written again now, with the next that is kept, and before the process ends, as long as a git is at work that
+    may have looked before the refs moved.
+    """
+    with _holding:
+        if not _held:
+            atexit.unregister(_settle)
+            atexit.register(_settle)
+        _held.append((repo, _pruning(repo), write))
+        _write_again()
+
+
+def _write_again() -> None:
+    with _holding:
+        held = list(_held)
+        _held.clear()  # what is written here asks for nothing of it
+        try:
+            working = {repo: _pruning(repo) for repo, _, _ in held}
+            for repo, _, write in held:
+                until_kept(repo, write)
+            held = [(repo, processes, write) for repo, processes, write in held if processes & working[repo]]
+        finally:
+            _held[:] = held
+
+
+def _settle() -> None:
+    patience = time.monotonic() + _LONG_PATIENCE_S
+    try:
+        while _held and time.monotonic() < patience:
+            time.sleep(_PAUSE_S)
+            _write_again()
+    except Exception as error:  # noqa: BLE001 - nobody is left who would catch it
+        sys.stderr.write(f"skillgit: what git pruned meanwhile cannot be written again: {error}\n")
+        sys.stderr.write("hint: skillgit fsck --repair\n")
+    except KeyboardInterrupt:
+        pass

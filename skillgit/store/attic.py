@@ -15,11 +15,12 @@ import pygit2
 
 from skillgit.errors import HistoryError
 from skillgit.store import refs
+from skillgit.store.at_work import until_kept
 from skillgit.store.repo import message_of
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from skillgit.store.repo import Repo
 
@@ -93,9 +94,13 @@ def fold(repo: Repo, run: str) -> list[Folded]:
                 f"{refs.short(one.branch)} is not the candidate that the attic has under that name",
                 hint=f"look at both: git show {kept[one.branch][:12]} {one.commit[:12]}; then delete the wrong one",
             )
-    new = extended(repo, stored, [one for one in moving if one.branch not in kept])
+
+    def write() -> str | None:
+        return extended(repo, stored, [one for one in moving if one.branch not in kept])
+
+    new = until_kept(repo, write)
     if new != stored:
-        _move(repo, [RefUpdate(name=place, new=new, expected=stored)], f"skillgit: fold {run}")
+        _move(repo, [RefUpdate(name=place, new=new, expected=stored)], f"skillgit: fold {run}", write)
     watched = RefUpdate(name=place, new=new, expected=new)
     gone = [RefUpdate(name=one.branch, new=None, expected=one.commit) for one in moving]
     if gone:
@@ -145,5 +150,5 @@ def _chained(repo: Repo, one: Folded, before: str | None) -> str:
     return str(oid)
 
 
-def _move(repo: Repo, updates: Sequence[RefUpdate], reason: str) -> None:
-    update_refs(repo, updates, identity=repo.identity(), reason=reason)
+def _move(repo: Repo, updates: Sequence[RefUpdate], reason: str, write: Callable[[], object] | None = None) -> None:
+    update_refs(repo, updates, identity=repo.identity(), reason=reason, write=write)

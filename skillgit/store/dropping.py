@@ -17,6 +17,7 @@ from skillgit.domain.event import Inherited, SlowMerged
 from skillgit.domain.state import fold
 from skillgit.errors import InvariantError, SkillgitError
 from skillgit.store import derived, refs, tree
+from skillgit.store.at_work import until_kept
 from skillgit.store.evidence import evidence_commit, kept_trees
 from skillgit.store.problem import Problem
 from skillgit.store.transaction import RefUpdate, update_refs
@@ -150,16 +151,20 @@ def drop(repo: Repo, run: str, records: Sequence[Recorded], plan: Dropped, clock
     tips = repo.tips()
     gone = {one.commit for one in plan.records}
     kept = kept_trees(repo, run)
-    new = rebuilt_chain(repo, [one for one in records if one.commit not in gone and one.evidence in kept])
-    chain, notice = refs.evidence_ref(run), refs.dropped_ref(run)
-    told = _told(repo, run, plan, tips.get(notice), clock)
+    chain, notice, time = refs.evidence_ref(run), refs.dropped_ref(run), clock()
+
+    def write() -> tuple[str | None, str]:
+        staying = [one for one in records if one.commit not in gone and one.evidence in kept]
+        return rebuilt_chain(repo, staying), _told(repo, run, plan, tips.get(notice), time)
+
+    new, told = until_kept(repo, write)
     updates = [
         RefUpdate(name=chain, new=new, expected=tips.get(chain)),
         RefUpdate(name=notice, new=told, expected=tips.get(notice)),
     ]
     # What is dropped is written down before it goes: a process that dies in between has dropped nothing.
     for update in reversed(updates):
-        update_refs(repo, [update], identity=repo.identity(), reason=f"skillgit: drop evidence of {run}")
+        update_refs(repo, [update], identity=repo.identity(), reason=f"skillgit: drop evidence of {run}", write=write)
 
 
 def rebuilt_chain(repo: Repo, records: Sequence[Recorded]) -> str | None:
@@ -171,13 +176,13 @@ def rebuilt_chain(repo: Repo, records: Sequence[Recorded]) -> str | None:
     return end
 
 
-def _told(repo: Repo, run: str, plan: Dropped, before: str | None, clock: Callable[[], datetime]) -> str:
+def _told(repo: Repo, run: str, plan: Dropped, before: str | None, time: datetime) -> str:
     """Write the commit that names everything that was dropped so far."""
     listed = (tree.read_file(repo.commit(before).tree, _LIST) or b"").decode().splitlines() if before else []
     listed += [f"{one.evidence} {one.commit}" for one in plan.records]
     files = {_LIST: "".join(f"{line}\n" for line in dict.fromkeys(listed)).encode()}
     identity = repo.identity()
-    signature = pygit2.Signature(identity.name, identity.email, int(clock().timestamp()), 0)
+    signature = pygit2.Signature(identity.name, identity.email, int(time.timestamp()), 0)
     count = len(plan.records)
     message = f"evidence of {count} event{'' if count == 1 else 's'} of {run} dropped\n"
     made = repo.raw.create_commit(

@@ -11,6 +11,7 @@ from pygit2.enums import CheckoutStrategy, FileMode
 
 from skillgit.errors import ConflictError
 from skillgit.store import refs, tree
+from skillgit.store.at_work import until_kept
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
@@ -71,10 +72,15 @@ def add_skill(repo: Repo, path: str, skill: Skill, *, time: datetime) -> Seeded:
     there = old is not None and _at(old, path) is not None
     if tip and there:
         return Seeded(commit=tip, added=False)
-    new = _with_skill(repo, old, path, skill)
-    commit = base if base and there else _commit(repo, new, base, f"Add skill {skill.name}\n", time)
+
+    def write() -> tuple[pygit2.Tree, str]:
+        new = _with_skill(repo, old, path, skill)
+        return new, base if base and there else _commit(repo, new, base, f"Add skill {skill.name}\n", time)
+
+    new, commit = until_kept(repo, write)
     update = RefUpdate(name=refs.MAIN, new=commit, expected=tip)
-    update_refs(repo, [update], identity=repo.identity(), reason=f"skillgit: add skill {skill.name}")
+    reason = f"skillgit: add skill {skill.name}"
+    update_refs(repo, [update], identity=repo.identity(), reason=reason, write=write)
     try:
         _follow(repo, old, new)
     except (pygit2.GitError, OSError) as error:

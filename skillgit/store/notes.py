@@ -14,6 +14,7 @@ from pygit2.enums import FileMode
 from skillgit.domain.untrusted.documents import loads
 from skillgit.errors import ConcurrentWriteError, ConflictError
 from skillgit.store import refs
+from skillgit.store.at_work import until_kept
 from skillgit.store.lock import notes_lock
 from skillgit.store.transaction import RefUpdate, update_refs
 
@@ -81,6 +82,19 @@ def read(repo: Repo, commit: str) -> list[dict[str, object]]:
 
 def _append(repo: Repo, notes: Mapping[str, Sequence[Mapping[str, object]]], time: datetime) -> None:
     tip = repo.tip(refs.NOTES)
+    identity = repo.identity()
+    signature = pygit2.Signature(identity.name, identity.email, int(time.timestamp()), 0)
+
+    def write() -> str:
+        return _written(repo, notes, tip, signature)
+
+    update = RefUpdate(name=refs.NOTES, new=until_kept(repo, write), expected=tip)
+    update_refs(repo, [update], identity=identity, reason="skillgit: notes", write=write)
+
+
+def _written(
+    repo: Repo, notes: Mapping[str, Sequence[Mapping[str, object]]], tip: str | None, signature: pygit2.Signature
+) -> str:
     root = repo.commit(tip).tree if tip else None
     there = dict(_entries(root)) if root is not None else {}
     builder = repo.raw.TreeBuilder(root) if root is not None else repo.raw.TreeBuilder()
@@ -90,12 +104,8 @@ def _append(repo: Repo, notes: Mapping[str, Sequence[Mapping[str, object]]], tim
         lines += [json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":")) for value in objects]
         content = "".join(f"{line}\n" for line in dict.fromkeys(lines))
         _put(repo, builder, path, repo.write_blob(content.encode()))
-    identity = repo.identity()
-    signature = pygit2.Signature(identity.name, identity.email, int(time.timestamp()), 0)
     message = f"Notes of {len(notes)} commit{'s' if len(notes) > 1 else ''}\n"
-    commit = repo.raw.create_commit(None, signature, signature, message, builder.write(), [tip] if tip else [])
-    update = RefUpdate(name=refs.NOTES, new=str(commit), expected=tip)
-    update_refs(repo, [update], identity=identity, reason="skillgit: notes")
+    return str(repo.raw.create_commit(None, signature, signature, message, builder.write(), [tip] if tip else []))
 
 
 def _put(repo: Repo, builder: pygit2.TreeBuilder, path: str, blob: pygit2.Oid) -> None:

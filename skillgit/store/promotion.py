@@ -13,6 +13,7 @@ from pygit2.enums import FileMode, ObjectType
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import ConflictError, RevisionNotFoundError
 from skillgit.store import refs
+from skillgit.store.at_work import until_kept
 from skillgit.store.binary import git
 from skillgit.store.line import changes_skill, first_parents
 from skillgit.store.published import file_at
@@ -21,7 +22,7 @@ from skillgit.store.transaction import RefUpdate, update_refs
 from skillgit.store.tree import read_skill, with_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from skillgit.store.binary import Answer
@@ -161,20 +162,30 @@ def promote(
         ConflictError: A work tree has changes that would be lost, or a file is in the way; nothing was written.
     """
     tip = main_tip(repo)
-    new = _merged(repo, tip, path, version, release)
     identity = repo.identity()
     signature = pygit2.Signature(identity.name, identity.email, int(time.timestamp()), 0)
-    commit = str(repo.raw.create_commit(None, signature, signature, message, new.id, [tip, version]))
-    tags = (
-        [RefUpdate(name=release.tag, new=_tag(repo, release, commit, signature))]
-        if release is not None and not release.is_tagged
-        else []
-    )
-    move_main(repo, tip, commit, reason=reason, beside=tags)
+
+    def write() -> tuple[str, list[RefUpdate]]:
+        new = _merged(repo, tip, path, version, release)
+        commit = str(repo.raw.create_commit(None, signature, signature, message, new.id, [tip, version]))
+        if release is None or release.is_tagged:
+            return commit, []
+        return commit, [RefUpdate(name=release.tag, new=_tag(repo, release, commit, signature))]
+
+    commit, tags = until_kept(repo, write)
+    move_main(repo, tip, commit, reason=reason, beside=tags, write=write)
     return commit
 
 
-def move_main(repo: Repo, old: str, new: str, *, reason: str, beside: Sequence[RefUpdate] = ()) -> None:
+def move_main(
+    repo: Repo,
+    old: str,
+    new: str,
+    *,
+    reason: str,
+    beside: Sequence[RefUpdate] = (),
+    write: Callable[[], object] | None = None,
+) -> None:
     """Let ``main`` and the work trees that have it checked out go from the commit ``old`` to ``new``.
 
     Args:
@@ -183,6 +194,7 @@ def move_main(repo: Repo, old: str, new: str, *, reason: str, beside: Sequence[R
         new: What it shall point to.
         reason: What is said in the reflog.
         beside: Further refs, which move together with ``main`` or not at all.
+        write: Writes the objects that they will lead to, where they are new.
 
     Raises:
         ConcurrentWriteError: ``main`` moved meanwhile.
@@ -190,11 +202,11 @@ def move_main(repo: Repo, old: str, new: str, *, reason: str, beside: Sequence[R
     """
     trees = _work_trees(repo)
     for tree in trees:
-        _check(tree, _follow(tree, old, new, "--dry-run"))
+        _check(tree, _follow(tree, old, new, write, "--dry-run"))
     updates = [RefUpdate(name=refs.MAIN, new=new, expected=old), *beside]
-    update_refs(repo, updates, identity=repo.identity(), reason=reason)
+    update_refs(repo, updates, identity=repo.identity(), reason=reason, write=write)
     for tree in trees:
-        _check(tree, _follow(tree, old, new), moved=True)
+        _check(tree, _follow(tree, old, new, write), moved=True)
 
 
 def _tag(repo: Repo, release: Release, commit: str, signature: pygit2.Signature) -> str:
@@ -213,11 +225,15 @@ def tag_release(repo: Repo, release: Release, *, time: datetime, reason: str) ->
     """
     tip, identity = main_tip(repo), repo.identity()
     signature = pygit2.Signature(identity.name, identity.email, int(time.timestamp()), 0)
+
+    def write() -> str:
+        return _tag(repo, release, tip, signature)
+
     updates = [
         RefUpdate(name=refs.MAIN, new=tip, expected=tip),
-        RefUpdate(name=release.tag, new=_tag(repo, release, tip, signature)),
+        RefUpdate(name=release.tag, new=until_kept(repo, write)),
     ]
-    update_refs(repo, updates, identity=identity, reason=reason)
+    update_refs(repo, updates, identity=identity, reason=reason, write=write)
 
 
 def check_work_trees(repo: Repo, path: str, version: str, release: Release | None = None) -> None:
@@ -258,8 +274,13 @@ def _work_trees(repo: Repo) -> list[Repo]:
     return found
 
 
-def _follow(tree: Repo, old: str, new: str, *options: str) -> Answer:
+def _follow(tree: Repo, old: str, new: str, write: Callable[[], object] | None, *options: str) -> Answer:
+    """Let a work tree go from ``old`` to ``new``; ``write`` writes again what git may prune of it meanwhile."""
     git(tree, "update-index", "-q", "--refresh")
+    answer = git(tree, "read-tree", "-m", "-u", *options, old, new)
+    if answer.code == 0 or write is None or _IN_THE_WAY.search(answer.error):
+        return answer
+    until_kept(tree, write)
     return git(tree, "read-tree", "-m", "-u", *options, old, new)
 
 

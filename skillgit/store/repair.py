@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from skillgit.errors import SkillgitError
 from skillgit.store import derived, reader, refs
-from skillgit.store.at_work import git_is_at_work
+from skillgit.store.at_work import git_is_at_work, until_kept
 from skillgit.store.dropping import dropped_trees, rebuilt_chain
 from skillgit.store.evidence import read_chain
 from skillgit.store.lock import repo_lock
@@ -122,10 +123,15 @@ def _mend_evidence(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterato
     if not missed and len(own) == len(strays):
         return
     staying = [one for one in wanted if one.evidence in kept]
-    new = rebuilt_chain(repo, sorted((*staying, *missed, *own), key=lambda record: record.order))
+    write = partial(rebuilt_chain, repo, sorted((*staying, *missed, *own), key=lambda record: record.order))
+    new = until_kept(repo, write)
     name = refs.evidence_ref(run)
     update_refs(
-        repo, [RefUpdate(name=name, new=new, expected=repo.tip(name))], identity=repo.identity(), reason=_REASON
+        repo,
+        [RefUpdate(name=name, new=new, expected=repo.tip(name))],
+        identity=repo.identity(),
+        reason=_REASON,
+        write=write,
     )
     if missed:
         yield f"{refs.short(name)} keeps the evidence of {len(missed)} more event{'s' * (len(missed) > 1)}"

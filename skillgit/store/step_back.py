@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from skillgit.domain.event import event_name
 from skillgit.domain.state import fold
 from skillgit.errors import SkillgitError
 from skillgit.store import derived, reader, refs
+from skillgit.store.at_work import until_kept
 from skillgit.store.dropping import dropped_trees, rebuilt_chain
 from skillgit.store.evidence import read_chain
 from skillgit.store.lock import repo_lock
@@ -95,12 +97,13 @@ def step_back(repo: Repo, run: str, plan: StepBack) -> list[str]:
         for name in set(repo.damaged_refs()) & {*plan.unreadable, *_derived_names(repo, run)}:
             (repo.common_dir / name).unlink(missing_ok=True)
     tips = repo.tips()
+    chain = partial(_evidence, repo, run, plan, tips)
     updates = [
         *_branches(run, plan, tips),
-        *_evidence(repo, run, plan, tips),
+        *until_kept(repo, chain),
         *derived.derived_updates(run, plan.kept, tips),
     ]
-    update_refs(repo, updates, identity=repo.identity(), reason=_REASON)
+    update_refs(repo, updates, identity=repo.identity(), reason=_REASON, write=chain)
     last = plan.kept[-1]
     told = [f"stepped back to the last whole event, {event_name(last.event)} (commit {last.commit[:_SHORT]})"]
     for update in updates:
@@ -228,11 +231,11 @@ def _branches(run: str, plan: StepBack, tips: Mapping[str, str]) -> Iterator[Ref
             yield RefUpdate(name=name, new=new, expected=tips.get(name))
 
 
-def _evidence(repo: Repo, run: str, plan: StepBack, tips: Mapping[str, str]) -> Iterator[RefUpdate]:
-    """Yield the move of the evidence chain to that of the events that are kept."""
+def _evidence(repo: Repo, run: str, plan: StepBack, tips: Mapping[str, str]) -> list[RefUpdate]:
+    """Write the evidence chain of the events that are kept; return the move to it, if there is one."""
     name = refs.evidence_ref(run)
     if name not in tips and name not in plan.unreadable and not is_own(repo, start=plan.kept[0].commit):
-        return
+        return []
     dropped, seen = dropped_trees(repo, run), set[str]()
     new = rebuilt_chain(
         repo,
@@ -242,5 +245,4 @@ def _evidence(repo: Repo, run: str, plan: StepBack, tips: Mapping[str, str]) -> 
             if one.evidence and one.evidence not in dropped and not any(missing_files(repo, one.evidence, seen))
         ],
     )
-    if new != tips.get(name):
-        yield RefUpdate(name=name, new=new, expected=tips.get(name))
+    return [] if new == tips.get(name) else [RefUpdate(name=name, new=new, expected=tips.get(name))]

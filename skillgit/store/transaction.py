@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING
 import pygit2
 
 from skillgit.errors import ConcurrentWriteError, ConflictError
-from skillgit.store.at_work import git_is_at_work
+from skillgit.store.at_work import git_is_at_work, keep
 from skillgit.store.disk import sync
 from skillgit.store.lock import repo_lock
 from skillgit.store.refs import short
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from pygit2.transaction import ReferenceTransaction
@@ -54,7 +54,14 @@ class RefUpdate:
     derived: bool = False
 
 
-def update_refs(repo: Repo, updates: Sequence[RefUpdate], *, identity: Identity, reason: str) -> None:
+def update_refs(
+    repo: Repo,
+    updates: Sequence[RefUpdate],
+    *,
+    identity: Identity,
+    reason: str,
+    write: Callable[[], object] | None = None,
+) -> None:
     """Move all of ``updates``, or none.
 
     Args:
@@ -62,6 +69,7 @@ def update_refs(repo: Repo, updates: Sequence[RefUpdate], *, identity: Identity,
         updates: What to move.
         identity: Who is named in the reflog.
         reason: What is said in the reflog.
+        write: Writes the objects that refs will lead to, where they are new; git may prune them meanwhile.
 
     Raises:
         ConcurrentWriteError: A ref is not where it was expected.
@@ -81,6 +89,8 @@ def update_refs(repo: Repo, updates: Sequence[RefUpdate], *, identity: Identity,
                 _apply(transaction, update, reason)
         for folder in changing:
             _sync_if_there(folder)
+    if write is not None:
+        keep(repo, write)
 
 
 def _folders(repo: Repo, updates: Sequence[RefUpdate]) -> list[Path]:

@@ -4,14 +4,11 @@ Objects come first and are garbage if the process dies. Then the event is checke
 then do refs move, all at once, each compared with what this writer had seen. The work tree and the index are never
 touched.
 
-Somebody may let git prune meanwhile. It takes away whatever no ref led to when it looked, also what a ref leads to by
-now. The same event makes the same objects however often it is written, so that it is written again where something of
-it went, and once more when every git has ended that was at work as its refs moved.
+Somebody may let git prune meanwhile (``at_work``).
 """
 
 from __future__ import annotations
 
-import time as clocks
 from typing import TYPE_CHECKING
 
 import pygit2
@@ -35,7 +32,7 @@ from skillgit.domain.skill import DOCUMENT, slow_guidance, with_slow_guidance
 from skillgit.domain.untrusted.text import storable, verbatim
 from skillgit.errors import ConcurrentWriteError, ConflictError, InvariantError
 from skillgit.store import codec, derived, history, reader, refs, tree
-from skillgit.store.at_work import git_processes, until_kept
+from skillgit.store.at_work import until_kept
 from skillgit.store.evidence import evidence_commit, evidence_tip, write_evidence
 from skillgit.store.mainline import ATTRIBUTES
 from skillgit.store.own_runs import note_own
@@ -53,9 +50,6 @@ if TYPE_CHECKING:
 
 _Written = tuple["Recorded", str | None]
 """An event as it reads, and the end of the evidence chain with it."""
-_PATIENCE_S = 60.0
-"""How long a process that ends waits for a git that may prune what it wrote."""
-_PAUSE_S = 0.02
 
 
 def _unchecked(event: Event) -> None:
@@ -87,7 +81,6 @@ class RunWriter:
         self._versions = derived.versions(self._records)
         self._evidence: str | None = None
         self._resumed = False
-        self._held: list[tuple[frozenset[int], Callable[[], _Written]]] = []
 
     def store_evidence(self, evidence: Mapping[str, bytes]) -> None:
         """Write the artefacts behind an event that :meth:`append` will be given; any thread may do that.
@@ -98,14 +91,6 @@ class RunWriter:
             evidence: Path to content.
         """
         until_kept(self._repo, lambda: write_evidence(self._repo, evidence))
-
-    def settle(self) -> None:
-        """Wait for every git that may still prune what was written, and write it again; for the end of a process."""
-        patience = clocks.monotonic() + _PATIENCE_S
-        self._write_again()
-        while self._held and clocks.monotonic() < patience:
-            clocks.sleep(_PAUSE_S)
-            self._write_again()
 
     def append(
         self,
@@ -137,7 +122,6 @@ class RunWriter:
             ConflictError: The run exists already, or a branch is in the way of its names.
         """
         self._check_turn(event)
-        self._write_again()
         signature = self._signature(self._clock())
         parents, end = self._parents(event, start, merged), self._evidence_end()
 
@@ -150,17 +134,8 @@ class RunWriter:
         check(recorded.event)
         if local is not None:
             note_own(self._repo, recorded.commit, local)
-        self._publish(recorded, kept)
-        self._held.append((git_processes(self._repo), write))
-        self._write_again()
+        self._publish(recorded, kept, write)
         return recorded
-
-    def _write_again(self) -> None:
-        """Write again what git may have pruned though refs lead to it; forget what it cannot prune any more."""
-        working = git_processes(self._repo) if self._held else frozenset()
-        for _, write in self._held:
-            until_kept(self._repo, write)
-        self._held = [(processes, write) for processes, write in self._held if processes & working]
 
     def _signature(self, time: datetime) -> pygit2.Signature:
         return pygit2.Signature(self._identity.name, self._identity.email, int(time.timestamp()), 0)
@@ -239,7 +214,7 @@ class RunWriter:
             raise InvariantError(f"{event_name(event)} of run {self._run} has no skill", hint="skillgit fsck")
         return root
 
-    def _publish(self, recorded: Recorded, kept: str | None) -> None:
+    def _publish(self, recorded: Recorded, kept: str | None, write: Callable[[], _Written]) -> None:
         moved = recorded.branch
         moves = {moved: RefUpdate(name=moved, new=recorded.commit, expected=self._stored.get(moved))}
         for name, tip in self._heads.items():
@@ -251,7 +226,7 @@ class RunWriter:
         if kept is not None and kept != self._stored.get(place):
             updates.append(RefUpdate(name=place, new=kept, expected=self._stored.get(place)))
         reason = f"skillgit: {event_name(recorded.event)}"
-        update_refs(self._repo, updates, identity=self._identity, reason=reason)
+        update_refs(self._repo, updates, identity=self._identity, reason=reason, write=write)
         self._remember(recorded, updates, kept)
 
     def _derived(self, recorded: Recorded) -> list[RefUpdate]:

@@ -6,12 +6,12 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.untrusted.documents import DocumentError, read_document
-from skillgit.errors import RetryableBackendError
+from skillgit.errors import BackendError, RetryableBackendError
 from skillgit.plugin.backend import BackendInfo, Probe
 from skillgit.plugin.exchange import encodable
 from skillgit_backends.claude_chat.answering import read_answer
 from skillgit_backends.claude_chat.asking import parameters
-from skillgit_backends.claude_chat.settings import credential, host, read_settings
+from skillgit_backends.claude_chat.settings import credential, host, read_settings, source
 from skillgit_backends.claude_chat.streaming import StreamError, read_stream
 
 if TYPE_CHECKING:
@@ -51,8 +51,12 @@ class ClaudeChatBackend:
         """
         asked = parameters(encodable(request), self._settings)
         key = credential(self._settings)
-        document = await self._ask(self._connected(key), key, asked)
-        return read_answer(document, request)
+        try:
+            document = await self._ask(self._connected(key), key, asked)
+            return read_answer(document, request)
+        except BackendError as error:
+            error.hint = error.hint.replace("model.claude_chat_base_url", source(self._settings))
+            raise
 
     async def probe(self) -> Probe:
         """Return where calls go and which variable the key comes from.

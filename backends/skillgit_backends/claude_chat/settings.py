@@ -107,6 +107,11 @@ def host(settings: Settings) -> str:
     return server(settings.base_url or _variable(URL_VARIABLE) or ANTHROPIC)
 
 
+def source(settings: Settings) -> str:
+    """Return the setting or the environment variable that says which server is called, or may."""
+    return URL_VARIABLE if _variable(URL_VARIABLE) and not settings.base_url else "model.claude_chat_base_url"
+
+
 def _variable(name: str) -> str:
     return os.environ.get(name, "").strip()
 

@@ -56,6 +56,13 @@ class OpenAIWireBackend:
             FatalBackendError: No call will succeed, or there is no key.
         """
         endpoint = self._endpoint()
+        try:
+            return await self._answer(request, endpoint)
+        except BackendError as error:
+            error.hint = error.hint.replace(f"model.{self.variant.name}_base_url", endpoint.source)
+            raise
+
+    async def _answer(self, request: Request, endpoint: Endpoint) -> Reply:
         client = self._connection.client(endpoint)
         asked = self._adapted(request, endpoint)
         if self._wants_responses(asked, endpoint):

@@ -38,6 +38,7 @@ class Endpoint:
         url: Address of the API, or of the Azure resource.
         key: The key; empty where tokens are used.
         key_name: The environment variable that the key came from; empty if there is none.
+        source: The setting or the environment variable that says where the API is, or may.
         azure: Whether this is an Azure resource with deployments.
         auth: ``api_key``, ``azure_cli`` or ``managed_identity``.
         version: Version of Azure's API.
@@ -48,6 +49,7 @@ class Endpoint:
     url: str
     key: str
     key_name: str
+    source: str = ""
     azure: bool = False
     auth: str = "api_key"
     version: str = ""
@@ -95,7 +97,8 @@ def find_endpoint(variant: Variant, settings: Settings, environ: Mapping[str, st
             f"{variant.name}: there is no key in the environment variable {missing}",
             hint=f"export {missing}, or name another variable in model.{variant.name}_api_key_env",
         )
-    return Endpoint(url=url, key=key or NO_KEY, key_name=name)
+    source = variables.first(variant.url_variables) if named and not settings.base_url else ""
+    return Endpoint(url=url, source=source or f"model.{variant.name}_base_url", key=key or NO_KEY, key_name=name)
 
 
 def looked_at(variant: Variant) -> tuple[str, ...]:
@@ -110,12 +113,13 @@ def _azure(variant: Variant, settings: Settings, variables: Variables) -> Endpoi
     url = settings.azure_endpoint or ("" if _is_covered(variables) else named)
     if not url:
         return None
+    source = f"model.{variant.name}_azure_endpoint" if settings.azure_endpoint else variables.name(_AZURE_ENDPOINT)
     usual = gets_usual_key(settings.azure_endpoint, [named]) or _is_azure(url)
     name = settings.api_key_env or (variables.name(_AZURE_KEY) if usual else "")
     key = variables.exactly(name)
     mode = _mode(variant, settings, variables, key=key)
     if mode == "openai_compatible":
-        return Endpoint(url=url, key=key or NO_KEY, key_name=name if key else "")
+        return Endpoint(url=url, source=source, key=key or NO_KEY, key_name=name if key else "")
     if not usual and (mode != "api_key" or not settings.api_key_env):
         raise FatalBackendError(
             f"{variant.name}: the configuration names {server(url)}, which is none of Azure's hosts",
@@ -127,9 +131,10 @@ def _azure(variant: Variant, settings: Settings, variables: Variables) -> Endpoi
             hint=f"export {name}, or set model.{variant.name}_auth_mode to azure_cli or managed_identity",
         )
     if mode == "api_key" and url.rstrip("/").endswith("/openai/v1"):
-        return Endpoint(url=url, key=key, key_name=name)
+        return Endpoint(url=url, source=source, key=key, key_name=name)
     return Endpoint(
         url=url,
+        source=source,
         key=key if mode == "api_key" else "",
         key_name=name,
         azure=True,

@@ -139,7 +139,7 @@ def _judged(fault: Fault, endpoint: Endpoint, name: str) -> BackendError:
         )
     if status in (401, 403):
         # Providers quote keys here, so their words are not repeated.
-        return FatalBackendError(f"{name}: {endpoint.host} refused the key ({status})", hint=_whose(endpoint))
+        return FatalBackendError(f"{name}: {endpoint.host} refused the key ({status})", hint=_whose(endpoint, name))
     kind = BadRequestError if status in _REQUEST and _is_its_own(fault, text) else FatalBackendError
     return kind(
         f"{name}: {endpoint.host} refused the request{f' ({status})' if status else ''}: {said}",
@@ -226,13 +226,13 @@ def _word(value: object) -> str:
     return str(value or "")[:MOST_READ]
 
 
-def _whose(endpoint: Endpoint) -> str:
+def _whose(endpoint: Endpoint, name: str) -> str:
     if endpoint.auth == "azure_cli":
         return "run 'az login' with an account that may use the deployment"
     if endpoint.auth == "managed_identity":
         return "give the managed identity the role 'Cognitive Services OpenAI User'"
     if endpoint.key == NO_KEY:
-        return "none was sent: name the environment variable that holds the key in the setting api_key_env"
+        return f"none was sent: name the environment variable that holds the key in model.{name}_api_key_env"
     return f"check the key in {endpoint.key_name} and what it is allowed to do"
 
 
@@ -254,5 +254,5 @@ def _sign_in(error: Exception, endpoint: Endpoint, name: str) -> BackendError:
     exceptions = sys.modules["azure.core.exceptions"]
     said = clean(str(error), endpoint)
     if isinstance(error, exceptions.ClientAuthenticationError):
-        return FatalBackendError(f"{name}: signing in to Azure failed: {said}", hint=_whose(endpoint))
-    return RetryableBackendError(f"{name}: Azure's sign-in gave no answer: {said}", hint=_whose(endpoint))
+        return FatalBackendError(f"{name}: signing in to Azure failed: {said}", hint=_whose(endpoint, name))
+    return RetryableBackendError(f"{name}: Azure's sign-in gave no answer: {said}", hint=_whose(endpoint, name))

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING
 
 from skillgit.domain.state import fold
 from skillgit.errors import ConflictError, HistoryError, SkillgitError
 from skillgit.store import attic, derived, reader, refs
+from skillgit.store.at_work import until_kept
 from skillgit.store.binary import git
 from skillgit.store.evidence import joined_chain
 from skillgit.store.exchange.parcels import Rejected, candidates
@@ -110,6 +112,7 @@ class _Adoption:
         self._repo, self._run, self._terms = repo, run, terms
         self._theirs, self._mine = theirs, dict(mine)
         self._moves: dict[str, str] = {}
+        self._chains: list[Callable[[], str | None]] = []
         self._ahead = False
         self._note = ""
         self._line = refs.run_branch(run)
@@ -136,7 +139,10 @@ class _Adoption:
         if write:
             note_elsewhere(self._repo, self._run, self._without_evidence(records))
             reason = f"skillgit: pull from {self._terms.remote}"
-            update_refs(self._repo, updates, identity=self._repo.identity(), reason=reason)
+            identity, chains = self._repo.identity(), self._chains
+            update_refs(
+                self._repo, updates, identity=identity, reason=reason, write=lambda: [write() for write in chains]
+            )
         state = Joining.FORWARD if self._line in self._mine else Joining.NEW
         return Joined(run=self._run, state=state, moved=len(updates), note=self._note)
 
@@ -180,9 +186,13 @@ class _Adoption:
             return
         mine = self._mine.get(name)
         forward = mine is None or self._repo.reaches(their, mine)
-        end = their if forward else attic.extended(self._repo, mine, missing)
+        end = their if forward else self._chained(partial(attic.extended, self._repo, mine, missing))
         if end is not None:
             self._moves[name] = end
+
+    def _chained(self, write: Callable[[], str | None]) -> str | None:
+        self._chains.append(write)
+        return until_kept(self._repo, write)
 
     def _look_at_bulk(self, name: str, their: str, mine: str | None) -> None:
         if mine is None or self._repo.reaches(their, mine):
@@ -190,7 +200,8 @@ class _Adoption:
         elif self._repo.reaches(mine, their):
             return
         elif name == refs.evidence_ref(self._run) and self._keeps_all():
-            self._moves[name] = joined_chain(self._repo, mine, their)
+            end = self._chained(partial(joined_chain, self._repo, mine, their))
+            self._moves[name] = end or their
         else:
             place = refs.tracking(self._terms.remote, name)
             self._note = f"{refs.short(name)} is another chain here; theirs stays at {refs.short(place)}"

@@ -49,6 +49,24 @@ def test_the_backends_that_a_stranger_may_choose_take_no_path():
         assert registry.load_backend(name, Path()).info.paths == {}
 
 
+def test_no_setting_of_any_backend_counts_where_a_stranger_recorded_it():
+    """The folder of handoff, the file of replay and every address, program and variable of a key are among them."""
+    for plugin in registry.installed(registry.BACKENDS):
+        names = {*registry.load_backend(plugin.name, Path()).info.paths, "base_url", "path", "dir", "api_key_env"}
+        for prefix in (plugin.name, "target", "optimizer", "judge", f"target_{plugin.name}"):
+            for key in (f"model.{prefix}_{name}" for name in names):
+                assert of_stranger({key: "x"}).refused == {key: "x"}
+
+
+def test_no_path_of_an_environment_counts_where_a_stranger_recorded_it():
+    """The games of ALFWorld are found by a manifest, which may name any file; so nobody else names the manifest."""
+    places = {f"env.{name}" for name in ("data_path", "split_dir", "data_root", "image_dir", "docs_dir")}
+    assert places.isdisjoint(TAKEN)
+    for plugin in registry.installed(registry.ENVIRONMENTS):
+        options = registry.load_environment(plugin.name, Path()).info.options
+        assert {f"env.{option.name}" for option in options if option.path}.isdisjoint(TAKEN)
+
+
 JSON = st.recursive(
     st.none()
     | st.booleans()
