@@ -139,10 +139,11 @@ async def _one(session: Session, skill: Skill, item: Item, stage: str, *, sample
         except BaseException as error:  # noqa: BLE001 - see the module
             failure = _failure(error)
             row = outcome_row(failure)
+            keep = failure.kind.permanent
         else:
-            failure = None
+            keep = True
         _go_on(target, judge)
-        return row, failure is None or failure.kind.permanent
+        return row, keep
 
     row = cast("Mapping[str, object]", await session.calls.rollout(key, produce))
     return _rollout(item, row)

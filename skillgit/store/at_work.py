@@ -9,7 +9,6 @@ looked before its refs moved (:func:`keep`).
 from __future__ import annotations
 
 import atexit
-import sys
 import threading
 import time
 from pathlib import Path
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _PROCESSES = Path("/proc")
-_TRIES = 5
+_TRIES = 20
 """How often something is written though nobody is seen who may have pruned a part of it."""
 _PATIENCE_S = 60.0
 _LONG_PATIENCE_S = 600.0
@@ -79,7 +78,7 @@ def until_kept(repo: Repo, write: Callable[[], _T]) -> _T:
             if unseen == _TRIES or time.monotonic() > patience:
                 raise
         time.sleep(_PAUSE_S)
-        _write_again()
+        write_again()
 
 
 def keep(repo: Repo, write: Callable[[], object]) -> None:
@@ -93,10 +92,11 @@ def keep(repo: Repo, write: Callable[[], object]) -> None:
             atexit.unregister(_settle)
             atexit.register(_settle)
         _held.append((repo, _pruning(repo), write))
-        _write_again()
+        write_again()
 
 
-def _write_again() -> None:
+def write_again() -> None:
+    """Write again what git may have pruned though refs lead to it; forget what it cannot prune any more."""
     with _holding:
         held = list(_held)
         _held.clear()  # what is written here asks for nothing of it
@@ -114,9 +114,6 @@ def _settle() -> None:
     try:
         while _held and time.monotonic() < patience:
             time.sleep(_PAUSE_S)
-            _write_again()
-    except Exception as error:  # noqa: BLE001 - nobody is left who would catch it
-        sys.stderr.write(f"skillgit: what git pruned meanwhile cannot be written again: {error}\n")
-        sys.stderr.write("hint: skillgit fsck --repair\n")
+            write_again()
     except KeyboardInterrupt:
-        pass
+        return

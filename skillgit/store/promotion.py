@@ -243,9 +243,13 @@ def check_work_trees(repo: Repo, path: str, version: str, release: Release | Non
         ConflictError: One has changes that would be lost.
     """
     tip = main_tip(repo)
-    new = _merged(repo, tip, path, version, release)
+
+    def write() -> pygit2.Tree:
+        return _merged(repo, tip, path, version, release)
+
+    new = until_kept(repo, write)
     for tree in _work_trees(repo):
-        _check(tree, _follow(tree, tip, str(new.id), "--dry-run"))
+        _check(tree, _follow(tree, tip, str(new.id), write, "--dry-run"))
 
 
 def _merged(repo: Repo, tip: str, path: str, version: str, release: Release | None) -> pygit2.Tree:

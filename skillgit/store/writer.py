@@ -32,7 +32,7 @@ from skillgit.domain.skill import DOCUMENT, slow_guidance, with_slow_guidance
 from skillgit.domain.untrusted.text import storable, verbatim
 from skillgit.errors import ConcurrentWriteError, ConflictError, InvariantError
 from skillgit.store import codec, derived, history, reader, refs, tree
-from skillgit.store.at_work import until_kept
+from skillgit.store.at_work import until_kept, write_again
 from skillgit.store.evidence import evidence_commit, evidence_tip, write_evidence
 from skillgit.store.mainline import ATTRIBUTES
 from skillgit.store.own_runs import note_own
@@ -122,6 +122,7 @@ class RunWriter:
             ConflictError: The run exists already, or a branch is in the way of its names.
         """
         self._check_turn(event)
+        write_again()
         signature = self._signature(self._clock())
         parents, end = self._parents(event, start, merged), self._evidence_end()
 

@@ -1,10 +1,20 @@
 from __future__ import annotations
 
+import ast
+import asyncio
+import re
+from contextlib import suppress
+from pathlib import Path
+
 import pytest
+from wire.rough import Rough, rough_server
 
 from skillgit.app.config import load_config
+from skillgit.app.config.schema import SECTIONS, EnvSettings
 from skillgit.app.routes import find_routes
-from skillgit.errors import ConfigError
+from skillgit.errors import BackendError, ConfigError
+from skillgit.plugin import registry
+from skillgit.plugin.backend import user
 
 OPENAI = ("model.backend=openai_chat", "model.target=m", "model.optimizer=m")
 ROLES = ("target", "optimizer", "judge")
@@ -65,3 +75,98 @@ def test_the_folder_of_a_handoff_is_beside_the_configuration_by_default(empty):
     found = find_routes(load_config(empty, "sub/my.yaml"), ROLES)
     folders = {route.backend._folder for route in found.values()}
     assert [folder.path for folder in folders] == [empty.directory / "sub" / "handoff"], "and they share its lists"
+
+
+MODULES = sorted(
+    path
+    for folder in ("backends/skillgit_backends", "skillgit/calls")
+    for path in (Path(__file__).parents[2] / folder).rglob("*.py")
+)
+
+
+def hints(path):
+    """Yield the texts of hints in a module, with ``{}`` for what is put into them."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" not in node.value:
+            yield node.value
+        elif isinstance(node, ast.JoinedStr):
+            yield "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
+
+
+def declared():
+    """Return every key that a backend reads, as it names them all itself."""
+    found = set()
+    for plugin in registry.installed(registry.BACKENDS):
+        with suppress(ConfigError):
+            info = registry.load_backend(plugin.name, Path())
+            try:
+                info({"zzzzzzzz": 1})
+            except ConfigError as error:
+                found |= set(re.findall(r"model\.\w+", error.hint))
+    return found
+
+
+def test_every_key_that_a_hint_names_exists():
+    common = {f"{section}.{name}" for section, kind in SECTIONS.items() for name in kind.model_fields}
+    common |= {f"env.{name}" for name in EnvSettings.model_fields}
+    own, named = declared(), set()
+    assert len(own) > 40
+    for path in MODULES:
+        for text in hints(path):
+            for key in re.findall(r"\b(?:calls|env|model)\.(?:\{\}|[a-z])[a-z_{}]*[a-z}]", text):
+                if key.startswith("model.{}_"):
+                    assert any(one.endswith(key.removeprefix("model.{}")) or "{}" in key[8:] for one in own), (
+                        path,
+                        key,
+                    )
+                elif key not in {"model.invoke", "model.lower"}:
+                    named.add(key)
+                    assert key in common | own or any(one.startswith(f"{key}_") for one in own), (path, key)
+    assert {"calls.timeout_s", "calls.item_timeout_s", "model.claude_chat_base_url"} <= named
+
+
+@pytest.mark.parametrize(
+    ("written", "role", "named"),
+    [
+        ("model.target_base_url", "target", "model.target_base_url"),
+        ("model.target_base_url", "optimizer", "model.openai_chat_base_url"),
+        ("model.optimizer_openai_chat_base_url", "optimizer", "model.optimizer_openai_chat_base_url"),
+        ("model.optimizer_base_url", "judge", "model.optimizer_base_url"),
+        ("model.judge_base_url", "judge", "model.judge_base_url"),
+        ("model.openai_chat_base_url", "target", "model.openai_chat_base_url"),
+    ],
+)
+def test_a_redirect_names_the_key_that_set_the_address(written, role, named, routes, monkeypatch):
+    monkeypatch.setenv("MINE", "sk-0123456789")
+    places = {"location": "http://elsewhere.example/v1"}
+    with rough_server(lambda _: Rough(status=307, headers=places)) as server:
+        route = routes(*OPENAI, f"{written}={server.url}/v1", "model.openai_chat_api_key_env=MINE")[role]
+        if route.backend._settings.base_url:
+            assert f"set {named} to" in hint_of(route)
+
+
+def test_an_address_that_the_environment_sets_is_named_by_its_variable(routes, monkeypatch):
+    places = {"location": "file:///etc/passwd"}
+    monkeypatch.setenv("TARGET_OPENAI_API_KEY", "sk-0123456789")
+    with rough_server(lambda _: Rough(status=307, headers=places)) as server:
+        monkeypatch.setenv("TARGET_OPENAI_BASE_URL", f"{server.url}/v1")
+        assert hint_of(routes(*OPENAI)["target"]) == "check TARGET_OPENAI_BASE_URL"
+
+
+def test_a_timeout_and_an_effort_are_named_by_the_keys_of_their_role(routes):
+    found = routes("model.target_reasoning_effort=high")
+    said = "raise calls.timeout_s, lower model.reasoning_effort"
+    assert found["target"].as_written(said) == "raise env.exec_timeout, lower model.target_reasoning_effort"
+    assert found["judge"].as_written(said) == said
+
+
+def hint_of(route):
+    async def work():
+        try:
+            await route.attempt(route.request([user("a")]))
+        finally:
+            await route.backend.aclose()
+
+    with pytest.raises(BackendError) as caught:
+        asyncio.run(work())
+    return caught.value.hint
