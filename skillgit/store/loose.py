@@ -19,6 +19,7 @@ _KINDS = {
     b"blob": ObjectType.BLOB,
     b"tag": ObjectType.TAG,
 }
+_NO_OID = pygit2.Oid(raw=b"")
 
 
 class LooseObjects(pygit2.OdbBackend):
@@ -57,9 +58,21 @@ class LooseObjects(pygit2.OdbBackend):
         kind, content = self.read_cb(oid)
         return kind, len(content)
 
-    def read_prefix_cb(self, oid: pygit2.Oid) -> tuple[int, bytes, pygit2.Oid]:
-        """Leave abbreviated names to libgit2."""
-        raise KeyError(str(oid))
+    def read_prefix_cb(self, prefix: pygit2.Oid | str) -> tuple[int, bytes, pygit2.Oid]:
+        """Return the type, the content and the name of the object whose name begins with ``prefix``.
+
+        Raises:
+            GitError: Its file is damaged.
+            ValueError: There are several.
+        """
+        start = str(prefix)
+        names = [f"{start[:2]}{path.name}" for path in (self._objects / start[:2]).glob(f"{start[2:]}*")]
+        if len(names) > 1:
+            raise ValueError(start)
+        if not names or len(names[0]) != len(str(_NO_OID)):
+            raise KeyError(start)
+        oid = pygit2.Oid(hex=names[0])
+        return *self.read_cb(oid), oid
 
     def exists_cb(self, oid: pygit2.Oid) -> bool:
         """Leave it to libgit2, which looks for the file."""
