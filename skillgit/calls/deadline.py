@@ -73,10 +73,9 @@ async def item_deadline(seconds: float | None) -> AsyncIterator[None]:
             finally:
                 deadline.end()
                 _CURRENT.reset(before)
-    except Exception as error:
+    except Exception as error:  # what a block makes of its cancellation says nothing
         if not timeout.expired():
             raise
-        # what a block makes of its cancellation, or of the calls that end with it, says nothing
         cause = error
     if timeout.expired():
         raise ItemTimeoutError(
