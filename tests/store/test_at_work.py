@@ -169,4 +169,3 @@ def test_a_git_that_prunes_is_seen_and_others_are_not(repo):
         assert gc.pid in at_work._pruning(repo)
         gate.write_text("go\n")
         gc.communicate()
-    assert at_work._pruning(repo) == frozenset()
