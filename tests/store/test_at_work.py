@@ -147,7 +147,8 @@ def test_what_git_prunes_after_the_refs_moved_is_written_before_the_process_ends
 def test_a_git_that_prunes_is_seen_and_others_are_not(repo):
     command = ["git", "-c", "alias.gc=x", "hash-object", "--stdin"]
     with subprocess.Popen(command, cwd=repo.workdir, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as other:
-        assert at_work.git_is_at_work(repo)
+        while not at_work.git_is_at_work(repo):  # it has its name a moment after it began
+            assert other.poll() is None
         assert at_work._pruning(repo) == frozenset()
         other.stdin.close()
     hook = repo.common_dir / "hooks" / "pre-auto-gc"
