@@ -54,15 +54,11 @@ class Repo:
     """
 
     def __init__(self, raw: pygit2.Repository) -> None:
-        from skillgit.store.loose import BEFORE_ALL, LooseObjects  # noqa: PLC0415 - see the module
-
         self.raw = raw
         git_dir = Path(raw.path)
         pointer = git_dir / "commondir"
         self.common_dir = (git_dir / pointer.read_text().strip()).resolve() if pointer.is_file() else git_dir.resolve()
         self.workdir = Path(raw.workdir) if raw.workdir else None
-        self._loose = LooseObjects(self.common_dir / "objects")  # libgit2 does not keep it alive
-        raw.odb.add_backend(self._loose, BEFORE_ALL)
         self._private: Path | None = None
         self._ref_files = RefFiles(self.common_dir, lambda name: refs.parse(name) is not None)
 
