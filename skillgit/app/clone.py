@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -42,10 +43,11 @@ def clone(
 ) -> Cloned:
     """Copy the repository at ``url`` into ``directory``, or a new folder that is named after it.
 
-    Its runs become runs of the copy. Their recorded configurations are a stranger's words and are never acted on.
+    Its runs become runs of the copy. Their recorded configurations are a stranger's words and are never acted on. If
+    anything fails, nothing of the copy is left.
 
     Raises:
-        RemoteError: It could not be reached, or refused.
+        RemoteError: It could not be reached, or refused, or its files cannot be checked out here.
         UsageError: The address holds a credential, or the folder is there and not empty.
     """
     check_address(url)
@@ -53,11 +55,25 @@ def clone(
     place = (context.directory / (directory or folder_of(url))).resolve()
     if place.exists() and (not place.is_dir() or any(place.iterdir())):
         raise UsageError(f"{place} exists already and is not empty", hint="skillgit clone URL DIR names another folder")
-    clone_repository(line_for(context, listener), context.directory, url, place, shown_address(url))
-    inside = replace(context, directory=place)
-    pulled = pull(inside, PullRequest(remote="origin", evidence=evidence), listener)
-    stand_on_main(Repo.discover(place))
+    was_there = place.exists()
+    try:
+        clone_repository(line_for(context, listener), context.directory, url, place, shown_address(url))
+        inside = replace(context, directory=place)
+        pulled = pull(inside, PullRequest(remote="origin", evidence=evidence), listener)
+        stand_on_main(Repo.discover(place), shown_address(url))
+    except BaseException:
+        _remove(place, itself=not was_there)
+        raise
     return Cloned(path=place, pulled=pulled)
+
+
+def _remove(place: Path, *, itself: bool) -> None:
+    """Remove what ``place`` holds, and the folder ``itself`` where the copy made it."""
+    for path in [place] if itself else list(place.iterdir()):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def folder_of(url: str) -> str:

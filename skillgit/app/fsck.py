@@ -94,6 +94,8 @@ def fsck(context: Context, run: str | None, deep: bool = False, *, repair: bool 
     """
     repo = Repo.discover(context.directory)
     mended = _mended_files(repo) if repair else []
+    if told := repairs.packed_damage(repo):
+        return Checked(runs=0, commits=0, problems=(_packed_problem(told),), mended=tuple(mended))
     if damaged := integrity.damaged_files(repo):
         # Whatever reads such a file may wait for ever.
         return Checked(runs=0, commits=0, problems=tuple(map(_of_file, damaged)), mended=tuple(mended))
@@ -107,9 +109,11 @@ def fsck(context: Context, run: str | None, deep: bool = False, *, repair: bool 
             *sight,
             *_private_remarks(repo),
             *_left_problems(repo),
+            *_main_remarks(repo),
             *_note_problems(workspace, names if run is not None else None),
         ]
-        problems += [problem for name in names for problem in _problems(workspace, name, deep=deep)]
+        with workspace.repo.still():
+            problems += [problem for name in names for problem in _problems(workspace, name, deep=deep)]
         stale = _stale(workspace, names) if deep else []
         commits = sum(queries.events_of(workspace.index, name) for name in names)
     if stale and repair:
@@ -122,12 +126,17 @@ def fsck(context: Context, run: str | None, deep: bool = False, *, repair: bool 
 def _mended_files(repo: Repo) -> list[str]:
     aside = [damage for damage in integrity.damaged_files(repo) if damage.loose]
     told = [f"{damage.sentence}; set aside as {integrity.set_aside(repo, damage)}" for damage in aside]
-    return [*told, *repairs.remove_locks(repo)]
+    return [*told, *repairs.remove_locks(repo), *repairs.mend_packed(repo)]
 
 
 def _of_file(damage: integrity.Damage) -> Problem:
     sentence = f"{damage.sentence}; history is not read beside it"
     return Problem(run="", commit="", sentence=sentence, repairable=damage.loose)
+
+
+def _packed_problem(told: str) -> Problem:
+    sentence = f"{told}; git reads no history beside it, and a repair keeps the lines that are whole"
+    return Problem(run="", commit="", sentence=sentence, repairable=True)
 
 
 def _private_remarks(repo: Repo) -> list[Problem]:
@@ -155,11 +164,23 @@ def _left_problems(repo: Repo) -> list[Problem]:
     return [Problem(run="", commit="", sentence=sentence, repairable=True) for sentence in told]
 
 
+def _main_remarks(repo: Repo) -> list[Problem]:
+    """Return why the last commit of main cannot be read; what plain git wrote there is no part of any run."""
+    tip = repo.tip(refs.MAIN)
+    try:
+        if tip is not None:
+            repo.commit(tip)
+    except SkillgitError as error:
+        sentence = f"main: {error.message}; its runs are whole, and a promotion needs a later commit on main"
+        return [Problem(run="", commit=tip or "", sentence=sentence, repairable=False, remark=True)]
+    return []
+
+
 def _names(workspace: Workspace) -> list[str]:
-    """Return all runs, those included of which only side branches are left."""
+    """Return all runs, those included of which only side branches or reflogs are left."""
     names = (*workspace.repo.tips(), *workspace.repo.damaged_refs())
     found = {ref.run for name in names if (ref := refs.parse(name)) is not None and _is_local(ref)}
-    return sorted({*reader.runs(workspace.repo), *found})
+    return sorted({*reader.runs(workspace.repo), *found, *repairs.logged_runs(workspace.repo)})
 
 
 def _is_local(ref: refs.Ref) -> bool:
@@ -175,18 +196,23 @@ def _mended_run(context: Context, workspace: Workspace, run: str) -> list[str]:
         # a clone; its writer's repository is where such a run is mended
         return []
     with RunLock(workspace.repo, run, context.clock):
+        try:
+            back = [f"{run}: {told}" for told in repairs.restore_candidates(workspace.repo, run)]
+        except (HistoryError, RevisionNotFoundError):
+            # the check says what of it cannot be read
+            back = []
         if (plan := plan_step_back(workspace.repo, run)) is not None:
             told = step_back(workspace.repo, run, plan)
             workspace.index.refresh()
-            return [f"{run}: {one}" for one in (*told, *_bought_again(workspace, run, plan))]
+            return [*back, *(f"{run}: {one}" for one in (*told, *_bought_again(workspace, run, plan)))]
         # names that follow from a history that is not sound may be all that is left of the one that was
         if not all(problem.repairable or problem.remark for problem in checks.check_run(workspace.repo, run)):
-            return []
+            return back
         try:
-            return [f"{run}: {told}" for told in repairs.repair_run(workspace.repo, run)]
+            return [*back, *(f"{run}: {told}" for told in repairs.repair_run(workspace.repo, run))]
         except (HistoryError, RevisionNotFoundError):
             # what cannot be read cannot be mended; the check says what it is
-            return []
+            return back
 
 
 def _is_damaged(repo: Repo, run: str) -> bool:
@@ -221,6 +247,7 @@ def _problems(workspace: Workspace, run: str, *, deep: bool) -> Iterator[Problem
     for problem in found:
         yield _of(run, problem)
     try:
+        yield from _vanished(repo, run, {problem.commit for problem in found})
         records = reader.read_run(repo, run)
         if refused := refused_settings(workspace, run):
             sentence = f"it began elsewhere, and its configuration sets {refused}, which only you may set"
@@ -235,6 +262,15 @@ def _problems(workspace: Workspace, run: str, *, deep: bool) -> Iterator[Problem
     except SkillgitError:
         # said already, by the commits that cannot be read
         return
+
+
+def _vanished(repo: Repo, run: str, known: set[str]) -> Iterator[Problem]:
+    """Yield the refused candidates of a run of this repository, but for those in ``known``, whose branch is gone."""
+    if refs.run_branch(run) in repo.tips(run):
+        for name, oid in repairs.lost_candidates(repo, run).items():
+            if oid not in known:
+                sentence = f"{refs.short(name)} is gone, and its reflog says where it stood"
+                yield Problem(run=run, commit=oid, sentence=sentence, repairable=True)
 
 
 def _deep_problems(repo: Repo, records: list[Recorded]) -> Iterator[Found]:

@@ -52,9 +52,14 @@ class PastRepo(Repo):
         """Return the commit that the ref ``name`` pointed to; ``None`` if there was no such ref."""
         return self._tips.get(name) if refs.parse(name) is not None else super().tip(name)
 
-    def tips(self) -> dict[str, str]:
-        """Return all refs of skillgit as they stood."""
-        return dict(self._tips)
+    def tips(self, run: str = "") -> dict[str, str]:
+        """Return all refs of skillgit, or those of ``run``, as they stood."""
+        return {name: oid for name, oid in self._tips.items() if not run or _run_of(name) == run}
+
+
+def _run_of(name: str) -> str:
+    ref = refs.parse(name)
+    return ref.run if ref is not None else ""
 
 
 class PastIndex(Index):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillgit.index.schema import SCORE
@@ -14,7 +15,8 @@ _AT_THE_END = f"""
     FROM run r
     JOIN event x ON x.run = r.name AND x.kind = 'run-finished'
     JOIN evaluation m ON m.event = x.id
-    WHERE m.split = 'test' AND m.scored > 0 AND m.version IN (0, r.best_version)"""  # noqa: S608 - names are ours
+    WHERE r.name IN (SELECT value FROM json_each(?))
+      AND m.split = 'test' AND m.scored > 0 AND m.version IN (0, r.best_version)"""  # noqa: S608 - names are ours
 _NOTED = f"""
     WITH document AS (
         SELECT oid, position, CASE WHEN json_valid(line) THEN line ELSE '{{}}' END AS line FROM note
@@ -32,7 +34,7 @@ _NOTED = f"""
     JOIN event e ON e.id = v.event
     JOIN event s ON s.run = r.name AND s.version = 0
     JOIN measured m ON m.oid = e.oid AND COALESCE(m.target, '') IN ('', s.target)
-    WHERE m.hard BETWEEN 0 AND 1 AND m.soft BETWEEN 0 AND 1
+    WHERE r.name IN (SELECT value FROM json_each(?)) AND m.hard BETWEEN 0 AND 1 AND m.soft BETWEEN 0 AND 1
     ORDER BY m.position DESC"""  # noqa: S608 - names are ours
 """Notes may come from strangers: what is no evaluation of the run's own target is passed over."""
 
@@ -54,7 +56,7 @@ def tested(index: Index, best: dict[str, int]) -> dict[str, Tested]:
     known: dict[str, Tested] = {}
     for query in (_AT_THE_END, _NOTED):
         measured: dict[tuple[str, int], dict[tuple[str, str], float]] = {}
-        for run, version, item_set, environment, score in index.select(query):
+        for run, version, item_set, environment, score in index.select(query, (json.dumps([*best]),)):
             measured.setdefault((run, version), {}).setdefault((str(item_set), str(environment)), float(score))
         for run, version in best.items():
             if run not in known and (found := measured.get((run, version))):

@@ -57,9 +57,8 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
     Raises:
         RevisionNotFoundError: There is no such run.
     """
-    tips = repo.tips()
-    names = (*tips, *repo.damaged_refs())
-    if not any((ref := refs.parse(name)) is not None and ref.run == run for name in names):
+    tips = repo.tips(run)
+    if not tips and not repo.damaged_refs(run):
         raise RevisionNotFoundError(f"there is no run '{run}'", hint="skillgit runs")
     try:
         # The chain goes first: a run that is being trained may only have more events than evidence, never fewer.
@@ -100,15 +99,18 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
 
 def _damaged_refs(repo: Repo, run: str) -> Iterator[Problem]:
     """Yield which refs of the run, but for those that follow from its history, hold no commit."""
-    for name in repo.damaged_refs():
+    for name in repo.damaged_refs(run):
         ref = refs.parse(name)
-        if ref is not None and ref.run == run and ref.kind not in {refs.Kind.TAG, refs.Kind.BEST}:
+        if ref is not None and ref.kind not in {refs.Kind.TAG, refs.Kind.BEST}:
             sentence = f"the file of {refs.short(name)} holds no commit; git reflog {refs.short(name)} may tell which"
             yield Problem(commit="", sentence=sentence)
 
 
 def _unreadable(repo: Repo, tip: str) -> Iterator[Problem]:
     """Yield the commits from ``tip`` back to the start of the run that hold no readable event."""
+    if repo.dead_ends.get(tip, False) is None:
+        yield Problem(commit=tip, sentence="no event on the way back from here starts the run")
+        return
     try:
         for commit in reader.first_parents(repo, tip):
             if not trailers.has_trailers(message_of(commit)):

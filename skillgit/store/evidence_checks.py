@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillgit.domain.event import Rejected
 from skillgit.errors import SkillgitError
 from skillgit.store import reader, refs
 from skillgit.store.dropping import dropped_trees, dropping_problems
@@ -82,9 +83,10 @@ def _stray_links(
         else:
             branch = refs.short(found.branch)
             sentence = f"it was an event of the run, and {branch} does not lead to it any more"
-            if found.branch not in {*tips, *repo.damaged_refs()}:
+            if gone := found.branch not in {*tips, *repo.damaged_refs(run)}:
                 sentence += f"; git branch {branch} {link.event[:_SHORT]} brings it back"
-            yield Problem(commit=link.event, sentence=sentence)
+            mendable = gone and isinstance(found.event, Rejected) and refs.run_branch(run) in tips
+            yield Problem(commit=link.event, sentence=sentence, repairable=mendable)
 
 
 def _other_tree(run: str, record: Recorded, link: Link) -> Iterator[Problem]:

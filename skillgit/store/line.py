@@ -98,13 +98,26 @@ def links(repo: Repo, branch: Source, known: AbstractSet[str], read_slow: ReadSl
         RevisionNotFoundError: The line goes back further than a shallow clone does.
     """
     found: list[Link] = []
+    # what a shallow clone lacks may come
+    dead_ends = {} if known or repo.raw.is_shallow else repo.dead_ends
+    end: HistoryError | None = None
     for commit in first_parents(repo, branch.tip):
         if str(commit.id) in known:
             return found[::-1], str(commit.id)
-        link = Link(commit=commit, decoded=_trailers_of(commit, read_slow))
+        if str(commit.id) in dead_ends:
+            end = dead_ends[str(commit.id)]
+            break
+        try:
+            link = Link(commit=commit, decoded=_trailers_of(commit, read_slow))
+        except HistoryError as error:
+            end = dead_ends[str(commit.id)] = type(error)(error.message, hint=error.hint)
+            break
         found.append(link)
         if link.decoded is not None and isinstance(link.decoded.event, RunStarted):
             return found[::-1], None
+    dead_ends.update((str(link.commit.id), end) for link in found)
+    if end is not None:
+        raise type(end)(end.message, hint=end.hint)
     where = refs.short(branch.actual)
     if repo.raw.is_shallow:
         raise RevisionNotFoundError(

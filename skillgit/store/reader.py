@@ -58,7 +58,7 @@ def read_new(repo: Repo, run: str, since: Mapping[str, str], now: Mapping[str, s
         RevisionNotFoundError: There is no such run.
         HistoryError: A commit of it cannot be read.
     """
-    branches = history.sources(repo, run, repo.tips() if now is None else now)
+    branches = history.sources(repo, run, repo.tips(run) if now is None else now)
     if not branches:
         raise RevisionNotFoundError(f"there is no run '{run}'", hint="skillgit runs")
     known = frozenset(since.values())

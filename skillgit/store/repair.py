@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import time
 from functools import partial
 from typing import TYPE_CHECKING
 
+import pygit2
+
+from skillgit.domain.event import Rejected
 from skillgit.errors import SkillgitError
-from skillgit.store import derived, reader, refs
+from skillgit.store import attic, derived, reader, refs
 from skillgit.store.at_work import git_is_at_work, until_kept
+from skillgit.store.disk import write_file
 from skillgit.store.dropping import dropped_trees, rebuilt_chain
 from skillgit.store.evidence import read_chain
 from skillgit.store.lock import repo_lock
 from skillgit.store.objects import missing_files
 from skillgit.store.own_runs import is_own
+from skillgit.store.step_back import earlier_tips
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
@@ -28,6 +34,90 @@ _REASON = "skillgit: fsck --repair"
 _SHORT = 12
 _PATIENCE_S = 1.0
 """How long a lock file has to stand unchanged while nobody of skillgit's writes, to be taken for left over."""
+_PACKED = re.compile(rb"#.*|(?:[0-9a-f]{40} refs/[^\s\0]+|\^[0-9a-f]{40}) *")
+
+
+def packed_damage(repo: Repo) -> str:
+    """Return what is wrong with the file in which git keeps most refs; empty if nothing is, or there is none."""
+    bad = sum(not good for _, good in _packed_lines(repo))
+    return f"packed-refs has {bad} line{'s' * (bad != 1)} that git cannot read" if bad else ""
+
+
+def mend_packed(repo: Repo) -> list[str]:
+    """Keep those lines of ``packed-refs`` that can be read; return what was mended.
+
+    The file is set aside as it was. Refs of skillgit's that it lost come back as far as the rest tells of them.
+    """
+    with repo_lock(repo):
+        if not (damage := packed_damage(repo)):
+            return []
+        path, folder = repo.common_dir / "packed-refs", repo.private_dir / "damaged"
+        folder.mkdir(exist_ok=True)
+        aside = folder / f"packed-refs-{time.time_ns()}"
+        write_file(aside, path.read_bytes())
+        write_file(path, b"".join(line + b"\n" for line, good in _packed_lines(repo) if good))
+    return [f"{damage}; kept the others and set the file aside as {aside}; other branches and tags of it are lost here"]
+
+
+def _packed_lines(repo: Repo) -> Iterator[tuple[bytes, bool]]:
+    """Yield the lines of ``packed-refs``, each with whether git can read it; one that has no end may have been longer.
+
+    What is said of a ref that cannot be read goes with it.
+    """
+    try:
+        content = (repo.common_dir / "packed-refs").read_bytes()
+    except OSError:
+        return
+    good = True
+    *lines, rest = content.split(b"\n")
+    for line in lines:
+        good = _PACKED.fullmatch(line) is not None and (good or not line.startswith(b"^"))
+        yield line, good
+    if rest:
+        yield rest, False
+
+
+def logged_runs(repo: Repo) -> list[str]:
+    """Return the runs whose branch has a reflog, which git removes with a branch that is deleted."""
+    folder = repo.common_dir / "logs" / refs.run_branch("")
+    return [path.name for path in folder.glob("*") if path.is_file() and refs.parse(refs.run_branch(path.name))]
+
+
+def lost_candidates(repo: Repo, run: str) -> dict[str, str]:
+    """Return branch to commit for refused candidates of ``run`` that no ref leads to and a reflog or evidence names.
+
+    git removes the reflog of a branch that is deleted. Damaged refs are not among them.
+
+    Raises:
+        HistoryError: The attic or the evidence chain cannot be read.
+        RevisionNotFoundError: A commit of it is missing.
+    """
+    tips, logs = repo.tips(run), repo.common_dir / "logs"
+    place = tips.get(refs.attic_ref(run))
+    kept = {*tips, *repo.damaged_refs(run), *(one.branch for one in (attic.read_attic(repo, place) if place else ()))}
+    named = {path.relative_to(logs).as_posix() for path in (logs / "refs/heads/rejected" / run).glob("*")}
+    commits = [tip for name in sorted(named - kept) for tip in earlier_tips(repo, name)]
+    found: dict[str, str] = {}
+    for oid in (*commits, *(link.event for link in read_chain(repo, run) if link.event)):
+        try:
+            record = reader.read_commit(repo, oid)
+        except (SkillgitError, pygit2.GitError, KeyError):
+            continue
+        if isinstance(record.event, Rejected) and record.event.run == run and record.branch not in kept:
+            found.setdefault(record.branch, oid)
+    return found
+
+
+def restore_candidates(repo: Repo, run: str) -> list[str]:
+    """Bring back the branches that :func:`lost_candidates` names; return what was mended.
+
+    Hold the lock of the run.
+    """
+    lost = lost_candidates(repo, run)
+    updates = [RefUpdate(name=name, new=oid, expected=None) for name, oid in sorted(lost.items())]
+    if updates:
+        update_refs(repo, updates, identity=repo.identity(), reason=_REASON)
+    return [f"brought {refs.short(name)} back, at commit {oid[:_SHORT]}" for name, oid in sorted(lost.items())]
 
 
 def repair_run(repo: Repo, run: str) -> list[str]:
@@ -89,7 +179,7 @@ def _mend_derived(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterator
     if refs.run_branch(run) not in repo.tips():
         return
     yield from _remove_damaged(repo, run)
-    tips = repo.tips()
+    tips = repo.tips(run)
     updates = derived.derived_updates(run, records, tips)
     if updates:
         update_refs(repo, updates, identity=repo.identity(), reason=_REASON)
@@ -101,9 +191,9 @@ def _mend_derived(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterator
 def _remove_damaged(repo: Repo, run: str) -> Iterator[str]:
     """Remove the files of derived refs that hold no commit, which nobody could move."""
     with repo_lock(repo):
-        for name in repo.damaged_refs():
+        for name in repo.damaged_refs(run):
             ref = refs.parse(name)
-            if ref is not None and ref.run == run and ref.kind in {refs.Kind.TAG, refs.Kind.BEST}:
+            if ref is not None and ref.kind in {refs.Kind.TAG, refs.Kind.BEST}:
                 (repo.common_dir / name).unlink(missing_ok=True)
                 yield f"removed the file of {refs.short(name)}, which held no commit"
 

@@ -6,17 +6,20 @@ loaded with the first repository: screens are ready before that, and it takes as
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillgit.errors import HistoryError, RepositoryNotFoundError, RevisionNotFoundError, UsageError
+from skillgit.errors import ConflictError, HistoryError, RepositoryNotFoundError, RevisionNotFoundError, UsageError
 from skillgit.store import refs
 from skillgit.store.at_work import until_kept
 from skillgit.store.private import private_folder
 from skillgit.store.ref_files import Look, RefFiles
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     import pygit2
 
 REPAIR = "skillgit fsck --repair"
@@ -51,6 +54,9 @@ class Repo:
         raw: The pygit2 repository, for the modules of this package.
         common_dir: The folder that holds refs and objects; all work trees share it.
         workdir: The work tree; absent in a bare repository.
+        dead_ends: Commits from which no walk back meets the start of a run, with the error that ends it; None where it
+            is only that history ends. Branches share their histories, and each is walked once.
+        whole: Commits that are here with all that they lead back to by first parents.
     """
 
     def __init__(self, raw: pygit2.Repository) -> None:
@@ -59,7 +65,10 @@ class Repo:
         pointer = git_dir / "commondir"
         self.common_dir = (git_dir / pointer.read_text().strip()).resolve() if pointer.is_file() else git_dir.resolve()
         self.workdir = Path(raw.workdir) if raw.workdir else None
+        self.dead_ends: dict[str, HistoryError | None] = {}
+        self.whole: set[str] = set()
         self._private: Path | None = None
+        self._still: Mapping[str, tuple[Mapping[str, str], list[str]]] | None = None
         self._ref_files = RefFiles(self.common_dir, lambda name: refs.parse(name) is not None)
 
     @classmethod
@@ -138,22 +147,63 @@ class Repo:
         """
         import pygit2  # noqa: PLC0415 - see the module
 
+        if self._still is not None and (ref := refs.parse(name)) is not None:
+            found_tip = self.tips(ref.run).get(name)
+            if found_tip is not None or name not in self.damaged_refs(ref.run):
+                return found_tip
         try:
             found = self.raw.references.get(name)
             return None if found is None else str(found.resolve().target)
         except pygit2.GitError as error:
             raise HistoryError(f"git cannot read {refs.short(name)}: {error}", hint=REPAIR) from error
 
-    def tips(self) -> dict[str, str]:
-        """Return all refs that skillgit owns or follows, tracking copies included, with what they point to.
+    def tips(self, run: str = "") -> dict[str, str]:
+        """Return the refs that skillgit owns or follows, tracking copies included, with what they point to.
 
         A symbolic or damaged ref is left out, as git does; :meth:`tip` says what is wrong with it.
-        """
-        return self._ref_files.read()
 
-    def damaged_refs(self) -> list[str]:
-        """Return those refs of skillgit's whose own file holds no commit, so that nobody can move them."""
-        return sorted(name for name, oid in self.look().loose.items() if not oid and refs.parse(name) is not None)
+        Args:
+            run: The run whose refs are wanted; empty for all refs.
+        """
+        if self._still is None:
+            found = self._ref_files.read()
+            return {name: oid for name, oid in found.items() if _is_of(name, run)} if run else found
+        groups = [self._still[run]] if run in self._still else [] if run else self._still.values()
+        return {name: oid for tips, _ in groups for name, oid in tips.items()}
+
+    def damaged_refs(self, run: str = "") -> list[str]:
+        """Return those refs of skillgit's, or of ``run``, whose own file holds no commit, so that nobody can move them.
+
+        Symbolic refs are among them.
+        """
+        if self._still is None:
+            return sorted(name for name, oid in self.look().loose.items() if not oid and _is_of(name, run))
+        groups = [self._still[run]] if run in self._still else [] if run else self._still.values()
+        return sorted(name for _, damaged in groups for name in damaged)
+
+    @contextmanager
+    def still(self) -> Iterator[None]:
+        """Let a block that moves no ref see all refs as they are now; it asks about each of many runs at no cost."""
+        from skillgit.store.lock import repo_lock  # noqa: PLC0415 - it needs this module
+
+        try:
+            with repo_lock(self):
+                tips, damaged = self.tips(), self.damaged_refs()
+        except ConflictError:
+            # where nobody can write, nobody moves a part of a run's refs meanwhile
+            tips, damaged = self.tips(), self.damaged_refs()
+        groups: dict[str, tuple[dict[str, str], list[str]]] = {}
+        for name, oid in tips.items():
+            if ref := refs.parse(name):
+                groups.setdefault(ref.run, ({}, []))[0][name] = oid
+        for name in damaged:
+            if ref := refs.parse(name):
+                groups.setdefault(ref.run, ({}, []))[1].append(name)
+        self._still = groups
+        try:
+            yield
+        finally:
+            self._still = None
 
     def look(self) -> Look:
         """Return what the refs look like now, so that a later look can tell whether any moved."""
@@ -206,6 +256,11 @@ class Repo:
         except pygit2.GitError:
             # one of them is no commit
             return False
+
+
+def _is_of(name: str, run: str) -> bool:
+    ref = refs.parse(name)
+    return ref is not None and (not run or ref.run == run)
 
 
 def _set_up_libgit2() -> None:

@@ -94,9 +94,9 @@ def step_back(repo: Repo, run: str, plan: StepBack) -> list[str]:
         ConcurrentWriteError: Somebody else moved the run; nothing was changed but ref files that held no commit.
     """
     with repo_lock(repo):
-        for name in set(repo.damaged_refs()) & {*plan.unreadable, *_derived_names(repo, run)}:
+        for name in set(repo.damaged_refs(run)) & {*plan.unreadable, *_derived_names(repo, run)}:
             (repo.common_dir / name).unlink(missing_ok=True)
-    tips = repo.tips()
+    tips = repo.tips(run)
     chain = partial(_evidence, repo, run, plan, tips)
     updates = [
         *_branches(run, plan, tips),
@@ -118,9 +118,9 @@ def step_back(repo: Repo, run: str, plan: StepBack) -> list[str]:
 
 def _refs_of(repo: Repo, run: str) -> dict[str, str]:
     """Return the refs that lead to events of ``run`` and to its evidence, with their commits; empty for those lost."""
-    found = dict.fromkeys(repo.damaged_refs(), "") | repo.tips()
+    found = dict.fromkeys(repo.damaged_refs(run), "") | repo.tips(run)
     for name in (refs.run_branch(run), refs.slow_branch(run)):
-        if name not in found and _reflog(repo, name):
+        if name not in found and earlier_tips(repo, name):
             # git removes the reflog of a branch that is deleted
             found[name] = ""
     return {
@@ -131,7 +131,7 @@ def _refs_of(repo: Repo, run: str) -> dict[str, str]:
 
 
 def _derived_names(repo: Repo, run: str) -> set[str]:
-    parsed = {name: refs.parse(name) for name in repo.damaged_refs()}
+    parsed = {name: refs.parse(name) for name in repo.damaged_refs(run)}
     return {
         name for name, ref in parsed.items() if ref and ref.run == run and ref.kind in {refs.Kind.TAG, refs.Kind.BEST}
     }
@@ -143,11 +143,14 @@ def _is_cut(repo: Repo, tip: str) -> bool:
     One that is here and makes no sense is no loss that could be made good.
     """
     oid: str | pygit2.Oid | None = tip
-    while oid is not None:
+    walked: list[str] = []
+    while oid is not None and str(oid) not in repo.whole:
         if not repo.has_object(str(oid)):
             return True
+        walked.append(str(oid))
         commit = repo.raw[oid]
         oid = next(iter(commit.parent_ids), None) if isinstance(commit, pygit2.Commit) else None
+    repo.whole.update(walked)
     return False
 
 
@@ -160,7 +163,7 @@ def _before(repo: Repo, run: str, name: str) -> list[str]:
     ref = refs.parse(name)
     if ref is None or ref.remote or ref.kind not in _BRANCHES:
         return []
-    earlier = [tip for tip in _reflog(repo, name) if not _is_cut(repo, tip)]
+    earlier = [tip for tip in earlier_tips(repo, name) if not _is_cut(repo, tip)]
     if earlier:
         return earlier
     found: dict[str, Recorded] = {}
@@ -174,8 +177,8 @@ def _before(repo: Repo, run: str, name: str) -> list[str]:
     return sorted(found, key=lambda oid: found[oid].order, reverse=True)
 
 
-def _reflog(repo: Repo, name: str) -> list[str]:
-    """Return where the ref ``name`` stood, the last place first."""
+def earlier_tips(repo: Repo, name: str) -> list[str]:
+    """Return where the ref ``name`` stood by its reflog, the last place first."""
     try:
         text = (repo.common_dir / "logs" / name).read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -185,7 +188,7 @@ def _reflog(repo: Repo, name: str) -> list[str]:
 
 def _witnesses(repo: Repo, run: str) -> Iterator[str]:
     """Yield the commits that tags, the best branch and the evidence of ``run`` name, as far as they can be read."""
-    for name, tip in repo.tips().items():
+    for name, tip in repo.tips(run).items():
         ref = refs.parse(name)
         if ref is not None and ref.run == run and ref.kind in {refs.Kind.TAG, refs.Kind.BEST}:
             yield tip
@@ -198,8 +201,8 @@ def _damaged_end(repo: Repo, run: str, records: Sequence[Recorded]) -> list[Reco
     place = refs.evidence_ref(run)
     proves = (
         any(is_own(repo, start=record.commit) for record in records[:1])
-        or place in repo.tips()
-        or place in repo.damaged_refs()
+        or place in repo.tips(run)
+        or place in repo.damaged_refs(run)
     )
     spared = evidence_elsewhere(repo, run)
     dropped, seen = dropped_trees(repo, run), set[str]()

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
-from bench.histories.story import run_story
+from bench.histories.story import gain_of, run_story
 
 from skillgit.domain.event import version_of
 from skillgit.store.lock import RunLock
@@ -27,7 +27,7 @@ def main() -> None:
     repo, version = Repo.discover(folder), 0
     with RunLock(repo, RUN, lambda: datetime.now(UTC)):
         writer = RunWriter(repo, RUN, lambda: datetime.now(UTC))
-        for number, chapter in enumerate(islice(run_story(RUN, 3), events), start=1):
+        for number, chapter in enumerate(islice(run_story(RUN, 3, gain_of(events)), events), start=1):
             recorded = writer.append(chapter.event, chapter.skill, chapter.evidence)
             version = version if (made := version_of(recorded.event)) is None else made
             young = progress.with_suffix(".young")

@@ -355,6 +355,20 @@ SEQUENCE = {
         added(FIRST, "Skillgit-Fork-Of: ghost/v3"),
         "it is a fork of ghost/v3, and its parent is another commit",
     ),
+    **{
+        f"a fork of {source}": (
+            added(FIRST, f"Skillgit-Fork-Of: {source}"),
+            f"it is a fork of {source!r}, which is the address of no version",
+        )
+        for source in ("../../x/v999", "v3", f"{RUN}/r2", f"{RUN}/v", f"{RUN}/v{'9' * 40}", "main", "Up/v1")
+    },
+    **{
+        f"a candidate of {source}": (
+            added(TWO, f"Skillgit-Origin: cherry-pick number=1 of={source}"),
+            f"it was taken from {source!r}, which is the address of no event",
+        )
+        for source in ("../../x/v999", "r3", f"{RUN}/x3")
+    },
     "edits that are counted": (
         replaced(ONE, "applied=1", "applied=2"),
         "the commit says that 2 edits were applied, and tells 1 of them",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import pytest
 from hosts import Person
 from program import attempt, git
 from pygit2.enums import ObjectType
 
+from skillgit.app.clone import clone
+from skillgit.app.context import Context
 from skillgit.store.repo import Repo
 
 SOUND = "author A <a@b> 1700000000 +0000"
@@ -117,3 +120,73 @@ def test_reading_starts_no_program_that_the_repository_names(tmp_path, ann):
     ):
         attempt(*words, cwd=place, env=ann.env)
         assert not owned.exists(), (words, owned.read_text())
+
+
+ODD_DATES = ("99999999999999", "18446744073709551615", "99999999999999999999999", "-5", "x")
+
+
+@pytest.mark.parametrize("date", ODD_DATES)
+def test_an_odd_commit_on_main_ends_nothing_and_fsck_names_it(tmp_path, ann, date):
+    """Runs, releases and notes have nothing to do with what somebody commits to main with another program."""
+    Person(tmp_path)("clone", "--evidence", str(ann.path), "early")
+    odd = _odd_commit(ann.path, date)
+    git("update-ref", "refs/heads/main", odd, cwd=ann.path)
+
+    Person(tmp_path)("clone", "--evidence", str(ann.path), "late")
+    Person(tmp_path / "early")("pull")
+
+    for name in ("early", "late"):
+        copy = Person(tmp_path / name)
+        assert git("rev-parse", "main", cwd=copy.path).out.strip() == odd
+        assert copy.own() == ann.own()
+        assert copy("pull").code == 0
+        assert f"main: commit {odd[:12]} " in copy("fsck").out
+
+
+def test_an_encoding_that_nobody_knows_is_no_fault_of_main(tmp_path, ann):
+    git("update-ref", "refs/heads/main", _odd_commit(ann.path, "1700000000", "encoding klingon\n"), cwd=ann.path)
+
+    Person(tmp_path)("clone", str(ann.path), "copy")
+
+    assert Person(tmp_path / "copy")("fsck").out.endswith("no problems\n")
+
+
+def _odd_commit(folder, date: str, header: str = "") -> str:
+    """Write a commit after main, dated and encoded as nobody does; return its id."""
+    parent = git("rev-parse", "main", cwd=folder).out.strip()
+    tree = git("rev-parse", "main^{tree}", cwd=folder).out.strip()
+    signed = f"A <a@b> {date} +0000"
+    text = f"tree {tree}\nparent {parent}\nauthor {signed}\ncommitter {signed}\n{header}\nx\n"
+    command = ["git", "-C", folder, "hash-object", "-t", "commit", "--literally", "-w", "--stdin"]
+    return subprocess.run(command, input=text.encode(), capture_output=True, check=True).stdout.decode().strip()
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["no folder", "an empty folder"])
+@pytest.mark.parametrize("names", [[b"n" * 300], [b"a", b"n" * 300]], ids=["alone", "beside others"])
+def test_a_file_that_cannot_be_checked_out_is_named_and_leaves_nothing(tmp_path, names, there):
+    stranger(tmp_path / "theirs", names)
+    if there:
+        (tmp_path / "copy").mkdir()
+
+    done = Person(tmp_path)("clone", "theirs", "copy", code=5)
+
+    assert "has a file that cannot be checked out here, 'nnn" in done.err
+    assert "': file name too long\nhint: " in done.err
+    assert "git clone --no-checkout" in done.err
+    assert (list((tmp_path / "copy").iterdir()) == []) if there else not (tmp_path / "copy").exists()
+
+
+@pytest.mark.parametrize("step", ["pull", "stand_on_main"])
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+def test_whatever_ends_a_clone_leaves_nothing(tmp_path, monkeypatch, step, error):
+    """Git has done its part by then."""
+    stranger(tmp_path / "theirs", [b"a"])
+
+    def failing(*_arguments, **_options):
+        assert (tmp_path / "copy" / "a").exists()
+        raise error
+
+    monkeypatch.setattr(f"skillgit.app.clone.{step}", failing)
+    with pytest.raises(error):
+        clone(Context.from_process(tmp_path), "theirs", Path("copy"))
+    assert not (tmp_path / "copy").exists()

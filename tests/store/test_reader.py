@@ -4,6 +4,7 @@ import subprocess
 from itertools import count
 from typing import TYPE_CHECKING
 
+import pygit2
 import pytest
 from sample_run import PATH, RUN, clock_from, seed_skill, transitions, write_run
 
@@ -176,3 +177,36 @@ def test_a_long_run_is_one_walk(repo, monkeypatch) -> None:
     assert reader.read_run(repo, RUN) == history
 
     assert len(looked_up) == len(history) + 1
+
+
+def test_branches_with_a_common_history_are_read_in_one_walk(tmp_path, monkeypatch):
+    """Whoever makes a branch called run/… of each commit makes no run, and costs no more than one walk through all."""
+    repo = Repo.init(tmp_path)
+    tree = repo.raw.TreeBuilder().write()
+    tip, commits = [], []
+    for number in range(60):
+        tip = [repo.raw.create_commit(None, *[pygit2.Signature("a", "a@b", number, 0)] * 2, str(number), tree, tip)]
+        commits.append(str(tip[0]))
+        repo.raw.references.create(f"refs/heads/run/r{number}", tip[0])
+    read: list[str] = []
+    commit = Repo.commit
+    monkeypatch.setattr(Repo, "commit", lambda self, oid: read.append(oid) or commit(self, oid))
+
+    for number in range(60):
+        with pytest.raises(HistoryError, match=f"run r{number} has no beginning on run/r{number}"):
+            reader.read_run(repo, f"r{number}")
+
+    assert len(read) <= 2 * len(commits)
+
+
+def test_a_commit_that_cannot_be_read_ends_each_walk_with_the_same_words(tmp_path):
+    repo = Repo.init(tmp_path)
+    tree = repo.raw.TreeBuilder().write()
+    signature, message = pygit2.Signature("a", "a@b", 1, 0), "x\n\nSkillgit-Format: 1\nSkillgit-Event: praised\n"
+    broken = repo.raw.create_commit(None, signature, signature, message, tree, [])
+    for name in ("one", "two"):
+        after = repo.raw.create_commit(None, signature, signature, name, tree, [broken])
+        repo.raw.references.create(f"refs/heads/run/{name}", after)
+    for name in ("one", "two", "one"):
+        with pytest.raises(HistoryError, match=f"commit {str(broken)[:12]}: 'x' is not the subject of an event"):
+            reader.read_run(repo, name)

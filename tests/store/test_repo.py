@@ -7,6 +7,8 @@ import pygit2
 import pytest
 
 from skillgit.errors import RepositoryNotFoundError, RevisionNotFoundError
+from skillgit.store import refs
+from skillgit.store.ref_files import RefFiles
 from skillgit.store.repo import Identity, Repo
 
 
@@ -113,3 +115,33 @@ def test_what_is_no_commit_is_not_found(repo) -> None:
     for oid in (blob, "0" * 40):
         with pytest.raises(RevisionNotFoundError):
             repo.commit(oid)
+
+
+def test_refs_that_are_looked_at_once_are_read_once(tmp_path, monkeypatch) -> None:
+    """The answers of a block that moves nothing are those of single questions, at the cost of one look."""
+    repo = Repo.init(tmp_path)
+    tree = repo.raw.TreeBuilder().write()
+    signature = pygit2.Signature("a", "a@b", 1, 0)
+    commit = repo.raw.create_commit(None, signature, signature, "x", tree, [])
+    for run in ("one", "two"):
+        for name in (refs.run_branch(run), refs.version_tag(run, 0), refs.evidence_ref(run)):
+            repo.raw.references.create(name, commit)
+    (repo.common_dir / refs.best_branch("two")).parent.mkdir(parents=True, exist_ok=True)
+    (repo.common_dir / refs.best_branch("two")).write_text("nothing\n")
+
+    def answers() -> list[object]:
+        return [
+            *((repo.tips(run), repo.damaged_refs(run)) for run in ("", "one", "two", "three")),
+            *(repo.tip(name) for name in (refs.run_branch("one"), refs.run_branch("three"), refs.NOTES)),
+        ]
+
+    alone = answers()
+    with repo.still():
+        monkeypatch.setattr(RefFiles, "read", None)
+        monkeypatch.setattr(RefFiles, "look", None)
+        assert answers() == alone
+    assert alone[1] == ({name: str(commit) for name in repo_refs("one")}, [])
+
+
+def repo_refs(run: str) -> tuple[str, ...]:
+    return refs.run_branch(run), refs.version_tag(run, 0), refs.evidence_ref(run)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def clone(line: Line, folder: Path, url: str, place: Path, name: str) -> None:
-    """Copy the repository at ``url`` to ``place``; nothing is left there if that fails.
+    """Copy the repository at ``url`` to ``place``; git leaves the history there if only its files cannot be written.
 
     Args:
         line: The connection.
@@ -37,8 +37,14 @@ def clone(line: Line, folder: Path, url: str, place: Path, name: str) -> None:
         raise refusal(name, answer.error, named=False)
 
 
-def stand_on_main(repo: Repo) -> None:
-    """Check ``main`` out where the host names a branch that it does not have, so that git has checked out nothing."""
+def stand_on_main(repo: Repo, name: str) -> None:
+    """Check ``main`` out where the host names a branch that it does not have, so that git has checked out nothing.
+
+    Raises:
+        RemoteError: A file of it cannot be written here; ``name`` is what the repository is called.
+    """
     _, commit = repo.head()
     if not commit and repo.workdir is not None and repo.tip(refs.MAIN) is not None:
-        git(repo, "checkout", "-q", refs.short(refs.MAIN), hooks=True)
+        answer = git(repo, "checkout", "-q", refs.short(refs.MAIN), hooks=True)
+        if answer.code != 0:
+            raise refusal(name, answer.error, named=False)

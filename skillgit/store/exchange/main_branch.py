@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.errors import ConflictError
 from skillgit.store import refs
+from skillgit.store.binary import git
 from skillgit.store.exchange.adopting import Joined, Joining
 from skillgit.store.promotion import move_main
 from skillgit.store.transaction import RefUpdate, update_refs
@@ -29,9 +30,9 @@ def adopt_main(repo: Repo, remote: str, theirs: str | None, *, dry_run: bool = F
             update = RefUpdate(name=refs.MAIN, new=theirs, expected=None)
             update_refs(repo, [update], identity=repo.identity(), reason=reason)
         return Joined(run="", state=Joining.NEW, moved=1)
-    if repo.reaches(mine, theirs):
+    if _reaches(repo, mine, theirs):
         return Joined(run="", state=Joining.AHEAD)
-    if not repo.reaches(theirs, mine):
+    if not _reaches(repo, theirs, mine):
         told = f"main went on here and on {remote}; git merge {remote}/main brings both together"
         return Joined(run="", state=Joining.DIVERGED, reason=told)
     try:
@@ -40,3 +41,8 @@ def adopt_main(repo: Repo, remote: str, theirs: str | None, *, dry_run: bool = F
     except ConflictError as error:
         return Joined(run="", state=Joining.REFUSED, reason=error.message)
     return Joined(run="", state=Joining.FORWARD, moved=1)
+
+
+def _reaches(repo: Repo, tip: str, ancestor: str) -> bool:
+    """Say whether ``ancestor`` is ``tip`` or one of its ancestors; git reads dates that libgit2 takes for damage."""
+    return git(repo, "merge-base", "--is-ancestor", ancestor, tip).code == 0

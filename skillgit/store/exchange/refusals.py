@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from skillgit.domain.untrusted.names import shown
 from skillgit.errors import RemoteError
 
 
@@ -75,6 +76,12 @@ _CASES = (
 )
 _UNSOUND = re.compile(r"^(?:fatal|error): object (?P<oid>[0-9a-f]{12})[0-9a-f]*: \w+: (?P<what>.+)$", re.MULTILINE)
 """What git says of an object that it does not let in."""
+_UNWRITABLE = re.compile(
+    r"^(?:error|fatal): (?:unable to (?:create|write) (?:file|symlink) |cannot (?:stat|create directory at) )"
+    r"'?(?P<name>[^\n]+?)'?(?:: (?P<why>[^:\n]+))?$",
+    re.MULTILINE,
+)
+"""What git says of a file that it cannot check out."""
 _FINAL = re.compile(r"^(?:fatal|error): (?P<said>.+)$", re.MULTILINE)
 
 
@@ -90,6 +97,12 @@ def refusal(remote: str, said: str, *, named: bool = True) -> RemoteError:
         return RemoteError(
             f"{remote} has an object that is not let in: {unsound['oid']} {unsound['what']}",
             hint="nothing came in; its owner has to mend the history, which could harm whoever checks it out",
+        )
+    if file := _UNWRITABLE.search(said):
+        why = f": {file['why'].lower()}" if file["why"] else ""
+        return RemoteError(
+            f"{remote} has a file that cannot be checked out here, {shown(file['name'])}{why}",
+            hint="git clone --no-checkout URL DIR brings the history alone; skillgit pull in DIR then makes its runs",
         )
     for case in _CASES:
         if case.signs.search(said):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillgit.errors import HistoryError
 from skillgit.store import refs
 from skillgit.store.binary import git
 from skillgit.store.exchange.transport import CHECKED, ask
@@ -48,7 +49,11 @@ def fetch_releases(repo: Repo, line: Line, remote: str, main: str | None, *, dry
 
 
 def _skills(repo: Repo, main: str | None) -> frozenset[str]:
-    return frozenset(path.rpartition("/")[2] for path in skills_at(repo, main)) if main else frozenset()
+    try:
+        return frozenset(path.rpartition("/")[2] for path in skills_at(repo, main)) if main else frozenset()
+    except HistoryError:
+        # a commit of somebody's own, which fsck names
+        return frozenset()
 
 
 def _releases_in(out: bytes, skills: frozenset[str]) -> dict[str, str]:

@@ -186,6 +186,7 @@ class _Teller:
         return self._candidate(better=self.picked % 2 == 1, proven=False, **source)
 
     def _candidate(self, *, better: bool, proven: bool, **origin: object) -> Chapter:
+        better = better and self._can_rise()
         edits = self._edits()
         skill = _edited(self.skill, edits)
         trial = self._trial(better=better)
@@ -220,7 +221,7 @@ class _Teller:
         return Chapter(event=Accepted(**facts, version=self.version), skill=skill, evidence=evidence)
 
     def _slow(self) -> Iterator[Chapter]:
-        accepted = self.random.random() >= REFUSED
+        accepted = self.random.random() >= REFUSED and self._can_rise()
         trial, base = self._trial(better=accepted), self.version
         guidance = "\n".join(f"{self._sentence(10)}." for _ in range(3))
         yield Chapter(
@@ -263,11 +264,15 @@ class _Teller:
         self.version += 1
         self.best = max(self.best, trial.verdict.score)
 
+    def _can_rise(self) -> bool:
+        """Say whether the worst item can gain once more, so that no score ever exceeds 1."""
+        return min(self.values.values()) + self.gain < _FINEST
+
     def _trial(self, *, better: bool) -> _Trial:
         """Draw what a candidate scores: the worst item gains, and another one loses more if it is to be refused."""
         worst, *others = sorted(ITEMS, key=self.values.__getitem__)
         values = dict(self.values)
-        values[worst] += self.gain
+        values[worst] = min(values[worst] + self.gain, _FINEST - 1)
         broken = []
         if not better:
             broken = self.random.sample(others, 8 if self.conduct.stops else 1)

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import re
 import subprocess
+from itertools import islice
 
 import pytest
 from bench.histories.fast_import import write_history
 from bench.histories.providers import CONDUCTS
 from bench.histories.story import run_story
 
-from skillgit.domain.event import Rejected, Skipped
+from skillgit.domain.event import Accepted, Rejected, Skipped
 from skillgit.domain.state import fold
 from skillgit.index.known import note_lines
 from skillgit.index.refresh import open_index
@@ -77,3 +78,10 @@ def test_notes_of_a_generated_history_are_read(history):
 def test_a_story_is_the_same_however_far_it_is_told():
     told = [next(story).event for story in (run_story("demo", 7), run_story("demo", 7))]
     assert told[0] == told[1]
+
+
+def test_a_story_goes_on_when_its_score_can_rise_no_more():
+    """A soft score is at most 1, which ``Scored`` sees to."""
+    chapters = list(islice(run_story("demo", 3, gain=10_000), 400))
+    assert [fold(chapter.event for chapter in chapters).outcome, len(chapters)] == [None, 400]
+    assert not any(isinstance(chapter.event, Accepted) for chapter in chapters[-50:])
