@@ -11,7 +11,7 @@ import signal
 import sys
 from pathlib import Path
 
-import skillgit.app.train as training
+import skillgit.app.train.train as training
 import skillgit.store.writer as writing
 from skillgit.calls.ledger import Ledger
 from skillgit.cli.main import main

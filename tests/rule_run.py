@@ -32,7 +32,7 @@ from skillgit.store.writer import RunWriter
 if TYPE_CHECKING:
     from sample_run import Sample
 
-    from skillgit.store.record import Recorded
+    from skillgit.store.event_commit import Recorded
     from skillgit.store.repo import Repo
 
 READ = "Read the question again before answering."

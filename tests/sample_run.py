@@ -53,7 +53,7 @@ from skillgit.store.writer import RunWriter
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from skillgit.store.record import Recorded
+    from skillgit.store.event_commit import Recorded
     from skillgit.store.repo import Repo
 
 RUN = "demo-20261121-abcd"

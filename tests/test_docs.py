@@ -12,36 +12,36 @@ import click
 import pytest
 
 import skillgit
-from skillgit.app.config.resolved import is_neutral
-from skillgit.app.config.schema import NOT_KEYS, SECTIONS
-from skillgit.cli.commands import adopt, fetch, fsck, gc, note, push, replay
+from skillgit.app.setup.config.resolved import is_neutral
+from skillgit.app.setup.config.schema import NOT_KEYS, SECTIONS
+from skillgit.cli.commands import deliver, exchange, training, upkeep
 from skillgit.cli.main import cli
-from skillgit.cli.render import blame, cost, item, item_table, items, log, matrix, plugins, rule_changes, runs
+from skillgit.view import item, item_table, items, log, matrix, plan, rule_changes, rules, runs, setup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LISTS = {
-    "adopt --list": adopt.COLUMNS,
-    "backends": plugins.COLUMNS,
+    "adopt --list": deliver.COLUMNS,
+    "backends": setup.COLUMNS,
     "best": log.COLUMNS,
-    "blame": blame.COLUMNS,
+    "blame": rules.COLUMNS,
     "config": ("key", "value", "origin"),
-    "cost": cost.COLUMNS,
+    "cost": plan.COST_COLUMNS,
     "diff --items": items.COLUMNS,
     "diff --rules": rule_changes.COLUMNS,
-    "envs": plugins.COLUMNS,
-    "fetch": fetch.COLUMNS,
-    "fsck": fsck.COLUMNS,
-    "gc": gc.COLUMNS,
+    "envs": setup.COLUMNS,
+    "fetch": exchange.FETCH_COLUMNS,
+    "fsck": upkeep.FSCK_COLUMNS,
+    "gc": upkeep.GC_COLUMNS,
     "items": item_table.COLUMNS,
     "items --item": item.COLUMNS,
     "log": log.COLUMNS,
-    "matrix": matrix.COLUMNS,
-    "note --list": note.COLUMNS,
-    "push": push.COLUMNS,
-    "replay": replay.COLUMNS,
-    "runs": runs.COLUMNS,
+    "matrix": matrix.MATRIX_COLUMNS,
+    "note --list": training.COLUMNS,
+    "push": exchange.PUSH_COLUMNS,
+    "replay": upkeep.REPLAY_COLUMNS,
+    "runs": runs.RUN_COLUMNS,
 }
 """What commands print in each row for programs."""
 ROOT = Path(__file__).parents[1]

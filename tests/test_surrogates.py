@@ -30,7 +30,7 @@ from skillgit.plugin.redaction import Redactor
 from skillgit.plugin.rows import read_rows
 from skillgit.sandbox import Sandbox
 from skillgit.sandbox.tools import read_arguments
-from skillgit.store import codec
+from skillgit.store import event_commit
 from skillgit_envs.docvqa import scoring as docvqa
 from skillgit_envs.livemathematicianbench import scoring as livemathematicianbench
 from skillgit_envs.officeqa import scoring as officeqa
@@ -102,7 +102,7 @@ def test_events_and_artefacts_are_written_and_read_back(text):
         run="r", skill="skills/a", epoch=1, step=1, title=text, why=text, patch=patch,
         models=Models(target="a/b", optimizer="c/d"), cost=Cost(),
     )  # fmt: skip
-    assert codec.decode(codec.encode(event, EVIDENCE)).event == event
+    assert event_commit.decode(event_commit.encode(event, EVIDENCE)).event == event
     json.loads(json_file({"text": text, "rows": [{text: text}]}).decode())
 
 

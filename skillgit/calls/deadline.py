@@ -1,16 +1,16 @@
-"""Owns how long an item may take. Time in which it waits for its turn does not count."""
+"""How long an item may take, not counting waits, and the user's wish to stop."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skillgit.errors import ItemTimeoutError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Iterator
 
 
 class _Deadline:
@@ -98,3 +98,52 @@ def waiting() -> Iterator[None]:
         return
     with deadline.standing():
         yield
+
+
+class Stop:
+    """The wish to stop.
+
+    Attributes:
+        asked: Whether it was uttered.
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._watchers: set[asyncio.Future[bool]] = set()
+
+    def ask(self) -> None:
+        """Utter it; a handler of a signal may do so too."""
+        self.asked = True
+        for future in tuple(self._watchers):
+            loop = future.get_loop()
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_wake, future)
+
+    @contextmanager
+    def watch(self) -> Iterator[asyncio.Future[bool]]:
+        """Give a future to wait for, which somebody may set to true; a stop sets it to false."""
+        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._watchers.add(future)
+        try:
+            if self.asked:
+                _wake(future)
+            yield future
+        finally:
+            self._watchers.discard(future)
+
+    async def cut_short(self, waiting: Awaitable[None]) -> None:
+        """Wait for ``waiting``, or until there is a wish to stop."""
+        task = asyncio.ensure_future(waiting)
+        try:
+            with self.watch() as stopped:
+                either: set[asyncio.Future[Any]] = {task, stopped}
+                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                task.result()
+        finally:
+            task.cancel()
+
+
+def _wake(future: asyncio.Future[bool]) -> None:
+    if not future.done():
+        future.set_result(False)

@@ -1,41 +1,229 @@
-"""Owns what a failed attempt comes to: what it costs, whose fault it is, and whether it is ever made again.
-
-The rule. A failure concerns all calls, unless the backend says that the question itself cannot be answered
-(:class:`~skillgit.errors.UnanswerableError`). A refusal, a content filter or a prompt that is too long is the fault of
-the question. A 4xx of another cause, and an answer without content, may be either: it is the fault of the question once
-the same role has been answered in this run, with tools if the question has some, and the provider's before. So
-parameters that a provider does not take end a run after a few calls, and do not score nothing from beginning to end.
-
-What is the fault of the question is recorded once and not asked for again. An attempt that the provider may bill is
-recorded too, whatever became of it, and is charged to the event in the making; a provider that tells no usage is
-counted as a call of no tokens. Attempts that were turned away unread (401, 402, 403, 404, 429, 529, or 503 with a
-time to come back), or never left this machine, are no calls.
-"""
+"""Failed attempts: what each costs, whose fault it is, when it is repeated, and when a provider counts as down."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from skillgit.calls.meter import Charge
+from skillgit.calls.budget import Charge
 from skillgit.calls.pricing import call_cost
-from skillgit.calls.refusal import was_taken
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import UNANSWERABLE, FailureKind
 from skillgit.errors import (
     BackendError,
     FatalBackendError,
     NoAnswerError,
+    ProviderFailureError,
+    RetryableBackendError,
     UnanswerableError,
     UnusableAnswerError,
 )
 from skillgit.plugin.backend import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Awaitable, Callable, Iterable
+    from random import Random
+
+    from tenacity import RetryCallState
 
     from skillgit.calls.ledger import Ledger
-    from skillgit.calls.order import Order
+    from skillgit.calls.pipeline import Order
+
+
+_TOO_MANY = frozenset({429, 529})
+_UNAVAILABLE = 503
+_UNREAD = frozenset({401, 402, 403, 404})
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Say whether ``error`` asks for fewer calls: status 429 or 529 (overloaded), or 503 with a time to come back.
+
+    Backends raise their SDK's error again as one of ours, which remembers it. Where no status is known, a provider that
+    says when to come back has refused.
+    """
+    if not isinstance(error, RetryableBackendError):
+        return False
+    status = status_of(error)
+    if status is None or status == _UNAVAILABLE:
+        return error.retry_after is not None
+    return status in _TOO_MANY
+
+
+def concerns_all_calls(error: BaseException) -> bool:
+    """Say whether ``error`` says more of the provider, the key or the model than of the call that met it."""
+    return not isinstance(error, UnanswerableError)
+
+
+def was_taken(error: BackendError) -> bool:
+    """Say whether the provider took the question, so that it may bill it: it neither turned it away nor missed it."""
+    if error.usage is not None:
+        return True
+    status = status_of(error)
+    if status is not None:
+        return status not in _UNREAD and not is_refusal(error)
+    return isinstance(error, RetryableBackendError) and error.sent and not is_refusal(error)
+
+
+def status_of(error: BaseException) -> int | None:
+    """Return the HTTP status behind ``error``, by the name that the providers' SDKs give it."""
+    behind: BaseException | None = error
+    while behind is not None:
+        status = getattr(behind, "status_code", None)
+        if isinstance(status, int):
+            return status
+        behind = behind.__cause__ or behind.__context__
+    return None
+
+
+class Breaker:
+    """Counts calls that failed for good, one after another; a success resets it.
+
+    Only what concerns all calls counts: a question that will never be answered says nothing of the provider.
+
+    An open breaker closes only if a call that was in flight when it opened succeeds.
+
+    Args:
+        name: Backend and model, for the message.
+        limit: Failures in a row that open it.
+    """
+
+    def __init__(self, *, name: str, limit: int) -> None:
+        self._name = name
+        self._limit = limit
+        self._failures = 0
+        self._last: BackendError | None = None
+
+    def check(self) -> None:
+        """Let a call pass.
+
+        Raises:
+            ProviderFailureError: The breaker is open.
+        """
+        if self._failures < self._limit or self._last is None:
+            return
+        raise ProviderFailureError(
+            f"{self._name} failed {self._failures} times in a row, last: {self._last.message}",
+            hint=self._last.hint or "check the provider's status, credentials and quota, then resume the run",
+        ) from self._last
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether a call has failed in a way that may befall all, and none has been answered since."""
+        return self._last is not None
+
+    def failed(self, error: BackendError) -> None:
+        """Note a call that failed after its last attempt."""
+        if not concerns_all_calls(error):
+            return
+        self._failures += 1
+        self._last = error
+
+    def succeeded(self) -> None:
+        """Note a call that was answered."""
+        self._failures = 0
+        self._last = None
+
+
+T = TypeVar("T")
+
+LAST_CEILING_S = 60.0
+_MOST_DOUBLINGS = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """How often and how patiently a call is tried.
+
+    Attributes:
+        attempts: Attempts in all; refusals do not count.
+        patience_s: Seconds that a call spends in pauses before a further refusal is its end. A provider that wants a
+            longer pause is not waited for: its quota is used up for today.
+        sleep: Waits so many seconds.
+        random: Chance for the jitter.
+    """
+
+    attempts: int
+    patience_s: float
+    sleep: Callable[[float], Awaitable[None]]
+    random: Random
+
+    async def run(
+        self, attempt: Callable[[], Awaitable[T]], first_ceiling: Callable[[], float], failures: int = 0
+    ) -> T:
+        """Return the result of the first attempt that succeeds; only retryable errors are met with another one.
+
+        Args:
+            attempt: Tries once.
+            first_ceiling: Returns the seconds that the first pause may last; it is asked before each.
+            failures: Attempts that count as made before.
+
+        Raises:
+            BackendError: The error of the last attempt.
+        """
+        course = _Course(self, first_ceiling, failures)
+        try:
+            return await course.tried(attempt)
+        except BackendError as error:
+            if not course.goes_on(error):
+                raise
+            failed = [error]
+        # Only now: nearly all calls end at once, and this loop takes more time than all the rest of a call.
+        from tenacity import AsyncRetrying, retry_if_exception  # noqa: PLC0415 - slow to import
+
+        async def again() -> T:
+            if failed:
+                raise failed.pop()
+            return await course.tried(attempt)
+
+        retrying = AsyncRetrying(sleep=course.sleep, wait=course.pause, retry=retry_if_exception(course.goes_on))
+        return await retrying(again)
+
+
+class _Course:
+    """What has befallen one call."""
+
+    def __init__(self, policy: RetryPolicy, first_ceiling: Callable[[], float], failures: int) -> None:
+        self._policy = policy
+        self._first_ceiling = first_ceiling
+        self._failures = failures
+        self._paused = 0.0
+
+    async def tried(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        try:
+            return await attempt()
+        except BackendError as error:
+            self._failures += not is_refusal(error)
+            raise
+
+    def goes_on(self, error: BaseException) -> bool:
+        """Say whether the call is worth another attempt after ``error``."""
+        if not isinstance(error, RetryableBackendError) or (error.retry_after or 0.0) > self._policy.patience_s:
+            return False
+        if is_refusal(error):
+            return self._paused < self._policy.patience_s
+        return self._failures < self._policy.attempts
+
+    def pause(self, state: RetryCallState) -> float:
+        """Return the seconds to wait before the next attempt."""
+        error = state.outcome.exception() if state.outcome is not None else None
+        asked = error.retry_after if isinstance(error, RetryableBackendError) else None
+        return pause(state.attempt_number, asked, self._policy.random, first_ceiling=self._first_ceiling())
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait, and remember how long."""
+        self._paused += seconds
+        await self._policy.sleep(seconds)
+
+
+def pause(attempt: int, retry_after: float | None, random: Random, *, first_ceiling: float) -> float:
+    """Return the seconds to wait after the failed attempt number ``attempt`` (1-based).
+
+    Full jitter under an exponential ceiling, on top of what the server asked for: calls that were refused together
+    must not come back together.
+    """
+    ceiling = min(LAST_CEILING_S, first_ceiling * 2.0 ** min(attempt - 1, _MOST_DOUBLINGS))
+    return max(retry_after or 0.0, 0.0) + random.uniform(0.0, ceiling)
+
 
 _EITHER = frozenset({FailureKind.BAD_REQUEST, FailureKind.NO_ANSWER})
 """The kinds that a provider's own fault looks like too."""

@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from skillgit.calls.budget import Charge
 from skillgit.calls.failures import FailedAttempt
-from skillgit.calls.meter import Charge
 from skillgit.calls.pricing import MOST_USD
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import FailureKind

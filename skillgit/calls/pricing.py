@@ -1,4 +1,4 @@
-"""Owns what models cost: a small dated table of list prices as data, which a configuration may override."""
+"""Dated tables of what models cost and how many tokens they take; a configuration may say otherwise."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from skillgit.plugin.backend import Usage
+
 
 MOST_USD = 1e12
 """A price above it for one call is none, so that sums stay numbers."""
@@ -113,3 +114,29 @@ def call_cost(usage: Usage, price: Price | None, seconds: float) -> Cost:
 def without_date(model: str) -> str:
     """Return the name of a model without the date of its snapshot."""
     return _SNAPSHOT.sub("", model)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextTable:
+    """Lengths of contexts.
+
+    Attributes:
+        date: When they were looked up.
+        contexts: Model to tokens, prompt and reply together.
+    """
+
+    date: date
+    contexts: Mapping[str, int]
+
+
+@cache
+def context_table() -> ContextTable:
+    """Return the lengths that skillgit comes with."""
+    data = json.loads(files("skillgit.calls").joinpath("contexts.json").read_text("utf-8"))
+    return ContextTable(date=date.fromisoformat(data["date"]), contexts=MappingProxyType(data["contexts"]))
+
+
+def find_context(model: str) -> int | None:
+    """Return the tokens that ``model`` takes; None if that is not known. A dated name counts as the one without."""
+    contexts = context_table().contexts
+    return contexts.get(model) or contexts.get(without_date(model))

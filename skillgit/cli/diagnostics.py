@@ -1,17 +1,22 @@
-"""The only writer of stderr: errors with their hints, notes and progress. A quiet run is silent on this stream."""
+"""The only writer of stderr: errors with their hints, notes and progress. A quiet run is silent on it."""
 
 from __future__ import annotations
 
+import errno
+import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from skillgit.cli.screen import Screen, Style
-from skillgit.errors import ExitCode, SkillgitError
+from skillgit.errors import ConflictError, ExitCode, HistoryError, SkillgitError
+from skillgit.view.screen import Screen, Style
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from skillgit.app.place.context import Context
+    from skillgit.cli.session import Session
 
 
 _GLOBAL = frozenset({"--color", "--colour", "--no-pager", "--debug", "-C"})
@@ -124,3 +129,36 @@ def _wording(error: click.ClickException) -> str:
         return f"there is no option '{error.option_name}'{meant}"
     message = " ".join(error.format_message().split()).rstrip(".")
     return message[:1].lower() + message[1:]
+
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_SAID = ("no space left on device", "disk is full", "disk quota exceeded")
+
+
+def explained(error: Exception, context: Context | None) -> SkillgitError | None:
+    """Return what ``error``, raised in ``context``, means to the user; None if it can only be a bug."""
+    said = " ".join(str(error).split())
+    if (isinstance(error, OSError) and error.errno in _FULL) or any(words in said.lower() for words in _SAID):
+        return ConflictError(f"the disk is full: {said}", hint="free some space; what is recorded is not lost")
+    if isinstance(error, OSError) and error.filename is not None:
+        return ConflictError(f"{error.filename}: {error.strerror}", hint=f"ls -ld {error.filename}")
+    # loaded if it raised anything
+    git = sys.modules.get("pygit2")
+    if git is not None and isinstance(error, git.GitError):
+        return HistoryError(f"git's objects cannot be read: {said}", hint="skillgit fsck --repair")
+    if context is None:
+        return None
+    from skillgit.app.upkeep.reindex import drop_damaged  # noqa: PLC0415 - hardly ever needed
+
+    return drop_damaged(context, error)
+
+
+def tell_unreadable(session: Session) -> None:
+    """Tell which runs are left out because their history cannot be read."""
+    from skillgit.app.history.status import unreadable  # noqa: PLC0415 - see the package
+
+    broken = unreadable(session.context)
+    for run, error in broken.items():
+        session.diagnostics.note(f"run {run} is left out, since it cannot be read: {error.message}")
+    if broken:
+        session.diagnostics.hint("skillgit fsck")

@@ -1,26 +1,65 @@
-"""The entry point: global options, and what becomes of errors."""
+"""The entry point: the top-level command, its global options, and what becomes of errors."""
 
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TextIO
+from typing import TYPE_CHECKING, NoReturn, TextIO, cast
 
 import click
 from click.shell_completion import shell_complete
 
 from skillgit import __version__
-from skillgit.cli.group import LazyGroup
-from skillgit.cli.options import COMPLETION_VARIABLE, PROGRAM
+from skillgit.cli.options import COMPLETION_VARIABLE, PROGRAM, refuse_unknown, reworded
 from skillgit.cli.session import open_context, open_diagnostics, open_session
 from skillgit.domain.untrusted.text import unstorable_place
 from skillgit.errors import ExitCode, SkillgitError, UsageError
+from skillgit.view.catalogue import ENTRIES, SECTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are rows of the catalogue."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands, in the order of the help."""
+        del ctx
+        return list(ENTRIES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command; None if there is none of that name."""
+        del ctx
+        entry = ENTRIES.get(cmd_name)
+        if entry is None:
+            return None
+        module = importlib.import_module(f"skillgit.cli.commands.{entry.module}")
+        return cast("click.Command", getattr(module, f"{entry.name.replace('-', '_')}_command"))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that ``args`` begin with, or say which one was meant."""
+        refuse_unknown(ctx, args, ENTRIES)
+        return super().resolve_command(ctx, args)
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """Return the help option."""
+        return reworded(super().get_help_option(ctx))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the catalogue by sections."""
+        del ctx
+        widest = max(map(len, ENTRIES))
+        for title, entries in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(entry.name.ljust(widest), entry.summary) for entry in entries])
+
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -105,7 +144,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except SkillgitError as error:
         return diagnostics.failed(error)
     except Exception as error:  # noqa: BLE001 - the last line of defence: a bug becomes one sentence
-        from skillgit.cli.foreign_errors import explained  # noqa: PLC0415 - hardly ever needed
+        from skillgit.cli.diagnostics import explained  # noqa: PLC0415 - hardly ever needed
 
         known = explained(error, ctx.obj.context if ctx is not None and ctx.obj else None)
         return diagnostics.failed(known) if known is not None else diagnostics.crashed(error)

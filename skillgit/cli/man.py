@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from skillgit import __version__
-from skillgit.cli.catalogue import SECTIONS
+from skillgit.view.catalogue import SECTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

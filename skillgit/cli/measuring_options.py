@@ -1,7 +1,8 @@
-"""Options of the commands that may ask models: by which configuration, on what, at what cost, or not at all."""
+"""What commands that may ask models share: their options, their caps, and who looks on."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, TypeVar
 
@@ -9,14 +10,182 @@ import click
 
 from skillgit.cli.options import complete_configs
 from skillgit.cli.output import Form
-from skillgit.cli.render.documents import named_values
 from skillgit.errors import ExitCode
+from skillgit.view import words
+from skillgit.view.documents import named_values
+from skillgit.view.measured import measured_line
+from skillgit.view.screen import Style
+from skillgit.view.text import fit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from skillgit.app.plan import Plan
+    from rich.console import Console
+    from rich.text import Text
+
+    from skillgit.app.known.scores import Scores
+    from skillgit.app.setup.measuring import EvalProgress
+    from skillgit.app.setup.plan import Plan
+    from skillgit.cli.diagnostics import Diagnostics
     from skillgit.cli.session import Session
+    from skillgit.domain.caps import Caps
+    from skillgit.domain.cost import Cost
+
+
+_LONGEST_BAR = 24
+_PER_SECOND = 8
+
+
+class SilentWatcher:
+    """Tells nothing."""
+
+    def progress(self, progress: EvalProgress) -> None:
+        """Ignore it."""
+
+    def measured(self, name: str, split: str, found: Scores) -> None:
+        """Ignore it."""
+
+    def remark(self, text: str) -> None:
+        """Ignore it."""
+
+
+class LineWatcher:
+    """Tells each result on one line."""
+
+    def __init__(self, diagnostics: Diagnostics) -> None:
+        self._diagnostics = diagnostics
+
+    def progress(self, progress: EvalProgress) -> None:
+        """Ignore it: lines are for results."""
+
+    def measured(self, name: str, split: str, found: Scores) -> None:
+        """Tell what was measured."""
+        self.remark(measured_line(name, split, found, self._diagnostics.screen))
+
+    def remark(self, text: str) -> None:
+        """Tell something on a line of its own."""
+        self._diagnostics.note(text)
+
+
+class LiveWatcher:
+    """Shows how far the work is in one line that stays below the results."""
+
+    def __init__(self, diagnostics: Diagnostics, console: Console) -> None:
+        self._screen = diagnostics.screen
+        self._console = console
+        self._now: EvalProgress | None = None
+
+    def progress(self, progress: EvalProgress) -> None:
+        """Remember the newest look; the display asks for it when it draws."""
+        self._now = progress
+
+    def measured(self, name: str, split: str, found: Scores) -> None:
+        """Print a result above the display."""
+        self.remark(measured_line(name, split, found, self._screen))
+
+    def remark(self, text: str) -> None:
+        """Print a line above the display."""
+        self._console.print(_ansi(self._screen.shown(text)), soft_wrap=True)
+
+    def __rich__(self) -> Text:
+        """Draw the display."""
+        if self._now is None:
+            return _ansi("preparing")
+        return _ansi(self._screen.shown(self._line(self._now)))
+
+    def _line(self, look: EvalProgress) -> str:
+        screen, columns = self._screen, self._console.width - 1
+        share = (look.before + look.done) / look.every if look.every else 0.0
+        length = min(_LONGEST_BAR, columns // 5)
+        full = round(length * share)
+        filled, empty = ("━", "─") if screen.unicode else ("#", "-")
+        bar = screen.paint(Style.RUNNING, filled * full) + screen.paint(Style.FAINT, empty * (length - full))
+        dot = f" {screen.glyphs.dot} "
+        where = dot.join(
+            (f"{look.name}  {look.split} {look.done}/{look.total}", words.plural(look.spent.calls, "call"))
+        )
+        shown = fit(where, columns - length - 10, screen.glyphs.ellipsis)
+        return f"{screen.paint(Style.RUNNING, screen.glyphs.running)} {bar} {share:4.0%}  {shown}"
+
+
+def _ansi(text: str) -> Text:
+    from rich.text import Text  # noqa: PLC0415 - only a live display needs rich
+
+    return Text.from_ansi(text, no_wrap=True, overflow="ellipsis")
+
+
+@contextmanager
+def watching(session: Session, *, quiet: bool) -> Iterator[SilentWatcher | LineWatcher | LiveWatcher]:
+    """Give the watcher that fits stderr."""
+    diagnostics = session.diagnostics
+    if quiet:
+        yield SilentWatcher()
+    elif not diagnostics.screen.terminal or session.context.environ.get("TERM", "dumb") == "dumb":
+        yield LineWatcher(diagnostics)
+    else:
+        from rich.live import Live  # noqa: PLC0415 - only a live display needs rich
+
+        console = diagnostics.console()
+        watcher = LiveWatcher(diagnostics, console)
+        with Live(watcher, console=console, refresh_per_second=_PER_SECOND, transient=True, redirect_stdout=False):
+            yield watcher
+
+
+_Result = TypeVar("_Result")
+
+
+def terms_options(*, short: bool = True) -> Callable[[Callable[..., _Result]], Callable[..., _Result]]:
+    """Give a command the options that say on which terms to measure; it gets them as ``terms``, and ``quiet``.
+
+    Args:
+        short: Whether ``-n`` is a dry run.
+    """
+
+    def decorate(command: Callable[..., _Result]) -> Callable[..., _Result]:
+        @config_option
+        @spending_options(short=short)
+        @quiet_option
+        @wraps(command)
+        def with_terms(*args: object, config: str | None, caps: Caps, dry_run: bool, **kwargs: object) -> _Result:
+            from skillgit.app.change.measuring import Terms  # noqa: PLC0415 - it loads the engine
+
+            return command(*args, terms=Terms(config=config, caps=caps, dry_run=dry_run), **kwargs)
+
+        return with_terms
+
+    return decorate
+
+
+class Onlooker:
+    """Tells progress and results as an evaluation does, and remarks between them."""
+
+    def __init__(self, session: Session, watcher: EvalWatcher) -> None:
+        self._session = session
+        self._watcher = watcher
+        self.progress = watcher.progress
+
+    def measured(self, name: str, split: str, found: Scores) -> None:
+        """Tell what was measured."""
+        self._watcher.measured(name, split, found)
+
+    def remark(self, text: str) -> None:
+        """Tell something else, above a live display if there is one."""
+        self._watcher.remark(text)
+
+    def spent(self, cost: Cost) -> None:
+        """Tell what was spent where an error takes the place of a result."""
+        from skillgit.view import gate  # noqa: PLC0415 - most work ends with a result, which tells it
+
+        screen = self._session.diagnostics.screen
+        self.remark(gate.fact("cost", f"{gate.cost(cost, screen)}, earlier tries of the same included", screen))
+
+
+@contextmanager
+def looking_on(session: Session, *, quiet: bool) -> Iterator[Onlooker]:
+    """Give the watcher that fits stderr."""
+    with watching(session, quiet=quiet) as watcher:
+        yield Onlooker(session, watcher)
+
 
 _R = TypeVar("_R")
 
@@ -67,7 +236,7 @@ def spending_options(*, short: bool = True) -> Callable[[Callable[..., _R]], Cal
 
 def show_plan(session: Session, plan: Plan, form: Form) -> ExitCode:
     """Print what a command would do and spend; every dry run of a command that spends ends so."""
-    from skillgit.cli.render.plan import planned  # noqa: PLC0415 - most commands are no dry runs
+    from skillgit.view.plan import planned  # noqa: PLC0415 - most commands are no dry runs
 
     if form is Form.JSON:
         session.output.document("plan/2", {**named_values(plan), "sentence": plan.sentence})
@@ -86,3 +255,7 @@ def split_option(
 def note_option(place: str = "the commits") -> Callable[[Callable[..., _R]], Callable[..., _R]]:
     """Return the option that leaves no note on ``place``."""
     return click.option("--no-note", "note", flag_value=False, default=True, help=f"Leave no note on {place}")
+
+
+if TYPE_CHECKING:
+    EvalWatcher = SilentWatcher | LineWatcher | LiveWatcher

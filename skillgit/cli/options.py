@@ -1,4 +1,4 @@
-"""Options and arguments that several commands share, and the completion of their values."""
+"""What commands share as click objects: the shape of their help, options, arguments, and completion."""
 
 from __future__ import annotations
 
@@ -14,7 +14,102 @@ from skillgit.cli.session import Session, open_context
 from skillgit.errors import SkillgitError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+
+
+class Verb(click.Command):
+    """A command whose help option is worded like all others, and whose mistakes name it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments; click's parser does not say which command it could not read."""
+        try:
+            if not ctx.resilient_parsing:
+                refuse_empty(ctx, args)
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx
+            raise
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """Return the help option."""
+        return reworded(super().get_help_option(ctx))
+
+
+class Verbs(click.Group):
+    """A command that has commands of its own."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that ``args`` begin with, or say which one was meant."""
+        refuse_unknown(ctx, args, self.list_commands(ctx))
+        return super().resolve_command(ctx, args)
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """Return the help option."""
+        return reworded(super().get_help_option(ctx))
+
+
+def reworded(option: click.Option | None) -> click.Option | None:
+    """Return click's help option with our words, which end without a full stop."""
+    if option is not None:
+        option.help = "Show this help"
+    return option
+
+
+def refuse_unknown(ctx: click.Context, args: list[str], known: Iterable[str]) -> None:
+    """Refuse ``args`` that begin with no command, and say which one was meant.
+
+    Raises:
+        click.UsageError: They do.
+    """
+    if not args or args[0] in known or args[0].startswith("-") or ctx.resilient_parsing:
+        return
+    near = nearest(args[0], known)
+    meant = f", did you mean '{near}'?" if near else ""
+    raise click.UsageError(f"there is no command '{args[0]}'{meant}", ctx)
+
+
+def refuse_empty(ctx: click.Context, args: list[str]) -> None:
+    """Refuse a value that is empty, as that of an unset shell variable: it would silently stand for everything.
+
+    Raises:
+        click.UsageError: There is one.
+    """
+    if not any(arg == "" or arg.endswith("=") for arg in args):
+        return
+    given, _, order = ctx.command.make_parser(ctx).parse_args([*args])
+    for param in order:
+        value = given.get(param.name or "")
+        values = value if isinstance(value, list | tuple) else (value,)
+        if "" in values:
+            raise click.UsageError(f"{_name(param)} is empty", ctx)
+
+
+def _name(param: click.Parameter) -> str:
+    """Return what a person calls a parameter: an option by its first long name, an argument as the usage has it."""
+    if isinstance(param, click.Option):
+        return next((name for name in param.opts if name.startswith("--")), param.opts[0])
+    return f"the argument {param.human_readable_name.strip('[].- ')}"
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """Return the name that ``name`` was probably meant to be."""
+    from rapidfuzz import fuzz, process  # noqa: PLC0415 - only a mistake needs it
+
+    found = process.extractOne(name, list(names), scorer=fuzz.WRatio, score_cutoff=60)
+    return found[0] if found else None
+
+
+def verb(name: str) -> Callable[[Callable[..., object]], Verb]:
+    """Make a function the command called ``name``."""
+    return click.command(name, cls=Verb)
+
+
+def verbs(name: str) -> Callable[[Callable[..., object]], Verbs]:
+    """Make a function the command called ``name`` that others belong to."""
+    return click.group(name, cls=Verbs, subcommand_metavar="COMMAND [ARGS]...")
+
 
 PROGRAM = "skillgit"
 COMPLETION_VARIABLE = "_SKILLGIT_COMPLETE"
@@ -96,7 +191,7 @@ def complete_backends(ctx: click.Context, param: click.Parameter, incomplete: st
 def complete_configs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete the name of a configuration that comes with skillgit, or a file."""
     del ctx, param
-    from skillgit.app.config import shipped  # noqa: PLC0415 - it loads yaml and pydantic
+    from skillgit.app.setup.config import shipped  # noqa: PLC0415 - it loads yaml and pydantic
 
     names = [CompletionItem(name) for name in shipped() if name.startswith(incomplete)]
     return [*names, CompletionItem(incomplete, type="file")]
@@ -110,7 +205,7 @@ def _plugin_names(group: str) -> list[str]:
 
 def _words(kind: str, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     """Return what a word may be; nothing where there is no repository, for an error has no place on a prompt."""
-    from skillgit.app import completion  # noqa: PLC0415 - the index is opened for values only
+    from skillgit.app.history import completion  # noqa: PLC0415 - the index is opened for values only
 
     try:
         context = open_context(ctx.find_root().params.get("directory"))
@@ -140,7 +235,7 @@ def _choose_run(ctx: click.Context, param: click.Parameter, value: str | None) -
 
 def _of_run(revision: str, run: str | None) -> str:
     """Return ``revision`` as one of ``run`` if it is a version or a candidate that names no run, such as ``v3``."""
-    from skillgit.app.revision import is_address  # noqa: PLC0415 - few commands are asked about the past
+    from skillgit.app.place.revision import is_address  # noqa: PLC0415 - few commands are asked about the past
 
     return f"{run}/{revision}" if run and "/" not in revision and is_address(revision) else revision
 

@@ -1,28 +1,116 @@
-"""The only writer of stdout: data, and nothing else.
-
-Text for people follows the terminal's width, colour and encoding. Machine formats (``--json``, ``--jsonl``,
-``--plain``, ``-z``) are UTF-8 whatever the locale is, complete, and change only with their schema number. Help and
-completion scripts are written by click.
-"""
+"""The only writer of stdout: data and nothing else, through a pager or into a file where the user wants that."""
 
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
-from contextlib import contextmanager
+import shlex
+import shutil
+import signal
+import subprocess
+import threading
+from contextlib import contextmanager, suppress
 from enum import StrEnum
-from typing import IO, TYPE_CHECKING
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, cast
 
-from skillgit.cli.render.documents import named_values, plain_value
+from skillgit.app.format.placing import refuse_way_out
 from skillgit.domain.untrusted.text import escaped_json, visible
 from skillgit.errors import SkillgitError
+from skillgit.view.documents import named_values, plain_value
+from skillgit.view.screen import Screen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from skillgit.cli.pager import Pager
-    from skillgit.cli.screen import Screen
+
+FALLBACK = "less -FRX"
+PAINTERS = frozenset({"delta", "diff-so-fancy", "diff-highlight", "bat", "batcat"})
+"""Pagers that want to colour a diff themselves."""
+
+
+class Pager:
+    """A running pager.
+
+    Args:
+        command: The shell command, as git takes it.
+        environ: Environment variables; ``LESS`` and ``LV`` get git's defaults.
+    """
+
+    def __init__(self, command: str, environ: Mapping[str, str]) -> None:
+        settings = {"LESS": "FRX", "LV": "-c"} | dict(environ)
+        self._process = subprocess.Popen(  # noqa: S602 - a pager is a shell command of the user's own, as in git
+            command, shell=True, stdin=subprocess.PIPE, env=settings
+        )
+
+    @property
+    def stream(self) -> IO[bytes]:
+        """Where to write."""
+        return cast("IO[bytes]", self._process.stdin)
+
+    def close(self) -> None:
+        """Wait until the reader has left; Ctrl-C belongs to the pager meanwhile."""
+        with _interrupts_ignored():
+            with suppress(BrokenPipeError):
+                self.stream.close()
+            self._process.wait()
+
+
+def choose(environ: Mapping[str, str], directory: Path) -> str:
+    """Return the command of the pager: ``SKILLGIT_PAGER``, what git would use, ``less``; empty for none."""
+    command = environ.get("SKILLGIT_PAGER")
+    if command is None:
+        command = _git_pager(environ, directory) or FALLBACK
+    command = command.strip()
+    return "" if command == "cat" or not _is_there(command, environ) else command
+
+
+def paints_diffs(command: str) -> bool:
+    """Say whether a pager wants a diff without colours."""
+    return any(Path(word).name in PAINTERS for word in _words(command))
+
+
+def _git_pager(environ: Mapping[str, str], directory: Path) -> str:
+    # git alone knows GIT_PAGER, core.pager, PAGER and their order. It is asked outside of the repository: what that
+    # itself names may be a stranger's program, and whoever reads a history has not asked for it.
+    try:
+        answer = subprocess.run(
+            ["git", "var", "GIT_PAGER"],  # noqa: S607 - the git on the PATH is the user's
+            cwd=directory.anchor or "/",
+            env={name: value for name, value in environ.items() if name != "GIT_DIR"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError:
+        return ""
+    return answer.stdout.strip() if answer.returncode == 0 else ""
+
+
+def _is_there(command: str, environ: Mapping[str, str]) -> bool:
+    words = [word for word in _words(command) if "=" not in word]
+    return bool(words) and shutil.which(words[0], path=environ.get("PATH")) is not None
+
+
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return command.split()
+
+
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class Form(StrEnum):
@@ -159,3 +247,39 @@ def _cell(value: object) -> str:
         return ",".join(map(str, plain))
     # A cell must not end its row or its column.
     return visible(str(plain).replace("\t", " ").replace("\n", " "))
+
+
+@contextmanager
+def output_to(path: Path) -> Iterator[Output]:
+    """Give a writer whose text, in UTF-8 and without colour, becomes the file ``path`` at the end.
+
+    Raises:
+        SkillgitError: The file cannot be written.
+        UsageError: A link in a work tree leads from it to a file elsewhere.
+    """
+    refuse_way_out(path.absolute(), followed=True)
+    content = io.BytesIO()
+    yield Output(content, screen=Screen(), encoding="utf-8", pager=lambda: None)
+    try:
+        _write(path, content.getvalue())
+    except BrokenPipeError:
+        raise  # FILE is a pipe, as /dev/stdout may be
+    except OSError as error:
+        raise SkillgitError(
+            f"cannot write {path}: {os.strerror(error.errno) if error.errno else error}",
+            hint="check the folder and its permissions",
+        ) from error
+
+
+def _write(path: Path, content: bytes) -> None:
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        path.write_bytes(content)  # a link, pipe or device, as /dev/stdout: nothing may take its place
+        return
+    young = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        young.write_bytes(content)
+        if path.exists():
+            shutil.copymode(path, young)
+        young.replace(path)
+    finally:
+        young.unlink(missing_ok=True)

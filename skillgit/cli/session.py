@@ -1,4 +1,4 @@
-"""What a command gets to work with: the context of its use case, and the two streams it may speak on."""
+"""What a command gets to work with: the context of its use case, its streams, and who is at the other end."""
 
 from __future__ import annotations
 
@@ -8,19 +8,85 @@ from dataclasses import dataclass
 from functools import partial
 from typing import IO, TYPE_CHECKING, TextIO
 
-from skillgit.app.context import Context
-from skillgit.cli import colour
+import click
+
+from skillgit.app.exchange.connection import Listener
+from skillgit.app.place.context import Context
 from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.output import Output
-from skillgit.cli.screen import Screen, can_show_glyphs
 from skillgit.errors import UsageError
+from skillgit.view import diff
+from skillgit.view.screen import Screen, can_show_glyphs
+from skillgit.view.text import inert, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import datetime
     from pathlib import Path
 
-    from skillgit.cli.pager import Pager
+    from skillgit.app.format.folders import Change
+    from skillgit.cli.output import Pager
+
+
+def wanted(choice: str, environ: Mapping[str, str], *, terminal: bool) -> bool:
+    """Say whether a stream gets colour.
+
+    The first of these decides: ``--color`` if it is not ``auto``; ``NO_COLOR``, if it is not empty; ``FORCE_COLOR`` or
+    ``CLICOLOR_FORCE``, if not empty and not ``0``; a terminal that is not dumb.
+
+    Args:
+        choice: ``auto``, ``always`` or ``never``.
+        environ: Environment variables.
+        terminal: Whether the stream is a terminal.
+    """
+    if choice != "auto":
+        return choice == "always"
+    if environ.get("NO_COLOR"):
+        return False
+    if any(environ.get(name, "0") not in {"", "0"} for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):
+        return True
+    return terminal and environ.get("TERM", "dumb") not in {"", "dumb"}
+
+
+def require_terminal(session: Session, what: str, *, instead: str) -> None:
+    """Refuse to open a screen where there is none.
+
+    Raises:
+        UsageError: stdout or stderr is no terminal.
+    """
+    if not (session.screen.terminal and session.diagnostics.screen.terminal):
+        raise UsageError(f"{what} needs a terminal", hint=instead)
+
+
+def may_replace(session: Session, *, yes: bool) -> Callable[[Path, tuple[Change, ...]], bool]:
+    """Return what shows the differences on stderr and says whether they may be made.
+
+    Args:
+        session: The invocation.
+        yes: Whether the user has said so already.
+    """
+
+    def agreed(place: Path, changes: tuple[Change, ...]) -> bool:
+        screen = session.diagnostics.screen
+        for change in changes:
+            text = inert(change.diff)
+            for line in diff.coloured(text, screen) if screen.colour else diff.plain(text):
+                session.diagnostics.note(line)
+        if yes or not sys.stdin.isatty():
+            return yes
+        return click.confirm(f"{one_line(str(place))} was changed by hand. Replace it?", default=False, err=True)
+
+    return agreed
+
+
+def listener(session: Session, *, quiet: bool = False) -> Listener:
+    """Return the person at this terminal; one that wants quiet hears nothing."""
+    if quiet:
+        return Listener(answers=sys.stdin.isatty())
+    return Listener(
+        answers=sys.stdin.isatty(), watches=session.diagnostics.screen.terminal, tell=session.diagnostics.passing
+    )
+
 
 DEFAULT_WIDTH = 80
 _SEAL = f"{int.from_bytes(os.urandom(6))};"
@@ -56,7 +122,7 @@ class Session:
         screen = self.screen
         if not screen.terminal:
             return screen
-        from skillgit.cli import pager  # noqa: PLC0415 - see _start_pager
+        from skillgit.cli import output as pager  # noqa: PLC0415 - see _start_pager
 
         if pager.paints_diffs(pager.choose(self.context.environ, self.context.directory)):
             return Screen(terminal=True, unicode=screen.unicode, width=screen.width)
@@ -105,7 +171,7 @@ def screen_of(stream: TextIO, color: str, environ: Mapping[str, str]) -> Screen:
     terminal = stream.isatty()
     return Screen(
         terminal=terminal,
-        colour=colour.wanted(color, environ, terminal=terminal),
+        colour=wanted(color, environ, terminal=terminal),
         unicode=can_show_glyphs(_encoding(stream)),
         width=_width(stream, environ) if terminal else 0,
         seal=_SEAL,
@@ -133,7 +199,7 @@ def _binary(stream: TextIO) -> IO[bytes]:
 def _start_pager(context: Context, *, wanted: bool) -> Pager | None:
     if not wanted:
         return None
-    from skillgit.cli import pager  # noqa: PLC0415 - it takes longer to load than a short answer to a pipe
+    from skillgit.cli import output as pager  # noqa: PLC0415 - it takes longer to load than a short answer to a pipe
 
     command = pager.choose(context.environ, context.directory)
     return pager.Pager(command, context.environ) if command else None

@@ -1,18 +1,18 @@
-"""Who looks on while a run is trained: a live display on a terminal, one line for each event elsewhere.
-
-Both tell on stderr, and neither does more than remember what it was told while the run goes on.
-"""
+"""Who looks on while a run is trained: a live display, one line for each event, or the screens of the TUI."""
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from skillgit.cli.render import progress as sight
-from skillgit.cli.render.columns import fit
-from skillgit.cli.render.log import event_line
-from skillgit.cli.render.words import rfc3339
-from skillgit.cli.screen import Style
+from skillgit.cli.output import Form
+from skillgit.cli.session import require_terminal
+from skillgit.view import progress as sight
+from skillgit.view.log import event_line
+from skillgit.view.screen import Style
+from skillgit.view.text import fit
+from skillgit.view.words import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+    from skillgit.app.train.train import TrainRequest
     from skillgit.cli.diagnostics import Diagnostics
-    from skillgit.cli.render.entry import Entry
-    from skillgit.cli.render.progress import Glance
     from skillgit.cli.session import Session
     from skillgit.domain.event import Event
+    from skillgit.tui.trainer import Trainer
+    from skillgit.view.event import Entry
+    from skillgit.view.progress import Glance
+
 
 _LONGEST_BAR = 24
 _PER_SECOND = 8
@@ -33,7 +36,7 @@ _PER_SECOND = 8
 
 def _entry(event: Event) -> Entry:
     """Return an event that was written just now as the log has it."""
-    from skillgit.cli.render.fresh_entry import entry_of  # noqa: PLC0415 - not before the first request is out
+    from skillgit.view.progress import entry_of  # noqa: PLC0415 - not before the first request is out
 
     return entry_of(event)
 
@@ -155,3 +158,60 @@ def watching(session: Session, *, quiet: bool) -> Iterator[SilentWatcher | LineW
         watcher = LiveWatcher(diagnostics, clock, console)
         with Live(watcher, console=console, refresh_per_second=_PER_SECOND, transient=True, redirect_stdout=False):
             yield watcher
+
+
+_SIGNAL_BASE = 128
+"""What shells add to the number of the signal that killed a process."""
+
+
+def watched(session: Session, request: TrainRequest, form: Form, *, strict: bool) -> int:
+    """Train in a process of its own, watch it, and return what it exited with; 0 if it goes on.
+
+    Raises:
+        UsageError: There is no terminal.
+    """
+    require_terminal(session, "train --tui", instead=f"skillgit train {request.config}")
+    from skillgit.tui.trainer import Trainer, watch  # noqa: PLC0415 - slow to import
+
+    trainer = Trainer(list(_words(session, request, form, strict=strict)), session.context.environ)
+    run = watch(session.context, trainer, unicode=session.screen.unicode)
+    code = trainer.code
+    if code is None:
+        _goes_on(session, trainer, run)
+        return 0
+    said, errors = trainer.output()
+    session.output.raw(said)
+    session.output.flush()
+    sys.stderr.write(errors.decode(errors="replace"))
+    return code if code >= 0 else _SIGNAL_BASE - code
+
+
+def _goes_on(session: Session, trainer: Trainer, run: str) -> None:
+    name = f"run {run}" if run else "the training"
+    session.diagnostics.note(f"{name} goes on as process {trainer.pid}")
+    session.diagnostics.hint(f"skillgit tui {run}".rstrip() + ", then L, watches it; K stops it after its step")
+
+
+def _words(session: Session, request: TrainRequest, form: Form, *, strict: bool) -> Iterator[str]:
+    """Yield the command line of the training, without ``skillgit``."""
+    yield from ("-C", str(session.context.directory))
+    yield f"--color={'always' if session.screen.colour else 'never'}"
+    yield from ("train", request.config, "--quiet")
+    for override in request.overrides:
+        yield from ("-o", override)
+    chosen = {
+        "--run": request.run,
+        "--from": request.start,
+        "--max-calls": request.caps.max_calls,
+        "--max-tokens": request.caps.max_tokens,
+        "--max-usd": request.caps.max_usd,
+    }
+    for option, value in chosen.items():
+        if value is not None:
+            yield from (option, str(value))
+    if request.ask_again:
+        yield "--ask-again"
+    if form is Form.JSON:
+        yield "--json"
+    if strict:
+        yield "--exit-code"

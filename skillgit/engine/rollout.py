@@ -24,7 +24,7 @@ from skillgit.plugin.backend import Message
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from skillgit.calls.door import Calls
+    from skillgit.calls.client import Calls
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item, Role
     from skillgit.engine.session import Session

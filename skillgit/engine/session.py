@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
-    from skillgit.calls.door import Calls
+    from skillgit.calls.client import Calls
     from skillgit.domain.evaluation import Outcome
     from skillgit.domain.feedback import Feedback
     from skillgit.domain.gate import GateRule

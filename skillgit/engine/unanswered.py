@@ -8,7 +8,7 @@ from skillgit.engine import artifacts
 from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
-    from skillgit.calls.door import Unanswered
+    from skillgit.calls.client import Unanswered
     from skillgit.engine.session import Session
 
 

@@ -14,14 +14,14 @@ from skillgit.index.artefacts import WITH_OUTCOMES
 from skillgit.index.forks import call, can_fork, forks
 from skillgit.index.tips import run_of
 from skillgit.index.whole_run import read_proof, read_whole_run, seed_text
-from skillgit.store import dropping, history, notes, reader, refs
+from skillgit.store import evidence, history, notes, reader, refs
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator, Mapping, Sequence
 
     from skillgit.index.event_rows import Rows
-    from skillgit.store.record import Recorded
+    from skillgit.store.event_commit import Recorded
     from skillgit.store.repo import Repo
 
 _MANY = 300
@@ -200,7 +200,7 @@ def _load_evidence(connection: sqlite3.Connection, repo: Repo, run: str) -> None
         f" AND kind IN ({marks}) ORDER BY id",
         (run, *WITH_OUTCOMES),
     ).fetchall()
-    gone = dropping.dropped_trees(repo, run)
+    gone = evidence.dropped_trees(repo, run)
     for number, kind, tree in waiting:
         proof = read_proof(repo, tree, gone)
         if proof is None:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from skillgit.domain.gate import Verdict
     from skillgit.domain.order import OrderKey
     from skillgit.index.artefacts import OutcomeRow, PlanRow
-    from skillgit.store.record import Recorded
+    from skillgit.store.event_commit import Recorded
 
 Row = tuple[Any, ...]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from skillgit.index.artefacts import OutcomeRow, PlanRow
     from skillgit.index.event_rows import Rows
     from skillgit.index.version_rows import Scores
-    from skillgit.store.record import Recorded
+    from skillgit.store.event_commit import Recorded
 
 BY_EVENT = ("spent", "version", "candidate", "edit", "evaluation", "item_outcome", "flip")
 _AT_ONCE = 250

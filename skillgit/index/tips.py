@@ -20,7 +20,7 @@ from skillgit.store import refs
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from skillgit.store.ref_files import Look
+    from skillgit.store.refs import Look
     from skillgit.store.repo import Repo
 
 

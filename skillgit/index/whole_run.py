@@ -9,14 +9,15 @@ from skillgit.errors import SkillgitError
 from skillgit.index import artefacts
 from skillgit.index.artefacts import WITH_OUTCOMES
 from skillgit.index.event_rows import Beside, Proof, rows_of
-from skillgit.store import dropping, evidence, history, reader, refs, tree
+from skillgit.store import evidence, history, reader, refs, tree
+from skillgit.store import evidence as dropping
 from skillgit.store.bulk import bulk_reading
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from skillgit.index.event_rows import Rows
-    from skillgit.store.record import Recorded
+    from skillgit.store.event_commit import Recorded
     from skillgit.store.repo import Repo
 
 

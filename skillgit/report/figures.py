@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from skillgit.cli.render import words
+from skillgit.view import words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from skillgit.cli.render.words import chance, plural
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.gate import Decision, NoRegression
 from skillgit.domain.policies import shortfall, wanted
 from skillgit.report.figures import delta, score
+from skillgit.view.words import chance, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from skillgit.app.report.report import Report
-    from skillgit.app.report.tellings import Told
+    from skillgit.app.deliver.report_events import Told
+    from skillgit.app.deliver.report_whole import Report
     from skillgit.domain.gate import Verdict
 
 _METRICS = {

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from skillgit.app.report.standing import Progress, Standing
+    from skillgit.app.deliver.report import Progress, Standing
 
 WIDTH = 400
 _MARGIN = 14

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.cli.render import entry as cells
-from skillgit.cli.render.entry import Entry
-from skillgit.cli.screen import UNICODE
+from skillgit.view import event as cells
+from skillgit.view.event import Entry
+from skillgit.view.screen import UNICODE
 
 if TYPE_CHECKING:
     from skillgit.index.rows import LogRow

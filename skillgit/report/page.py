@@ -12,16 +12,16 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 import skillgit
-from skillgit.cli.render.words import not_measured
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.rules import Region
 from skillgit.report import figures, gate_words, naming
 from skillgit.report.interval_chart import chart
 from skillgit.report.score_curve import NARROW, WIDE, curve, drawn_rows
 from skillgit.report.visible import visible
+from skillgit.view.words import not_measured
 
 if TYPE_CHECKING:
-    from skillgit.app.report.report import Report
+    from skillgit.app.deliver.report_whole import Report
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _OUTCOMES = {

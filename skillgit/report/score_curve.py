@@ -7,10 +7,10 @@ from itertools import groupby
 from math import ceil, floor
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillgit.cli.render import entry as cells
-from skillgit.cli.render.entry import Entry
 from skillgit.domain.statistics import wilson_interval
 from skillgit.report.figures import cut, delta, score
+from skillgit.view import event as cells
+from skillgit.view.event import Entry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

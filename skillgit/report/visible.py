@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from skillgit.cli.render.inert import inert
+from skillgit.view.text import inert
 
 # Code points that HTML does not allow.
 _IMPOSSIBLE = re.compile(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from skillgit.domain.event import Event
-    from skillgit.store.record import Recorded
+    from skillgit.store.event_commit import Recorded
 
 
 def versions(records: Iterable[Recorded]) -> dict[int, str]:

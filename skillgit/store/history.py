@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillgit.store import refs
-from skillgit.store.attic import read_attic
+from skillgit.store.archive import read_attic
 from skillgit.store.repo import message_of
 
 if TYPE_CHECKING:

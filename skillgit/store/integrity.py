@@ -1,8 +1,4 @@
-"""Whether the files that hold git's objects are whole; read without libgit2, which waits for ever on one cut short.
-
-A machine that loses power leaves such files. They keep the same object from being written again, so that a repair sets
-them aside.
-"""
+"""Whether git has what an event needs, and sees it as skillgit does: objects, their files, grafts, damaged refs."""
 
 from __future__ import annotations
 
@@ -11,11 +7,81 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pygit2 import Blob, Commit, GitError, Object, Oid, Tree
+
+from skillgit.store.binary import git
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from skillgit.store.event_commit import Recorded
     from skillgit.store.repo import Repo
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Something that is wrong with a run.
+
+    Attributes:
+        commit: The commit that it lies in; empty if it lies in no commit.
+        sentence: What is wrong, without a full stop.
+        repairable: Whether it follows from the rest of the history, so that it can be mended without losing a fact.
+        remark: Whether it breaks no rule of history, and is something to know before the run is used.
+    """
+
+    commit: str
+    sentence: str
+    repairable: bool = False
+    remark: bool = False
+
+
+__all__ = ["Blob", "Commit", "GitError", "Object", "Oid", "Tree"]
+"""What git calls the things that checks look at; only the store imports pygit2."""
+
+
+def missing_objects(repo: Repo, record: Recorded, seen: set[str]) -> Iterator[str]:
+    """Yield what ``record``'s commit lacks of its skill; ``seen`` are trees and files that were found already."""
+    root = _tree(repo, record.tree)
+    if root is None:
+        yield f"its tree {record.tree[:12]} is missing"
+        return
+    folder: Tree | None = root
+    for part in record.event.skill.split("/"):
+        if folder is None or part not in folder:
+            return
+        entry = folder[part] if folder[part].id in repo.raw else None
+        if entry is None:
+            yield f"the folder '{record.event.skill}' of its tree is missing"
+        folder = entry if isinstance(entry, Tree) else None
+    if folder is not None:
+        for path in missing_files(repo, str(folder.id), seen):
+            yield f"the file '{path}' of its skill is missing"
+
+
+def missing_files(repo: Repo, tree: str, seen: set[str], prefix: str = "") -> Iterator[str]:
+    """Yield the path of every file and folder in ``tree`` that is not here."""
+    folder = _tree(repo, tree)
+    if folder is None:
+        yield prefix.rstrip("/") or "."
+        return
+    for entry in folder:
+        oid, path = str(entry.id), f"{prefix}{entry.name}"
+        if oid in seen:
+            continue
+        if entry.type_str == "tree":
+            found = list(missing_files(repo, oid, seen, f"{path}/"))
+        else:
+            found = [path] if entry.type_str == "blob" and oid not in repo.raw else []
+        if not found:
+            seen.add(oid)
+        yield from found
+
+
+def _tree(repo: Repo, oid: str) -> Tree | None:
+    found = repo.raw.get(oid)
+    return found if isinstance(found, Tree) else None
+
 
 _HASH = 20
 _PART = 1 << 20
@@ -123,3 +189,23 @@ def _tail(path: Path, size: int) -> bytes:
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - size))
         return file.read()
+
+
+_GRAFTS = "info/grafts"
+
+
+def sight_problems(repo: Repo) -> Iterator[Problem]:
+    """Yield what makes git and skillgit disagree about this repository.
+
+    Raises:
+        NotFoundError: There is no git on this machine.
+    """
+    replaced = git(repo, "for-each-ref", "--count=1", "--format=%(refname)", "refs/replace/")
+    if replaced.code != 0:
+        yield Problem(commit="", sentence=f"git cannot read this repository: {replaced.error.partition(chr(10))[0]}")
+    elif name := replaced.out.decode().strip():
+        oid = name.rpartition("/")[2]
+        yield Problem(commit="", sentence=f"{name} shows git another object than the history has; git replace -d {oid}")
+    grafts = repo.common_dir / _GRAFTS
+    if grafts.is_file() and any(line.strip() and not line.startswith("#") for line in grafts.read_text().splitlines()):
+        yield Problem(commit="", sentence=f"{_GRAFTS} gives commits other parents than they have; remove {grafts}")

@@ -16,9 +16,8 @@ import pygit2
 from skillgit.domain.changed_lines import changed_texts
 from skillgit.domain.event import Edited, RunStarted, event_step, version_of
 from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, TrailerError
-from skillgit.store import codec, message, refs, trailers, tree
-from skillgit.store.codec import Decoded, SlowText
-from skillgit.store.record import Recorded
+from skillgit.store import event_commit, message, refs, trailers, tree
+from skillgit.store.event_commit import Decoded, Recorded, SlowText
 from skillgit.store.repo import REPAIR, author_of, message_of
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ def decoded(commit: pygit2.Commit, read_slow: ReadSlow) -> Decoded:
         HistoryError: It has none, or they cannot be read.
     """
     try:
-        return codec.decode_with(message_of(commit), lambda skill: read_slow(commit.tree, skill))
+        return event_commit.decode_with(message_of(commit), lambda skill: read_slow(commit.tree, skill))
     except HistoryError as error:
         raise type(error)(f"commit {str(commit.id)[:12]}: {error.message}", hint=error.hint) from error
 

@@ -1,16 +1,15 @@
-"""Facts learned after a commit, as JSON lines on ``refs/notes/skillgit/evals``, readable by ``git notes``.
-
-One note per commit, one JSON object a line, so that ``git notes merge -s cat_sort_uniq`` joins two histories of notes.
-"""
+"""Facts learned after a commit, as JSON lines on ``refs/notes/skillgit/evals``: evaluations, and what people said."""
 
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pygit2
 from pygit2.enums import FileMode
 
+from skillgit.domain.feedback import Feedback
 from skillgit.domain.untrusted.documents import loads
 from skillgit.errors import ConcurrentWriteError, ConflictError
 from skillgit.store import refs
@@ -19,10 +18,10 @@ from skillgit.store.lock import notes_lock
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from skillgit.store.repo import Repo
+
 
 _TRIES = 5
 _OID_LENGTH = 40
@@ -133,3 +132,84 @@ def _entries(folder: pygit2.Tree, prefix: str = "") -> Iterator[tuple[str, tuple
 
 def _lines(blob: pygit2.Blob) -> list[str]:
     return [line for line in blob.data.decode(errors="replace").split("\n") if line]
+
+
+KIND, WITHDRAWN = "feedback", "feedback-withdrawn"
+
+
+def give(repo: Repo, feedback: Feedback) -> None:
+    """Write ``feedback`` on its commit; its time is kept to the second.
+
+    Raises:
+        ConcurrentWriteError: Others kept writing notes at the same time.
+    """
+    line = {"kind": KIND, "text": feedback.text, "author": feedback.author, "time": _stamp(feedback.time)}
+    append(repo, {feedback.commit: [line]}, time=feedback.time)
+
+
+def withdraw(repo: Repo, feedback: Feedback, *, time: datetime) -> None:
+    """Write that ``feedback`` does not count any more.
+
+    Raises:
+        ConcurrentWriteError: Others kept writing notes at the same time.
+    """
+    line = {"kind": WITHDRAWN, "feedback": feedback.id, "time": _stamp(time)}
+    append(repo, {feedback.commit: [line]}, time=time)
+
+
+def feedback_in(found: Iterable[tuple[str, str]]) -> tuple[Feedback, ...]:
+    """Return the feedback that lines of notes hold and that nobody withdrew, oldest first.
+
+    Args:
+        found: Commits, each with a line of its note; lines of other kinds, or damaged ones, are passed over.
+    """
+    given: dict[str, Feedback] = {}
+    withdrawn: set[str] = set()
+    for commit, line in found:
+        if f'"{KIND}' not in line:
+            continue
+        value = _read(line)
+        if value.get("kind") == WITHDRAWN:
+            withdrawn.add(str(value.get("feedback")))
+        elif (one := _feedback(commit, value)) is not None:
+            given[one.id] = one
+    counting = (one for number, one in given.items() if number not in withdrawn)
+    return tuple(sorted(counting, key=lambda one: (one.time, one.id)))
+
+
+def feedback_reader(repo: Repo) -> Callable[[Collection[str]], tuple[Feedback, ...]]:
+    """Return what reads the feedback on some commits, whenever it is called; notes are read when they have changed."""
+    known: dict[str | None, dict[str, list[str]]] = {}
+
+    def read(commits: Collection[str]) -> tuple[Feedback, ...]:
+        tip = repo.tip(refs.NOTES)
+        if tip not in known:
+            known.clear()
+            known[tip] = read_all(repo)
+        lines = known[tip]
+        return feedback_in((commit, line) for commit in commits for line in lines.get(commit, ()))
+
+    return read
+
+
+def _feedback(commit: str, value: dict[str, object]) -> Feedback | None:
+    text, author = value.get("text"), value.get("author")
+    if value.get("kind") != KIND or not isinstance(text, str) or not isinstance(author, str):
+        return None
+    try:
+        time = datetime.fromisoformat(str(value.get("time")))
+    except ValueError:
+        return None
+    return Feedback(commit=commit, text=text, author=author, time=time) if time.tzinfo else None
+
+
+def _read(line: str) -> dict[str, object]:
+    try:
+        value = loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _stamp(time: datetime) -> str:
+    return time.astimezone(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")

@@ -14,14 +14,14 @@ from skillgit.domain.event import SlowProposed
 from skillgit.domain.order import event_at
 from skillgit.domain.skill import DOCUMENT, Skill, slow_guidance
 from skillgit.errors import HistoryError, RevisionNotFoundError, TrailerError
-from skillgit.store import codec, history, line, refs, trailers, tree
+from skillgit.store import event_commit, history, line, refs, trailers, tree
 from skillgit.store.line import first_parents as first_parents  # noqa: PLC0414 - part of reading history
 from skillgit.store.repo import REPAIR, message_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillgit.store.record import Recorded
+    from skillgit.store.event_commit import Recorded
     from skillgit.store.repo import Repo
 
 MEMORY = "META.md"
@@ -155,13 +155,13 @@ def resolve(repo: Repo, name: str) -> str:
         raise RevisionNotFoundError(f"there is no revision '{name}'", hint="skillgit log") from error
 
 
-def slow_text(root: pygit2.Tree, skill: str, *, with_memory: bool = True) -> codec.SlowText:
+def slow_text(root: pygit2.Tree, skill: str, *, with_memory: bool = True) -> event_commit.SlowText:
     """Return guidance and memory as the tree ``root`` of a commit on the slow line holds them.
 
     The memory is a file of its own, and empty for those who do without it.
     """
     document = tree.read_file(root, f"{skill}/{DOCUMENT}") or b""
     memory = (tree.read_file(root, MEMORY) if with_memory else None) or b""
-    return codec.SlowText(
+    return event_commit.SlowText(
         guidance=slow_guidance(document.decode(errors="replace")), memory=memory.decode(errors="replace")
     )

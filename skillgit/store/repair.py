@@ -11,13 +11,12 @@ import pygit2
 
 from skillgit.domain.event import Rejected
 from skillgit.errors import SkillgitError
-from skillgit.store import attic, derived, reader, refs
+from skillgit.store import archive, derived, reader, refs
 from skillgit.store.at_work import git_is_at_work, until_kept
 from skillgit.store.disk import write_file
-from skillgit.store.dropping import dropped_trees, rebuilt_chain
-from skillgit.store.evidence import read_chain
+from skillgit.store.evidence import dropped_trees, read_chain, rebuilt_chain
+from skillgit.store.integrity import missing_files
 from skillgit.store.lock import repo_lock
-from skillgit.store.objects import missing_files
 from skillgit.store.own_runs import is_own
 from skillgit.store.step_back import earlier_tips
 from skillgit.store.transaction import RefUpdate, update_refs
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from skillgit.store.event_commit import Recorded
     from skillgit.store.evidence import Link
-    from skillgit.store.record import Recorded
     from skillgit.store.repo import Repo
 
 _REASON = "skillgit: fsck --repair"
@@ -94,7 +93,7 @@ def lost_candidates(repo: Repo, run: str) -> dict[str, str]:
     """
     tips, logs = repo.tips(run), repo.common_dir / "logs"
     place = tips.get(refs.attic_ref(run))
-    kept = {*tips, *repo.damaged_refs(run), *(one.branch for one in (attic.read_attic(repo, place) if place else ()))}
+    kept = {*tips, *repo.damaged_refs(run), *(one.branch for one in (archive.read_attic(repo, place) if place else ()))}
     named = {path.relative_to(logs).as_posix() for path in (logs / "refs/heads/rejected" / run).glob("*")}
     commits = [tip for name in sorted(named - kept) for tip in earlier_tips(repo, name)]
     found: dict[str, str] = {}

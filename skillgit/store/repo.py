@@ -15,7 +15,7 @@ from skillgit.errors import ConflictError, HistoryError, RepositoryNotFoundError
 from skillgit.store import refs
 from skillgit.store.at_work import until_kept
 from skillgit.store.private import private_folder
-from skillgit.store.ref_files import Look, RefFiles
+from skillgit.store.refs import Look, RefFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -20,17 +20,16 @@ from skillgit.domain.state import fold
 from skillgit.errors import SkillgitError
 from skillgit.store import derived, reader, refs
 from skillgit.store.at_work import until_kept
-from skillgit.store.dropping import dropped_trees, rebuilt_chain
-from skillgit.store.evidence import read_chain
+from skillgit.store.evidence import dropped_trees, read_chain, rebuilt_chain
+from skillgit.store.integrity import missing_files, missing_objects
 from skillgit.store.lock import repo_lock
-from skillgit.store.objects import missing_files, missing_objects
 from skillgit.store.own_runs import evidence_elsewhere, is_own
 from skillgit.store.transaction import RefUpdate, update_refs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from skillgit.store.record import Recorded
+    from skillgit.store.event_commit import Recorded
     from skillgit.store.repo import Repo
 
 _REASON = "skillgit: fsck --repair"

@@ -27,25 +27,31 @@ from skillgit.domain.event import (
     SlowProposed,
     event_name,
 )
-from skillgit.store.fields import AS_THE_CLASS, INTEGER, NEEDED, TEXT, Form, default_of, member
-from skillgit.store.values import (
+from skillgit.store.trailer_values import (
     APPENDIX,
+    AS_THE_CLASS,
     COST,
     EDIT,
     GATE,
     GAUGE,
+    INTEGER,
     MEASUREMENT,
     MODELS,
+    NEEDED,
     ORIGIN,
     PATCH,
     PLACEBO,
     SPENT,
     SUMMARY,
+    TEXT,
+    Form,
+    default_of,
+    member,
 )
 
 if TYPE_CHECKING:
     from skillgit.domain.event import Event
-    from skillgit.store.fields import Kind, Record
+    from skillgit.store.trailer_values import Kind, Record
 
 KINDS: Final = {name: kind for kind, name in EVENT_NAMES.items() if kind is not Edited}
 """The events that have trailers, by name."""

@@ -1,10 +1,4 @@
-"""Skills and files in git trees: read at a path, written into a tree with everything else carried unchanged.
-
-Nothing here touches the work tree or the index; new objects are unreferenced until a ref is moved.
-
-A tree can be a stranger's, and its names are bytes without any promise. What only shows them reads texts and files, by
-names as ``entry_name`` gives them; what writes files, or asks a model, reads a skill, whose names are checked.
-"""
+"""Skills and files in git trees: read at a path, found in a commit, written with everything else carried over."""
 
 from __future__ import annotations
 
@@ -14,7 +8,7 @@ from typing import TYPE_CHECKING
 import pygit2
 from pygit2.enums import FileMode
 
-from skillgit.domain.skill import Skill
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.untrusted.names import PATH_BYTES, TreePath, entry_name, shown, tree_paths
 from skillgit.errors import HistoryError, RevisionNotFoundError, SkillError
 
@@ -22,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from skillgit.store.repo import Repo
+
 
 _FILES = {FileMode.BLOB, FileMode.BLOB_EXECUTABLE}
 _Node = tuple[pygit2.Oid, FileMode]
@@ -218,3 +213,36 @@ def _tree(found: object) -> pygit2.Tree:
     if not isinstance(found, pygit2.Tree):
         raise TypeError(f"{found!r} is not a tree")
     return found
+
+
+_NAMES = frozenset({DOCUMENT, "skill.md"})
+
+
+def skill_folders(repo: Repo, commit: str, only: str = "") -> dict[str, dict[str, bytes]]:
+    """Return the skill folders of a commit by path, each with the content of its files; links are left out.
+
+    Args:
+        repo: The repository.
+        commit: The commit.
+        only: The one folder to return; empty for all.
+
+    Raises:
+        RevisionNotFoundError: There is no such commit.
+        HistoryError: An object of it is missing or damaged.
+    """
+    root = repo.commit(commit).tree
+    try:
+        found = dict(_folders(root, ""))
+        wanted = {only: found[only]} if only and only in found else {} if only else found
+        return {path: read_files(folder, SKILL_FILES) for path, folder in wanted.items()}
+    except (pygit2.GitError, KeyError) as error:
+        raise HistoryError(f"git cannot read commit {commit[:12]}: {error}", hint="skillgit fsck") from error
+
+
+def _folders(folder: pygit2.Tree, path: str) -> Iterator[tuple[str, pygit2.Tree]]:
+    if path and any(entry.name in _NAMES and isinstance(entry, pygit2.Blob) for entry in folder):
+        yield path, folder
+        return
+    for entry in folder:
+        if isinstance(entry, pygit2.Tree) and not str(entry.name).startswith("."):
+            yield from _folders(entry, f"{path}/{entry.name}" if path else str(entry.name))

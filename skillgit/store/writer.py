@@ -31,10 +31,10 @@ from skillgit.domain.event import (
 from skillgit.domain.skill import DOCUMENT, slow_guidance, with_slow_guidance
 from skillgit.domain.untrusted.text import storable, verbatim
 from skillgit.errors import ConcurrentWriteError, ConflictError, InvariantError
-from skillgit.store import codec, derived, history, reader, refs, tree
+from skillgit.store import derived, event_commit, history, reader, refs, tree
 from skillgit.store.at_work import until_kept, write_again
 from skillgit.store.evidence import evidence_commit, evidence_tip, write_evidence
-from skillgit.store.mainline import ATTRIBUTES
+from skillgit.store.main_branch import ATTRIBUTES
 from skillgit.store.own_runs import note_own
 from skillgit.store.transaction import RefUpdate, update_refs
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from skillgit.domain.event import Event
     from skillgit.domain.skill import Skill
-    from skillgit.store.record import Recorded
+    from skillgit.store.event_commit import Recorded
     from skillgit.store.repo import Identity, Repo
 
 
@@ -185,7 +185,7 @@ class RunWriter:
     ) -> str:
         root = self._repo.commit(parents[0]).tree if parents else None
         content = self._tree(event, skill, root)
-        message = codec.encode(event, proof)
+        message = event_commit.encode(event, proof)
         oid = self._repo.raw.create_commit(None, signature, signature, message, content.id, [*parents])
         return str(oid)
 

@@ -12,9 +12,8 @@ from textual.events import InputEvent
 from textual.screen import ModalScreen
 from textual.worker import get_current_worker
 
-from skillgit.app.git_settings import git_settings
-from skillgit.app.watch import standing
-from skillgit.cli.screen import Screen as Facts
+from skillgit.app.history.browse import standing
+from skillgit.app.place.workspace import git_settings
 from skillgit.errors import SkillgitError
 from skillgit.tui import commands, keymap, theme
 from skillgit.tui.commands import Ran
@@ -23,6 +22,7 @@ from skillgit.tui.last_filter import LastFilter
 from skillgit.tui.palette import KeyCommands
 from skillgit.tui.remote_actions import exchange
 from skillgit.tui.start import THEME, setting_names
+from skillgit.view.screen import Screen as Facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from textual.filter import LineFilter
     from textual.screen import Screen
 
-    from skillgit.app.context import Context
-    from skillgit.cli.screen import Style
+    from skillgit.app.place.context import Context
     from skillgit.tui.start import Start
+    from skillgit.view.screen import Style
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -5,19 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from skillgit.app.live.look import Standing
-from skillgit.cli.render import progress, words
-from skillgit.cli.screen import Style
+from skillgit.app.history.live import Standing
 from skillgit.tui.widgets.painted_lines import Part
 from skillgit.tui.widgets.shown_text import on_one_line
+from skillgit.view import progress, words
+from skillgit.view.screen import Style
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillgit.app.live.look import LiveLook
-    from skillgit.app.live.snapshot import Snapshot
-    from skillgit.cli.screen import Screen
+    from skillgit.app.history.live import LiveLook, Snapshot
     from skillgit.index.browsing import Point
+    from skillgit.view.screen import Screen
 
 ALIVE: Final = frozenset({Standing.STARTING, Standing.RUNNING, Standing.STOPPING})
 """A process works on the run."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
 
-from skillgit.app.cat import cat
+from skillgit.app.history.plumbing import cat
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from skillgit.cli.render.inert import one_line
+from skillgit.view.text import one_line
 
 if TYPE_CHECKING:
     from rich.style import Style

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillgit.app.remote import RemoteRow
+    from skillgit.app.exchange.remote import RemoteRow
     from skillgit.tui.app import SkillgitApp
 
 Exchange = Literal["push", "pull"]
@@ -17,7 +17,7 @@ _TITLES: Mapping[Exchange, str] = {"push": "Push to", "pull": "Pull from"}
 
 def exchange(app: SkillgitApp, verb: Exchange) -> None:
     """Ask for the remote if there are several, and push to it or pull from it."""
-    from skillgit.app.remote import remotes  # noqa: PLC0415 - few sessions push or pull
+    from skillgit.app.exchange.remote import remotes  # noqa: PLC0415 - few sessions push or pull
 
     app.read(remotes, then=partial(_choose, app, verb), group="remotes")
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from skillgit.app import browse
-from skillgit.app.git_settings import git_settings
-from skillgit.app.watch import standing
+from skillgit.app.history import browse
+from skillgit.app.history.browse import standing
+from skillgit.app.place.workspace import git_settings
 from skillgit.index.browsing import Narrowing
 from skillgit.index.forks import call, can_fork, forks
 from skillgit.tui.keymap import KEYS
@@ -21,8 +21,8 @@ from skillgit.tui.keymap import KEYS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from skillgit.app.browse import Overview, Page
-    from skillgit.app.context import Context
+    from skillgit.app.history.browse import Overview, Page
+    from skillgit.app.place.context import Context
     from skillgit.index.browsing import Point
     from skillgit.index.rows import RunRow
 
@@ -39,7 +39,7 @@ class Start:
     """What the first picture shows.
 
     Attributes:
-        standing: What history looked like before it was read, as :func:`skillgit.app.watch.standing` tells it.
+        standing: What history looked like before it was read, as :func:`skillgit.app.history.browse.standing` tells it.
         settings: What git's configuration says about the screens.
         overview: The runs.
         page: The newest events of the run to begin with; absent without runs.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from rich.style import Style as Paint
 from textual.theme import Theme
 
-from skillgit.cli.screen import Style
+from skillgit.view.screen import Style
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

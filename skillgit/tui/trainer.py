@@ -13,7 +13,7 @@ from skillgit.tui.screens.live import LiveScreen
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillgit.app.context import Context
+    from skillgit.app.place.context import Context
 
 
 class Trainer:

@@ -71,7 +71,7 @@ class VersionActions(_Base, metaclass=AbstractNode):
         """Ask for which agent, and put it where that one looks for skills."""
         row = self.current
         if row is not None:
-            from skillgit.app.adoption.agents import Agent, Scope  # noqa: PLC0415 - few sessions adopt
+            from skillgit.app.deliver.install import Agent, Scope  # noqa: PLC0415 - few sessions adopt
             from skillgit.tui.screens.copy import ChoiceScreen, numbered  # noqa: PLC0415 - as above
 
             places = [f"{agent.value} --scope {scope.value}" for agent in Agent for scope in Scope]

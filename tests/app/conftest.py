@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from sample_run import write_run
 
-from skillgit.app.context import Context
+from skillgit.app.place.context import Context
 
 
 def context_in(directory) -> Context:

@@ -13,19 +13,19 @@ from sample_run import write_run
 from stories import COST, MODELS, PATCH, Story, moves, told
 from trained_runs import user
 
-from skillgit.app.blame import blame
-from skillgit.app.completion import revisions
-from skillgit.app.diff.rules import rule_diff
-from skillgit.app.item_history import load
-from skillgit.app.revision import resolve, resolve_in
-from skillgit.app.workspace import open_workspace
-from skillgit.cli.screen import Screen
+from skillgit.app.history.completion import revisions
+from skillgit.app.history.diff.rules import rule_diff
+from skillgit.app.known.item_history import load
+from skillgit.app.place.revision import resolve, resolve_in
+from skillgit.app.place.workspace import open_workspace
+from skillgit.app.rules.blame import blame
 from skillgit.domain.event import EVENT_NAMES, Origin, Skipped, event_address, event_name
 from skillgit.errors import RevisionNotFoundError
 from skillgit.index import queries
 from skillgit.store.repo import Repo
 from skillgit.tui.widgets.event_row import Setting, event_row
 from skillgit.tui.widgets.live_events import event_line
+from skillgit.view.screen import Screen
 
 ADDRESSES = "v0 v1 s2 r3 m1 e1 v2 i1 v3 v4 b4 v5 s5 s6 m2 e2 v6 end".split()  # noqa: SIM905 - reads as the run goes
 

@@ -16,12 +16,11 @@ import pytest
 from sample_run import PATH
 from soaking import soak
 
-from skillgit.app.adopt import Adopted, AdoptRequest, adopt
-from skillgit.app.adopted import UndoRequest, list_adopted, undo
-from skillgit.app.adoption.agents import Agent, Scope, skills_folder
-from skillgit.app.folders import placing
-from skillgit.app.folders.entries import entries_of, fingerprint, read_entries
-from skillgit.app.workspace import open_workspace
+from skillgit.app.deliver.install import Adopted, AdoptRequest, Agent, Scope, adopt, skills_folder
+from skillgit.app.deliver.installed import UndoRequest, list_adopted, undo
+from skillgit.app.format import placing
+from skillgit.app.format.folders import entries_of, fingerprint, read_entries
+from skillgit.app.place.workspace import open_workspace
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.store.reader import skill_at
 from skillgit.store.repo import Repo

@@ -9,17 +9,15 @@ import pytest
 from program import skillgit
 from sample_run import RUN, write_run
 
-from skillgit.app.best import best
-from skillgit.app.cost import cost
-from skillgit.app.diff.text import diff
-from skillgit.app.events import events
-from skillgit.app.log import Wanted, log
-from skillgit.app.revision import resolve
-from skillgit.app.runs import runs
-from skillgit.app.show import show
-from skillgit.app.sql import sql
-from skillgit.app.status import status
-from skillgit.app.workspace import open_workspace
+from skillgit.app.history.cost import cost
+from skillgit.app.history.diff.text import diff
+from skillgit.app.history.log import Wanted, log
+from skillgit.app.history.plumbing import events, sql
+from skillgit.app.history.show import show
+from skillgit.app.history.status import runs, status
+from skillgit.app.place.revision import resolve
+from skillgit.app.place.span import best
+from skillgit.app.place.workspace import open_workspace
 from skillgit.errors import RevisionNotFoundError
 from skillgit.index import comparison
 from skillgit.store import notes

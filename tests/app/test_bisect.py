@@ -10,8 +10,8 @@ from sample_run import RUN
 from trained_runs import RUN as SMALL
 from trained_runs import Quiet, small_run, user
 
-from skillgit.app.bisect import BisectRequest, bisect
-from skillgit.app.items import Wanted, items
+from skillgit.app.history.bisect import BisectRequest, bisect
+from skillgit.app.history.items import Wanted, items
 from skillgit.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 import pytest
 from sample_run import RUN, write_run
 
-from skillgit.app import browse
-from skillgit.app.context import Context
-from skillgit.app.event_detail import event_detail
-from skillgit.app.git_settings import git_settings
-from skillgit.app.log import log
-from skillgit.app.watch import standing
+from skillgit.app.history import browse
+from skillgit.app.history.browse import standing
+from skillgit.app.history.log import log
+from skillgit.app.history.show import event_detail
+from skillgit.app.place.context import Context
+from skillgit.app.place.workspace import git_settings
 from skillgit.domain.score import Score
 from skillgit.index.browsing import Comparison, Narrowing
 

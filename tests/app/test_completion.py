@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from sample_run import RUN, write_run
 
-from skillgit.app.completion import items, models, revisions, runs
-from skillgit.app.log import log
-from skillgit.app.use import use
+from skillgit.app.history.completion import items, models, revisions, runs
+from skillgit.app.history.log import log
+from skillgit.app.place.span import use
 
 
 def values(words):

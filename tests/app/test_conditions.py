@@ -14,12 +14,12 @@ from once import once
 from program import QUICK, new_repository, skillgit
 from trained_runs import user
 
-from skillgit.app.conditions import Aspect, Conditions, differences, matter
-from skillgit.app.config.recorded import measuring_settings
-from skillgit.app.diff.items import items
-from skillgit.app.diff.summary import stat
-from skillgit.app.log import Wanted, log
-from skillgit.app.show import show
+from skillgit.app.history.diff.items import items
+from skillgit.app.history.diff.summary import stat
+from skillgit.app.history.log import Wanted, log
+from skillgit.app.history.show import show
+from skillgit.app.setup.conditions import Aspect, Conditions, differences, matter
+from skillgit.app.setup.config.recorded import measuring_settings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ from itertools import count
 import pytest
 import sample_run
 
-from skillgit.app.cost import CostRow, Unpriced, cost
+from skillgit.app.history.cost import CostRow, Unpriced, cost
 from skillgit.domain.cost import Cost, CostPart, Grouping
 from skillgit.domain.event import Reverted, SlowMerged
 from skillgit.errors import RevisionNotFoundError

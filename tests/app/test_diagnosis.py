@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from sample_run import RUN, evaluation, started, write_run
 
-from skillgit.app.diagnosis import Cause, diagnose, of_run, refused, remark
-from skillgit.app.status import status
-from skillgit.app.workspace import open_workspace
+from skillgit.app.history.status import status
+from skillgit.app.known.diagnosis import Cause, diagnose, of_run, refused, remark
+from skillgit.app.place.workspace import open_workspace
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.event import Origin, Rejected
 from skillgit.domain.gate import Decision, GateRule
@@ -81,14 +81,14 @@ def test_status_shows_it_for_an_unfinished_run(context, repo, monkeypatch):
     write_run(repo, events=3)
     with open_workspace(context) as workspace:
         assert of_run(workspace, RUN) is None
-    monkeypatch.setattr("skillgit.app.diagnosis.DIAGNOSE_AFTER", 1)
+    monkeypatch.setattr("skillgit.app.known.diagnosis.DIAGNOSE_AFTER", 1)
     found = status(context).diagnosis
     assert (found.cause, found.steps) == (Cause.COARSE, 1)
 
 
 def test_a_finished_run_has_an_outcome_and_no_diagnosis(context, records, monkeypatch):
     assert records
-    monkeypatch.setattr("skillgit.app.diagnosis.DIAGNOSE_AFTER", 1)
+    monkeypatch.setattr("skillgit.app.known.diagnosis.DIAGNOSE_AFTER", 1)
     assert status(context).diagnosis is None
 
 

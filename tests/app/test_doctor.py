@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from skillgit.app.doctor import doctor
+from skillgit.app.train.doctor import doctor
 from skillgit.errors import ConfigError, ExitCode
 
 AGENT = """\

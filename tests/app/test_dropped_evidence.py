@@ -7,19 +7,19 @@ import subprocess
 import pytest
 from sample_run import ITEMS, RUN
 
-from skillgit.app.absent_evidence import IF_CLONED, Absence
-from skillgit.app.bisect import BisectRequest, bisect
-from skillgit.app.diff.items import items as item_diff
-from skillgit.app.gc import Request, gc
-from skillgit.app.item import item_story, item_trajectory
-from skillgit.app.items import Wanted, items
-from skillgit.app.log import Wanted as Events
-from skillgit.app.log import log
-from skillgit.cli.render.item import lines as story_lines
-from skillgit.cli.render.item_table import lines as table_lines
-from skillgit.cli.screen import Screen
+from skillgit.app.history.bisect import BisectRequest, bisect
+from skillgit.app.history.diff.items import items as item_diff
+from skillgit.app.history.item import item_story, item_trajectory
+from skillgit.app.history.items import Wanted, items
+from skillgit.app.history.log import Wanted as Events
+from skillgit.app.history.log import log
+from skillgit.app.place.workspace import IF_CLONED, Absence
+from skillgit.app.upkeep.gc import Request, gc
 from skillgit.errors import NotFoundError
 from skillgit.store import refs
+from skillgit.view.item import lines as story_lines
+from skillgit.view.item_table import lines as table_lines
+from skillgit.view.screen import Screen
 
 PLAIN = Screen(unicode=True)
 

@@ -20,14 +20,14 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
 
 from toy import SEED, History, ToyBackend, ToyEnvironment, items, run_to_end, trainer
 
-from skillgit.app import train_plan
-from skillgit.app.estimate import most_analysts, most_merges, plan_training
-from skillgit.app.plan import Bound
-from skillgit.app.planner import AGAIN, Asks, Planner
-from skillgit.app.preflight import STAGE as PREFLIGHT
-from skillgit.calls.door import Calls, Route
+from skillgit.app.setup.estimate import most_analysts, most_merges, plan_training
+from skillgit.app.setup.models import STAGE as PREFLIGHT
+from skillgit.app.setup.plan import Bound
+from skillgit.app.setup.planner import AGAIN, Asks, Planner
+from skillgit.app.train import train
+from skillgit.calls.budget import Charge
+from skillgit.calls.client import Calls, Route
 from skillgit.calls.ledger import Ledger
-from skillgit.calls.meter import Charge
 from skillgit.domain.caps import Caps
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Scored, Split
@@ -41,7 +41,7 @@ from skillgit.plugin.environment import CallBounds
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillgit.app.plan import Plan
+    from skillgit.app.setup.plan import Plan
     from skillgit.domain.trajectory import Item
     from skillgit.engine.loop import Trainer
     from skillgit.plugin.backend import Request
@@ -359,12 +359,12 @@ def test_a_model_without_a_pace_has_that_of_its_first_answer(known, seconds, tin
     environment = Counted()
     environment.counts = dict.fromkeys(Split, 8)
     made, planner, _ = training(ToyBackend(), environment)
-    monkeypatch.setattr(train_plan, "paces", lambda _: known)
+    monkeypatch.setattr(train, "paces", lambda _: known)
     for role in ("target", "optimizer"):
         cost = Cost(calls=1, seconds=2.0)
         made.session.calls.meter.add(Charge(key=role, role=role, stage=PREFLIGHT, cost=cost))
     workspace = SimpleNamespace(index=None)
-    plan = train_plan.plan_of_started(workspace, planner.setup, made.session, SEED)
+    plan = train.plan_of_started(workspace, planner.setup, made.session, SEED)
     (baseline,) = (row for row in plan.stages if row.stage == "baseline")
     assert baseline.seconds == seconds * 8 / made.session.workers
     assert plan.total.untimed == ()

@@ -14,10 +14,10 @@ import pytest
 from program import git, refs, skillgit
 from trained_runs import small_run
 
-from skillgit.app.context import Context
-from skillgit.app.eval import EvalRequest, evaluate
-from skillgit.app.show import show
-from skillgit.calls.door import Calls
+from skillgit.app.history.show import show
+from skillgit.app.measure.eval import EvalRequest, evaluate
+from skillgit.app.place.context import Context
+from skillgit.calls.client import Calls
 from skillgit.domain.caps import Caps
 from skillgit.domain.ids import text_digest
 from skillgit.errors import (
@@ -33,7 +33,7 @@ from skillgit.plugin.registry import load_environment
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from skillgit.app.measuring import EvalProgress
+    from skillgit.app.setup.measuring import EvalProgress
 
 TYPES = {"work", "person", "place", "thing", "date", "number"}
 

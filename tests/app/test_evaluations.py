@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 import pytest
 from sample_run import RUN, evaluation
 
-from skillgit.app.evaluations import as_note, known_evaluations, reads_of_test, record
-from skillgit.app.scores import scores
-from skillgit.app.show import show
-from skillgit.app.workspace import open_workspace
+from skillgit.app.history.show import show
+from skillgit.app.known.evaluations import as_note, known_evaluations, reads_of_test, record
+from skillgit.app.known.scores import scores
+from skillgit.app.place.workspace import open_workspace
 from skillgit.domain.evaluation import Split
 from skillgit.index import queries
 from skillgit.store import notes, refs

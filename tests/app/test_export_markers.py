@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.app.export.markers import without_markers
+from skillgit.app.deliver.export.folder import without_markers
 from skillgit.domain.skill import (
     APPENDIX_END,
     APPENDIX_START,

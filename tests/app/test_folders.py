@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.app.folders import placing
-from skillgit.app.folders.changes import changes
-from skillgit.app.folders.entries import Entry, Kind, entries_of, fingerprint, read_entries
-from skillgit.app.folders.exchange import exchange
+from skillgit.app.format import placing
+from skillgit.app.format.folders import Entry, Kind, changes, entries_of, fingerprint, read_entries
+from skillgit.app.format.placing import exchange
 from skillgit.domain.skill import Skill
 from skillgit.errors import ConflictError, UsageError
 

@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 import pytest
 from sample_run import PATH, RUN, seed_skill
 
-from skillgit.app.fork import fork
-from skillgit.app.revert import RevertRequest, revert
+from skillgit.app.change.fork import fork
+from skillgit.app.change.restore import RevertRequest, revert
+from skillgit.app.upkeep.run_checks import check_run
 from skillgit.domain.state import fold
 from skillgit.errors import ConflictError, RevisionNotFoundError, UsageError
 from skillgit.index import queries
 from skillgit.index.refresh import open_index
 from skillgit.store import reader, refs
-from skillgit.store.checks import check_run
 from skillgit.store.evidence import read_evidence
 from skillgit.store.tree import with_skill
 

@@ -7,9 +7,9 @@ from itertools import count
 import pytest
 from sample_run import RUN, as_json, clock_from, transitions, write_run
 
-from skillgit.app.fsck import fsck
-from skillgit.app.reindex import reindex
-from skillgit.app.status import status
+from skillgit.app.history.status import status
+from skillgit.app.upkeep.fsck import fsck
+from skillgit.app.upkeep.reindex import reindex
 from skillgit.errors import ConflictError, RevisionNotFoundError
 from skillgit.index.refresh import open_index
 from skillgit.store.writer import RunWriter

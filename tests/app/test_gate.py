@@ -8,10 +8,10 @@ import pytest
 from program import git, refs, skillgit
 from trained_runs import RUN, Quiet, small_run, user
 
-from skillgit.app.gate import GateRequest, gate
-from skillgit.app.gate_report import compare, conclusion
-from skillgit.app.plan import Bound
-from skillgit.calls.door import Calls
+from skillgit.app.measure.gate import GateRequest, gate
+from skillgit.app.measure.gate_report import compare, conclusion
+from skillgit.app.setup.plan import Bound
+from skillgit.calls.client import Calls
 from skillgit.domain.caps import Caps
 from skillgit.domain.evaluation import PERFECT, Evaluation, Split
 from skillgit.domain.gate import GateRule

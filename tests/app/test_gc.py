@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 from sample_run import RUN, START, write_run
 
-from skillgit.app.fsck import fsck
-from skillgit.app.gc import Request, Tidied, gc
-from skillgit.app.log import log
-from skillgit.app.revision import resolve
-from skillgit.app.show import show
+from skillgit.app.history.log import log
+from skillgit.app.history.show import show
+from skillgit.app.place.revision import resolve
+from skillgit.app.upkeep.fsck import fsck
+from skillgit.app.upkeep.gc import Request, Tidied, gc
 from skillgit.errors import ConflictError, RevisionNotFoundError, RunLockedError, UsageError
 from skillgit.store import refs
 from skillgit.store.lock import RunLock

@@ -18,13 +18,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pygit2.enums import FileMode
 
-from skillgit.app.adopt import AdoptRequest, adopt
-from skillgit.app.adoption.agents import Scope
-from skillgit.app.checkout import checkout
-from skillgit.app.context import Context
-from skillgit.app.export.folder import FolderRequest, export_skill
-from skillgit.app.importing.outputs import import_outputs
-from skillgit.app.seed import read_seed
+from skillgit.app.deliver.checkout import checkout
+from skillgit.app.deliver.export.folder import FolderRequest, export_skill
+from skillgit.app.deliver.install import AdoptRequest, Scope, adopt
+from skillgit.app.format.seed import read_seed
+from skillgit.app.place.context import Context
+from skillgit.app.sources.skillopt.outputs import import_outputs
 from skillgit.domain.untrusted.names import entry_name, path_fault
 from skillgit.errors import DataError, SkillgitError, UsageError
 from skillgit.store.repo import Repo

@@ -9,13 +9,13 @@ import sample_run
 from program import git
 from sample_run import RUN, as_json, clock_from, transitions
 
-from skillgit.app.item import item_story, item_trajectory
-from skillgit.app.items import Order, Wanted, items
-from skillgit.cli.render.documents import plain_value
+from skillgit.app.history.item import item_story, item_trajectory
+from skillgit.app.history.items import Order, Wanted, items
 from skillgit.domain.event import RunFinished
 from skillgit.errors import NotFoundError, RevisionNotFoundError
 from skillgit.store import notes
 from skillgit.store.writer import RunWriter
+from skillgit.view.documents import plain_value
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 TARGET, ENVIRONMENT = sample_run.MODELS.target, "e4f"

@@ -7,14 +7,10 @@ from itertools import count
 import pytest
 from sample_run import RUN, clock_from, transitions
 
-from skillgit.app.event_detail import event_detail
-from skillgit.app.report.report import report
-from skillgit.app.show import show
-from skillgit.app.step_evidence import edits_left_out
-from skillgit.app.why import why
-from skillgit.cli.render import show as shown_text
-from skillgit.cli.render import why as why_text
-from skillgit.cli.screen import Screen
+from skillgit.app.deliver.report_whole import report
+from skillgit.app.history.show import event_detail, show
+from skillgit.app.known.step_evidence import edits_left_out
+from skillgit.app.rules.why import why
 from skillgit.domain.edit import Edit, EditReport, EditStatus, Op, Patch
 from skillgit.domain.edit_words import QUARANTINED, left_out
 from skillgit.engine.artifacts import patch_file
@@ -22,6 +18,9 @@ from skillgit.report.page import page
 from skillgit.store.evidence import write_evidence
 from skillgit.store.writer import RunWriter
 from skillgit.tui.widgets import event_text
+from skillgit.view import show as shown_text
+from skillgit.view import why as why_text
+from skillgit.view.screen import Screen
 
 SKIPPED = [status for status in EditStatus if status is not EditStatus.APPLIED]
 TEXT = "- Give the height in yards."

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from skills_ref.validator import validate
 from soaking import soak
 
-from skillgit.app.agent_skills.folder import check_folder
-from skillgit.app.agent_skills.rules import RULES, Severity
-from skillgit.app.lint import lint
+from skillgit.app.format.lint import check_folder, lint
+from skillgit.app.format.rules import RULES, Severity
 from skillgit.errors import NotFoundError
 
 HEAD = "---\nname: demo\ndescription: Use it for demonstrations.\n---\n"

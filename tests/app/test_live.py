@@ -12,11 +12,20 @@ from datetime import UTC, datetime
 import pytest
 from trained_runs import user
 
-from skillgit.app.live import publisher as publishing_module
-from skillgit.app.live.look import LiveLook, Standing, live
-from skillgit.app.live.publisher import Publisher, publishing
-from skillgit.app.live.snapshot import End, Limits, Snapshot, decoded, encoded
-from skillgit.app.live.stop import stop_after_step, stop_now
+from skillgit.app.history.live import (
+    End,
+    Limits,
+    LiveLook,
+    Snapshot,
+    Standing,
+    decoded,
+    encoded,
+    live,
+    stop_after_step,
+    stop_now,
+)
+from skillgit.app.train import publisher as publishing_module
+from skillgit.app.train.publisher import Publisher, publishing
 from skillgit.domain.caps import Caps
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import FailedToEvaluate, Scored
@@ -188,7 +197,7 @@ def test_a_process_that_is_gone_without_a_word_is_not_running_for_ever(repo, loo
     program = (
         "import os, signal, sys; from pathlib import Path; from datetime import UTC, datetime\n"
         "from skillgit.store.repo import Repo; from skillgit.store.lock import RunLock\n"
-        "from skillgit.app.live.publisher import publishing; from skillgit.domain.caps import Caps\n"
+        "from skillgit.app.train.publisher import publishing; from skillgit.domain.caps import Caps\n"
         "repo = Repo.discover(Path(sys.argv[1]))\n"
         "with RunLock(repo, 'small', lambda: datetime.now(UTC)), "
         "publishing(repo, 'small', None, caps=Caps(), command='skillgit train demo --run small'):\n"

@@ -7,14 +7,14 @@ from datetime import timedelta
 import pytest
 from sample_run import RUN, START, write_run
 
-from skillgit.app.log import Wanted, changes, log
+from skillgit.app.history.log import Wanted, changes, log
 from skillgit.domain.event import EVENT_NAMES
 from skillgit.domain.kinds import EVENT_KINDS
 from skillgit.errors import NotFoundError, RepositoryNotFoundError, RevisionNotFoundError, UsageError
 
 HEAVY = (
     *("sqlite_utils", "pydantic", "yaml", "rich", "textual", "numpy", "tenacity", "rapidfuzz", "skillgit.engine"),
-    *("skillgit.domain.event", "skillgit.domain.evaluation", "skillgit.store.codec"),
+    *("skillgit.domain.event", "skillgit.domain.evaluation", "skillgit.store.event_commit"),
 )
 OTHER = "other"
 
@@ -173,9 +173,9 @@ def test_a_log_of_an_index_that_is_there_imports_nothing_heavy(context, records)
     script = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from skillgit.app.context import Context\n"
-        "from skillgit.app.log import log\n"
-        "import skillgit.cli.commands.log\n"
+        "from skillgit.app.place.context import Context\n"
+        "from skillgit.app.history.log import log\n"
+        "import skillgit.cli.commands.history\n"
         f"assert len(log(Context.from_process(Path({str(context.directory)!r}))).rows) == {len(records)}\n"
         f"print([name for name in {HEAVY!r} if name in sys.modules])\n"
     )

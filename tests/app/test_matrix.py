@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from sample_run import MODELS, RUN
 
-from skillgit.app.matrix import matrix
+from skillgit.app.history.matrix import matrix
 from skillgit.errors import DataError, RevisionNotFoundError
 from skillgit.store import notes
 

@@ -12,9 +12,9 @@ from once import once
 from program import QUICK, attempt, git, new_repository, skillgit
 from trained_runs import Quiet, user
 
-from skillgit.app.eval import EvalRequest, evaluate
-from skillgit.app.retest import RetestRequest, retest
-from skillgit.app.revision import resolve
+from skillgit.app.measure.eval import EvalRequest, evaluate
+from skillgit.app.measure.retest import RetestRequest, retest
+from skillgit.app.place.revision import resolve
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,11 +10,11 @@ import pytest
 from program import git
 from trained_runs import RUN, Quiet, small_run, user
 
-from skillgit.app.diff.items import items
-from skillgit.app.diff.summary import stat
-from skillgit.app.eval import EvalRequest, evaluate
-from skillgit.app.item import item_story
-from skillgit.app.verify import VerifyRequest, verify
+from skillgit.app.history.diff.items import items
+from skillgit.app.history.diff.summary import stat
+from skillgit.app.history.item import item_story
+from skillgit.app.measure.eval import EvalRequest, evaluate
+from skillgit.app.measure.verify import VerifyRequest, verify
 from skillgit.errors import NotFoundError
 
 if TYPE_CHECKING:

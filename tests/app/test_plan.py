@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.app.plan import Bound, Plan, PlanRow, cap_notes, joined, total_of
-from skillgit.cli.render.plan import planned
-from skillgit.cli.screen import Screen
+from skillgit.app.setup.plan import Bound, Plan, PlanRow, cap_notes, joined, total_of
 from skillgit.domain.caps import Caps
+from skillgit.view.plan import planned
+from skillgit.view.screen import Screen
 
 amounts = st.none() | st.floats(0, 1e6)
 rows = st.builds(

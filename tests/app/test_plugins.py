@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillgit.app.plugins import backend, backends, environment, environments
+from skillgit.app.setup.plugins import backend, backends, environment, environments
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.plugin import registry
 from skillgit.plugin.registry import Plugin

@@ -10,11 +10,7 @@ from dataclasses import fields, replace
 import pytest
 from sample_run import PATH, RUN, write_run
 
-from skillgit.app.cat import cat
-from skillgit.app.events import events
-from skillgit.app.rev_parse import rev_parse
-from skillgit.app.sql import sql
-from skillgit.app.trailers import trailers
+from skillgit.app.history.plumbing import cat, events, rev_parse, sql, trailers
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
 
 
@@ -103,7 +99,7 @@ def test_events_of_a_range_and_of_all_runs(context, repo, records):
 
 
 def test_events_are_read_one_by_one(context, records, monkeypatch):
-    monkeypatch.setattr("skillgit.app.events._AT_ONCE", 2)
+    monkeypatch.setattr("skillgit.app.history.plumbing._AT_ONCE", 2)
     stream = events(context)
     assert next(stream)["commit"] == records[0].commit
     assert [one["commit"] for one in stream] == [record.commit for record in records[1:]]

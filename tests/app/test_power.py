@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from skillgit.app.power import after_baseline, before_baseline
+from skillgit.app.known.scores import after_baseline, before_baseline
 from skillgit.domain.evaluation import Evaluation, Metric, Scored, Split
 from skillgit.domain.event import Inherited, Models, RunStarted
 from skillgit.domain.gate import GateRule

@@ -7,11 +7,11 @@ import pygit2
 import pytest
 from sample_run import PATH, RUN, seed_skill, write_run
 
-from skillgit.app.promote import promote
-from skillgit.app.status import status
+from skillgit.app.change.promote import promote
+from skillgit.app.history.status import status
 from skillgit.errors import ConflictError, RevisionNotFoundError, UsageError
 from skillgit.store import refs
-from skillgit.store.mainline import add_skill
+from skillgit.store.main_branch import add_skill
 from skillgit.store.repo import Repo
 
 

@@ -4,10 +4,9 @@ import asyncio
 
 import pytest
 
-from skillgit.app.reach import Room, context_of, look, room
-from skillgit.calls.contexts import context_table, find_context
-from skillgit.calls.pricing import price_table
-from skillgit.calls.route import Route
+from skillgit.app.setup.models import Room, context_of, look, room
+from skillgit.calls.pipeline import Route
+from skillgit.calls.pricing import context_table, find_context, price_table
 from skillgit.errors import FatalBackendError
 from skillgit.plugin.backend import BackendInfo, Probe
 

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sample_run import PATH, RUN, seed_skill, write_run
 
-from skillgit.app import frontmatter
-from skillgit.app.lint import lint
-from skillgit.app.promote import promote
+from skillgit.app.change.promote import promote
+from skillgit.app.format import frontmatter
+from skillgit.app.format.lint import lint
 from skillgit.errors import ConflictError, SkillError, UsageError
 from skillgit.store import refs
-from skillgit.store.mainline import add_skill
+from skillgit.store.main_branch import add_skill
 
 TAG = "refs/tags/demo/v1.2.0"
 

@@ -8,11 +8,11 @@ import pytest
 from program import git, refs
 from trained_runs import RUN, Quiet, small_run, user
 
-from skillgit.app.items import Wanted, items
-from skillgit.app.matrix import matrix
-from skillgit.app.plan import Bound
-from skillgit.app.retest import RetestRequest, model_overrides, retest
-from skillgit.app.show import show
+from skillgit.app.history.items import Wanted, items
+from skillgit.app.history.matrix import matrix
+from skillgit.app.history.show import show
+from skillgit.app.measure.retest import RetestRequest, model_overrides, retest
+from skillgit.app.setup.plan import Bound
 from skillgit.domain.caps import Caps
 from skillgit.errors import BudgetError, ExitCode, ProviderFailureError, UsageError
 from skillgit.plugin.backend import flatten

@@ -3,12 +3,12 @@ from __future__ import annotations
 import pytest
 from sample_run import PATH, RUN
 
-from skillgit.app.fork import fork
-from skillgit.app.revert import RevertRequest, revert
+from skillgit.app.change.fork import fork
+from skillgit.app.change.restore import RevertRequest, revert
+from skillgit.app.upkeep.run_checks import check_run
 from skillgit.domain.event import Inherited, Reverted
 from skillgit.errors import RevisionNotFoundError, RunLockedError, UsageError
 from skillgit.store import reader
-from skillgit.store.checks import check_run
 from skillgit.store.lock import RunLock
 
 

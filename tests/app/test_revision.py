@@ -5,9 +5,9 @@ import subprocess
 import pytest
 from sample_run import RUN, write_run
 
-from skillgit.app.revision import default_run, find_run, resolve
-from skillgit.app.use import use
-from skillgit.app.workspace import open_workspace
+from skillgit.app.place.revision import default_run, find_run, resolve
+from skillgit.app.place.span import use
+from skillgit.app.place.workspace import open_workspace
 from skillgit.errors import HistoryError, RevisionNotFoundError
 
 OTHER = "demo-20261122-zzzz"

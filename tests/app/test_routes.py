@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from wire.rough import Rough, rough_server
 
-from skillgit.app.config import load_config
-from skillgit.app.config.schema import SECTIONS, EnvSettings
-from skillgit.app.routes import find_routes
+from skillgit.app.setup.config import load_config
+from skillgit.app.setup.config.schema import SECTIONS, EnvSettings
+from skillgit.app.setup.models import find_routes
 from skillgit.errors import BackendError, ConfigError
 from skillgit.plugin import registry
 from skillgit.plugin.backend import user

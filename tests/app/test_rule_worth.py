@@ -7,9 +7,9 @@ import pytest
 from rule_run import UNITS, write_rule_run
 from sample_run import RUN
 
-from skillgit.app.rule_worth import RuleWorth, known_worth
-from skillgit.app.why import why
-from skillgit.app.workspace import open_workspace
+from skillgit.app.place.workspace import open_workspace
+from skillgit.app.rules.search import RuleWorth, known_worth
+from skillgit.app.rules.why import why
 from skillgit.store import refs
 
 ROW = {

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.app.scores import by_type, compare, scores
+from skillgit.app.known.scores import by_type, compare, scores
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Metric, Scored, Split
 from skillgit.domain.gate import GateRule
 from skillgit.domain.trajectory import Item

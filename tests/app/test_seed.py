@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.app import frontmatter
-from skillgit.app.seed import normalise, read_seed, starter
+from skillgit.app.format import frontmatter
+from skillgit.app.format.seed import normalise, read_seed, starter
 from skillgit.domain.skill import Owner, Skill, blocks, slow_guidance
 from skillgit.errors import SkillError
 

@@ -13,21 +13,21 @@ import pytest
 from own_plugins import edit, write_plugins
 from program import new_repository, skillgit
 
-from skillgit.app import run_start
-from skillgit.app.config import load_config
-from skillgit.app.known_outcomes import KnownOutcomes
-from skillgit.app.run_start import environment_change
-from skillgit.app.setup import set_up
-from skillgit.app.workspace import open_workspace
-from skillgit.calls.door import Calls, Caps
+from skillgit.app.known import recorded
+from skillgit.app.measure.gate_report import KnownOutcomes
+from skillgit.app.place.workspace import open_workspace
+from skillgit.app.setup.conditions import environment_change
+from skillgit.app.setup.config import load_config
+from skillgit.app.setup.setup import set_up
+from skillgit.calls.client import Calls, Caps
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.evaluation import Split
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.session import Monitor, Session
 from skillgit.index import queries
 from skillgit.plugin.source import Source
+from skillgit.store.main_branch import skill_tree
 from skillgit.store.reader import read_run
-from skillgit.store.skill_trees import skill_tree
 
 from .conftest import context_in
 
@@ -209,7 +209,7 @@ def test_another_version_of_a_package_keeps_runs_comparable_and_measures_anew(re
         )
         start = read_run(workspace.repo, "one")[0]
         start = replace(start, event=replace(start.event, environment=older.task.digest))
-        monkeypatch.setattr(run_start, "read_evidence", lambda *_: older.evidence())
+        monkeypatch.setattr(recorded, "read_evidence", lambda *_: older.evidence())
         assert older.digest != newer.digest
         assert environment_change(workspace.repo, start, newer) == ""
         assert "source of environment sums has changed" in environment_change(workspace.repo, start, setup)

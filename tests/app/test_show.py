@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillgit.app.show import show
+from skillgit.app.history.show import show
 from skillgit.domain.event import event_name
 from skillgit.errors import RevisionNotFoundError
 

@@ -6,9 +6,8 @@ import subprocess
 import pytest
 from sample_run import RUN, write_run
 
-from skillgit.app.best import best
-from skillgit.app.runs import runs
-from skillgit.app.status import status
+from skillgit.app.history.status import runs, status
+from skillgit.app.place.span import best
 from skillgit.errors import RepositoryNotFoundError, RevisionNotFoundError
 from skillgit.store.lock import RunLock
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.app.credit import BroughtLines
-from skillgit.app.step_evidence import AppliedEdit, Attempt, StepEvidence, with_questions
+from skillgit.app.known.step_evidence import AppliedEdit, Attempt, StepEvidence, with_questions
+from skillgit.app.rules.provenance import BroughtLines
 from skillgit.store.evidence import write_evidence
 from skillgit.store.repo import Repo
 

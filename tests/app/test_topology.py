@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sample_run import RUN, write_run
 
-from skillgit.app.fork import fork
-from skillgit.app.log import Wanted, log
-from skillgit.app.topology import in_order
+from skillgit.app.change.fork import fork
+from skillgit.app.history.graph import in_order
+from skillgit.app.history.log import Wanted, log
 from skillgit.index.rows import LogRow
 from skillgit.store import refs
 

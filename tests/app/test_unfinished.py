@@ -12,9 +12,8 @@ import pytest
 from program import QUICK, attempt, new_repository, skillgit
 from trained_runs import small_run, user
 
-from skillgit.app.cost import cost
-from skillgit.app.runs import spent_on_unfinished
-from skillgit.app.status import status
+from skillgit.app.history.cost import cost
+from skillgit.app.history.status import spent_on_unfinished, status
 from skillgit.domain.event import Origin
 from skillgit.engine.scope import intervention_scope, step_scope
 

@@ -13,11 +13,11 @@ from sample_run import RUN as SAMPLE
 from sample_run import clock_from, evaluation, rows, transitions
 from trained_runs import RUN, Quiet, small_run, user
 
-from skillgit.app.claim import ALPHA, Claim, claim_of, judge
-from skillgit.app.revision import event_in
-from skillgit.app.show import show
-from skillgit.app.verify import VerifyRequest, verify
-from skillgit.app.workspace import open_workspace
+from skillgit.app.history.show import show
+from skillgit.app.measure.verification import ALPHA, Claim, claim_of, judge
+from skillgit.app.measure.verify import VerifyRequest, verify
+from skillgit.app.place.revision import event_in
+from skillgit.app.place.workspace import open_workspace
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Metric, Scored, Split
 from skillgit.domain.gate import GateRule
 from skillgit.domain.statistics import binomial_test

@@ -7,7 +7,7 @@ import pytest
 from rule_run import DATES, DATES_EXACTLY, METRES, PERSON, READ, TABLES, TRIED, UNITS, write_rule_run
 from sample_run import PATH, RUN
 
-from skillgit.app.why import why
+from skillgit.app.rules.why import why
 from skillgit.errors import NotFoundError, UsageError
 
 
@@ -52,7 +52,7 @@ def test_a_line_is_named_by_its_number(context) -> None:
 
 
 def _blamed(context):
-    from skillgit.app.blame import blame  # noqa: PLC0415 - of one test
+    from skillgit.app.rules.blame import blame  # noqa: PLC0415 - of one test
 
     return blame(context).lines
 

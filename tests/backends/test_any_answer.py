@@ -21,7 +21,7 @@ from soaking import examples
 from wire.rough import Rough, rough_server
 from wire.small_answers import CHAT, DIALECTS, FRAMES, KEY, MESSAGE, RESPONSES, backend
 
-from skillgit.calls.door import Calls, Policy, Route
+from skillgit.calls.client import Calls, Policy, Route
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.caps import Caps
 from skillgit.errors import BackendError, BudgetError, ProviderFailureError

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from scripted import chance
 
 import skillgit.calls
-from skillgit.calls.door import Calls, Route
+from skillgit.calls.client import Calls, Route
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.caps import Caps
 from skillgit.domain.event import Cost

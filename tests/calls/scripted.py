@@ -6,7 +6,7 @@ import asyncio
 from random import Random
 from typing import TYPE_CHECKING
 
-from skillgit.calls.door import Calls, Policy, Route
+from skillgit.calls.client import Calls, Policy, Route
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.caps import Caps
 from skillgit.plugin.backend import BackendInfo, Price, Reply, Usage, user

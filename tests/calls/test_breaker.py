@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillgit.calls.breaker import Breaker
+from skillgit.calls.failures import Breaker
 from skillgit.errors import FatalBackendError, ProviderFailureError, RetryableBackendError
 
 

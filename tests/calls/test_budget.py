@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scripted import PRICE, ScriptedBackend
 
 from skillgit.calls.budget import Budget, estimate
-from skillgit.calls.route import Route
-from skillgit.calls.stop import Stop
+from skillgit.calls.deadline import Stop
+from skillgit.calls.pipeline import Route
 from skillgit.domain.caps import Caps
 from skillgit.domain.event import Cost
 from skillgit.errors import BudgetError

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted import PRICE, USAGE, ScriptedBackend, ask, door
 
-from skillgit.calls.breaker import Breaker
-from skillgit.calls.canary import QUESTION
+from skillgit.calls.failures import Breaker
+from skillgit.calls.fingerprints import QUESTION
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import UNANSWERABLE, FailureKind

@@ -4,10 +4,10 @@ import asyncio
 
 from scripted import ScriptedBackend, chance
 
-from skillgit.calls.lanes import lane_of, lanes
+from skillgit.calls.deadline import Stop
+from skillgit.calls.limiter import lane_of, lanes
+from skillgit.calls.pipeline import Route
 from skillgit.calls.policy import Policy
-from skillgit.calls.route import Route
-from skillgit.calls.stop import Stop
 
 
 def route(name, model, concurrency, lane=""):

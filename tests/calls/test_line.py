@@ -7,9 +7,9 @@ import virtual_time
 from scripted import chance
 from virtual_time import now
 
-from skillgit.calls.line import Line
-from skillgit.calls.stop import Stop
-from skillgit.calls.window import Window
+from skillgit.calls.deadline import Stop
+from skillgit.calls.limiter import Window
+from skillgit.calls.queue import Line
 
 
 def line(width=1, *, stop=None, spread=0.0):

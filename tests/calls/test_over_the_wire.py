@@ -9,7 +9,7 @@ import pytest
 from scripted import chance
 from wire import Faults, wire_server
 
-from skillgit.calls.door import Calls, Policy, Route
+from skillgit.calls.client import Calls, Policy, Route
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.caps import Caps
 from skillgit.errors import EnvironmentFaultError, FatalBackendError, RetryableBackendError

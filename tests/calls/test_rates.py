@@ -6,7 +6,7 @@ import virtual_time
 from scripted import ScriptedBackend, ask, door
 from virtual_time import now
 
-from skillgit.calls.rates import Rates
+from skillgit.calls.limiter import Rates
 
 
 def timed(backend):

@@ -120,4 +120,4 @@ def asking() -> set[Place]:
         for place, names in attributes.items()
         if names & {"attempt", "complete"} and place[0].startswith(("skillgit.app.", "skillgit.engine."))
     }
-    return past | {("skillgit.calls.door", "Calls")}
+    return past | {("skillgit.calls.client", "Calls")}

@@ -5,11 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from skillgit.app.diff.items import ItemChange
-from skillgit.app.log import Log
-from skillgit.app.show import Shown
-from skillgit.app.status import Status
-from skillgit.app.unfinished import Unfinished
+from skillgit.app.history.diff.items import ItemChange
+from skillgit.app.history.log import Log
+from skillgit.app.history.show import Shown
+from skillgit.app.history.status import Status, Unfinished
 from skillgit.domain.cost import CostPart
 from skillgit.domain.edit import Op, Source
 from skillgit.domain.edit_words import LeftOut

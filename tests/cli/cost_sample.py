@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cli_sample as sample
 
-from skillgit.app.cost import CostRow, Spending, Unpriced
+from skillgit.app.history.cost import CostRow, Spending, Unpriced
 
 
 def cost_row(share: float, **facts: object) -> CostRow:

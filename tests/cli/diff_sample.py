@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import cli_sample as sample
 
-from skillgit.app.conditions import Aspect, Difference
-from skillgit.app.diff.items import ItemDiff, Length, TypeChange
-from skillgit.app.diff.rules import RuleChange, RulesDiffed
-from skillgit.app.diff.summary import DiffStat
-from skillgit.app.diff.text import Diffed
+from skillgit.app.history.diff.items import ItemDiff, Length, TypeChange
+from skillgit.app.history.diff.rules import RuleChange, RulesDiffed
+from skillgit.app.history.diff.summary import DiffStat
+from skillgit.app.history.diff.text import Diffed
+from skillgit.app.setup.conditions import Aspect, Difference
 from skillgit.domain.address import address_of
 from skillgit.domain.rules import Region
 from skillgit.domain.text_diff import detailed

@@ -6,14 +6,14 @@ import cli_sample as sample
 import pytest
 from sample_run import RUN, write_run
 
-from skillgit.app.bisect import Bisected, BisectRequest, Flip
-from skillgit.app.item import Attempt
-from skillgit.app.item_history import Cell
-from skillgit.cli.render.bisect import lines
-from skillgit.cli.screen import Screen
+from skillgit.app.history.bisect import Bisected, BisectRequest, Flip
+from skillgit.app.history.item import Attempt
+from skillgit.app.known.item_history import Cell
 from skillgit.domain.caps import Caps
 from skillgit.domain.event import Cost
 from skillgit.errors import ExitCode
+from skillgit.view.item import bisect_lines
+from skillgit.view.screen import Screen
 
 
 @pytest.fixture
@@ -92,23 +92,23 @@ def test_mistakes_are_one_sentence(arguments, code, history):
 
 
 def test_a_range_says_what_is_missing_and_how_to_narrow_it():
-    shown = list(lines(bisected(), Screen(), sample.NOW))
+    shown = list(bisect_lines(bisected(), Screen(), sample.NOW))
     assert shown[0] == "one of v4 to v7 broke q1; 3 versions between v3 and v7 were not measured on it"
     assert shown[-1] == "next: skillgit bisect --item q1 r/v3 r/v7 --run"
     assert shown[2].split() == ["v3", "✓", "1.000", "1063", "ft", "correct"]
-    two = list(lines(bisected(suspects=("v6", "v7")), Screen(), sample.NOW))
+    two = list(bisect_lines(bisected(suspects=("v6", "v7")), Screen(), sample.NOW))
     assert two[0] == "one of v6 to v7 broke q1; 1 version between v3 and v7 was not measured on it"
 
 
 def test_what_was_rolled_out_is_told_with_its_cost():
     shown = list(
-        lines(bisected(measured=("v5",), cost=Cost(calls=1, tokens_in=10, tokens_out=2)), Screen(), sample.NOW)
+        bisect_lines(bisected(measured=("v5",), cost=Cost(calls=1, tokens_in=10, tokens_out=2)), Screen(), sample.NOW)
     )
     assert shown[-1] == "rolled out v5, noted on refs/notes/skillgit/evals · 1 call · 10 in · 2 out"
 
 
 def test_the_request_is_handed_on(skillgit, fake):
-    calls = fake("bisect.bisect", bisected())
+    calls = fake("history.bisect.bisect", bisected())
     options = (
         "--run",
         "--config",

@@ -7,11 +7,11 @@ import sys
 import pytest
 from rule_run import DATES_EXACTLY, READ, TABLES, UNITS, write_rule_run
 
-from skillgit.app.blame import Blame, BlameRow
-from skillgit.cli.render.blame import COLUMNS, lines
-from skillgit.cli.render.columns import width
-from skillgit.cli.screen import Screen
+from skillgit.app.rules.blame import Blame, BlameRow
 from skillgit.domain.address import Address, address_of
+from skillgit.view.rules import COLUMNS, lines
+from skillgit.view.screen import Screen
+from skillgit.view.text import width
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillgit.cli.colour import wanted
+from skillgit.cli.session import wanted
 
 XTERM = {"TERM": "xterm-256color"}
 

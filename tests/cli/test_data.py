@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from skillgit.app.data.check import DataCheck, Finding, Severity, SplitSummary
-from skillgit.app.data.fetch import Fetched
-from skillgit.app.data.writing import Written
+from skillgit.app.sources.data_check import DataCheck, Finding, Severity, SplitSummary
+from skillgit.app.sources.data_fetch import Fetched, Written
 from skillgit.domain.evaluation import Split
 from skillgit.errors import ExitCode
 
@@ -78,18 +77,18 @@ FETCHED = Fetched(
     options=("env.split_mode=split_dir", "env.split_dir=data/searchqa"),
 )
 CASES = {
-    "data-check": ("check.check_data", FOUND, ("check", "mine.yaml")),
-    "data-check-json": ("check.check_data", FOUND, ("check", "mine.yaml", "--json")),
-    "data-check-unreadable": ("check.check_data", UNREADABLE, ("check", "mine.yaml")),
-    "data-fetch": ("fetch.fetch", FETCHED, ("fetch", "searchqa")),
-    "data-fetch-json": ("fetch.fetch", FETCHED, ("fetch", "searchqa", "--json")),
+    "data-check": ("data_check.check_data", FOUND, ("check", "mine.yaml")),
+    "data-check-json": ("data_check.check_data", FOUND, ("check", "mine.yaml", "--json")),
+    "data-check-unreadable": ("data_check.check_data", UNREADABLE, ("check", "mine.yaml")),
+    "data-fetch": ("data_fetch.fetch", FETCHED, ("fetch", "searchqa")),
+    "data-fetch-json": ("data_fetch.fetch", FETCHED, ("fetch", "searchqa", "--json")),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_every_form_is_golden(name, skillgit, fake):
     verb, result, arguments = CASES[name]
-    fake(f"data.{verb}", result)
+    fake(f"sources.{verb}", result)
     ended = skillgit("data", *arguments)
     path = GOLDEN / f"{name}.txt"
     if os.environ.get("UPDATE_GOLDEN"):
@@ -117,7 +116,7 @@ def test_faults_end_with_1_and_a_wrong_configuration_with_2(skillgit, tmp_path):
 
 
 def test_options_of_fetch_are_handed_on_and_what_takes_long_is_told(skillgit, fake):
-    calls = fake("data.fetch.fetch", FETCHED)
+    calls = fake("sources.data_fetch.fetch", FETCHED)
     skillgit("data", "fetch", "searchqa", "--to", "there", "--revision", "main", "--ids", "split")
     (name, options) = calls[0]
     assert name == "searchqa"

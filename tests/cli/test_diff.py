@@ -13,26 +13,29 @@ import pytest
 from skillgit.errors import ExitCode
 
 GOLDEN = Path(__file__).parent / "golden" / "diff"
-PLAIN, DATA = ("diff.text.diff", sample.DIFFED), ("diff.text.diff", sample.AS_DATA)
-STAT, ITEMS = ("diff.summary.stat", sample.STAT), ("diff.items.items", sample.ITEMS)
-RULES = ("diff.rules.rule_diff", sample.RULES)
+PLAIN, DATA = ("history.diff.text.diff", sample.DIFFED), ("history.diff.text.diff", sample.AS_DATA)
+STAT, ITEMS = ("history.diff.summary.stat", sample.STAT), ("history.diff.items.items", sample.ITEMS)
+RULES = ("history.diff.rules.rule_diff", sample.RULES)
 CASES = {
     "colour": (DATA, ("--color=always", "diff", "v6", "v7")),
-    "same-colour": (("diff.text.diff", sample.SAME), ("--color=always", "diff", "v6", "v7")),
+    "same-colour": (("history.diff.text.diff", sample.SAME), ("--color=always", "diff", "v6", "v7")),
     "side-by-side": (DATA, ("diff", "v6", "v7", "--side-by-side")),
     "side-by-side-colour": (DATA, ("--color=always", "diff", "v6", "v7", "--side-by-side")),
     "json": (DATA, ("diff", "v6", "v7", "--json")),
     "stat": (STAT, ("diff", "v6", "v7", "--stat")),
-    "stat-unmeasured": (("diff.summary.stat", sample.UNMEASURED_STAT), ("diff", "main", "v7", "--stat")),
-    "stat-stopped": (("diff.summary.stat", sample.STOPPED_STAT), ("diff", "v6", "r18", "--stat")),
-    "stat-other": (("diff.summary.stat", sample.OTHER_STAT), ("diff", "other/v6", "v7", "--stat")),
+    "stat-unmeasured": (("history.diff.summary.stat", sample.UNMEASURED_STAT), ("diff", "main", "v7", "--stat")),
+    "stat-stopped": (("history.diff.summary.stat", sample.STOPPED_STAT), ("diff", "v6", "r18", "--stat")),
+    "stat-other": (("history.diff.summary.stat", sample.OTHER_STAT), ("diff", "other/v6", "v7", "--stat")),
     "stat-json": (STAT, ("diff", "v6", "v7", "--stat", "--json")),
     "items": (ITEMS, ("diff", "v6", "v7", "--items")),
-    "items-stopped": (("diff.items.items", sample.STOPPED_ITEMS), ("diff", "v6", "r18", "--items")),
-    "items-settled": (("diff.items.items", sample.SETTLED_ITEMS), ("diff", "v6", "r18", "--items")),
-    "items-other": (("diff.items.items", sample.OTHER_ITEMS), ("diff", "other/v6", "v7", "--items")),
-    "items-other-json": (("diff.items.items", sample.OTHER_ITEMS), ("diff", "other/v6", "v7", "--items", "--json")),
-    "items-other-seed": (("diff.items.items", sample.OTHER_SEED_ITEMS), ("diff", "other/v6", "v7", "--items")),
+    "items-stopped": (("history.diff.items.items", sample.STOPPED_ITEMS), ("diff", "v6", "r18", "--items")),
+    "items-settled": (("history.diff.items.items", sample.SETTLED_ITEMS), ("diff", "v6", "r18", "--items")),
+    "items-other": (("history.diff.items.items", sample.OTHER_ITEMS), ("diff", "other/v6", "v7", "--items")),
+    "items-other-json": (
+        ("history.diff.items.items", sample.OTHER_ITEMS),
+        ("diff", "other/v6", "v7", "--items", "--json"),
+    ),
+    "items-other-seed": (("history.diff.items.items", sample.OTHER_SEED_ITEMS), ("diff", "other/v6", "v7", "--items")),
     "items-json": (ITEMS, ("diff", "v6", "v7", "--items", "--json")),
     "items-plain": (ITEMS, ("diff", "v6", "v7", "--items", "--plain")),
     "items-z": (ITEMS, ("diff", "v6", "v7", "--items", "-z")),
@@ -40,8 +43,8 @@ CASES = {
     "rules-colour": (RULES, ("--color=always", "diff", "v6", "v7", "--rules")),
     "rules-json": (RULES, ("diff", "v6", "v7", "--rules", "--json")),
     "rules-plain": (RULES, ("diff", "v6", "v7", "--rules", "--plain")),
-    "rules-apart": (("diff.rules.rule_diff", sample.APART), ("diff", "other/v1", "v7", "--rules")),
-    "rules-same": (("diff.rules.rule_diff", sample.SAME_RULES), ("diff", "v6", "v7", "--rules")),
+    "rules-apart": (("history.diff.rules.rule_diff", sample.APART), ("diff", "other/v1", "v7", "--rules")),
+    "rules-same": (("history.diff.rules.rule_diff", sample.SAME_RULES), ("diff", "v6", "v7", "--rules")),
 }
 
 
@@ -64,7 +67,7 @@ def test_no_golden_file_is_left_over():
 
 def test_on_a_pipe_the_text_is_bytes_as_they_are(skillgit, fake):
     strange = b"+caf\xe9 \x1b[31m\r\n"
-    fake("diff.text.diff", replace(sample.DIFFED, text=strange))
+    fake("history.diff.text.diff", replace(sample.DIFFED, text=strange))
     assert skillgit("diff", "v6", "v7").out == strange
 
 
@@ -99,12 +102,12 @@ def test_documents_name_their_schema(name, skillgit, fake):
 @pytest.mark.parametrize(
     ("options", "verb", "same", "different"),
     [
-        ((), "diff.text.diff", sample.SAME, sample.DIFFED),
-        (("--word",), "diff.text.diff", sample.SAME, sample.DIFFED),
-        (("--side-by-side",), "diff.text.diff", sample.SAME, sample.AS_DATA),
-        (("--stat",), "diff.summary.stat", replace(sample.STAT, text=""), sample.STAT),
-        (("--items",), "diff.items.items", replace(sample.ITEMS, fixed=(), broken=()), sample.ITEMS),
-        (("--rules",), "diff.rules.rule_diff", sample.SAME_RULES, sample.RULES),
+        ((), "history.diff.text.diff", sample.SAME, sample.DIFFED),
+        (("--word",), "history.diff.text.diff", sample.SAME, sample.DIFFED),
+        (("--side-by-side",), "history.diff.text.diff", sample.SAME, sample.AS_DATA),
+        (("--stat",), "history.diff.summary.stat", replace(sample.STAT, text=""), sample.STAT),
+        (("--items",), "history.diff.items.items", replace(sample.ITEMS, fixed=(), broken=()), sample.ITEMS),
+        (("--rules",), "history.diff.rules.rule_diff", sample.SAME_RULES, sample.RULES),
     ],
 )
 def test_it_exits_with_1_only_if_asked_to(options, verb, same, different, *, skillgit, fake):
@@ -145,7 +148,7 @@ def test_what_does_not_go_together_is_told(arguments, said, skillgit):
     ("given", "meant"), [("v3..v7", ("v3", "v7")), ("v3..", ("v3", "head")), ("a/v3..", ("a/v3", "a/head"))]
 )
 def test_a_range_without_an_end_goes_on_to_the_newest_version(given, meant, skillgit, fake):
-    asked = fake("diff.summary.stat", sample.STAT)
+    asked = fake("history.diff.summary.stat", sample.STAT)
     assert skillgit("diff", given, "--stat").code == ExitCode.OK
     assert asked[0][:2] == meant
 
@@ -194,7 +197,7 @@ def on_a_terminal(verb: str, result: str, *arguments: str, **environ: str) -> st
 
 
 def test_a_terminal_gets_changed_words_headings_and_moved_lines():
-    shown = on_a_terminal("diff.text.diff", "AS_DATA", "--no-pager", "diff", "v6", "v7")
+    shown = on_a_terminal("history.diff.text.diff", "AS_DATA", "--no-pager", "diff", "v6", "v7")
     assert "unit of the \x1b[m\x1b[32;7mquestion, and say it\x1b[m" in shown
     assert "\x1b[1m## Verify units\x1b[m" in shown
     assert "(moved to line 16)" in shown
@@ -202,7 +205,7 @@ def test_a_terminal_gets_changed_words_headings_and_moved_lines():
 
 
 def test_without_colour_nothing_but_the_colour_is_gone():
-    shown = on_a_terminal("diff.text.diff", "AS_DATA", "--no-pager", "diff", "v6", "v7", NO_COLOR="1")
+    shown = on_a_terminal("history.diff.text.diff", "AS_DATA", "--no-pager", "diff", "v6", "v7", NO_COLOR="1")
     assert "\x1b" not in shown
     assert "\n- Answer in the unit of the table.\n+ Answer in the unit of the question, and say it.\n" in shown
 
@@ -212,7 +215,9 @@ def test_a_pager_that_paints_diffs_gets_the_plain_one(tmp_path):
     stand_in.write_text("#!/bin/sh\nsed 's/^/delta:/'\n")
     stand_in.chmod(0o755)
     for setting in ({}, {"NO_COLOR": "1"}):
-        shown = on_a_terminal("diff.text.diff", "DIFFED", "diff", "v6", "v7", SKILLGIT_PAGER=str(stand_in), **setting)
+        shown = on_a_terminal(
+            "history.diff.text.diff", "DIFFED", "diff", "v6", "v7", SKILLGIT_PAGER=str(stand_in), **setting
+        )
         assert [line.removeprefix("delta:") for line in shown.splitlines()] == [
             line.replace("\x1b", "^[") for line in sample.PATCH.splitlines()
         ]
@@ -221,7 +226,7 @@ def test_a_pager_that_paints_diffs_gets_the_plain_one(tmp_path):
 
 def test_two_columns_keep_to_the_width_and_to_ascii():
     shown = on_a_terminal(
-        "diff.text.diff",
+        "history.diff.text.diff",
         "AS_DATA",
         *("--no-pager", "diff", "v6", "v7", "--side-by-side"),
         NO_COLOR="1",
@@ -235,7 +240,9 @@ def test_two_columns_keep_to_the_width_and_to_ascii():
 
 
 def test_rules_are_wrapped_where_the_terminal_ends():
-    shown = on_a_terminal("diff.rules.rule_diff", "RULES", "--no-pager", "diff", "v6", "v7", "--rules", NO_COLOR="1")
+    shown = on_a_terminal(
+        "history.diff.rules.rule_diff", "RULES", "--no-pager", "diff", "v6", "v7", "--rules", NO_COLOR="1"
+    )
     assert all(len(line) <= 64 for line in shown.splitlines()[1:])
     assert "was: Always answer" in shown
     assert "                 support 5 failure  +.0250\n" in shown

@@ -9,17 +9,17 @@ import cli_sample as sample
 import pytest
 from rich.console import Console
 
-from skillgit.app.eval import SPLITS, ArmScores, EvalRequest, Evaluated, SplitScores
-from skillgit.app.evaluations import KnownEvaluation
-from skillgit.app.measuring import EvalProgress
-from skillgit.app.scores import Comparison, Scores
-from skillgit.cli.commands.eval import SPLITS as OFFERED
+from skillgit.app.known.evaluations import KnownEvaluation
+from skillgit.app.known.scores import Comparison, Scores
+from skillgit.app.measure.eval import SPLITS, ArmScores, EvalRequest, Evaluated, SplitScores
+from skillgit.app.setup.measuring import EvalProgress
+from skillgit.cli.commands.measure import SPLITS as OFFERED
 from skillgit.cli.diagnostics import Diagnostics
-from skillgit.cli.eval_watchers import LiveWatcher
-from skillgit.cli.screen import Screen
+from skillgit.cli.measuring_options import LiveWatcher
 from skillgit.domain.caps import Caps
 from skillgit.domain.event import Cost
 from skillgit.errors import BudgetError, ExitCode, StoppedError
+from skillgit.view.screen import Screen
 
 
 def group(task_type: str, n: int, scored: int, hard: float | None) -> Scores:
@@ -90,14 +90,14 @@ cost   40 calls · 12k in · 400 out
 
 
 def test_versions_stand_side_by_side(skillgit, fake):
-    fake("eval.evaluate", RESULT)
+    fake("measure.eval.evaluate", RESULT)
     ended = skillgit("eval", "best", "--split", "test", "--against", "none")
     assert ended.text == TEXT
     assert (ended.code, ended.err) == (0, "the items are not those of run x\n")
 
 
 def test_the_request_is_handed_on(skillgit, fake):
-    calls = fake("eval.evaluate", RESULT)
+    calls = fake("measure.eval.evaluate", RESULT)
     skillgit(
         *("eval", "v3", "best", "--config", "demo", "-o", "train.seed=1", "--split", "all", "--against", "none,v0"),
         *("--against", "v1", "--no-note", "--max-calls", "9", "--max-tokens", "8", "--max-usd", "0.5"),
@@ -119,7 +119,7 @@ def test_the_splits_on_offer_are_those_of_the_use_case():
 
 
 def test_as_json(skillgit, fake):
-    fake("eval.evaluate", RESULT)
+    fake("measure.eval.evaluate", RESULT)
     document = json.loads(skillgit("eval", "best", "--json").out)
     assert document["schema"] == "skillgit.eval/1"
     assert document["arms"][0]["splits"][0]["overall"]["hard_interval"] == [0.375, 1.0]
@@ -136,7 +136,7 @@ def test_as_json(skillgit, fake):
     ],
 )
 def test_it_exits_as_train_does(result, code, skillgit, fake):
-    fake("eval.evaluate", result)
+    fake("measure.eval.evaluate", result)
     assert skillgit("eval", "best").code == code
 
 
@@ -154,7 +154,7 @@ def test_on_a_pipe_each_result_is_one_line_on_stderr(skillgit, monkeypatch):
         watcher.measured("v8", "test", group("", 40, 38, 0.75))
         return replace(RESULT, warnings=())
 
-    monkeypatch.setattr("skillgit.app.eval.evaluate", run)
+    monkeypatch.setattr("skillgit.app.measure.eval.evaluate", run)
     assert skillgit("eval", "best").err == "v8  test  hard .7500 · soft .7500 · 38 of 40 items scored\n"
     assert not skillgit("eval", "best", "-q").err
 
@@ -192,7 +192,7 @@ def test_show_tells_what_is_known_besides(skillgit, fake):
         time=sample.NOW - timedelta(days=3),
     )
     noted = replace(final, source="note", hard=0.7, target="offline/target", time=None)
-    fake("show.show", replace(sample.SHOWN["v9"], evaluations=(final, noted), test_evaluations=2))
+    fake("history.show.show", replace(sample.SHOWN["v9"], evaluations=(final, noted), test_evaluations=2))
     assert skillgit("show", "v9").text.splitlines()[-3:] == [
         "known   test hard .7100 · soft .7700 · 40 of 40 items scored · end of the run · 3 days ago",
         "        test hard .7000 · soft .7700 · 40 of 40 items scored · offline/target",

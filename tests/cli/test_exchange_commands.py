@@ -5,11 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from skillgit.app.clone import Cloned, folder_of
-from skillgit.app.fetch import Fetched, FetchedRef
-from skillgit.app.pull import Joined, Joining, Pulled
-from skillgit.app.push import Cause, Pushed, PushRequest, SentRef, State
-from skillgit.app.remote import RemoteRow, RemoteShown, RunThere
+from skillgit.app.exchange.pull import Cloned, Fetched, FetchedRef, Joined, Joining, Pulled, folder_of
+from skillgit.app.exchange.push import Cause, Pushed, PushRequest, SentRef, State
+from skillgit.app.exchange.remote import RemoteRow, RemoteShown, RunThere
 from skillgit.errors import ExitCode
 
 OLD, NEW = "a" * 40, "b" * 40
@@ -50,7 +48,7 @@ PULLED = Pulled(
 
 
 def test_push_tells_refs_of_one_kind_together(skillgit, fake):
-    calls = fake("push.push", PUSHED)
+    calls = fake("exchange.push.push", PUSHED)
     ended = skillgit("push", "origin", "--run", "demo", "--rejected", "branches", "--evidence", "--no-verify")
     assert ended.text == (
         f"push to origin, {URL}\n"
@@ -66,7 +64,7 @@ def test_push_tells_refs_of_one_kind_together(skillgit, fake):
 
 
 def test_push_for_machines(skillgit, fake):
-    fake("push.push", PUSHED)
+    fake("exchange.push.push", PUSHED)
     document = json.loads(skillgit("push", "--json").out)
     assert (document["schema"], document["remote"], len(document["refs"])) == ("skillgit.push/1", "origin", 7)
     assert document["refs"][6]["state"] == "rejected"
@@ -89,7 +87,7 @@ def test_push_for_machines(skillgit, fake):
 )
 def test_push_ends_with_the_reason_that_a_ref_was_refused(cause, reason, code, hint, *, skillgit, fake):
     lost = sent("refs/heads/run/demo", state=State.REJECTED, cause=cause, reason=reason)
-    fake("push.push", Pushed(remote="origin", url=URL, dry_run=False, refs=(lost,), warnings=()))
+    fake("exchange.push.push", Pushed(remote="origin", url=URL, dry_run=False, refs=(lost,), warnings=()))
     ended = skillgit("push")
     assert ended.code == code
     assert f"rejected  run: {reason}\n" in ended.text
@@ -97,7 +95,7 @@ def test_push_ends_with_the_reason_that_a_ref_was_refused(cause, reason, code, h
 
 
 def test_pull_tells_each_run_and_ends_with_the_one_that_diverged(skillgit, fake):
-    fake("pull.pull", PULLED)
+    fake("exchange.pull.pull", PULLED)
     ended = skillgit("pull")
     assert ended.text == (
         f"pull from origin, {URL}\n"
@@ -116,7 +114,7 @@ def test_fetch_names_what_is_new(skillgit, fake):
         FetchedRef(ref="refs/heads/rejected/demo/0002", run="demo", old="", new=NEW),
         FetchedRef(ref="refs/heads/main", run="", old="", new=NEW),
     )
-    fake("fetch.fetch", Fetched(remote="origin", url=URL, refs=moved))
+    fake("exchange.pull.fetch", Fetched(remote="origin", url=URL, refs=moved))
     assert skillgit("fetch").text == (
         f"fetched from origin, {URL}\n"
         "  demo  run, 1 rejected candidate\n"
@@ -124,25 +122,25 @@ def test_fetch_names_what_is_new(skillgit, fake):
         "next      skillgit pull origin\n"
     )
     seen = FetchedRef(ref="refs/skillgit/evidence/demo", run="demo", old="", new=NEW)
-    fake("fetch.fetch", Fetched(remote="origin", url=URL, refs=(seen,)))
+    fake("exchange.pull.fetch", Fetched(remote="origin", url=URL, refs=(seen,)))
     assert skillgit("fetch").text.endswith("next      skillgit pull origin --evidence\n")
-    fake("fetch.fetch", Fetched(remote="origin", url=URL, refs=()))
+    fake("exchange.pull.fetch", Fetched(remote="origin", url=URL, refs=()))
     assert skillgit("fetch").text == f"nothing new from origin, {URL}\n"
 
 
 def test_clone_names_the_folder(skillgit, fake):
-    fake("clone.clone", Cloned(path=Path("/home/user/skills"), pulled=PULLED))
+    fake("exchange.pull.clone", Cloned(path=Path("/home/user/skills"), pulled=PULLED))
     assert skillgit("clone", URL).text.startswith(f"cloned {URL} into /home/user/skills\n  main   went forward\n")
 
 
 def test_remote_lists_and_shows(skillgit, fake):
     row = RemoteRow(name="origin", url=URL, push_url="ssh://example.org/x")
-    fake("remote.remotes", (row,))
+    fake("exchange.remote.remotes", (row,))
     assert skillgit("remote").text == "origin\n"
     assert skillgit("remote", "-v").text == f"origin  {URL}  pushed to ssh://example.org/x\n"
     assert skillgit("remote", "--plain").text == f"origin\t{URL}\tssh://example.org/x\n"
     runs = (RunThere(run="demo", state="ahead", rejected=2, attic=True, evidence=False),)
-    fake("remote.show", RemoteShown(remote=row, branches=4, notes=True, runs=runs))
+    fake("exchange.remote.show", RemoteShown(remote=row, branches=4, notes=True, runs=runs))
     assert skillgit("remote", "show").text == (
         f"origin  {URL} · 4 branches · notes\n  demo  not pushed yet  2 rejected candidates, attic\n"
     )

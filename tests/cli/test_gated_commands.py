@@ -8,16 +8,13 @@ from dataclasses import replace
 import cli_sample as sample
 import pytest
 
-from skillgit.app.ablate import Ablated, AblatedRule
-from skillgit.app.gating.ablation import Ablation
-from skillgit.app.gating.candidate import Decided
-from skillgit.app.gating.measuring import Terms
-from skillgit.app.gating.settling import Stretch, Tried
-from skillgit.app.merge import Merged
-from skillgit.app.prune import Pruned
-from skillgit.app.resurrect import Resurrected, Retried
-from skillgit.cli.render.show import gate
-from skillgit.cli.screen import Screen
+from skillgit.app.change.ablate import Ablated, AblatedRule
+from skillgit.app.change.ablation import Ablation
+from skillgit.app.change.intervention import Decided
+from skillgit.app.change.measuring import Terms
+from skillgit.app.change.merge import Merged, Stretch, Tried
+from skillgit.app.change.retry import Resurrected, Retried
+from skillgit.app.change.shorten import Pruned
 from skillgit.domain.ablation import Worth
 from skillgit.domain.caps import Caps
 from skillgit.domain.cost import Cost
@@ -26,6 +23,8 @@ from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
 from skillgit.domain.gate import Decision, Verdict
 from skillgit.domain.rules import Region
 from skillgit.errors import BudgetError, ExitCode, RunLockedError, SkillgitError
+from skillgit.view.screen import Screen
+from skillgit.view.show import gate
 
 VERDICT = Verdict(
     decision=Decision.ACCEPT_NEW_BEST,
@@ -127,7 +126,7 @@ MERGED = Merged(
 
 
 def test_an_accepted_candidate_is_told_with_its_numbers_and_the_next_command(skillgit, fake):
-    calls = fake("cherry_pick.cherry_pick", ACCEPTED)
+    calls = fake("change.cherry_pick.cherry_pick", ACCEPTED)
     done = skillgit("cherry-pick", "other/v3", "--onto", "mine", "--max-calls", "9")
     assert done.code == 0
     assert (
@@ -153,7 +152,7 @@ next      skillgit diff {sample.RUN}/v9 {sample.RUN}/v10 --items · skillgit sho
 
 
 def test_a_refusal_exits_with_1_and_names_where_the_candidate_stands(skillgit, fake):
-    fake("compress.compress", REFUSED)
+    fake("change.shorten.compress", REFUSED)
     done = skillgit("compress")
     assert done.code == 1
     lines = done.text.splitlines()
@@ -168,11 +167,11 @@ def test_a_refusal_exits_with_1_and_names_where_the_candidate_stands(skillgit, f
 @pytest.mark.parametrize(
     ("words", "verb", "result"),
     [
-        (("cherry-pick", "v1"), "cherry_pick.cherry_pick", ACCEPTED),
-        (("compress",), "compress.compress", ACCEPTED),
-        (("ablate",), "ablate.ablate", ABLATED),
-        (("merge", "a", "b"), "merge.merge", MERGED),
-        (("prune",), "prune.prune", Pruned(rules=(), needed=(), measured=0, decided=ACCEPTED)),
+        (("cherry-pick", "v1"), "change.cherry_pick.cherry_pick", ACCEPTED),
+        (("compress",), "change.shorten.compress", ACCEPTED),
+        (("ablate",), "change.ablate.ablate", ABLATED),
+        (("merge", "a", "b"), "change.merge.merge", MERGED),
+        (("prune",), "change.shorten.prune", Pruned(rules=(), needed=(), measured=0, decided=ACCEPTED)),
     ],
 )
 def test_machines_get_one_document(skillgit, fake, words, verb, result):
@@ -183,7 +182,7 @@ def test_machines_get_one_document(skillgit, fake, words, verb, result):
 
 
 def test_an_ablation_is_a_table_with_the_dead_rules_last(skillgit, fake):
-    fake("ablate.ablate", ABLATED)
+    fake("change.ablate.ablate", ABLATED)
     done = skillgit("ablate", "v9")
     assert done.err == "the items are not those of run x\n"
     assert (
@@ -206,7 +205,7 @@ next      skillgit prune {sample.RUN}/v9 drops 1 rule that it can do without
 
 def test_a_pruned_version_names_the_rules_that_went_and_those_that_are_needed(skillgit, fake):
     one, two = (rule(number, Worth.DEAD, 0.0).ablation for number in (1, 3))
-    fake("prune.prune", Pruned(rules=(one,), needed=(two,), measured=1, decided=ACCEPTED))
+    fake("change.shorten.prune", Pruned(rules=(one,), needed=(two,), measured=1, decided=ACCEPTED))
     text = skillgit("prune").text
     assert "dropped   rule 1   Rule 1.\nneeded    rule 3   Rule 3.\n" in text
 
@@ -214,7 +213,7 @@ def test_a_pruned_version_names_the_rules_that_went_and_those_that_are_needed(sk
 def test_a_merge_says_what_was_chosen(skillgit, fake):
     tried = (Tried(choice="ours", score=0.75), Tried(choice="theirs", score=0.775))
     settled = replace(MERGED.stretches[0], tried=tried, chosen="theirs")
-    fake("merge.merge", replace(MERGED, stretches=(settled,), decided=ACCEPTED))
+    fake("change.merge.merge", replace(MERGED, stretches=(settled,), decided=ACCEPTED))
     done = skillgit("merge", sample.RUN, "other").text
     assert "conflict 1  SKILL.md line 12  → theirs" in done
     assert "     ours  theirs\n    .7500   .7750\n" in done
@@ -245,7 +244,7 @@ def test_candidates_stand_then_and_now_and_what_was_not_tried_has_a_reason(skill
         cost=Cost(),
         exit_code=ExitCode.OK,
     )
-    fake("resurrect.resurrect", result)
+    fake("change.retry.resurrect", result)
     done = skillgit("resurrect")
     assert done.code == 0
     assert "✓  r5  ≤.7000         v3  .8000  +.0500      2       0  0.2500  a title" in done.text
@@ -254,14 +253,14 @@ def test_candidates_stand_then_and_now_and_what_was_not_tried_has_a_reason(skill
     none = replace(
         result, rows=(replace(now, passes=False), *(replace(then, name=f"r{n}", reason="x") for n in (7, 8)))
     )
-    fake("resurrect.resurrect", none)
+    fake("change.retry.resurrect", none)
     refused = skillgit("resurrect").text
     assert refused.endswith(f"next      skillgit show {sample.RUN}/r5\n"), "a finished run does not go on"
     assert "\n\n· r7  not tried: x\n· r8  not tried: x\n\n" in refused
-    fake("resurrect.resurrect", replace(result, own_model=False, kept=ACCEPTED))
+    fake("change.retry.resurrect", replace(result, own_model=False, kept=ACCEPTED))
     assert "not the model of the run" in skillgit("resurrect", "--model", "other").text
     many = tuple(replace(then, name=f"r{n}", reason="x") for n in range(1, 12))
-    fake("resurrect.resurrect", replace(result, base_score=None, rows=many))
+    fake("change.retry.resurrect", replace(result, base_score=None, rows=many))
     nothing = skillgit("resurrect").text
     assert "nothing applies to v9" in nothing
     assert nothing.count("not tried: x") == 8
@@ -273,7 +272,7 @@ def test_work_without_a_result_tells_what_it_spent(skillgit, monkeypatch):
         watcher.spent(Cost(calls=7))
         raise SkillgitError("it brings nothing", hint="look")
 
-    monkeypatch.setattr("skillgit.app.merge.merge", spend)
+    monkeypatch.setattr("skillgit.app.change.merge.merge", spend)
     done = skillgit("merge", "one", "two")
     assert done.code == 1
     assert done.err.splitlines()[0].startswith("cost      7 calls")
@@ -289,7 +288,7 @@ def test_work_without_a_result_tells_what_it_spent(skillgit, monkeypatch):
     ],
 )
 def test_errors_have_a_hint_and_their_exit_code(skillgit, fake, error, code):
-    fake("prune.prune", error)
+    fake("change.shorten.prune", error)
     done = skillgit("prune", "-q")
     assert done.code == code
     assert done.out == b""
@@ -297,7 +296,7 @@ def test_errors_have_a_hint_and_their_exit_code(skillgit, fake, error, code):
 
 
 def test_without_unicode_the_signs_are_ascii(skillgit, fake, monkeypatch):
-    fake("cherry_pick.cherry_pick", ACCEPTED)
+    fake("change.cherry_pick.cherry_pick", ACCEPTED)
     monkeypatch.setattr("skillgit.cli.session.can_show_glyphs", lambda _: False)
     text = skillgit("cherry-pick", "v1").text
     assert text.isascii()

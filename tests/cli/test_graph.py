@@ -7,11 +7,11 @@ from datetime import timedelta
 import cli_sample as sample
 import pytest
 
-from skillgit.app.log import Log
-from skillgit.cli.render.columns import width
-from skillgit.cli.render.graph import draw
-from skillgit.cli.render.log import log_lines
-from skillgit.cli.screen import Screen
+from skillgit.app.history.log import Log
+from skillgit.view.graph import draw
+from skillgit.view.log import log_lines
+from skillgit.view.screen import Screen
+from skillgit.view.text import width
 
 WIDE = Screen()
 
@@ -153,7 +153,9 @@ def test_lines_with_a_graph_fit_the_terminal(columns, unicode):
 
 def test_the_command_hands_on_how_events_hang_together(skillgit, fake):
     seed = sample.row("run-started", run="fork", commit=sample.oid("f0"), version=0, time=sample.ago(11))
-    calls = fake("log.log", Log(run="", rows=(seed, sample.V8, sample.V7), parents={seed.commit: (sample.V7.commit,)}))
+    calls = fake(
+        "history.log.log", Log(run="", rows=(seed, sample.V8, sample.V7), parents={seed.commit: (sample.V7.commit,)})
+    )
     lines = skillgit("log", "--all", "--graph").text.splitlines()
     assert calls[0][0].graph is True
     assert [line[:5] for line in lines] == ["○    ", "│   ●", "●───╯"]

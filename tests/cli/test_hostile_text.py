@@ -11,8 +11,8 @@ from hostile_run import ACTS, EVIL, write_hostile_run
 from sample_run import RUN
 
 from skillgit.cli.output import Output
-from skillgit.cli.screen import Screen
 from skillgit.store.repo import Repo
+from skillgit.view.screen import Screen
 
 COMMANDS = (
     ("status",),

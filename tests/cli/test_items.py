@@ -5,15 +5,15 @@ import json
 import pytest
 from sample_run import RUN, write_run
 
-from skillgit.app.item import Attempt, ItemTrajectory, Turn
-from skillgit.app.item_history import Cell
-from skillgit.app.items import Column, ItemLine, ItemTable, Order
+from skillgit.app.history.item import Attempt, ItemTrajectory, Turn
+from skillgit.app.history.items import Column, ItemLine, ItemTable, Order
+from skillgit.app.known.item_history import Cell
 from skillgit.cli.commands.items import ORDERS
-from skillgit.cli.render import item as item_render
-from skillgit.cli.render.columns import width
-from skillgit.cli.render.item_table import chosen, lines, sign
-from skillgit.cli.screen import UNICODE, Screen
 from skillgit.errors import ExitCode
+from skillgit.view import item as item_render
+from skillgit.view.item_table import chosen, lines, sign
+from skillgit.view.screen import UNICODE, Screen
+from skillgit.view.text import width
 
 NOT = UNICODE.rejected
 
@@ -163,7 +163,7 @@ def test_an_outcome_is_one_sign_in_ascii_too(outcome, shown):
 def test_what_a_model_said_cannot_move_the_cursor(skillgit, fake):
     attempt = Attempt(name="v1", commit="0" * 40, version=1, title="t", outcome=cell(1.0), answer="a\x1b[2Jb")
     turns = (Turn(role="user", content="ask\x1b]0;title\x07"), Turn(role="assistant", content="tell\rover"))
-    fake("item.item_trajectory", ItemTrajectory(run="r", item="q1", attempt=attempt, turns=turns))
+    fake("history.item.item_trajectory", ItemTrajectory(run="r", item="q1", attempt=attempt, turns=turns))
     ended = skillgit("items", "--item", "q1", "--trajectory", "v1")
     assert "ask^[]0;title^G" in ended.text
     assert "a^[[2Jb" in ended.text

@@ -5,9 +5,9 @@ import json
 import cli_sample as sample
 import pytest
 
-from skillgit.app.fsck import Checked, Problem
-from skillgit.app.gc import Request, Tidied
-from skillgit.app.replay import Replay, Replayed
+from skillgit.app.upkeep.fsck import Checked, Problem
+from skillgit.app.upkeep.gc import Request, Tidied
+from skillgit.app.upkeep.replay import Replay, Replayed
 from skillgit.errors import ExitCode
 
 MOVED = Problem(run="a", commit=sample.oid("abc"), sentence="a/v1 points to commit 1, not to 2", repairable=True)
@@ -38,14 +38,14 @@ def replayed(*events: Replayed, index: bool = True) -> Replay:
 
 
 def test_fsck_names_the_command_that_mends(skillgit, fake):
-    fake("fsck.fsck", Checked(runs=1, commits=9, problems=(MOVED,)))
+    fake("upkeep.fsck.fsck", Checked(runs=1, commits=9, problems=(MOVED,)))
     ended = skillgit("fsck")
     assert ended.code == ExitCode.NO
     assert ended.err == "hint: skillgit fsck --repair\n"
 
 
 def test_fsck_tells_what_it_mended(skillgit, fake):
-    calls = fake("fsck.fsck", Checked(runs=1, commits=9, problems=(), mended=("a: moved a/v1 to commit 2",)))
+    calls = fake("upkeep.fsck.fsck", Checked(runs=1, commits=9, problems=(), mended=("a: moved a/v1 to commit 2",)))
     ended = skillgit("fsck", "--repair")
     assert calls == [(None, {"deep": False, "repair": True})]
     assert ended.code == ExitCode.OK
@@ -55,7 +55,7 @@ def test_fsck_tells_what_it_mended(skillgit, fake):
 
 
 def test_replay_names_what_differs_and_what_it_could_not_make_again(skillgit, fake):
-    fake("replay.replay", replayed(DIFFERS, SAME))
+    fake("upkeep.replay.replay", replayed(DIFFERS, SAME))
     ended = skillgit("replay", "a")
     assert ended.code == ExitCode.NO
     assert ended.text.splitlines() == [
@@ -70,14 +70,14 @@ def test_replay_names_what_differs_and_what_it_could_not_make_again(skillgit, fa
 
 
 def test_replay_of_a_sound_run_is_quiet_if_asked(skillgit, fake):
-    fake("replay.replay", replayed(SAME))
+    fake("upkeep.replay.replay", replayed(SAME))
     ended = skillgit("replay", "-q")
     assert ended.code == ExitCode.OK
     assert ended.text.startswith("a: 1 event made again, nothing came out otherwise\n")
 
 
 def test_an_index_that_differs_is_told_apart_from_commits_that_do(skillgit, fake):
-    fake("replay.replay", replayed(SAME, index=False))
+    fake("upkeep.replay.replay", replayed(SAME, index=False))
     ended = skillgit("replay", "-q")
     assert ended.code == ExitCode.NO
     assert "the index says something else" in ended.text
@@ -85,7 +85,7 @@ def test_an_index_that_differs_is_told_apart_from_commits_that_do(skillgit, fake
 
 
 def test_replay_for_machines(skillgit, fake):
-    fake("replay.replay", replayed(DIFFERS, SAME))
+    fake("upkeep.replay.replay", replayed(DIFFERS, SAME))
     document = json.loads(skillgit("replay", "--json").out)
     assert (document["schema"], document["same"], document["history"]) == ("skillgit.replay/1", False, "f" * 64)
     assert [event["label"] for event in document["events"]] == ["v7", "r8"]
@@ -105,14 +105,14 @@ def test_replay_for_machines(skillgit, fake):
     ],
 )
 def test_gc_tells_what_became_of_each_run(skillgit, fake, done, arguments, told):
-    fake("gc.gc", (done,))
+    fake("upkeep.gc.gc", (done,))
     ended = skillgit("gc", "--fold", *arguments)
     assert ended.text.startswith(told)
     assert ended.code == ExitCode.OK
 
 
 def test_gc_hands_on_what_it_was_asked(skillgit, fake):
-    calls = fake("gc.gc", ())
+    calls = fake("upkeep.gc.gc", ())
     assert skillgit("gc", "a", "b", "--evidence-older", "30").text == "there are no runs yet\n"
     assert calls == [(Request(runs=("a", "b"), evidence_older="30"), {})] or calls == [
         (Request(runs=("a", "b"), evidence_older="30"),)
@@ -120,6 +120,6 @@ def test_gc_hands_on_what_it_was_asked(skillgit, fake):
 
 
 def test_gc_for_machines(skillgit, fake):
-    fake("gc.gc", (Tidied(run="a", folded=2, attic=2),))
+    fake("upkeep.gc.gc", (Tidied(run="a", folded=2, attic=2),))
     document = json.loads(skillgit("gc", "--fold", "--json").out)
     assert (document["schema"], document["runs"][0]["folded"]) == ("skillgit.gc/1", 2)

@@ -6,12 +6,12 @@ import diff_sample as sample
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.cli.render import line_diff, side_by_side
-from skillgit.cli.render.columns import width
-from skillgit.cli.render.emphasis import painted, visible
-from skillgit.cli.screen import Screen
 from skillgit.domain.text_diff import FileDiff, Hunk, Line, Sign, detailed
 from skillgit.domain.unified import read
+from skillgit.view import diff
+from skillgit.view import diff as side_by_side
+from skillgit.view.screen import Screen
+from skillgit.view.text import painted, visible_line, width
 
 COLOUR = Screen(terminal=True, colour=True, width=80)
 
@@ -51,7 +51,7 @@ def test_side_by_side_every_line_has_its_place_and_its_order(old, new):
 
 def test_no_character_of_a_skill_paints_or_moves_anything():
     line = Line(sign=Sign.ADDED, text="a\x1b[8mb\tc\x07…", new=1, spans=((1, 2), (5, 7)))
-    text, spans = visible(line, Screen(unicode=False))
+    text, spans = visible_line(line, Screen(unicode=False))
     assert text == "a^[[8mb    c^G..."
     assert [text[start:end] for start, end in spans] == ["^[", "b    "]
     assert unpainted(painted(line, text, spans, COLOUR)) == text
@@ -59,14 +59,14 @@ def test_no_character_of_a_skill_paints_or_moves_anything():
 
 def test_without_spans_and_without_colour_text_stays_as_it_is():
     line = Line(sign=Sign.ADDED, text="plain", new=1)
-    assert visible(line, COLOUR) == ("plain", ())
+    assert visible_line(line, COLOUR) == ("plain", ())
     assert painted(line, "plain", (), Screen()) == "plain"
     assert painted(line, "plain", (), COLOUR) == "\x1b[32mplain\x1b[m"
 
 
 def test_what_git_printed_is_shown_without_its_plumbing():
-    shown = [unpainted(line) for line in line_diff.of_patch(sample.PATCH, COLOUR)]
+    shown = [unpainted(line) for line in diff.of_patch(sample.PATCH, COLOUR)]
     assert shown[:3] == ["skills/searchqa/SKILL.md   +3 -3", "@@ -8,11 +8,11 @@ ## Verify units", "  ## Verify units"]
     assert shown[-4:] == ["", "skills/searchqa/run.sh", "old mode 100644", "new mode 100755"]
-    assert list(line_diff.of_patch("", COLOUR)) == []
+    assert list(diff.of_patch("", COLOUR)) == []
     assert len(read(sample.PATCH)) == 2

@@ -7,13 +7,13 @@ from dataclasses import replace
 import cli_sample as sample
 import pytest
 
-from skillgit.app.log import Log
-from skillgit.cli.render.entry import Entry, decision, glyph, style, title
-from skillgit.cli.render.log import log_lines, with_changes
-from skillgit.cli.screen import UNICODE, Screen
+from skillgit.app.history.log import Log
 from skillgit.domain.event import EVENT_NAMES
 from skillgit.domain.gate import Decision
 from skillgit.domain.proposal import Origin
+from skillgit.view.event import Entry, decision, glyph, style, title
+from skillgit.view.log import log_lines, with_changes
+from skillgit.view.screen import UNICODE, Screen
 
 CHANGE = sample.DIFF.encode()
 
@@ -25,12 +25,12 @@ def changed(monkeypatch):
         texts = {sample.V7.commit: CHANGE if patch else b" SKILL.md | 2 +-\n"}
         return ((row, texts.get(row.commit, b"") if patch or stat else b"") for row in rows)
 
-    monkeypatch.setattr("skillgit.app.log.changes", changes)
+    monkeypatch.setattr("skillgit.app.history.log.changes", changes)
 
 
 @pytest.mark.usefixtures("changed")
 def test_a_change_stands_under_its_event_byte_for_byte(skillgit, fake):
-    fake("log.log", sample.LOG)
+    fake("history.log.log", sample.LOG)
     plain, told = skillgit("log").out, skillgit("log", "-p").out
     assert b"\n" + CHANGE in told
     assert told.replace(b"\n" + CHANGE + b"\n", b"") == plain
@@ -40,7 +40,7 @@ def test_a_change_stands_under_its_event_byte_for_byte(skillgit, fake):
 
 @pytest.mark.usefixtures("changed")
 def test_the_graph_goes_on_beside_a_change(skillgit, fake):
-    fake("log.log", sample.LOG)
+    fake("history.log.log", sample.LOG)
     lines = skillgit("log", "-p", "--graph").text.splitlines()
     at = next(place for place, line in enumerate(lines) if "diff --git" in line)
     assert lines[at].startswith("│   diff --git")
@@ -50,7 +50,7 @@ def test_the_graph_goes_on_beside_a_change(skillgit, fake):
 
 @pytest.mark.usefixtures("changed")
 def test_the_change_of_the_last_event_keeps_the_margin_of_the_graph(skillgit, fake):
-    fake("log.log", replace(sample.LOG, rows=(sample.V7,)))
+    fake("history.log.log", replace(sample.LOG, rows=(sample.V7,)))
     lines = skillgit("log", "-p", "--graph").text.splitlines()
     assert all(line.startswith("    ") for line in lines[2:])
     assert any("diff --git" in line for line in lines)
@@ -58,7 +58,7 @@ def test_the_change_of_the_last_event_keeps_the_margin_of_the_graph(skillgit, fa
 
 @pytest.mark.usefixtures("changed")
 def test_a_change_is_coloured_where_lines_are(skillgit, fake):
-    fake("log.log", sample.LOG)
+    fake("history.log.log", sample.LOG)
     assert b"\x1b[32m+" in skillgit("--color=always", "log", "-p").out
 
 
@@ -77,7 +77,7 @@ def test_what_does_not_go_together_is_refused(skillgit, arguments, said):
 def test_what_became_of_an_item_stands_before_the_title(skillgit, fake):
     rows = (sample.V8, sample.R18)
     flips = {sample.V8.commit: {"q17": "fixed"}, sample.R18.commit: {"q17": "broken"}}
-    fake("log.log", Log(run=sample.RUN, rows=rows, flips=flips))
+    fake("history.log.log", Log(run=sample.RUN, rows=rows, flips=flips))
     first, second = skillgit("log", "--item", "q17").text.splitlines()
     assert "   fixed   skill: cite" in first
     assert "   broken  skill: one-word" in second
@@ -85,7 +85,7 @@ def test_what_became_of_an_item_stands_before_the_title(skillgit, fake):
 
 def test_of_several_items_each_is_named(skillgit, fake):
     flips = {sample.V8.commit: {"q17": "fixed", "q22": "broken"}, sample.R18.commit: {"q22": "fixed"}}
-    calls = fake("log.log", Log(run=sample.RUN, rows=(sample.V8, sample.R18), flips=flips))
+    calls = fake("history.log.log", Log(run=sample.RUN, rows=(sample.V8, sample.R18), flips=flips))
     first, second = skillgit("log", "--item", "q17", "--item", "q22").text.splitlines()
     assert calls[0][0].items == ("q17", "q22")
     assert "   fixed q17, broken q22  skill: cite" in first

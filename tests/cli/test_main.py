@@ -12,9 +12,9 @@ import click
 import pytest
 
 from skillgit import errors
-from skillgit.cli.catalogue import ENTRIES, SECTIONS
 from skillgit.cli.main import cli
 from skillgit.errors import ExitCode, SkillgitError
+from skillgit.view.catalogue import ENTRIES, SECTIONS
 
 DOCS = Path(__file__).parents[2] / "docs"
 COMMANDS = list(ENTRIES)
@@ -87,7 +87,7 @@ def test_no_command_looks_at_the_past_behind_nothing(name, skillgit):
 
 
 def test_what_only_ends_like_an_empty_value_is_none(fake, skillgit):
-    calls = fake("log.log", sample.LOG)
+    calls = fake("history.log.log", sample.LOG)
     assert skillgit("log", "--grep", "score=").code == ExitCode.OK
     assert calls[0][0].grep == "score="
 
@@ -95,7 +95,9 @@ def test_what_only_ends_like_an_empty_value_is_none(fake, skillgit):
 def test_every_command_module_is_in_the_catalogue():
     folder = Path(__file__).parents[2] / "skillgit" / "cli" / "commands"
     modules = {f"skillgit.cli.commands.{path.stem}" for path in folder.glob("*.py")}
-    assert modules - {"skillgit.cli.commands.__init__"} == {entry.module for entry in ENTRIES.values()}
+    assert modules - {"skillgit.cli.commands.__init__"} == {
+        f"skillgit.cli.commands.{entry.module}" for entry in ENTRIES.values()
+    }
 
 
 def test_help_lists_all_commands_by_section(skillgit):
@@ -150,7 +152,7 @@ def every_error() -> list[type[SkillgitError]]:
 
 @pytest.mark.parametrize("error", every_error())
 def test_every_error_becomes_one_sentence_its_hint_and_its_code(error, skillgit, fake):
-    fake("log.log", error("run x is gone", hint="skillgit runs"))
+    fake("history.log.log", error("run x is gone", hint="skillgit runs"))
     ended = skillgit("log")
     assert ended.code == error.exit_code
     assert ended.err == "skillgit: run x is gone\nhint: skillgit runs\n"
@@ -158,7 +160,7 @@ def test_every_error_becomes_one_sentence_its_hint_and_its_code(error, skillgit,
 
 
 def test_a_bug_is_one_sentence_and_code_70(skillgit, fake):
-    fake("log.log", KeyError("x"))
+    fake("history.log.log", KeyError("x"))
     ended = skillgit("log")
     assert ended.code == ExitCode.INTERNAL
     first, hint = ended.err.splitlines()
@@ -169,13 +171,13 @@ def test_a_bug_is_one_sentence_and_code_70(skillgit, fake):
 
 @pytest.mark.parametrize("error", [KeyError("x"), SkillgitError("no")])
 def test_only_debug_shows_a_traceback(error, skillgit, fake):
-    fake("log.log", error)
+    fake("history.log.log", error)
     assert "Traceback" not in skillgit("log").err
     assert "Traceback" in skillgit("--debug", "log").err
 
 
 def test_ctrl_c_ends_with_130(skillgit, fake):
-    fake("log.log", KeyboardInterrupt())
+    fake("history.log.log", KeyboardInterrupt())
     ended = skillgit("log")
     assert (ended.code, ended.err) == (130, "skillgit: interrupted\n")
 
@@ -271,7 +273,7 @@ def test_version_tells_the_version(skillgit):
 
 
 def test_sigint_while_a_command_runs(tmp_path):
-    script = "import os, signal, time, skillgit.app.log as m\n"
+    script = "import os, signal, time, skillgit.app.history.log as m\n"
     # what runs these tests may ignore the signal, and processes inherit that
     script += "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     script += "m.log = lambda *a, **k: (os.kill(os.getpid(), signal.SIGINT), time.sleep(60))\n"

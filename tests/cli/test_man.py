@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from skillgit.cli import man
-from skillgit.cli.catalogue import ENTRIES
 from skillgit.cli.main import cli
+from skillgit.view.catalogue import ENTRIES
 
 FOLDER = Path(__file__).parents[2] / "docs" / "man"
 

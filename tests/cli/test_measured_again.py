@@ -9,10 +9,10 @@ import cli_sample as sample
 import pytest
 from sample_run import MODELS, RUN, write_run
 
-from skillgit.app.claim import Claim, Verdict
-from skillgit.app.retest import Retested, RetestPlan, RetestRequest, RetestRow
-from skillgit.app.scores import Comparison, Scores
-from skillgit.app.verify import Verified, VerifyPlan, VerifyRequest
+from skillgit.app.known.scores import Comparison, Scores
+from skillgit.app.measure.retest import Retested, RetestPlan, RetestRequest, RetestRow
+from skillgit.app.measure.verification import Claim, Verdict
+from skillgit.app.measure.verify import Verified, VerifyPlan, VerifyRequest
 from skillgit.domain.caps import Caps
 from skillgit.domain.event import Cost
 from skillgit.errors import BudgetError, ExitCode
@@ -77,7 +77,7 @@ RETESTED = Retested(plan=PLAN, own_target="offline/target", differs=(), metric="
 
 
 def test_a_retest_stands_beside_what_was_recorded(skillgit, fake):
-    calls = fake("retest.retest", RETESTED)
+    calls = fake("measure.retest.retest", RETESTED)
     ended = skillgit("retest", "v8", "--model", "other/model", "--split", "test", "--max-usd", "1")
     body = ended.text.splitlines()
     assert body[0] == "test  40 items, hard scores"
@@ -119,17 +119,22 @@ cost      40 calls · 12k in · 400 out
 
 
 def test_a_verdict_comes_first_and_decides_the_exit_code(skillgit, fake):
-    fake("verify.verify", verified(LOWER))
+    fake("measure.verify.verify", verified(LOWER))
     ended = skillgit("verify", "v8", "--sample", "10")
     assert (ended.code, ended.text) == (ExitCode.NO, LOWER_TEXT)
-    fake("verify.verify", verified(Verdict(word="consistent", n=10, measured=0.8, delta=0.05, interval=(0.4, 0.9))))
+    fake(
+        "measure.verify.verify",
+        verified(Verdict(word="consistent", n=10, measured=0.8, delta=0.05, interval=(0.4, 0.9))),
+    )
     ended = skillgit("verify", "v8")
     assert ended.code == ExitCode.OK
     assert "could not be paired" in ended.text
 
 
 def test_what_differs_is_told_and_nothing_was_spent(skillgit, fake):
-    fake("verify.verify", verified(Verdict(word="not comparable", differs=("the items are others",)), cost=None))
+    fake(
+        "measure.verify.verify", verified(Verdict(word="not comparable", differs=("the items are others",)), cost=None)
+    )
     ended = skillgit("verify", "v8")
     assert ended.code == ExitCode.NO
     assert ended.text.splitlines()[0] == "v8  not comparable"
@@ -138,7 +143,7 @@ def test_what_differs_is_told_and_nothing_was_spent(skillgit, fake):
 
 
 def test_a_verification_is_asked_for_in_full(skillgit, fake):
-    calls = fake("verify.verify", verified(LOWER))
+    calls = fake("measure.verify.verify", verified(LOWER))
     options = (
         "--seed",
         "3",
@@ -170,7 +175,7 @@ def test_a_verification_is_asked_for_in_full(skillgit, fake):
 
 @pytest.mark.parametrize("verb", ["retest", "verify"])
 def test_a_cap_exits_as_it_does_everywhere(verb, skillgit, fake):
-    fake(f"{verb}.{verb}", BudgetError("the cap", hint="more"))
+    fake(f"measure.{verb}.{verb}", BudgetError("the cap", hint="more"))
     assert skillgit(verb, "v1").code == ExitCode.BUDGET
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from skillgit.cli import pager
+from skillgit.cli import output as pager
 from skillgit.cli.output import Output
-from skillgit.cli.screen import Screen
+from skillgit.view.screen import Screen
 
 PATH = {"PATH": os.environ["PATH"], "HOME": "/nowhere", "GIT_CONFIG_NOSYSTEM": "1"}
 
@@ -74,7 +74,7 @@ def test_leaving_the_pager_early_is_no_error():
 SCRIPT = textwrap.dedent("""
     import sys
     sys.path.insert(0, {folder!r})
-    import cli_sample, skillgit.app.log as module
+    import cli_sample, skillgit.app.history.log as module
     module.log = lambda *args, **kwargs: cli_sample.LOG
     from skillgit.cli.main import run
     sys.exit(run({arguments!r}))

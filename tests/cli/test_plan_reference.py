@@ -8,7 +8,7 @@ from pathlib import Path
 from test_plumbing_reference import first_line, table
 from test_spending import DRY
 
-from skillgit.app.plan import Plan
+from skillgit.app.setup.plan import Plan
 
 PAGE = Path(__file__).parents[2] / "docs" / "costs.md"
 

@@ -20,12 +20,12 @@ import skillgit.domain.evaluation
 import skillgit.domain.gate
 import skillgit.domain.placebo
 import skillgit.domain.proposal
-from skillgit.app.events import SCHEMA
+from skillgit.app.history.plumbing import SCHEMA
 from skillgit.domain import event as events
 from skillgit.domain.event import EVENT_NAMES
 from skillgit.domain.untrusted.text import SkillText
-from skillgit.store.fields import NEEDED, Record
 from skillgit.store.trailer_table import KINDS, TRAILERS
+from skillgit.store.trailer_values import NEEDED, Record
 
 PAGE = Path(__file__).parents[2] / "docs" / "plumbing.md"
 WORDS = {
@@ -168,7 +168,7 @@ def test_the_reference_of_the_stream_is_that_of_the_events():
 def test_the_fields_that_all_events_have_are_those_of_the_stream():
     text = PAGE.read_text(encoding="utf-8").partition("## Events")[2].partition("<!-- fields -->")[0]
     documented = set(re.findall(r"^\| `(\w+)` \|", text, flags=re.MULTILINE))
-    source = ast.parse(inspect.getsource(__import__("skillgit.app.events", fromlist=["events"])))
+    source = ast.parse(inspect.getsource(__import__("skillgit.app.history.plumbing", fromlist=["events"])))
     mappings = (node for node in ast.walk(source) if isinstance(node, ast.Dict))
     written = {key.value for mapping in mappings for key in mapping.keys if isinstance(key, ast.Constant)}
     assert documented == written - {"inherited_from"}

@@ -9,11 +9,11 @@ import cli_sample as sample
 import cost_sample
 import pytest
 
-from skillgit.app.doctor import Checkup, Found, Machine, Program, RoleHealth
-from skillgit.app.fsck import Checked, Problem
-from skillgit.app.log import Log, Wanted
-from skillgit.app.plugins import BackendEntry, EnvironmentEntry
-from skillgit.app.reach import Room
+from skillgit.app.history.log import Log, Wanted
+from skillgit.app.setup.models import Room
+from skillgit.app.setup.plugins import BackendEntry, EnvironmentEntry
+from skillgit.app.train.doctor import Checkup, Found, Machine, Program, RoleHealth
+from skillgit.app.upkeep.fsck import Checked, Problem
 from skillgit.domain.caps import Caps
 from skillgit.errors import ExitCode, HistoryError
 from skillgit.plugin.backend import BackendInfo, Price
@@ -125,56 +125,56 @@ CHECKED = Checked(runs=3, commits=97, problems=PROBLEMS)
 NARROW = Log(run=sample.RUN, rows=(replace(sample.V8, title="言葉の長さ " * 12), sample.R18))
 
 CASES = {
-    "log": (("log.log", sample.LOG), ("log",)),
-    "log-graph": (("log.log", sample.LOG), ("log", "--graph")),
-    "log-graph-all": (("log.log", sample.ALL), ("log", "--graph", "--all")),
-    "log-colour": (("log.log", sample.LOG), ("--color=always", "log", "--graph")),
-    "log-wide-characters": (("log.log", NARROW), ("log",)),
-    "log-json": (("log.log", sample.LOG), ("log", "--json")),
-    "log-jsonl": (("log.log", sample.LOG), ("log", "--jsonl")),
-    "log-plain": (("log.log", sample.LOG), ("log", "--plain")),
-    "log-z": (("log.log", sample.LOG), ("log", "-z")),
-    "runs": (("runs.runs", sample.RUNS), ("runs",)),
-    "runs-colour": (("runs.runs", sample.RUNS), ("--color=always", "runs")),
-    "runs-json": (("runs.runs", sample.RUNS), ("runs", "--json")),
-    "runs-jsonl": (("runs.runs", sample.RUNS), ("runs", "--jsonl")),
-    "runs-plain": (("runs.runs", sample.RUNS), ("runs", "--plain")),
-    "runs-z": (("runs.runs", sample.RUNS), ("runs", "--plain", "-z")),
-    "status": (("status.status", sample.STATUS), ("status",)),
-    "status-json": (("status.status", sample.STATUS), ("status", "--json")),
-    "status-empty": (("status.status", sample.EMPTY_STATUS), ("status",)),
-    "show-colour": (("show.show", sample.SHOWN["v7"]), ("--color=always", "show", "v7")),
-    "show-json": (("show.show", sample.SHOWN["v7"]), ("show", "v7", "--json")),
-    **{f"show-{name}": (("show.show", shown), ("show", name)) for name, shown in sample.SHOWN.items()},
-    "cost": (("cost.cost", cost_sample.SPENDING), ("cost",)),
-    "cost-colour": (("cost.cost", cost_sample.SPENDING), ("--color=always", "cost")),
-    "cost-json": (("cost.cost", cost_sample.SPENDING), ("cost", "--json")),
-    "cost-jsonl": (("cost.cost", cost_sample.SPENDING), ("cost", "--jsonl")),
-    "cost-plain": (("cost.cost", cost_sample.SPENDING), ("cost", "--plain")),
-    "cost-z": (("cost.cost", cost_sample.SPENDING), ("cost", "-z")),
-    "cost-by-model": (("cost.cost", cost_sample.UNPRICED_SPENDING), ("cost", "--by", "model")),
-    "cost-by-version": (("cost.cost", cost_sample.VERSION_SPENDING), ("cost", "--by", "version")),
-    "cost-by-step": (("cost.cost", cost_sample.STEP_SPENDING), ("cost", "--by", "step")),
-    "cost-all": (("cost.cost", cost_sample.RUNS_SPENDING), ("cost", "--all")),
-    "best": (("best.best", sample.V8), ("best",)),
-    "best-json": (("best.best", sample.V8), ("best", "--json")),
-    "best-plain": (("best.best", sample.V8), ("best", "--plain")),
-    "fsck": (("fsck.fsck", CHECKED), ("fsck",)),
-    "fsck-json": (("fsck.fsck", CHECKED), ("fsck", "--json")),
-    "fsck-jsonl": (("fsck.fsck", CHECKED), ("fsck", "--jsonl")),
-    "fsck-plain": (("fsck.fsck", CHECKED), ("fsck", "--plain")),
-    "envs": (("plugins.environments", (ENVIRONMENT, BROKEN)), ("envs",)),
-    "envs-json": (("plugins.environments", (ENVIRONMENT, BROKEN)), ("envs", "--json")),
-    "envs-jsonl": (("plugins.environments", (ENVIRONMENT, BROKEN)), ("envs", "--jsonl")),
-    "envs-plain": (("plugins.environments", (ENVIRONMENT, BROKEN)), ("envs", "--plain")),
-    "envs-one": (("plugins.environment", ENVIRONMENT), ("envs", "searchqa")),
-    "doctor": (("doctor.doctor", CHECKUP), ("doctor", "mine.yaml")),
-    "doctor-json": (("doctor.doctor", CHECKUP), ("doctor", "mine.yaml", "--json")),
-    "doctor-machine": (("doctor.doctor", MACHINE_ONLY), ("doctor",)),
-    "backends": (("plugins.backends", (BACKEND,)), ("backends",)),
-    "backends-json": (("plugins.backends", (BACKEND,)), ("backends", "--json")),
-    "backends-plain": (("plugins.backends", (BACKEND,)), ("backends", "--plain")),
-    "backends-one": (("plugins.backend", BACKEND), ("backends", "offline")),
+    "log": (("history.log.log", sample.LOG), ("log",)),
+    "log-graph": (("history.log.log", sample.LOG), ("log", "--graph")),
+    "log-graph-all": (("history.log.log", sample.ALL), ("log", "--graph", "--all")),
+    "log-colour": (("history.log.log", sample.LOG), ("--color=always", "log", "--graph")),
+    "log-wide-characters": (("history.log.log", NARROW), ("log",)),
+    "log-json": (("history.log.log", sample.LOG), ("log", "--json")),
+    "log-jsonl": (("history.log.log", sample.LOG), ("log", "--jsonl")),
+    "log-plain": (("history.log.log", sample.LOG), ("log", "--plain")),
+    "log-z": (("history.log.log", sample.LOG), ("log", "-z")),
+    "runs": (("history.status.runs", sample.RUNS), ("runs",)),
+    "runs-colour": (("history.status.runs", sample.RUNS), ("--color=always", "runs")),
+    "runs-json": (("history.status.runs", sample.RUNS), ("runs", "--json")),
+    "runs-jsonl": (("history.status.runs", sample.RUNS), ("runs", "--jsonl")),
+    "runs-plain": (("history.status.runs", sample.RUNS), ("runs", "--plain")),
+    "runs-z": (("history.status.runs", sample.RUNS), ("runs", "--plain", "-z")),
+    "status": (("history.status.status", sample.STATUS), ("status",)),
+    "status-json": (("history.status.status", sample.STATUS), ("status", "--json")),
+    "status-empty": (("history.status.status", sample.EMPTY_STATUS), ("status",)),
+    "show-colour": (("history.show.show", sample.SHOWN["v7"]), ("--color=always", "show", "v7")),
+    "show-json": (("history.show.show", sample.SHOWN["v7"]), ("show", "v7", "--json")),
+    **{f"show-{name}": (("history.show.show", shown), ("show", name)) for name, shown in sample.SHOWN.items()},
+    "cost": (("history.cost.cost", cost_sample.SPENDING), ("cost",)),
+    "cost-colour": (("history.cost.cost", cost_sample.SPENDING), ("--color=always", "cost")),
+    "cost-json": (("history.cost.cost", cost_sample.SPENDING), ("cost", "--json")),
+    "cost-jsonl": (("history.cost.cost", cost_sample.SPENDING), ("cost", "--jsonl")),
+    "cost-plain": (("history.cost.cost", cost_sample.SPENDING), ("cost", "--plain")),
+    "cost-z": (("history.cost.cost", cost_sample.SPENDING), ("cost", "-z")),
+    "cost-by-model": (("history.cost.cost", cost_sample.UNPRICED_SPENDING), ("cost", "--by", "model")),
+    "cost-by-version": (("history.cost.cost", cost_sample.VERSION_SPENDING), ("cost", "--by", "version")),
+    "cost-by-step": (("history.cost.cost", cost_sample.STEP_SPENDING), ("cost", "--by", "step")),
+    "cost-all": (("history.cost.cost", cost_sample.RUNS_SPENDING), ("cost", "--all")),
+    "best": (("place.span.best", sample.V8), ("best",)),
+    "best-json": (("place.span.best", sample.V8), ("best", "--json")),
+    "best-plain": (("place.span.best", sample.V8), ("best", "--plain")),
+    "fsck": (("upkeep.fsck.fsck", CHECKED), ("fsck",)),
+    "fsck-json": (("upkeep.fsck.fsck", CHECKED), ("fsck", "--json")),
+    "fsck-jsonl": (("upkeep.fsck.fsck", CHECKED), ("fsck", "--jsonl")),
+    "fsck-plain": (("upkeep.fsck.fsck", CHECKED), ("fsck", "--plain")),
+    "envs": (("setup.plugins.environments", (ENVIRONMENT, BROKEN)), ("envs",)),
+    "envs-json": (("setup.plugins.environments", (ENVIRONMENT, BROKEN)), ("envs", "--json")),
+    "envs-jsonl": (("setup.plugins.environments", (ENVIRONMENT, BROKEN)), ("envs", "--jsonl")),
+    "envs-plain": (("setup.plugins.environments", (ENVIRONMENT, BROKEN)), ("envs", "--plain")),
+    "envs-one": (("setup.plugins.environment", ENVIRONMENT), ("envs", "searchqa")),
+    "doctor": (("train.doctor.doctor", CHECKUP), ("doctor", "mine.yaml")),
+    "doctor-json": (("train.doctor.doctor", CHECKUP), ("doctor", "mine.yaml", "--json")),
+    "doctor-machine": (("train.doctor.doctor", MACHINE_ONLY), ("doctor",)),
+    "backends": (("setup.plugins.backends", (BACKEND,)), ("backends",)),
+    "backends-json": (("setup.plugins.backends", (BACKEND,)), ("backends", "--json")),
+    "backends-plain": (("setup.plugins.backends", (BACKEND,)), ("backends", "--plain")),
+    "backends-one": (("setup.plugins.backend", BACKEND), ("backends", "offline")),
 }
 
 
@@ -205,40 +205,40 @@ def test_json_documents_name_their_schema_first(name, skillgit, fake):
 
 
 def test_json_lines_are_the_rows_of_the_json_document(skillgit, fake):
-    fake("log.log", sample.LOG)
+    fake("history.log.log", sample.LOG)
     document = json.loads(skillgit("log", "--json").out)
     lines = [json.loads(line) for line in skillgit("log", "--jsonl").out.splitlines()]
     assert document["events"] == lines
 
 
 def test_plain_rows_differ_from_nul_rows_only_in_their_end(skillgit, fake):
-    fake("log.log", sample.LOG)
+    fake("history.log.log", sample.LOG)
     plain, nul = skillgit("log", "--plain").out, skillgit("log", "-z").out
     assert plain.replace(b"\n", b"\0") == nul
 
 
 def test_a_cell_cannot_end_its_row(skillgit, fake):
-    fake("log.log", Log(run=sample.RUN, rows=(replace(sample.V8, title="a\tb\nc"),)))
+    fake("history.log.log", Log(run=sample.RUN, rows=(replace(sample.V8, title="a\tb\nc"),)))
     (line,) = skillgit("log", "--plain").text.splitlines()
     assert line.endswith("\ta b c")
 
 
 def test_machine_formats_ignore_colour(skillgit, fake):
-    fake("log.log", sample.LOG)
+    fake("history.log.log", sample.LOG)
     for form in ("--json", "--jsonl", "--plain", "-z"):
         assert b"\x1b" not in skillgit("--color=always", "log", form).out
 
 
 def test_model_text_cannot_drive_the_terminal(skillgit, fake):
     evil = replace(sample.V8, title="\x1b]52;c;ZXZpbA==\x07 \x1b[2J hi")
-    fake("log.log", Log(run=sample.RUN, rows=(evil,)))
+    fake("history.log.log", Log(run=sample.RUN, rows=(evil,)))
     text = skillgit("log").text
     assert "\x1b" not in text
     assert "^[]52;" in text
 
 
 def test_log_hands_its_options_on(skillgit, fake):
-    calls = fake("log.log", sample.LOG)
+    calls = fake("history.log.log", sample.LOG)
     choice = ("--no-rejected", "-n", "3", "--grep", "unit", "--event", "accepted", "--event", "skipped", "--reverse")
     skillgit("log", "v3..v7", *choice, "--since", "yesterday", "--until", "2026-11-21", "--item", "q17")
     expected = Wanted(
@@ -258,19 +258,21 @@ def test_log_hands_its_options_on(skillgit, fake):
 @pytest.mark.parametrize("words", [("log",), ("log", "--all"), ("runs",), ("status",), ("runs", "--json")])
 def test_lists_tell_which_runs_are_left_out(words, skillgit, fake, monkeypatch):
     uses = {
-        "log": ("log.log", sample.LOG),
-        "runs": ("runs.runs", sample.RUNS),
-        "status": ("status.status", sample.STATUS),
+        "log": ("history.log.log", sample.LOG),
+        "runs": ("history.status.runs", sample.RUNS),
+        "status": ("history.status.status", sample.STATUS),
     }
     fake(*uses[words[0]])
-    monkeypatch.setattr("skillgit.app.runs.unreadable", lambda _: {"mine": HistoryError("it is odd", hint="")})
+    monkeypatch.setattr(
+        "skillgit.app.history.status.unreadable", lambda _: {"mine": HistoryError("it is odd", hint="")}
+    )
     ended = skillgit(*words)
     assert ended.err == "run mine is left out, since it cannot be read: it is odd\nhint: skillgit fsck\n"
     assert ended.out
 
 
 def test_log_takes_a_count_as_git_does(skillgit, fake):
-    calls = fake("log.log", sample.LOG)
+    calls = fake("history.log.log", sample.LOG)
     skillgit("log", "-3", "--grep", "-7", "v3")
     assert calls == [(Wanted(words=("v3",), limit=3, grep="-7"),)]
     skillgit("log", "-n", "5", "-12")
@@ -280,7 +282,7 @@ def test_log_takes_a_count_as_git_does(skillgit, fake):
 
 
 def test_cost_hands_its_options_on(skillgit, fake):
-    calls = fake("cost.cost", cost_sample.SPENDING)
+    calls = fake("history.cost.cost", cost_sample.SPENDING)
     skillgit("cost", "other", "--by", "version")
     skillgit("cost", "--all")
     assert calls == [("other", {"by": "version", "all_runs": False}), (None, {"by": None, "all_runs": True})]
@@ -288,7 +290,7 @@ def test_cost_hands_its_options_on(skillgit, fake):
 
 @pytest.mark.parametrize("more", [("other",), ("--by", "role")])
 def test_the_cost_of_all_runs_is_not_broken_down(more, skillgit, fake):
-    fake("cost.cost", cost_sample.SPENDING)
+    fake("history.cost.cost", cost_sample.SPENDING)
     ended = skillgit("cost", "--all", *more)
     assert (ended.code, ended.out) == (2, b"")
     assert "--all goes without RUN and --by" in ended.err
@@ -296,32 +298,32 @@ def test_the_cost_of_all_runs_is_not_broken_down(more, skillgit, fake):
 
 def test_a_run_that_asked_no_model_and_no_run_at_all_say_so(skillgit, fake):
     nothing = replace(cost_sample.SPENDING.total, calls=0, usd=0.0)
-    fake("cost.cost", replace(cost_sample.SPENDING, rows=(), total=nothing))
+    fake("history.cost.cost", replace(cost_sample.SPENDING, rows=(), total=nothing))
     assert skillgit("cost").text == f"{sample.RUN}\nno model was asked\n"
-    fake("cost.cost", replace(cost_sample.SPENDING, run="", rows=(), total=nothing))
+    fake("history.cost.cost", replace(cost_sample.SPENDING, run="", rows=(), total=nothing))
     ended = skillgit("cost")
     assert (ended.out, ended.err) == (b"", "there are no runs yet\nhint: skillgit train CONFIG\n")
 
 
 def test_an_empty_list_says_what_to_do_on_stderr_only(skillgit, fake):
-    fake("runs.runs", ())
+    fake("history.status.runs", ())
     ended = skillgit("runs")
     assert (ended.code, ended.out) == (0, b"")
     assert ended.err == "there are no runs yet\nhint: skillgit train CONFIG\n"
 
 
 def test_a_read_is_silent_on_stderr(skillgit, fake):
-    fake("log.log", sample.LOG)
+    fake("history.log.log", sample.LOG)
     assert not skillgit("log").err
 
 
 def test_a_stale_index_is_told(skillgit, fake):
-    fake("status.status", replace(sample.STATUS, index_fresh=False))
+    fake("history.status.status", replace(sample.STATUS, index_fresh=False))
     assert "hint: skillgit reindex" in skillgit("status").err
 
 
 def test_doctor_ends_with_the_code_of_what_it_found_and_hands_its_options_on(skillgit, fake):
-    calls = fake("doctor.doctor", CHECKUP)
+    calls = fake("train.doctor.doctor", CHECKUP)
     assert skillgit("doctor", "mine.yaml", "-o", "train.seed=1", "--no-call").code == ExitCode.SERVICE
     assert calls == [("mine.yaml", ("train.seed=1",), {"call": False, "caps": Caps(), "dry_run": False})]
     assert skillgit("doctor", "-o", "train.seed=1").code == ExitCode.USAGE

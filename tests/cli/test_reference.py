@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.catalogue import SECTIONS
 from skillgit.cli.main import cli
+from skillgit.view.catalogue import SECTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

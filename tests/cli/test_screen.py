@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.cli.render.columns import fit, width
-from skillgit.cli.render.log import log_lines
-from skillgit.cli.screen import ASCII, UNICODE, Screen, Style, can_show_glyphs
+from skillgit.view.log import log_lines
+from skillgit.view.screen import ASCII, UNICODE, Screen, Style, can_show_glyphs
+from skillgit.view.text import fit, width
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ class Listener:
 @pytest.fixture
 def served(monkeypatch, fake):
     """Serve nothing; the answer collects what would be served."""
-    fake("runs.runs", ())
+    fake("history.status.runs", ())
     calls: list[tuple[object, dict[str, object]]] = []
 
     def listen(host, port):

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 import cli_sample as sample
 import pytest
 
-from skillgit.app.checkout import CheckedOut
-from skillgit.app.config import Entry, Origin
-from skillgit.app.fsck import Checked, Problem
-from skillgit.app.init import Initialised
-from skillgit.app.reindex import Reindexed
+from skillgit.app.deliver.checkout import CheckedOut
+from skillgit.app.setup.config import Entry, Origin
+from skillgit.app.train.init import Initialised
+from skillgit.app.upkeep.fsck import Checked, Problem
+from skillgit.app.upkeep.reindex import Reindexed
 from skillgit.errors import ExitCode
 
 MADE = Initialised(
@@ -33,7 +33,7 @@ CONFIG = SimpleNamespace(
 
 
 def test_init_names_what_is_there_and_what_comes_next(skillgit, fake):
-    calls = fake("init.init", MADE)
+    calls = fake("train.init.init", MADE)
     ended = skillgit("init", "new", "--skill", "SKILL.md", "--env", "searchqa")
     assert calls == [(Path("new"), Path("SKILL.md"), {"environment": "searchqa"})]
     assert ended.text == (
@@ -43,18 +43,18 @@ def test_init_names_what_is_there_and_what_comes_next(skillgit, fake):
 
 
 def test_init_of_a_repository_that_has_the_skill_says_so(skillgit, fake):
-    fake("init.init", replace(MADE, created=False, added=False))
+    fake("train.init.init", replace(MADE, created=False, added=False))
     assert skillgit("init").text.startswith("prepared /home/user/skills, skill there before skills/searchqa on main")
 
 
 def test_init_as_json(skillgit, fake):
-    fake("init.init", MADE)
+    fake("train.init.init", MADE)
     document = json.loads(skillgit("init", "--json").out)
     assert (document["schema"], document["commit"]) == ("skillgit.init/1", sample.oid("34edc63"))
 
 
 def test_use_names_the_run_and_what_comes_next(skillgit, fake):
-    calls = fake("use.use", sample.DONE)
+    calls = fake("place.span.use", sample.DONE)
     assert skillgit("use", "searchqa-20261119").text == (
         "default run is now searchqa-20261119-p0qx, best v5 .7000; next: skillgit log\n"
     )
@@ -63,7 +63,7 @@ def test_use_names_the_run_and_what_comes_next(skillgit, fake):
 
 def test_checkout_names_the_version_and_the_way_back(skillgit, fake):
     found = CheckedOut(row=sample.V7, commit=sample.V7.commit, files=("SKILL.md",), back="main")
-    calls = fake("checkout.checkout", found)
+    calls = fake("deliver.checkout.checkout", found)
     assert skillgit("checkout", "v7").text == (
         f"work tree holds v7 of {sample.RUN}, 1 file written; back: git switch main\n"
     )
@@ -75,19 +75,19 @@ def test_checkout_names_the_version_and_the_way_back(skillgit, fake):
 
 def test_checkout_of_a_commit_that_is_no_event_and_of_a_branch(skillgit, fake):
     found = CheckedOut(row=None, commit=sample.oid("abcdef1"), files=("a", "b"))
-    fake("checkout.checkout", found)
+    fake("deliver.checkout.checkout", found)
     assert skillgit("checkout", "HEAD~1").text == "work tree holds abcdef1, 2 files written\n"
-    fake("checkout.checkout", replace(found, branch="main"))
+    fake("deliver.checkout.checkout", replace(found, branch="main"))
     assert skillgit("checkout", "main").text == "work tree is on branch main, 2 files written\n"
 
 
 def test_reindex_counts(skillgit, fake):
-    fake("reindex.reindex", Reindexed(runs=1, events=1234, seconds=0.061))
+    fake("upkeep.reindex.reindex", Reindexed(runs=1, events=1234, seconds=0.061))
     assert skillgit("reindex").text == "indexed 1 run, 1,234 events in 0.06 s\n"
 
 
 def test_best_exits_with_1_if_there_is_none(skillgit, fake):
-    fake("best.best", None)
+    fake("place.span.best", None)
     ended = skillgit("best")
     assert (ended.code, ended.out, ended.err) == (ExitCode.NO, b"", "there is no best version\n")
     assert json.loads(skillgit("best", "--json").out) == {"schema": "skillgit.best/1", "best": None}
@@ -95,18 +95,18 @@ def test_best_exits_with_1_if_there_is_none(skillgit, fake):
 
 @pytest.mark.parametrize("problems", [(), (Problem(run="x", commit="", sentence="it is", repairable=True),)])
 def test_fsck_exits_with_1_if_there_are_problems(problems, skillgit, fake):
-    calls = fake("fsck.fsck", Checked(runs=1, commits=1, problems=problems))
+    calls = fake("upkeep.fsck.fsck", Checked(runs=1, commits=1, problems=problems))
     assert skillgit("fsck", "x", "--deep").code == (ExitCode.NO if problems else ExitCode.OK)
     assert calls == [("x", {"deep": True, "repair": False})]
 
 
 def test_fsck_without_problems_says_what_it_looked_at(skillgit, fake):
-    fake("fsck.fsck", Checked(runs=1, commits=23, problems=()))
+    fake("upkeep.fsck.fsck", Checked(runs=1, commits=23, problems=()))
     assert skillgit("fsck").text == "checked 1 run, 23 events: no problems\n"
 
 
 def test_config_lines_can_be_given_to_train(skillgit, fake):
-    calls = fake("config.load_config", CONFIG)
+    calls = fake("setup.config.load_config", CONFIG)
     ended = skillgit("config", "demo", "-o", "train.num_epochs=4")
     assert ended.text == "train.num_epochs=4\nenv.name=searchqa\nmodel.prices={}\nbudget.max_usd=null\n"
     assert ended.err == "demo.yaml:3: env.out_root has no effect\n"
@@ -114,7 +114,7 @@ def test_config_lines_can_be_given_to_train(skillgit, fake):
 
 
 def test_config_shows_where_values_come_from(skillgit, fake):
-    fake("config.load_config", CONFIG)
+    fake("setup.config.load_config", CONFIG)
     assert skillgit("config", "demo", "--show-origin").text == (
         "-o train.num_epochs=4  train.num_epochs=4\n"
         "demo.yaml:7            env.name=searchqa\n"
@@ -124,7 +124,7 @@ def test_config_shows_where_values_come_from(skillgit, fake):
 
 
 def test_config_for_machines(skillgit, fake):
-    fake("config.load_config", CONFIG)
+    fake("setup.config.load_config", CONFIG)
     document = json.loads(skillgit("config", "demo", "--json").out)
     assert document["schema"] == "skillgit.config/1"
     assert document["settings"][0] == {"key": "train.num_epochs", "value": 4, "origin": "-o train.num_epochs=4"}

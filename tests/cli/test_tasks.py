@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from skillgit.app.tasks.add import Added
-from skillgit.app.tasks.draft import Drafted
-from skillgit.app.tasks.review import Draft, Reviewed
+from skillgit.app.sources.tasks import Added, Draft, Reviewed
+from skillgit.app.sources.tasks_draft import Drafted
 from skillgit.domain.caps import Caps
 from skillgit.domain.event import Cost
 from skillgit.errors import DataError
@@ -17,7 +16,7 @@ LEFT = Draft(id="t-2", line=7, prompt="Why?\nSay so.", expected={"answers": ["so
 
 
 def test_add_takes_a_task_from_its_options(skillgit, fake):
-    calls = fake("tasks.add.add", ADDED)
+    calls = fake("sources.tasks.add", ADDED)
     ended = skillgit("tasks", "add", "tasks.jsonl", "--prompt", "Why?", "--answer", "so", "--answer", "thus")
     assert calls == [(Path("tasks.jsonl"), {"prompt": "Why?", "answers": ["so", "thus"]})]
     assert ended.text == "added t-1 to tasks.jsonl, 2 tasks\n"
@@ -25,7 +24,7 @@ def test_add_takes_a_task_from_its_options(skillgit, fake):
 
 @pytest.mark.parametrize(("text", "check"), [("numeric", "numeric"), ('{"type": "regex"}', {"type": "regex"})])
 def test_a_check_is_a_name_or_json(skillgit, fake, text: str, check: object):
-    calls = fake("tasks.add.add", ADDED)
+    calls = fake("sources.tasks.add", ADDED)
     more = ("--id", "mine", "--rubric", "It is kind.", "--file", "a.txt", "--split", "test")
     skillgit("tasks", "add", "tasks.jsonl", "--prompt", "Why?", "--check", text, *more)
     assert calls[0][1] == {
@@ -39,20 +38,20 @@ def test_a_check_is_a_name_or_json(skillgit, fake, text: str, check: object):
 
 
 def test_a_check_that_is_broken_json_is_refused(skillgit, fake):
-    calls = fake("tasks.add.add", ADDED)
+    calls = fake("sources.tasks.add", ADDED)
     ended = skillgit("tasks", "add", "tasks.jsonl", "--prompt", "Why?", "--check", '{"type"')
     assert (ended.code, calls) == (2, [])
     assert "--check is no JSON" in ended.err
 
 
 def test_what_cannot_be_added_says_why(skillgit, fake):
-    fake("tasks.add.add", DataError("the new task is none", hint="mend it"))
+    fake("sources.tasks.add", DataError("the new task is none", hint="mend it"))
     ended = skillgit("tasks", "add", "tasks.jsonl", "--prompt", "Why?")
     assert (ended.code, ended.err) == (2, "skillgit: the new task is none\nhint: mend it\n")
 
 
 def test_review_shows_drafts_and_what_comes_next(skillgit, fake):
-    calls = fake("tasks.review.review", Reviewed(path=ADDED.path, accepted=("t-1",), drafts=(LEFT,), count=3))
+    calls = fake("sources.tasks.review", Reviewed(path=ADDED.path, accepted=("t-1",), drafts=(LEFT,), count=3))
     ended = skillgit("tasks", "review", "tasks.jsonl", "--accept", "t-1")
     assert calls == [(Path("tasks.jsonl"), ("t-1",))]
     assert ended.text == (
@@ -68,7 +67,7 @@ def test_review_shows_drafts_and_what_comes_next(skillgit, fake):
 
 
 def test_review_of_a_file_without_drafts_says_so(skillgit, fake):
-    fake("tasks.review.review", Reviewed(path=ADDED.path, accepted=(), drafts=(), count=1))
+    fake("sources.tasks.review", Reviewed(path=ADDED.path, accepted=(), drafts=(), count=1))
     assert skillgit("tasks", "review", "tasks.jsonl").text == "no drafts are left; 1 task\n"
 
 
@@ -76,7 +75,7 @@ def test_draft_tells_what_was_drafted_and_what_was_left_out(skillgit, fake):
     result = Drafted(
         path=ADDED.path, ids=("t-1", "t-2"), refused=("draft 3 is none",), removed=2, model="a/b", cost=Cost(calls=1)
     )
-    calls = fake("tasks.draft.draft", result)
+    calls = fake("sources.tasks_draft.draft", result)
     ended = skillgit(
         "tasks", "draft", "SKILL.md", "-n", "3", "-f", "tasks.jsonl", "-o", "model.optimizer=b", "--max-tokens", "9"
     )
@@ -89,11 +88,11 @@ def test_draft_tells_what_was_drafted_and_what_was_left_out(skillgit, fake):
 
 
 def test_the_three_have_documents(skillgit, fake):
-    fake("tasks.add.add", ADDED)
+    fake("sources.tasks.add", ADDED)
     assert json.loads(skillgit("tasks", "add", "f.jsonl", "--prompt", "a", "--json").out)["schema"] == (
         "skillgit.tasks-add/1"
     )
-    fake("tasks.review.review", Reviewed(path=ADDED.path, accepted=(), drafts=(LEFT,), count=3))
+    fake("sources.tasks.review", Reviewed(path=ADDED.path, accepted=(), drafts=(LEFT,), count=3))
     assert json.loads(skillgit("tasks", "review", "f.jsonl", "--json").out)["drafts"][0]["line"] == 7
 
 

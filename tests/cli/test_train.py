@@ -10,17 +10,17 @@ import cli_sample as sample
 import pytest
 from rich.console import Console
 
-from skillgit.app.diagnosis import Cause, Diagnosis
-from skillgit.app.outcome import ReportRow, Trained
-from skillgit.app.plan import Plan, total_of
-from skillgit.app.train import TrainRequest
+from skillgit.app.known.diagnosis import Cause, Diagnosis
+from skillgit.app.setup.plan import Plan, total_of
+from skillgit.app.train.outcome import ReportRow, Trained
+from skillgit.app.train.train import TrainRequest
 from skillgit.cli.diagnostics import Diagnostics
-from skillgit.cli.render import progress as sight
-from skillgit.cli.screen import Screen
 from skillgit.cli.watchers import LineWatcher, LiveWatcher
 from skillgit.domain.caps import Caps
 from skillgit.domain.event import Cost, RunOutcome
 from skillgit.errors import BudgetError, ExitCode, StoppedError
+from skillgit.view import progress as sight
+from skillgit.view.screen import Screen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,13 +71,13 @@ class Look:
 
 
 def test_train_tells_how_the_run_ended(skillgit, fake):
-    fake("train.train", TRAINED)
+    fake("train.train.train", TRAINED)
     ended = skillgit("train", "demo")
     assert (ended.code, ended.text, ended.err) == (0, TRAINED_TEXT, "")
 
 
 def test_train_hands_the_request_on(skillgit, fake):
-    calls = fake("train.train", TRAINED)
+    calls = fake("train.train.train", TRAINED)
     skillgit(
         *("train", "demo", "-o", "train.num_epochs=2", "--cfg-options", "seed=7", "--run", "mine", "--from", "v3"),
         *("--max-calls", "10", "--max-tokens", "1000", "--max-usd", "2.5"),
@@ -93,7 +93,7 @@ def test_train_hands_the_request_on(skillgit, fake):
 
 
 def test_train_exits_with_the_code_of_the_run(skillgit, fake):
-    fake("train.train", replace(TRAINED, exit_code=ExitCode.SERVICE, outcome=RunOutcome.PROVIDER_FAILURE))
+    fake("train.train.train", replace(TRAINED, exit_code=ExitCode.SERVICE, outcome=RunOutcome.PROVIDER_FAILURE))
     assert skillgit("train", "demo").code == ExitCode.SERVICE
 
 
@@ -102,7 +102,7 @@ def test_train_exits_with_the_code_of_the_run(skillgit, fake):
     [(RunOutcome.IMPROVED, 0, 0), (RunOutcome.CEILING, 0, 22), (RunOutcome.NULL_RESULT, 0, 20)],
 )
 def test_exit_code_tells_a_run_that_gained_nothing(outcome, usual, strict, skillgit, fake):
-    fake("train.train", replace(TRAINED, outcome=outcome))
+    fake("train.train.train", replace(TRAINED, outcome=outcome))
     assert skillgit("train", "demo").code == usual
     ended = skillgit("train", "demo", "--exit-code", "--json")
     assert (ended.code, json.loads(ended.out)["exit_code"]) == (strict, strict)
@@ -111,7 +111,7 @@ def test_exit_code_tells_a_run_that_gained_nothing(outcome, usual, strict, skill
 def test_an_error_with_a_result_prints_it_as_json_only(skillgit, fake):
     error = BudgetError("the cap", hint="more")
     error.result = replace(TRAINED, outcome=RunOutcome.BUDGET, exit_code=ExitCode.BUDGET)
-    fake("train.train", error)
+    fake("train.train.train", error)
     ended = skillgit("train", "demo", "--json")
     assert (ended.code, json.loads(ended.out)["outcome"]) == (7, "budget")
     assert ended.err == "skillgit: the cap\nhint: more\n"
@@ -125,14 +125,14 @@ def test_remarks_stand_among_the_events(skillgit, monkeypatch):
         watcher.remark("5 steps in a row brought nothing")
         return TRAINED
 
-    monkeypatch.setattr("skillgit.app.train.train", run)
+    monkeypatch.setattr("skillgit.app.train.train.train", run)
     assert skillgit("train", "demo").err.splitlines()[-1] == "5 steps in a row brought nothing"
     assert not skillgit("train", "demo", "-q").err
 
 
 def test_status_shows_the_diagnosis(skillgit, fake):
     diagnosis = Diagnosis(cause=Cause.CEILING, steps=5, sentence="5 steps in a row brought nothing: ceiling")
-    fake("status.status", replace(sample.STATUS, diagnosis=diagnosis))
+    fake("history.status.status", replace(sample.STATUS, diagnosis=diagnosis))
     assert "diagnosis   5 steps in a row brought nothing: ceiling" in skillgit("status").text.splitlines()
     document = json.loads(skillgit("status", "--json").out)
     assert document["diagnosis"]["cause"] == "ceiling"
@@ -140,14 +140,14 @@ def test_status_shows_the_diagnosis(skillgit, fake):
 
 @pytest.mark.parametrize(("error", "code"), [(StoppedError, 130), (BudgetError, 7)])
 def test_a_stopped_run_says_how_to_go_on(error, code, skillgit, fake):
-    fake("train.train", error("run x is stopped", hint="skillgit train demo --run x goes on"))
+    fake("train.train.train", error("run x is stopped", hint="skillgit train demo --run x goes on"))
     ended = skillgit("train", "demo")
     assert ended.code == code
     assert ended.err == "skillgit: run x is stopped\nhint: skillgit train demo --run x goes on\n"
 
 
 def test_train_as_json(skillgit, fake):
-    fake("train.train", TRAINED)
+    fake("train.train.train", TRAINED)
     document = json.loads(skillgit("train", "demo", "--json").out)
     assert document["schema"] == "skillgit.train/1"
     assert document["report"][1] == {"label": "best", "version": 8, "selection": 0.75, "test": 0.71}
@@ -155,8 +155,8 @@ def test_train_as_json(skillgit, fake):
 
 
 def test_a_dry_run_trains_nothing(skillgit, fake):
-    fake("train_plan.plan_train", Plan(command="train", total=total_of(())))
-    trained = fake("train.train", TRAINED)
+    fake("train.train.plan_train", Plan(command="train", total=total_of(())))
+    trained = fake("train.train.train", TRAINED)
     assert skillgit("train", "demo", "--dry-run").text.endswith("nothing was run or written\n")
     assert not trained
 
@@ -178,7 +178,7 @@ def watched(monkeypatch) -> None:
         watcher.happened(sample.SKIPPED_EVENT, sample.oid("e0d1c55"))
         return TRAINED
 
-    monkeypatch.setattr("skillgit.app.train.train", run)
+    monkeypatch.setattr("skillgit.app.train.train.train", run)
 
 
 def test_on_a_pipe_each_event_is_one_line_on_stderr(skillgit, monkeypatch):

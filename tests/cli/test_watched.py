@@ -33,7 +33,7 @@ class Process:
 @pytest.fixture
 def ends(monkeypatch):
     """Let the trainer end with a code, and somebody look at it."""
-    monkeypatch.setattr("skillgit.cli.watched.require_terminal", lambda *_, **__: None)
+    monkeypatch.setattr("skillgit.cli.watchers.require_terminal", lambda *_, **__: None)
     monkeypatch.setattr(trainers, "Trainer", Process)
     monkeypatch.setattr(trainers, "watch", lambda *_, **__: "demo-1")
 
@@ -91,9 +91,9 @@ def test_two_versions_are_compared_on_the_screen(skillgit, fake, monkeypatch):
     import diff_sample  # noqa: PLC0415 - only this test compares
 
     opened: list[CompareScreen] = []
-    monkeypatch.setattr("skillgit.cli.terminal.require_terminal", lambda *_, **__: None)
+    monkeypatch.setattr("skillgit.cli.session.require_terminal", lambda *_, **__: None)
     monkeypatch.setattr(SkillgitApp, "run", lambda app: opened.append(app._opening()))
-    fake("diff.text.diff", diff_sample.DIFFED)
+    fake("history.diff.text.diff", diff_sample.DIFFED)
     assert skillgit("diff", "v6", "v7", "--tui").code == 0
     run = diff_sample.DIFFED.b.run
     assert [(screen.a, screen.b) for screen in opened] == [(f"{run}/v6", f"{run}/v7")]

@@ -6,11 +6,11 @@ import subprocess
 import pytest
 from rule_run import DATES, DATES_EXACTLY, METRES, TRIED, UNITS, write_rule_run
 
-from skillgit.app.context import Context
-from skillgit.app.why import why
-from skillgit.cli.render.columns import width
-from skillgit.cli.render.why import lines
-from skillgit.cli.screen import UNICODE, Screen
+from skillgit.app.place.context import Context
+from skillgit.app.rules.why import why
+from skillgit.view.screen import UNICODE, Screen
+from skillgit.view.text import width
+from skillgit.view.why import lines
 
 SIGN = UNICODE.rejected
 

@@ -5,8 +5,8 @@ from datetime import timedelta
 import cli_sample as sample
 import pytest
 
-from skillgit.cli.render import words
-from skillgit.cli.screen import Screen
+from skillgit.view import words
+from skillgit.view.screen import Screen
 
 
 @pytest.mark.parametrize(

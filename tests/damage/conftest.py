@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sample_run import RUN, clock_from, write_run
 
-from skillgit.app.context import Context
+from skillgit.app.place.context import Context
 from skillgit.store import repair
 from skillgit.store.lock import RunLock
 from skillgit.store.own_runs import note_own

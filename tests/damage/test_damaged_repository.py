@@ -10,16 +10,15 @@ import pytest
 from forgery import MAKER, flipped, written
 from sample_run import PATH, RUN, clock_from, write_run
 
-from skillgit.app.fsck import fsck
-from skillgit.app.log import Wanted, log
-from skillgit.app.reindex import reindex
-from skillgit.app.replay import replay
-from skillgit.app.runs import runs, unreadable
-from skillgit.app.status import status
-from skillgit.cli.foreign_errors import explained
+from skillgit.app.history.log import Wanted, log
+from skillgit.app.history.status import runs, status, unreadable
+from skillgit.app.upkeep.fsck import fsck
+from skillgit.app.upkeep.reindex import reindex
+from skillgit.app.upkeep.replay import replay
+from skillgit.cli.diagnostics import explained
 from skillgit.errors import InvariantError, SkillgitError
 from skillgit.store import notes, refs
-from skillgit.store.attic import fold
+from skillgit.store.archive import fold
 from skillgit.store.reader import read_run
 from skillgit.store.repo import Repo
 

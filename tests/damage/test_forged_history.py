@@ -21,10 +21,9 @@ from forgery import (
 )
 from sample_run import PATH, RUN
 
-from skillgit.app.fsck import fsck
-from skillgit.app.log import log
-from skillgit.app.runs import runs
-from skillgit.app.status import status
+from skillgit.app.history.log import log
+from skillgit.app.history.status import runs, status
+from skillgit.app.upkeep.fsck import fsck
 from skillgit.errors import SkillgitError
 from skillgit.store import refs
 

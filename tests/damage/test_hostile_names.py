@@ -11,7 +11,7 @@ from program import attempt, skillgit
 from pygit2.enums import FileMode
 from sample_run import PATH, RUN
 
-from skillgit.app.fsck import fsck
+from skillgit.app.upkeep.fsck import fsck
 from skillgit.domain.untrusted.names import entry_name, shown
 from skillgit.errors import ExitCode
 from skillgit.store.reader import read_run

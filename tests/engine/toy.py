@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from random import Random
 from typing import TYPE_CHECKING
 
-from skillgit.calls.door import Calls, Route
+from skillgit.calls.client import Calls, Route
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.caps import Caps
 from skillgit.domain.evaluation import Scored, Split

@@ -10,8 +10,8 @@ from hosts import Person
 from program import attempt, git
 from pygit2.enums import ObjectType
 
-from skillgit.app.clone import clone
-from skillgit.app.context import Context
+from skillgit.app.exchange.pull import clone
+from skillgit.app.place.context import Context
 from skillgit.store.repo import Repo
 
 SOUND = "author A <a@b> 1700000000 +0000"
@@ -186,7 +186,7 @@ def test_whatever_ends_a_clone_leaves_nothing(tmp_path, monkeypatch, step, error
         assert (tmp_path / "copy" / "a").exists()
         raise error
 
-    monkeypatch.setattr(f"skillgit.app.clone.{step}", failing)
+    monkeypatch.setattr(f"skillgit.app.exchange.pull.{step}", failing)
     with pytest.raises(error):
         clone(Context.from_process(tmp_path), "theirs", Path("copy"))
     assert not (tmp_path / "copy").exists()

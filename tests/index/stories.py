@@ -36,7 +36,7 @@ from skillgit.domain.event import (
 )
 from skillgit.domain.gate import Decision, Verdict, decision
 from skillgit.domain.order import event_at
-from skillgit.store.record import Recorded
+from skillgit.store.event_commit import Recorded
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
 MODELS = Models(target="offline/reader", optimizer="offline/analyst")

@@ -21,10 +21,10 @@ from interop.reference_outputs import (
 from program import git, new_repository, refs, skillgit
 from trained_runs import user
 
-from skillgit.app.fsck import fsck
-from skillgit.app.importing.outputs import import_outputs
-from skillgit.app.importing.texts import with_our_markers
-from skillgit.app.replay import replay
+from skillgit.app.sources.skillopt.outputs import import_outputs
+from skillgit.app.sources.skillopt.texts import with_our_markers
+from skillgit.app.upkeep.fsck import fsck
+from skillgit.app.upkeep.replay import replay
 from skillgit.domain.event import Accepted, Inherited, Rejected, RunFinished, SlowMerged
 from skillgit.errors import ConflictError, DataError
 from skillgit.store import reader

@@ -10,8 +10,8 @@ from interop.reference_outputs import CONFIG, SEED, every_object, rows, write_ou
 from program import git, new_repository, skillgit
 from trained_runs import user
 
-from skillgit.app.fsck import fsck
-from skillgit.app.importing.outputs import import_outputs
+from skillgit.app.sources.skillopt.outputs import import_outputs
+from skillgit.app.upkeep.fsck import fsck
 from skillgit.domain.event import Accepted, Rejected, Skipped, SlowMerged, SlowProposed
 from skillgit.errors import DataError
 from skillgit.store import reader

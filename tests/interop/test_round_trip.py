@@ -14,11 +14,11 @@ from program import git, new_repository, skillgit
 from soaking import soak
 from trained_runs import RUN, small_run, user
 
-from skillgit.app.export.skillopt import export_layout
-from skillgit.app.fsck import fsck
-from skillgit.app.importing.outputs import import_outputs
-from skillgit.app.importing.texts import alike, with_our_markers, with_their_markers
-from skillgit.app.replay import replay
+from skillgit.app.deliver.export.skillopt import export_layout
+from skillgit.app.sources.skillopt.outputs import import_outputs
+from skillgit.app.sources.skillopt.texts import alike, with_our_markers, with_their_markers
+from skillgit.app.upkeep.fsck import fsck
+from skillgit.app.upkeep.replay import replay
 from skillgit.domain.event import Accepted, Rejected, RunStarted, SlowMerged, SlowProposed, event_name, event_step
 from skillgit.errors import ConflictError
 from skillgit.store import reader

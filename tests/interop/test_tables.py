@@ -11,9 +11,8 @@ import yaml
 from program import skillgit
 from trained_runs import RUN, small_run, user
 
-from skillgit.app.export.csv_files import export_tables, table_text
-from skillgit.app.export.mlflow import export_mlflow
-from skillgit.app.export.tables import TABLES, run_data
+from skillgit.app.deliver.export.mlflow import export_mlflow
+from skillgit.app.deliver.export.tables import TABLES, export_tables, run_data, table_text
 from skillgit.errors import ConflictError
 from skillgit.store import reader
 from skillgit.store.repo import Repo

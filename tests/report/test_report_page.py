@@ -17,15 +17,18 @@ from sample_run import RUN, write_run
 from trained_runs import small_run, user
 
 import skillgit.report
-from skillgit.app.cost import cost
-from skillgit.app.items import Wanted, items
-from skillgit.app.log import log
-from skillgit.app.matrix import matrix
-from skillgit.app.report import item_map, limits, rule_stories, tellings
-from skillgit.app.report.report import report
-from skillgit.app.runs import runs
-from skillgit.cli.screen import UNICODE
+from skillgit.app.deliver import report as item_map
+from skillgit.app.deliver import report as limits
+from skillgit.app.deliver import report_events
+from skillgit.app.deliver import report_events as tellings
+from skillgit.app.deliver.report_whole import report
+from skillgit.app.history.cost import cost
+from skillgit.app.history.items import Wanted, items
+from skillgit.app.history.log import log
+from skillgit.app.history.matrix import matrix
+from skillgit.app.history.status import runs
 from skillgit.report.page import page
+from skillgit.view.screen import UNICODE
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -231,7 +234,7 @@ def test_a_clone_without_evidence_says_what_is_missing(repo, tmp_path) -> None:
 def test_what_is_left_out_of_a_long_run_is_said(repo, monkeypatch) -> None:
     write_long_run(repo, versions=8, items=12)
     for module, name, value in (
-        (tellings, "DETAILED", 3), (tellings, "LISTED", 6), (rule_stories, "RULES", 4), (item_map, "ITEMS", 5),
+        (tellings, "DETAILED", 3), (tellings, "LISTED", 6), (report_events, "RULES", 4), (item_map, "ITEMS", 5),
         (item_map, "COLUMNS", 4), (limits, "_DIFFERENCE", 150),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)

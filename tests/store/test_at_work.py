@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from sample_run import PATH, RUN, clock_from, seed_skill, transitions, write_run
 
-from skillgit.store import at_work, attic, dropping, mainline, notes, promotion, reader, transaction
+from skillgit.store import archive, at_work, evidence, main_branch, notes, promotion, reader, transaction
 from skillgit.store.repo import Repo
 from skillgit.store.writer import RunWriter
 
@@ -18,7 +18,7 @@ RELEASE = promotion.Release(tag="refs/tags/demo-1.0.0", message="1.0.0\n", docum
 
 
 def seed(repo):
-    mainline.add_skill(repo, PATH, seed_skill(), time=TIME)
+    main_branch.add_skill(repo, PATH, seed_skill(), time=TIME)
 
 
 def note(repo):
@@ -40,7 +40,7 @@ def tag(repo):
 def drop(repo):
     records = reader.read_run(repo, RUN)
     plan = SimpleNamespace(records=(records[1],))
-    dropping.drop(repo, RUN, records, plan, clock_from(count()))
+    evidence.drop(repo, RUN, records, plan, clock_from(count()))
 
 
 def append(repo):
@@ -58,8 +58,8 @@ WRITERS = {
     "second note": ((write_run, note), lambda repo: notes.append(repo, {version(repo): [{"a": 1}]}, time=TIME)),
     "promote": ((write_run, seed), promote),
     "tag": ((write_run, seed), tag),
-    "fold": ((write_run,), lambda repo: attic.fold(repo, RUN)),
-    "unfold": ((write_run, lambda repo: attic.fold(repo, RUN)), lambda repo: attic.unfold(repo, RUN)),
+    "fold": ((write_run,), lambda repo: archive.fold(repo, RUN)),
+    "unfold": ((write_run, lambda repo: archive.fold(repo, RUN)), lambda repo: archive.unfold(repo, RUN)),
     "drop": ((write_run,), drop),
     "append": ((lambda repo: write_run(repo, events=2),), append),
 }

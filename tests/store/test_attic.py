@@ -8,10 +8,10 @@ from itertools import count
 import pytest
 from sample_run import RUN, clock_from, transitions, write_run
 
+from skillgit.app.upkeep.run_checks import check_run
 from skillgit.errors import ConcurrentWriteError, HistoryError
 from skillgit.store import reader, refs
-from skillgit.store.attic import fold, read_attic, unfold
-from skillgit.store.checks import check_run
+from skillgit.store.archive import fold, read_attic, unfold
 from skillgit.store.repo import Repo
 from skillgit.store.writer import RunWriter
 
@@ -88,10 +88,10 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 sys.path[:0] = {path!r}
-from skillgit.store import attic
+from skillgit.store import archive
 from skillgit.store.repo import Repo
 
-moved, moves = attic.update_refs, {moves}
+moved, moves = archive.update_refs, {moves}
 
 def counted(*arguments, **named):
     global moves
@@ -100,8 +100,8 @@ def counted(*arguments, **named):
     moves -= 1
     moved(*arguments, **named)
 
-attic.update_refs = counted
-attic.{verb}(Repo.discover(Path({repo!r})), {run!r})
+archive.update_refs = counted
+archive.{verb}(Repo.discover(Path({repo!r})), {run!r})
 """
 
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import pytest
 from sample_run import PATH, RUN, as_json, clock_from, transitions, with_file, write_run
 
+from skillgit.app.upkeep.run_checks import check_run
 from skillgit.errors import RevisionNotFoundError
 from skillgit.store import reader, refs, tree
-from skillgit.store.checks import check_run
 from skillgit.store.repair import repair_run
 from skillgit.store.repo import Repo
 from skillgit.store.writer import RunWriter
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     import pygit2
 
-    from skillgit.store.problem import Problem
-    from skillgit.store.record import Recorded
+    from skillgit.store.event_commit import Recorded
+    from skillgit.store.integrity import Problem
 
 
 def rewrite(

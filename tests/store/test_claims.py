@@ -8,9 +8,9 @@ from itertools import count
 import pytest
 from sample_run import RUN, as_json, clock_from, transitions
 
+from skillgit.app.upkeep.run_checks import check_run
 from skillgit.domain.event import Accepted, RunFinished
 from skillgit.domain.placebo import Placebo
-from skillgit.store.checks import check_run
 from skillgit.store.writer import RunWriter
 
 

@@ -13,7 +13,7 @@ from soaking import examples
 from skillgit.domain.event import EDITS_SHOWN, Accepted, Change, Cost, Rejected, Skipped, SlowProposed, event_name
 from skillgit.errors import FormatVersionError, TrailerError
 from skillgit.store import reader
-from skillgit.store.codec import SlowText, decode, encode
+from skillgit.store.event_commit import SlowText, decode, encode
 from skillgit.store.trailers import BLOCK_LIMIT, VALUE_LIMIT, last_paragraph
 from skillgit.store.writer import RunWriter
 

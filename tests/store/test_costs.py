@@ -16,7 +16,7 @@ from skillgit.domain.appendix import AppendixCounts
 from skillgit.domain.cost import Cost, CostPart
 from skillgit.domain.event import EDITS_SHOWN, SlowMerged, SlowProposed
 from skillgit.errors import TrailerError
-from skillgit.store.codec import SlowText, decode, encode
+from skillgit.store.event_commit import SlowText, decode, encode
 
 EVIDENCE = "3f0b6c1d" * 5
 ROLLOUT = CostPart(

@@ -10,7 +10,7 @@ from sample_run import write_run
 
 from skillgit.domain.feedback import Feedback
 from skillgit.store import notes, refs
-from skillgit.store.feedback import feedback_in, feedback_reader, give, withdraw
+from skillgit.store.notes import feedback_in, feedback_reader, give, withdraw
 
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 JSON = st.recursive(

@@ -13,21 +13,21 @@ from hypothesis import strategies as st
 from skillgit.domain.edit import Op
 from skillgit.domain.event import Inherited
 from skillgit.errors import TrailerError
-from skillgit.store import values
-from skillgit.store.fields import AMOUNT, INTEGER, NEEDED, NUMBER, TEXT, WORD, Field, Record, flag, member
+from skillgit.store import trailer_values
+from skillgit.store.trailer_values import AMOUNT, INTEGER, NEEDED, NUMBER, TEXT, WORD, Field, Record, flag, member
 
 if TYPE_CHECKING:
     from random import Random
 
 RECORDS = {
-    values.EDIT: strategies.edits,
-    values.PATCH: strategies.patches,
-    values.SUMMARY: strategies.summaries,
-    values.GATE: strategies.verdicts(),
-    values.MODELS: strategies.models.filter(lambda models: models.target or models.optimizer),
-    values.COST: strategies.costs.map(lambda cost: cost.whole),
-    values.SPENT: strategies.parts.filter(bool).map(lambda parts: parts[0]),
-    values.INHERITED: st.builds(Inherited, version=strategies.counts),
+    trailer_values.EDIT: strategies.edits,
+    trailer_values.PATCH: strategies.patches,
+    trailer_values.SUMMARY: strategies.summaries,
+    trailer_values.GATE: strategies.verdicts(),
+    trailer_values.MODELS: strategies.models.filter(lambda models: models.target or models.optimizer),
+    trailer_values.COST: strategies.costs.map(lambda cost: cost.whole),
+    trailer_values.SPENT: strategies.parts.filter(bool).map(lambda parts: parts[0]),
+    trailer_values.INHERITED: st.builds(Inherited, version=strategies.counts),
 }
 written = st.sampled_from(list(RECORDS)).flatmap(lambda record: st.tuples(st.just(record), RECORDS[record]))
 
@@ -129,4 +129,4 @@ def test_amounts_add_up_in_a_database(token):
 
 def test_a_word_before_a_value_that_has_none_is_refused():
     with pytest.raises(TrailerError, match="begins with a word"):
-        values.MODELS.read("both target=a optimizer=b")
+        trailer_values.MODELS.read("both target=a optimizer=b")

@@ -11,9 +11,9 @@ import pytest
 from program import python
 from sample_run import RUN, clock_from, transitions, write_run
 
+from skillgit.app.upkeep.run_checks import check_run
 from skillgit.errors import ConflictError, HistoryError
 from skillgit.store import reader, refs, transaction
-from skillgit.store.checks import check_run
 from skillgit.store.repo import Repo
 from skillgit.store.transaction import RefUpdate, update_refs
 from skillgit.store.writer import RunWriter

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from skillgit.errors import HistoryError
-from skillgit.store.ref_files import RefFiles
+from skillgit.store.refs import RefFiles
 
 OLD = time.time_ns() - 3_600_000_000_000
 NAMES = tuple(f"refs/heads/rejected/demo/{step:04d}" for step in range(4))

@@ -8,7 +8,7 @@ import pytest
 
 from skillgit.errors import RepositoryNotFoundError, RevisionNotFoundError
 from skillgit.store import refs
-from skillgit.store.ref_files import RefFiles
+from skillgit.store.refs import RefFiles
 from skillgit.store.repo import Identity, Repo
 
 

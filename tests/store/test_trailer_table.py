@@ -13,11 +13,10 @@ from skillgit.domain.cost import Cost
 from skillgit.domain.event import EVENT_NAMES, Edited, RunStarted
 from skillgit.index.schema import AMOUNTS
 from skillgit.store import message
-from skillgit.store.codec import encode
-from skillgit.store.fields import NEEDED
+from skillgit.store.event_commit import encode
 from skillgit.store.trailer_table import KINDS, TRAILERS, bearers
+from skillgit.store.trailer_values import COST, NEEDED, ORIGIN
 from skillgit.store.trailers import PREFIX, parse_block
-from skillgit.store.values import COST, ORIGIN
 
 ELSEWHERE = {field.name for field in fields(message.Body)} | {"guidance", "memory"}
 """What the text above the trailers says, and the tree."""

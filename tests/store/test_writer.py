@@ -39,12 +39,12 @@ from skillgit.domain.state import fold
 from skillgit.errors import ConcurrentWriteError, ConflictError, InvariantError
 from skillgit.store import reader, refs
 from skillgit.store.evidence import read_evidence
-from skillgit.store.mainline import ATTRIBUTES
+from skillgit.store.main_branch import ATTRIBUTES
 from skillgit.store.repo import Identity, Repo
 from skillgit.store.writer import RunWriter
 
 if TYPE_CHECKING:
-    from skillgit.store.record import Recorded
+    from skillgit.store.event_commit import Recorded
 
 
 def skipped(step: int, run: str = RUN) -> Skipped:

@@ -13,9 +13,7 @@ from textual.css.stylesheet import Stylesheet
 from textual.filter import Monochrome
 from textual.screen import ModalScreen
 
-from skillgit.app.live.look import LiveLook, Standing
-from skillgit.app.live.snapshot import Limits, Snapshot, StageCount
-from skillgit.cli.screen import ASCII, UNICODE, Glyphs, Style
+from skillgit.app.history.live import Limits, LiveLook, Snapshot, StageCount, Standing
 from skillgit.domain.failing import Failing
 from skillgit.tui import theme
 from skillgit.tui.screens.ask import AskScreen
@@ -23,6 +21,7 @@ from skillgit.tui.screens.compare import CompareScreen
 from skillgit.tui.screens.event import EventScreen
 from skillgit.tui.screens.item import ItemScreen
 from skillgit.tui.screens.live import LiveScreen
+from skillgit.view.screen import ASCII, UNICODE, Glyphs, Style
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,7 +20,7 @@ from program import SKILLGIT, new_repository, refs, skillgit, surroundings
 from wire import wire_server
 from wire.training import ENVIRONMENT, over
 
-from skillgit.app.live.look import Standing, live
+from skillgit.app.history.live import Standing, live
 from skillgit.tui import live_text
 from skillgit.tui.screens.history import HistoryScreen
 

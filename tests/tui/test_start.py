@@ -9,7 +9,7 @@ import threading
 import pytest
 from sample_run import RUN, write_run
 
-from skillgit.app.watch import standing
+from skillgit.app.history.browse import standing
 from skillgit.errors import RepositoryNotFoundError
 from skillgit.store.repo import Repo
 from skillgit.tui import start

@@ -1,4 +1,4 @@
-"""``skillgit diff``."""
+"""Commands that show what an event, or all between two versions, changed."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillgit.cli.options import as_of_option, complete_revisions, forms
+from skillgit.cli.options import Verb, as_of_option, complete_revisions, document_form, forms, verb
 from skillgit.cli.output import Form
-from skillgit.cli.verb import Verb
 from skillgit.errors import ExitCode
+from skillgit.view.show import lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from skillgit.app.diff.text import Diffed
-    from skillgit.cli.screen import Screen
+    from skillgit.app.history.diff.text import Diffed
     from skillgit.cli.session import Session
+    from skillgit.view.screen import Screen
+
 
 _PATHS = "skillgit.diff.paths"
 _LISTS = frozenset({"items", "rules"})
@@ -55,7 +56,7 @@ class _Diff(Verb):
 @as_of_option
 @forms(Form.JSON, Form.PLAIN, Form.NUL)
 @click.pass_obj
-def command(
+def diff_command(
     session: Session, /, a: str, b: str | None, *, lines: int | None, exit_code: bool, form: Form, **ways: bool
 ) -> ExitCode:
     """Show the difference of two versions.
@@ -124,8 +125,8 @@ def _refuse(ctx: click.Context, what: str, form: Form, *, lines: bool, exit_code
 
 def _on_screen(session: Session, a: str, b: str | None) -> ExitCode:
     """Open the comparison on the screen, once both versions are known to be there."""
-    from skillgit.app.diff.text import diff  # noqa: PLC0415 - see the package
-    from skillgit.cli.terminal import require_terminal  # noqa: PLC0415 - likewise
+    from skillgit.app.history.diff.text import diff  # noqa: PLC0415 - see the package
+    from skillgit.cli.session import require_terminal  # noqa: PLC0415 - likewise
 
     require_terminal(session, "diff --tui", instead="skillgit diff")
     found = diff(session.context, a, b)
@@ -140,7 +141,7 @@ def _on_screen(session: Session, a: str, b: str | None) -> ExitCode:
 
 def _ends(ctx: click.Context, text: str) -> tuple[str, str]:
     """Return both ends of a range; ``v3..`` goes on to the newest version of the run, as in log."""
-    from skillgit.app.span import split_range  # noqa: PLC0415 - see the package
+    from skillgit.app.place.span import split_range  # noqa: PLC0415 - see the package
 
     begin, end = split_range(text) or (text, "")
     if not begin:
@@ -162,7 +163,7 @@ class _Wanted:
 
 
 def _text(session: Session, wanted: _Wanted) -> bool:
-    from skillgit.app.diff.text import diff  # noqa: PLC0415 - see the package
+    from skillgit.app.history.diff.text import diff  # noqa: PLC0415 - see the package
 
     screen, by_word = session.screen_for_diff(), wanted.what == "word"
     view = _view(session, wanted)
@@ -182,7 +183,7 @@ def _text(session: Session, wanted: _Wanted) -> bool:
         with session.output.paged():
             session.output.text(view(result, session.screen))
     elif screen.terminal or screen.colour:
-        from skillgit.cli.render import text_diff  # noqa: PLC0415 - a pipe does not need it
+        from skillgit.view import diff as text_diff  # noqa: PLC0415 - a pipe does not need it
 
         with session.output.paged():
             session.output.text(text_diff.plain(result.text.decode(errors="replace")))
@@ -195,31 +196,31 @@ def _view(session: Session, wanted: _Wanted) -> Callable[[Diffed, Screen], Itera
     """Return what shows the text to a person; None where git's own text is wanted: by a pipe, by a pager like delta."""
     screen = session.screen
     if wanted.what == "side_by_side":
-        from skillgit.cli.render import side_by_side  # noqa: PLC0415 - a pipe does not need it
+        from skillgit.view.diff import side_by_side_lines as paired  # noqa: PLC0415 - a pipe does not need it
 
-        return side_by_side.lines
+        return paired
     if wanted.what == "word" or not (screen.terminal or screen.colour) or session.screen_for_diff() is not screen:
         return None
-    from skillgit.cli.render import line_diff  # noqa: PLC0415 - a pipe does not need it
+    from skillgit.view.diff import unified_lines as unified  # noqa: PLC0415 - a pipe does not need it
 
-    return line_diff.lines
+    return unified
 
 
 def _stat(session: Session, a: str, b: str | None, paths: tuple[str, ...], form: Form) -> bool:
-    from skillgit.app.diff.summary import stat  # noqa: PLC0415 - see the package
-    from skillgit.cli.render.stat import lines  # noqa: PLC0415 - as above
+    from skillgit.app.history.diff.summary import stat  # noqa: PLC0415 - see the package
+    from skillgit.view.diff import stat_lines  # noqa: PLC0415 - as above
 
     result = stat(session.context, a, b, paths)
     if form is Form.JSON:
         session.output.document("diff-stat/1", result)
     else:
-        session.output.text(lines(result, session.screen))
+        session.output.text(stat_lines(result, session.screen))
     return bool(result.text)
 
 
 def _rules(session: Session, a: str, b: str | None, paths: tuple[str, ...], form: Form) -> bool:
-    from skillgit.app.diff.rules import rule_diff  # noqa: PLC0415 - see the package
-    from skillgit.cli.render.rule_changes import COLUMNS, lines  # noqa: PLC0415 - as above
+    from skillgit.app.history.diff.rules import rule_diff  # noqa: PLC0415 - see the package
+    from skillgit.view.rule_changes import COLUMNS, lines  # noqa: PLC0415 - as above
 
     result = rule_diff(session.context, a, b, paths)
     if form is Form.TEXT:
@@ -232,8 +233,8 @@ def _rules(session: Session, a: str, b: str | None, paths: tuple[str, ...], form
 
 
 def _items(session: Session, a: str, b: str | None, form: Form) -> bool:
-    from skillgit.app.diff.items import items  # noqa: PLC0415 - see the package
-    from skillgit.cli.render.items import COLUMNS, flips  # noqa: PLC0415 - as above
+    from skillgit.app.history.diff.items import items  # noqa: PLC0415 - see the package
+    from skillgit.view.items import COLUMNS, flips  # noqa: PLC0415 - as above
 
     result = items(session.context, a, b)
     if form is Form.TEXT:
@@ -261,3 +262,23 @@ def _items(session: Session, a: str, b: str | None, form: Form) -> bool:
         }
         session.output.listing(form, result.rows, schema="diff-items/1", name="items", columns=COLUMNS, head=head)
     return result.moved
+
+
+@verb("show")
+@click.argument("revision", metavar="REV", default="head", shell_complete=complete_revisions)
+@as_of_option
+@document_form
+@click.pass_obj
+def show_command(session: Session, revision: str, form: Form) -> None:
+    """Show one event: message, scores and diff.
+
+    REV is the newest version of the default run unless you name one.
+    """
+    from skillgit.app.history.show import show  # noqa: PLC0415 - see the package
+
+    shown = show(session.context, revision)
+    if form is Form.JSON:
+        session.output.document("show/1", shown)
+        return
+    with session.output.paged():
+        session.output.text(lines(shown, session.screen, session.now, session.screen_for_diff()))

@@ -1,4 +1,4 @@
-"""``skillgit items``."""
+"""Commands that look at versions item by item."""
 
 from __future__ import annotations
 
@@ -7,16 +7,34 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from skillgit.cli.options import as_of_option, complete_items, complete_revisions, list_forms, run_argument
+from skillgit.cli.measuring_options import quiet_option, show_plan, spending_options
+from skillgit.cli.options import (
+    as_of_option,
+    complete_configs,
+    complete_items,
+    complete_revisions,
+    complete_runs,
+    document_form,
+    list_forms,
+    override_option,
+    run_argument,
+    verb,
+)
 from skillgit.cli.output import Form
-from skillgit.cli.render import item as one
-from skillgit.cli.render.documents import named_values
-from skillgit.cli.render.item_table import COLUMNS, lines, records
-from skillgit.cli.verb import verb
+from skillgit.errors import ExitCode
+from skillgit.view import item as one
+from skillgit.view.documents import named_values
+from skillgit.view.item import bisect_lines
+from skillgit.view.item_table import COLUMNS, lines, records
+from skillgit.view.matrix import MATRIX_COLUMNS, matrix_lines, matrix_records
 
 if TYPE_CHECKING:
-    from skillgit.app.items import ItemTable
+    from skillgit.app.history.bisect import Bisected, BisectRequest
+    from skillgit.app.history.items import ItemTable
+    from skillgit.app.setup.plan import Plan
     from skillgit.cli.session import Session
+    from skillgit.domain.caps import Caps
+
 
 NEWEST = 60
 """Attempts at one item that a person is shown without asking for all."""
@@ -40,7 +58,7 @@ ORDERS = ("item", "first", "flips", "share")
 @as_of_option
 @list_forms
 @click.pass_obj
-def command(
+def items_command(
     session: Session,
     *,
     run: str | None,
@@ -66,7 +84,7 @@ def command(
         _refuse_choice(click.get_current_context())
         _one(session, run, item, trajectory, form, every=all_versions)
         return
-    from skillgit.app.items import Order, Wanted, items  # noqa: PLC0415 - see the package
+    from skillgit.app.history.items import Order, Wanted, items  # noqa: PLC0415 - see the package
 
     wanted = Wanted(
         rejected=rejected,
@@ -101,7 +119,7 @@ def _listing(session: Session, table: ItemTable, form: Form) -> None:
 
 
 def _one(session: Session, run: str | None, item: str, trajectory: str | None, form: Form, *, every: bool) -> None:
-    from skillgit.app.item import item_story, item_trajectory  # noqa: PLC0415 - see the package
+    from skillgit.app.history.item import item_story, item_trajectory  # noqa: PLC0415 - see the package
 
     if trajectory is not None:
         happened = item_trajectory(session.context, item, trajectory)
@@ -123,3 +141,108 @@ def _one(session: Session, run: str | None, item: str, trajectory: str | None, f
     head = {name: value for name, value in named_values(story).items() if name != "attempts"}
     rows = one.records(story)
     session.output.listing(form, rows, schema="item/1", name="attempts", columns=one.COLUMNS, head=head)
+
+
+@verb("bisect")
+@click.option("--item", metavar="ID", required=True, shell_complete=complete_items, help="The item")
+@click.argument("good", required=False, shell_complete=complete_revisions)
+@click.argument("bad", required=False, shell_complete=complete_revisions)
+@click.option("--of", "run", metavar="RUN", shell_complete=complete_runs, help="Look at RUN, not at the default run")
+@click.option("--run", "measure", is_flag=True, help="Roll the item out where an outcome is missing, and note it")
+@click.option("--config", metavar="CONFIG", shell_complete=complete_configs, help="With --run: measure as CONFIG says")
+@override_option
+@spending_options()
+@quiet_option
+@as_of_option
+@document_form
+@click.pass_obj
+def bisect_command(
+    session: Session,
+    *,
+    item: str,
+    good: str | None,
+    bad: str | None,
+    run: str | None,
+    measure: bool,
+    config: str | None,
+    overrides: tuple[str, ...],
+    caps: Caps,
+    dry_run: bool,
+    quiet: bool,
+    form: Form,
+) -> ExitCode:
+    """Find the version that fixed or broke an item.
+
+    It looks between two versions that differ on the item, in either order; without them at the newest flip of the run.
+    What the run recorded answers, so that nothing is spent; --run asks for what is missing, one item at a time. Exits
+    with 1 if the outcome is the same at both ends.
+    """
+    from skillgit.app.history.bisect import BisectRequest  # noqa: PLC0415 - see the package
+    from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - as above
+
+    if dry_run and not measure:
+        raise click.UsageError("--dry-run goes with --run: nothing else spends", click.get_current_context())
+    if (good is None) != (bad is None):
+        raise click.UsageError("name two versions, or none", click.get_current_context())
+    request = BisectRequest(
+        item=item,
+        run=run,
+        ends=(good, bad) if good is not None and bad is not None else None,
+        measure=measure,
+        config=config,
+        overrides=overrides,
+        caps=caps,
+        dry_run=dry_run,
+    )
+    found = _bisected(session, request, quiet=quiet or dry_run)
+    if isinstance(found, Plan):
+        return show_plan(session, found, form)
+    if form is Form.JSON:
+        session.output.document("bisect/1", found)
+    else:
+        session.output.text(bisect_lines(found, session.screen, session.now))
+    return ExitCode.OK if found.flip is not None else ExitCode.NO
+
+
+def _bisected(session: Session, request: BisectRequest, *, quiet: bool) -> Bisected | Plan:
+    from skillgit.app.history.bisect import bisect  # noqa: PLC0415 - see the package
+
+    if not request.measure:
+        return bisect(session.context, request)
+    from skillgit.cli.measuring_options import watching  # noqa: PLC0415 - only measuring is watched
+
+    with watching(session, quiet=quiet) as watcher:
+        return bisect(session.context, request, watcher)
+
+
+@verb("matrix")
+@run_argument
+@click.option(
+    "--split",
+    type=click.Choice(("train", "selection", "test")),
+    default="selection",
+    show_default=True,
+    help="Which items the scores are of",
+)
+@as_of_option
+@list_forms
+@click.pass_obj
+def matrix_command(session: Session, run: str | None, split: str, form: Form) -> None:
+    """Show what each version scored under each target model.
+
+    Scores are those of the run and of the notes that eval, retest and verify left; of several the newest. What was
+    measured on other items, in another environment or by another judge is marked.
+    """
+    from skillgit.app.history.matrix import matrix  # noqa: PLC0415 - see the package
+
+    found = matrix(session.context, run, split)
+    if form is not Form.TEXT:
+        head = {"run": found.run, "split": found.split, "metric": found.metric, "models": found.models}
+        session.output.listing(
+            form, matrix_records(found), schema="matrix/1", name="scores", columns=MATRIX_COLUMNS, head=head
+        )
+    elif found.rows:
+        session.output.text(matrix_lines(found, session.screen))
+    else:
+        session.diagnostics.note(f"no version of run {found.run} has a score on the {found.split} split")
+        session.diagnostics.hint(f"skillgit eval {found.run} --split {found.split}")

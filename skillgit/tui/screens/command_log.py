@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.screen import ModalScreen
 
-from skillgit.cli.screen import Style
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import app_of
 from skillgit.tui.widgets.paragraphs import Paragraph, Paragraphs
+from skillgit.view.screen import Style
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

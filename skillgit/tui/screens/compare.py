@@ -9,14 +9,9 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from textual.containers import Horizontal
 from textual.screen import Screen
 
-from skillgit.app.diff.items import items
-from skillgit.app.diff.rules import rule_diff
-from skillgit.app.diff.text import diff
-from skillgit.cli.render import words
-from skillgit.cli.render.columns import width
-from skillgit.cli.render.items import headline, name
-from skillgit.cli.render.rule_changes import sums
-from skillgit.cli.screen import Style
+from skillgit.app.history.diff.items import items
+from skillgit.app.history.diff.rules import rule_diff
+from skillgit.app.history.diff.text import diff
 from skillgit.domain.text_diff import CONTEXT
 from skillgit.tui.keymap import bindings
 from skillgit.tui.screens.copy import CopyScreen
@@ -31,17 +26,22 @@ from skillgit.tui.widgets.rendered import disarmed, rendered
 from skillgit.tui.widgets.rules_view import RulesView
 from skillgit.tui.widgets.shown_text import on_one_line
 from skillgit.tui.widgets.tab_bar import TabBar
+from skillgit.view import words
+from skillgit.view.items import headline, name
+from skillgit.view.rule_changes import sums
+from skillgit.view.screen import Style
+from skillgit.view.text import width
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
-    from skillgit.app.diff.items import ItemDiff
-    from skillgit.app.diff.rules import RulesDiffed
-    from skillgit.app.diff.text import Diffed
-    from skillgit.cli.screen import Screen as Facts
+    from skillgit.app.history.diff.items import ItemDiff
+    from skillgit.app.history.diff.rules import RulesDiffed
+    from skillgit.app.history.diff.text import Diffed
     from skillgit.errors import SkillgitError
     from skillgit.index.rows import LogRow
+    from skillgit.view.screen import Screen as Facts
 
 WIDE: Final = 100
 """Columns from which on rules stand under the text and items are named in the sums."""

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.screen import ModalScreen
 
-from skillgit.cli.render.columns import fit
-from skillgit.cli.render.inert import one_line
-from skillgit.cli.screen import Style
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import Painted, Part
 from skillgit.tui.widgets.row_list import RowList
+from skillgit.view.screen import Style
+from skillgit.view.text import fit, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.screen import ModalScreen, Screen
 
-from skillgit.cli.screen import Style
 from skillgit.tui import keymap
 from skillgit.tui.filter_language import TOKENS
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.paragraphs import Paragraph, Paragraphs
+from skillgit.view.screen import Style
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

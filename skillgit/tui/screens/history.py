@@ -11,10 +11,7 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.widgets import Input
 
-from skillgit.app import browse
-from skillgit.cli.render.inert import one_line
-from skillgit.cli.render.runs import on_test
-from skillgit.cli.screen import Style
+from skillgit.app.history import browse
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.index.browsing import Narrowing
 from skillgit.tui.filter_language import narrowed
@@ -32,6 +29,9 @@ from skillgit.tui.widgets.painted_lines import app_of
 from skillgit.tui.widgets.row_list import RowList
 from skillgit.tui.widgets.run_list import RunList
 from skillgit.tui.widgets.score_plot import ScorePlot
+from skillgit.view.runs import on_test
+from skillgit.view.screen import Style
+from skillgit.view.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from textual.events import ScreenResume
     from textual.timer import Timer
 
-    from skillgit.app.browse import Overview, Page, Stretch
+    from skillgit.app.history.browse import Overview, Page, Stretch
     from skillgit.index.browsing import Point
     from skillgit.index.rows import LogRow
     from skillgit.tui.start import Start

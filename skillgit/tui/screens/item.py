@@ -10,10 +10,7 @@ from textual.containers import Container, Vertical
 from textual.screen import Screen
 from textual.widgets import Static
 
-from skillgit.app.item import item_story, item_trajectory
-from skillgit.cli.render.item import who_solves
-from skillgit.cli.render.item_table import sign
-from skillgit.cli.screen import Style
+from skillgit.app.history.item import item_story, item_trajectory
 from skillgit.tui.keymap import bindings
 from skillgit.tui.screens.copy import CopyScreen
 from skillgit.tui.widgets.find_bar import FindBar
@@ -24,15 +21,18 @@ from skillgit.tui.widgets.rendered import rendered
 from skillgit.tui.widgets.shown_text import on_one_line
 from skillgit.tui.widgets.trajectory import TrajectoryView
 from skillgit.tui.widgets.version_strip import VersionStrip
+from skillgit.view.item import who_solves
+from skillgit.view.item_table import sign
+from skillgit.view.screen import Style
 
 if TYPE_CHECKING:
     from textual import events
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
-    from skillgit.app.item import Attempt, ItemStory, ItemTrajectory
-    from skillgit.cli.screen import Screen as Facts
+    from skillgit.app.history.item import Attempt, ItemStory, ItemTrajectory
     from skillgit.errors import SkillgitError
+    from skillgit.view.screen import Screen as Facts
 
 _QUESTION = 2
 """Lines of the question above the versions; all of it is the first turn of each trajectory."""

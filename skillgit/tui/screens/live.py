@@ -11,13 +11,9 @@ from textual.containers import Container
 from textual.screen import Screen
 from textual.widgets import Static
 
-from skillgit.app import browse
-from skillgit.app.live.look import LiveLook, Standing, live
-from skillgit.app.live.stop import stop_after_step, stop_now
-from skillgit.app.runs import spent_on_unfinished
-from skillgit.cli.render.cost import unfinished
-from skillgit.cli.render.inert import one_line
-from skillgit.cli.screen import Style
+from skillgit.app.history import browse
+from skillgit.app.history.live import LiveLook, Standing, live, stop_after_step, stop_now
+from skillgit.app.history.status import spent_on_unfinished
 from skillgit.index.browsing import Narrowing
 from skillgit.tui import live_text
 from skillgit.tui.keymap import bindings
@@ -29,14 +25,17 @@ from skillgit.tui.widgets.one_line import OneLine
 from skillgit.tui.widgets.painted_lines import app_of
 from skillgit.tui.widgets.row_list import RowList
 from skillgit.tui.widgets.stage_bars import StageBars
+from skillgit.view.plan import unfinished
+from skillgit.view.screen import Style
+from skillgit.view.text import one_line
 
 if TYPE_CHECKING:
     from textual import events
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
-    from skillgit.app.browse import Page
-    from skillgit.app.unfinished import Unfinished
+    from skillgit.app.history.browse import Page
+    from skillgit.app.history.status import Unfinished
     from skillgit.errors import SkillgitError
     from skillgit.index.browsing import Point
     from skillgit.tui.trainer import Trainer

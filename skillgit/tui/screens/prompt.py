@@ -10,8 +10,8 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Static
 
-from skillgit.cli.catalogue import ENTRIES
 from skillgit.tui.keymap import bindings
+from skillgit.view.catalogue import ENTRIES
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult

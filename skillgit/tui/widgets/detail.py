@@ -8,7 +8,6 @@ from textual import on
 from textual.containers import Vertical
 from textual.widgets import ContentSwitcher
 
-from skillgit.cli.screen import Style
 from skillgit.tui.widgets import event_text
 from skillgit.tui.widgets.diff_view import DiffView
 from skillgit.tui.widgets.event_items import EventItems
@@ -17,13 +16,14 @@ from skillgit.tui.widgets.one_line import OneLine
 from skillgit.tui.widgets.painted_lines import PaintedLines, app_of
 from skillgit.tui.widgets.paragraphs import Paragraphs
 from skillgit.tui.widgets.tab_bar import TabBar
+from skillgit.view.screen import Style
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
 
-    from skillgit.app.context import Context
-    from skillgit.app.diff.text import Diffed
-    from skillgit.app.event_detail import EventDetail
+    from skillgit.app.history.diff.text import Diffed
+    from skillgit.app.history.show import EventDetail
+    from skillgit.app.place.context import Context
     from skillgit.errors import SkillgitError
     from skillgit.index.rows import LogRow
 
@@ -143,12 +143,12 @@ class Detail(Vertical):
 
 def _detail(context: Context, commit: str) -> EventDetail:
     # what reads events takes longer to load than the history to be painted, and is loaded in the thread that reads
-    from skillgit.app.event_detail import event_detail  # noqa: PLC0415 - see above
+    from skillgit.app.history.show import event_detail  # noqa: PLC0415 - see above
 
     return event_detail(context, commit)
 
 
 def _diff(context: Context, commit: str, *, lines: int) -> Diffed:
-    from skillgit.app.diff.text import diff  # noqa: PLC0415 - as above
+    from skillgit.app.history.diff.text import diff  # noqa: PLC0415 - as above
 
     return diff(context, commit, lines=lines, as_data=True)

@@ -6,10 +6,10 @@ from enum import Enum, auto
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillgit.cli.render.line_diff import UNENDED, hunk_head, moved
-from skillgit.cli.render.side_by_side import rows as beside
-from skillgit.cli.screen import Screen
 from skillgit.tui.widgets.shown_text import Shown, broken, shown
+from skillgit.view.diff import UNENDED, hunk_head, moved
+from skillgit.view.diff import rows as beside
+from skillgit.view.screen import Screen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.cells import cell_len
 from textual.message import Message
 
-from skillgit.cli.render.line_diff import SAME
-from skillgit.cli.screen import Style
 from skillgit.domain.text_diff import CONTEXT, Sign
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.diff_rows import Arranged, Kind, Layout, Piece, Row, arranged, divided
 from skillgit.tui.widgets.painted_lines import AT_ONCE, Mark, Painted, PaintedLines, Part, emphasised
 from skillgit.tui.widgets.shown_text import cut
+from skillgit.view.diff import SAME
+from skillgit.view.screen import Style
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.cli.render import words
-from skillgit.cli.render.columns import fit, pad
-from skillgit.cli.render.inert import one_line
-from skillgit.cli.render.items import STYLES, sign
-from skillgit.cli.screen import Style
 from skillgit.tui.widgets.painted_lines import Painted, Part
 from skillgit.tui.widgets.row_list import RowList
+from skillgit.view import words
+from skillgit.view.items import STYLES, sign
+from skillgit.view.screen import Style
+from skillgit.view.text import fit, one_line, pad
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillgit.app.diff.items import ItemChange
+    from skillgit.app.history.diff.items import ItemChange
 
 _NAME = 24
 """Columns of an item's name."""

@@ -12,7 +12,7 @@ from skillgit.tui.widgets.row_list import RowList
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skillgit.app.browse import Page, Stretch
+    from skillgit.app.history.browse import Page, Stretch
     from skillgit.index.rows import LogRow
 
 _KEPT: Final = 25

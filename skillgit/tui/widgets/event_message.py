@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from skillgit.cli.render.inert import inert
-from skillgit.cli.screen import Style
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import Painted, Part, RenderedLines, app_of
 from skillgit.tui.widgets.rendered import disarmed, rendered
+from skillgit.view.screen import Style
+from skillgit.view.text import inert
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from textual.binding import BindingType
 
-    from skillgit.app.show import Shown
+    from skillgit.app.history.show import Shown
 
 
 class EventMessage(RenderedLines):
@@ -40,7 +40,7 @@ class EventMessage(RenderedLines):
         """Return the lines for the width that there is."""
         if self._shown is None:
             return ()
-        from skillgit.cli.render import show as full  # noqa: PLC0415 - slow to load, and the history is painted first
+        from skillgit.view import show as full  # noqa: PLC0415 - slow to load, and the history is painted first
 
         ink = replace(self.ink, width=max(20, self.room - 2))
         facts = rendered(full.lines(self._shown, ink, app_of(self).now, ink))

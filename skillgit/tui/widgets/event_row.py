@@ -5,20 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.cli.render import entry as cells
-from skillgit.cli.render import words
-from skillgit.cli.render.columns import fit, pad, width
-from skillgit.cli.render.entry import Entry
-from skillgit.cli.render.inert import one_line
-from skillgit.cli.screen import Style
 from skillgit.tui.widgets.painted_lines import Painted, Part
+from skillgit.view import event as cells
+from skillgit.view import words
+from skillgit.view.event import Entry
+from skillgit.view.screen import Style
+from skillgit.view.text import fit, one_line, pad, width
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from skillgit.cli.screen import Screen
     from skillgit.index.rows import LogRow
+    from skillgit.view.screen import Screen
 
 _BESIDE = frozenset({"rejected", "skipped", "slow-proposed", "measured"})
 _DIM = frozenset({"rejected", "skipped", "run-finished", "measured"})

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.app.absent_evidence import BRING
-from skillgit.cli.render import entry as cells
-from skillgit.cli.render import words
-from skillgit.cli.render.entry import Entry
-from skillgit.cli.screen import Style
+from skillgit.app.place.workspace import BRING
 from skillgit.tui.widgets.painted_lines import Painted, Part
 from skillgit.tui.widgets.paragraphs import Paragraph
 from skillgit.tui.widgets.rendered import disarmed
+from skillgit.view import event as cells
+from skillgit.view import words
+from skillgit.view.event import Entry
+from skillgit.view.screen import Style
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from skillgit.app.event_detail import EventDetail
-    from skillgit.app.step_evidence import AppliedEdit, Attempt
-    from skillgit.cli.screen import Screen
+    from skillgit.app.history.show import EventDetail
+    from skillgit.app.known.step_evidence import AppliedEdit, Attempt
     from skillgit.index.rows import LogRow
+    from skillgit.view.screen import Screen
 
 _LONGEST = 600
 """Characters of one answer or question that are shown."""

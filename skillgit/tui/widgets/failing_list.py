@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from skillgit.cli.screen import Style
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.paragraphs import Paragraph, Paragraphs
+from skillgit.view.screen import Style
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from textual.binding import BindingType
 
-    from skillgit.app.live.snapshot import Snapshot
-    from skillgit.cli.screen import Screen
+    from skillgit.app.history.live import Snapshot
     from skillgit.domain.failing import Failing
+    from skillgit.view.screen import Screen
 
 _INDENT = 6
 _UNTYPED = "default"

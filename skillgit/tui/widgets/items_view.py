@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.message import Message
 
-from skillgit.cli.render import words
-from skillgit.cli.render.columns import table
-from skillgit.cli.render.items import STYLES, change_words, sign, totals
-from skillgit.cli.screen import Style
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import AT_ONCE, Painted, Part, RenderedLines
 from skillgit.tui.widgets.rendered import disarmed, rendered
+from skillgit.view import words
+from skillgit.view.items import STYLES, change_words, sign, totals
+from skillgit.view.screen import Style
+from skillgit.view.text import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from textual import events
     from textual.binding import BindingType
 
-    from skillgit.app.diff.items import Change, ItemChange, ItemDiff
-    from skillgit.cli.screen import Screen
+    from skillgit.app.history.diff.items import Change, ItemChange, ItemDiff
+    from skillgit.view.screen import Screen
 
 NAMED = 4
 """Items that the summary names of each kind."""

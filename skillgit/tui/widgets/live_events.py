@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.cli.render import entry as cells
-from skillgit.cli.render import words
-from skillgit.cli.render.columns import fit, pad, width
-from skillgit.cli.render.entry import Entry
-from skillgit.cli.render.inert import one_line
-from skillgit.cli.screen import Style
 from skillgit.tui.widgets.painted_lines import Painted, Part
 from skillgit.tui.widgets.row_list import RowList
+from skillgit.view import event as cells
+from skillgit.view import words
+from skillgit.view.event import Entry
+from skillgit.view.screen import Style
+from skillgit.view.text import fit, one_line, pad, width
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillgit.cli.screen import Screen
     from skillgit.index.rows import LogRow
+    from skillgit.view.screen import Screen
 
 _LEAST = 8
 """Columns of a title, however narrow the list is."""

@@ -9,8 +9,8 @@ from rich.segment import Segment
 from textual.strip import Strip
 from textual.widget import Widget
 
-from skillgit.cli.screen import Style
 from skillgit.tui.widgets.painted_lines import Painted, Part, app_of
+from skillgit.view.screen import Style
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

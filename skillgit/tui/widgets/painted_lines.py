@@ -16,9 +16,9 @@ from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBarRender
 from textual.strip import Strip
 
-from skillgit.cli.screen import Style
 from skillgit.tui.abstract import AbstractNode
 from skillgit.tui.widgets.shown_text import broken, on_one_line
+from skillgit.view.screen import Style
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from textual import events
     from textual.dom import DOMNode
 
-    from skillgit.cli.screen import Screen
     from skillgit.domain.text_diff import Span
     from skillgit.tui.app import SkillgitApp
+    from skillgit.view.screen import Screen
 
 AT_ONCE = 300
 """Lines that are laid out while the screen waits; more of them are laid out beside it."""

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from skillgit.cli.render.columns import width, wrap
-from skillgit.cli.render.inert import inert
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import Painted, Part, RenderedLines
+from skillgit.view.text import inert, width, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from textual.binding import BindingType
 
-    from skillgit.cli.screen import Style
+    from skillgit.view.screen import Style
 
 
 class Paragraph(NamedTuple):

@@ -7,9 +7,9 @@ from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from skillgit.cli.screen import Screen, Style
 from skillgit.tui.widgets.painted_lines import Painted, Part
 from skillgit.tui.widgets.shown_text import shown
+from skillgit.view.screen import Screen, Style
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

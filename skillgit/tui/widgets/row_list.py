@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.message import Message
 
-from skillgit.cli.render.columns import wrap
-from skillgit.cli.screen import Style
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import PaintedLines
+from skillgit.view.screen import Style
+from skillgit.view.text import wrap
 
 if TYPE_CHECKING:
     from textual import events

@@ -6,17 +6,17 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
-from skillgit.cli.render import rule_changes
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import AT_ONCE, Painted, Part, RenderedLines
 from skillgit.tui.widgets.rendered import disarmed, rendered
+from skillgit.view import rule_changes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from textual.binding import BindingType
 
-    from skillgit.app.diff.rules import RulesDiffed
+    from skillgit.app.history.diff.rules import RulesDiffed
 
 _HEAD = 2
 """Lines above the rules that the screen has said already: the two sides, and a blank one."""

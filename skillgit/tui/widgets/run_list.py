@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.cli.render import words
-from skillgit.cli.render.columns import fit, pad, width
-from skillgit.cli.render.inert import one_line
-from skillgit.cli.render.runs import steps
-from skillgit.cli.screen import Style
 from skillgit.tui.widgets.painted_lines import Painted, Part, app_of
 from skillgit.tui.widgets.row_list import RowList
+from skillgit.view import words
+from skillgit.view.runs import steps
+from skillgit.view.screen import Style
+from skillgit.view.text import fit, one_line, pad, width
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

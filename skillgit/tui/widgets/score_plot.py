@@ -8,15 +8,15 @@ from rich.style import Style as Paint
 from rich.text import Text
 from textual.widget import Widget
 
-from skillgit.cli.render import words
-from skillgit.cli.screen import Style
 from skillgit.index.browsing import Point
+from skillgit.view import words
+from skillgit.view.screen import Style
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillgit.cli.screen import Glyphs
     from skillgit.index.rows import LogRow
+    from skillgit.view.screen import Glyphs
 
 _AXIS = 7
 """Columns of the numbers and the line at the left."""

@@ -10,8 +10,8 @@ from rich.cells import cell_len
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from skillgit.cli.screen import Screen
     from skillgit.domain.text_diff import Span
+    from skillgit.view.screen import Screen
 
 _TAB = "    "
 _SHAPELESS = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})

@@ -8,14 +8,14 @@ from rich.cells import cell_len
 from rich.text import Text
 from textual.widgets import Static
 
-from skillgit.cli.screen import Style
 from skillgit.tui.widgets.painted_lines import Part, app_of
+from skillgit.view.screen import Style
 
 if TYPE_CHECKING:
     from textual import events
 
-    from skillgit.app.live.snapshot import Snapshot, StageCount
-    from skillgit.cli.screen import Screen
+    from skillgit.app.history.live import Snapshot, StageCount
+    from skillgit.view.screen import Screen
 
 STAGES: Final = ("rollout", "reflect", "aggregate", "select", "update", "evaluate")
 """The stages that every step has, in their order; others are shown while they last."""

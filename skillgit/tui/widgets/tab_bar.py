@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from skillgit.cli.screen import Style
 from skillgit.tui.widgets.one_line import OneLine
 from skillgit.tui.widgets.painted_lines import Part, app_of
+from skillgit.view.screen import Style
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from skillgit.cli.screen import Style
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import Painted, Part, RenderedLines
 from skillgit.tui.widgets.shown_text import broken, shown
+from skillgit.view.screen import Style
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from textual.binding import BindingType
 
-    from skillgit.app.item import ItemTrajectory
+    from skillgit.app.history.item import ItemTrajectory
 
 _ROLES: Final = {"user": Style.REF, "assistant": Style.EDITED, "tool": Style.SLOW, "system": Style.FAINT}
 _INDENT: Final = "  "

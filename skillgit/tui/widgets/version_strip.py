@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from skillgit.cli.render.item_table import sign
-from skillgit.cli.screen import Style
 from skillgit.tui.widgets.one_line import OneLine
 from skillgit.tui.widgets.painted_lines import Painted, Part, app_of
 from skillgit.tui.widgets.rendered import rendered
 from skillgit.tui.widgets.shown_text import shown
+from skillgit.view.item_table import sign
+from skillgit.view.screen import Style
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from textual import events
 
-    from skillgit.app.item import Attempt
-    from skillgit.cli.screen import Screen
+    from skillgit.app.history.item import Attempt
+    from skillgit.view.screen import Screen
 
 _GAP = 2
 _CHOSEN = {True: "▸", False: ">"}

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from skillgit.app.config import load_config
-from skillgit.app.context import Context
+from skillgit.app.place.context import Context
+from skillgit.app.setup.config import load_config
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from skillgit.app.config import ResolvedConfig
+    from skillgit.app.setup.config import ResolvedConfig
 
 
 @pytest.fixture

@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from skillgit.app.config.aliases import FLAT, RENAMED, RETIRED
-from skillgit.app.config.roles import is_free
-from skillgit.app.config.schema import EnvSettings, keys
+from skillgit.app.setup.config.aliases import FLAT, RENAMED, RETIRED
+from skillgit.app.setup.config.schema import EnvSettings, keys
+from skillgit.app.setup.config.typing import is_free
 from skillgit.errors import ConfigError
 from skillgit.plugin.registry import BACKENDS, ENVIRONMENTS, installed, load_environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skillgit.app.config import ResolvedConfig
+    from skillgit.app.setup.config import ResolvedConfig
 
     Load = Callable[..., ResolvedConfig]
 

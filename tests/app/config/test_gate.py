@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillgit.app.setup import set_up
+from skillgit.app.setup.setup import set_up
 from skillgit.domain.evaluation import Split
 from skillgit.domain.gate import GateRule, NoRegression
 from skillgit.domain.policies import PAIRED

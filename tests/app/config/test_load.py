@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from skillgit.app.config import load_config, shipped
-from skillgit.app.config.schema import EnvSettings
+from skillgit.app.setup.config import load_config, shipped
+from skillgit.app.setup.config.schema import EnvSettings
 from skillgit.domain.evaluation import Metric
 from skillgit.errors import ConfigError, NotFoundError
 from skillgit.plugin.registry import BACKENDS, installed
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from skillgit.app.config import ResolvedConfig
-    from skillgit.app.context import Context
+    from skillgit.app.place.context import Context
+    from skillgit.app.setup.config import ResolvedConfig
 
     Load = Callable[..., ResolvedConfig]
     Write = Callable[..., Path]

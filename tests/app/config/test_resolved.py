@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from skillgit.app.config import load_config
-from skillgit.app.config.resolved import LOCAL, is_neutral
-from skillgit.app.config.schema import EnvSettings, keys
+from skillgit.app.setup.config import load_config
+from skillgit.app.setup.config.resolved import LOCAL, is_neutral
+from skillgit.app.setup.config.schema import EnvSettings, keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skillgit.app.config import ResolvedConfig
-    from skillgit.app.context import Context
+    from skillgit.app.place.context import Context
+    from skillgit.app.setup.config import ResolvedConfig
 
     Load = Callable[..., ResolvedConfig]
 

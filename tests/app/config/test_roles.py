@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from skillgit.app.config import recorded
-from skillgit.app.config.roles import settings_of
+from skillgit.app.setup.config import recorded
+from skillgit.app.setup.config.typing import settings_of
 from skillgit.domain.untrusted.settings import of_stranger
 from skillgit.errors import ConfigError
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from skillgit.app.config import ResolvedConfig
-    from skillgit.app.context import Context
+    from skillgit.app.place.context import Context
+    from skillgit.app.setup.config import ResolvedConfig
 
     Load = Callable[..., ResolvedConfig]
 

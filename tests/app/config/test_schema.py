@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from skillgit.app.config.schema import NOT_KEYS, SECTIONS, EnvSettings, env_settings, keys
-from skillgit.app.config.sources import shipped_folder
+from skillgit.app.setup.config.files import shipped_folder
+from skillgit.app.setup.config.schema import NOT_KEYS, SECTIONS, EnvSettings, env_settings, keys
 from skillgit.engine.settings import MethodSettings
 from skillgit.plugin.environment import EnvironmentInfo, Option
 from skillgit.plugin.splits import OPTIONS

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from skillgit.app.config import load_config
-from skillgit.app.config.resolved import LATER
-from skillgit.app.context import Context
-from skillgit.app.setup import set_up
+from skillgit.app.place.context import Context
+from skillgit.app.setup.config import load_config
+from skillgit.app.setup.config.resolved import LATER
+from skillgit.app.setup.setup import set_up
 from skillgit.errors import ConfigError
 
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from skillgit.app.data.check import Severity, check_data
+from skillgit.app.sources.data_check import Severity, check_data
 from skillgit.domain.evaluation import Split
 from skillgit.errors import ConfigError, ExitCode
 from skillgit.plugin.registry import installed
 
 if TYPE_CHECKING:
-    from skillgit.app.context import Context
-    from skillgit.app.data.check import DataCheck
+    from skillgit.app.place.context import Context
+    from skillgit.app.sources.data_check import DataCheck
 
 QUESTIONS = {
     "train": ["Which river runs through Lisbon?", "Who painted the Garden of Earthly Delights?"],

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from wire.rough import Rough, rough_server
 
-from skillgit.app.data import hub as hub_module
-from skillgit.app.data.fetch import fetch
+from skillgit.app.sources import data_fetch as hub_module
+from skillgit.app.sources.data_fetch import fetch
 from skillgit.errors import ConflictError, DataError, NotFoundError, ServiceError, UsageError
 
 COMMIT = "c0ffee" + 34 * "0"

@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz import fuzz
 
-from skillgit.app.data.likeness import ALIKE, near_duplicates
-from skillgit.app.data.told import Told
+from skillgit.app.sources.data_check import ALIKE, Told, near_duplicates
 from skillgit.domain.evaluation import Split
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item

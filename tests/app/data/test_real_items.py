@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skillgit.app.data.check import check_data
+from skillgit.app.sources.data_check import check_data
 from skillgit.errors import ExitCode
 
 ROOT = Path(__file__).parents[3]

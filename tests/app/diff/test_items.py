@@ -6,12 +6,12 @@ from typing import get_args
 
 import pytest
 
-from skillgit.app.diff.items import Change, item_changes, items, paired_test
-from skillgit.cli.render.items import STYLES, change_words, sign
-from skillgit.cli.screen import Glyphs
+from skillgit.app.history.diff.items import Change, item_changes, items, paired_test
 from skillgit.domain.evaluation import Gauge, Metric
 from skillgit.errors import NotFoundError, RevisionNotFoundError
 from skillgit.index.rows import ItemRow
+from skillgit.view.items import STYLES, change_words, sign
+from skillgit.view.screen import Glyphs
 
 
 def git(folder, *arguments):

@@ -5,11 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from skillgit.app.diff.credit import _Removal, removing_edit
-from skillgit.app.diff.rules import rule_diff
-from skillgit.app.diff.summary import stat
-from skillgit.app.lineage import RuleHistory
-from skillgit.app.step_evidence import AppliedEdit
+from skillgit.app.history.diff.rules import _Removal, removing_edit, rule_diff
+from skillgit.app.history.diff.summary import stat
+from skillgit.app.known.step_evidence import AppliedEdit
+from skillgit.app.rules.lineage import RuleHistory
 from skillgit.domain.rules import Region, Rule
 from skillgit.errors import RevisionNotFoundError
 

@@ -13,7 +13,7 @@ import pytest
 from once import once
 from program import QUICK, git, new_repository, skillgit
 
-from skillgit.app.context import Context
+from skillgit.app.place.context import Context
 
 if TYPE_CHECKING:
     from collections.abc import Callable

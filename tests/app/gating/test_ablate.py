@@ -5,8 +5,8 @@ import json
 import pytest
 from program import git, refs, skillgit
 
-from skillgit.app.ablate import AblateRequest, ablate
-from skillgit.app.gating.measuring import Terms
+from skillgit.app.change.ablate import AblateRequest, ablate
+from skillgit.app.change.measuring import Terms
 from skillgit.domain.caps import Caps
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import BudgetError, NotFoundError

@@ -6,12 +6,11 @@ import re
 import pytest
 from program import git, refs, skillgit
 
-from skillgit.app.cherry_pick import CherryPickRequest, cherry_pick
-from skillgit.app.gating.edits import apply_again, recorded_edits
-from skillgit.app.gating.measuring import Terms
-from skillgit.app.revision import event_in
-from skillgit.app.show import show
-from skillgit.app.workspace import open_workspace
+from skillgit.app.change.cherry_pick import CherryPickRequest, apply_again, cherry_pick, recorded_edits
+from skillgit.app.change.measuring import Terms
+from skillgit.app.history.show import show
+from skillgit.app.place.revision import event_in
+from skillgit.app.place.workspace import open_workspace
 from skillgit.domain.caps import Caps
 from skillgit.domain.edit import apply
 from skillgit.domain.edit_words import title_of

@@ -5,10 +5,10 @@ import json
 import pytest
 from program import git, refs, skillgit
 
-from skillgit.app.gating.measuring import Terms
-from skillgit.app.log import Wanted, log
-from skillgit.app.merge import MergeRequest, merge
-from skillgit.app.plan import Bound
+from skillgit.app.change.measuring import Terms
+from skillgit.app.change.merge import MergeRequest, merge
+from skillgit.app.history.log import Wanted, log
+from skillgit.app.setup.plan import Bound
 from skillgit.errors import SkillgitError, UsageError
 
 DRY = Terms(dry_run=True)

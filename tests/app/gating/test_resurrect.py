@@ -5,9 +5,9 @@ import json
 import pytest
 from program import git, refs, skillgit
 
-from skillgit.app.gating.edits import apply_again
-from skillgit.app.gating.measuring import Terms
-from skillgit.app.resurrect import ResurrectRequest, resurrect
+from skillgit.app.change.cherry_pick import apply_again
+from skillgit.app.change.measuring import Terms
+from skillgit.app.change.retry import ResurrectRequest, resurrect
 from skillgit.domain.caps import Caps
 from skillgit.errors import ExitCode, NotFoundError, SkillgitError, UsageError
 
@@ -48,7 +48,7 @@ def without(names: set[str], monkeypatch) -> None:
             raise SkillgitError(f"{row.run}/r{row.step} does not apply to {onto}", hint="skillgit merge")
         return apply_again(workspace, row, head, onto)
 
-    monkeypatch.setattr("skillgit.app.resurrect.apply_again", refuse)
+    monkeypatch.setattr("skillgit.app.change.retry.apply_again", refuse)
 
 
 def test_the_number_counts_candidates_that_apply_and_the_price_is_theirs(user, repository, eyes, monkeypatch):

@@ -11,9 +11,8 @@ import time
 import pytest
 from program import SKILLGIT, git, refs, skillgit, surroundings
 
-from skillgit.app.ablate import AblateRequest, ablate
-from skillgit.app.compress import CompressRequest, compress
-from skillgit.app.prune import PruneRequest, prune
+from skillgit.app.change.ablate import AblateRequest, ablate
+from skillgit.app.change.shorten import CompressRequest, PruneRequest, compress, prune
 from skillgit.errors import SkillgitError, UsageError
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.app.gating.three_way import Choice, merge
+from skillgit.app.change.three_way import Choice, merge
 from skillgit.domain.skill import DOCUMENT, Skill
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from skillgit.app.tasks.add import add
+from skillgit.app.sources.tasks import add
 from skillgit.errors import DataError, UsageError
 
 FILE = Path("tasks.jsonl")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from wire import wire_server
 
-from skillgit.app.tasks.draft import draft
+from skillgit.app.sources.tasks_draft import draft
 from skillgit.errors import FatalBackendError, ServiceError, UsageError
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from skillgit.app.tasks.review import review
+from skillgit.app.sources.tasks import review
 from skillgit.errors import DataError, NotFoundError, UsageError
 from skillgit_envs.tasks import Tasks
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from soaking import soak
 
-from skillgit.calls.door import Calls, Route
+from skillgit.calls.client import Calls, Route
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.caps import Caps
 from skillgit.domain.evaluation import Split

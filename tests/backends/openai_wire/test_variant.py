@@ -4,7 +4,7 @@ from importlib import import_module
 
 import pytest
 
-from skillgit.app.config.aliases import RENAMED
+from skillgit.app.setup.config.aliases import RENAMED
 from skillgit.errors import ConfigError
 from skillgit_backends.minimax_chat import MiniMaxChatBackend
 from skillgit_backends.openai_chat import OpenAIChatBackend

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from skillgit.calls.door import Calls, Route
+from skillgit.calls.client import Calls, Route
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.caps import Caps
 from skillgit.errors import ConfigError, FatalBackendError

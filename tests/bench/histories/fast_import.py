@@ -19,8 +19,8 @@ from bench.histories.story import PATH, finished_story, gain_of, run_story, seed
 from skillgit.domain.event import Accepted, Rejected, RunFinished, RunStarted, Skipped, SlowMerged, SlowProposed
 from skillgit.domain.gate import Decision
 from skillgit.domain.skill import DOCUMENT, Skill, with_slow_guidance
-from skillgit.store import codec, refs
-from skillgit.store.mainline import ATTRIBUTES
+from skillgit.store import event_commit, refs
+from skillgit.store.main_branch import ATTRIBUTES
 from skillgit.store.reader import MEMORY
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class _Line:
         parents = self._parents(event)
         tree = self._tree(chapter, parents[0])
         proof = _flat_tree(chapter.evidence) if chapter.evidence else ""
-        message = codec.encode(event, proof)
+        message = event_commit.encode(event, proof)
         oid = self.stream.commit(tree.oid, message, parents, time, tree.changed(self._tree_of(parents[0])))
         branch = refs.branch_of(event)
         known[branch] = oid

@@ -9,12 +9,12 @@ from bench.histories.fast_import import write_history
 from bench.histories.providers import CONDUCTS
 from bench.histories.story import run_story
 
+from skillgit.app.upkeep.run_checks import check_run
 from skillgit.domain.event import Accepted, Rejected, Skipped
 from skillgit.domain.state import fold
 from skillgit.index.known import note_lines
 from skillgit.index.refresh import open_index
 from skillgit.store import reader
-from skillgit.store.checks import check_run
 from skillgit.store.repo import Repo
 
 AMOUNTS = "calls in out usd seconds cached cache-written reasoning unpriced"

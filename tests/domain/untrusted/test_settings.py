@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.app.config.resolved import is_local
-from skillgit.app.config.schema import env_settings, keys
+from skillgit.app.setup.config.resolved import is_local
+from skillgit.app.setup.config.schema import env_settings, keys
 from skillgit.domain.untrusted.settings import BACKENDS, TAKEN, of_own_run, of_stranger
 from skillgit.plugin import registry
 

@@ -119,13 +119,13 @@ def test_only_what_people_wrote_or_history_holds_enters_unchanged() -> None:
         if any(isinstance(function, ast.Name) and function.id == "verbatim" for function in calls):
             callers.add(path.relative_to(ROOT).as_posix())
     assert callers == {
-        "skillgit/app/importing/patches.py",  # of a candidate that was cleaned when it was read
+        "skillgit/app/sources/skillopt/steps.py",  # of a candidate that was cleaned when it was read
         "skillgit/domain/placebo.py",  # a sentence of ours
         "skillgit/domain/rewrite.py",  # lines of two versions
         "skillgit/domain/skill.py",  # regions of a document
         "skillgit/domain/untrusted/text.py",
-        "skillgit/store/codec.py",  # trees of commits
-        "skillgit/store/contents.py",  # evidence, which is checked as it stands
+        "skillgit/store/event_commit.py",  # trees of commits
+        "skillgit/app/upkeep/commit_checks.py",  # evidence, which is checked as it stands
         "skillgit/store/writer.py",  # an event's guidance, which is clean
     }
 

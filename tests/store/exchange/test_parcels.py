@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from sample_run import RUN
 
-from skillgit.store import attic, refs
-from skillgit.store.exchange.parcels import Rejected, parcel, snapshot, surpassed, usual
+from skillgit.store import archive, refs
+from skillgit.store.exchange.sending import Rejected, parcel, snapshot, surpassed, usual
 
 BRANCHES = [refs.rejected_branch(RUN, step) for step in (2, 5)]
 PLACE = refs.attic_ref(RUN)
@@ -24,15 +24,15 @@ def test_an_attic_for_others_is_the_one_that_folding_makes_and_no_branch_goes(re
     tips = snapshot(repo)
     packed = parcel(repo, RUN, tips, {}, Rejected.ATTIC, evidence=False)
     assert snapshot(repo) == tips
-    attic.fold(repo, RUN)
+    archive.fold(repo, RUN)
     assert packed.hidden[PLACE] == repo.tip(PLACE)
 
 
 def test_the_attic_goes_on_from_the_one_that_is_there(repo, history):
-    first = attic.extended(repo, None, [attic.Folded(branch=BRANCHES[1], commit=history[7].commit)])
+    first = archive.extended(repo, None, [archive.Folded(branch=BRANCHES[1], commit=history[7].commit)])
     packed = parcel(repo, RUN, snapshot(repo), {PLACE: str(first)}, Rejected.ATTIC, evidence=False)
     assert repo.reaches(packed.hidden[PLACE], str(first))
-    assert {one.branch for one in attic.read_attic(repo, packed.hidden[PLACE])} == set(BRANCHES)
+    assert {one.branch for one in archive.read_attic(repo, packed.hidden[PLACE])} == set(BRANCHES)
 
 
 @pytest.mark.usefixtures("history")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillgit.store.exchange.refusals import refusal
+from skillgit.store.exchange.transport import refusal
 
 SAID = [
     ("fatal: could not read Username for 'https://github.com': terminal prompts disabled", "asks for a name"),

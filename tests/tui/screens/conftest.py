@@ -8,9 +8,9 @@ import cli_sample
 import diff_sample
 import pytest
 
-from skillgit.app.context import Context
-from skillgit.app.item import Attempt, ItemStory, ItemTrajectory, Turn
-from skillgit.app.item_history import Cell
+from skillgit.app.history.item import Attempt, ItemStory, ItemTrajectory, Turn
+from skillgit.app.known.item_history import Cell
+from skillgit.app.place.context import Context
 from skillgit.domain.text_diff import detailed
 from skillgit.domain.unified import read
 from skillgit.errors import NotFoundError

@@ -7,10 +7,9 @@ import cli_sample as sample
 import pytest
 from soaking import soak
 
-from skillgit.app.browse import Page
-from skillgit.app.live.look import LiveLook, Standing
-from skillgit.app.live.snapshot import Beginning, End, Limits, Snapshot, StageCount
-from skillgit.app.unfinished import Unfinished
+from skillgit.app.history.browse import Page
+from skillgit.app.history.live import Beginning, End, Limits, LiveLook, Snapshot, StageCount, Standing
+from skillgit.app.history.status import Unfinished
 from skillgit.domain.cost import Cost
 from skillgit.domain.failing import Failing
 from skillgit.domain.score import Score
@@ -403,6 +402,6 @@ def test_the_time_left_follows_the_pace_of_this_process():
 )
 def test_costs_are_told_as_far_as_they_are_known(spent, limits, told):
     look = replace(RUNNING, snapshot=replace(SNAPSHOT, spent=spent, limits=limits))
-    from skillgit.cli.screen import Screen  # noqa: PLC0415 - only this test draws without an app
+    from skillgit.view.screen import Screen  # noqa: PLC0415 - only this test draws without an app
 
     assert "".join(part.text for part in live_text.cost(look, Screen())).strip() == told

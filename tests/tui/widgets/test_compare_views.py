@@ -5,8 +5,8 @@ from dataclasses import replace
 import diff_sample
 import pytest
 
-from skillgit.app.diff.items import ItemChange
-from skillgit.app.item import Attempt, ItemTrajectory, Turn
+from skillgit.app.history.diff.items import ItemChange
+from skillgit.app.history.item import Attempt, ItemTrajectory, Turn
 from skillgit.tui.widgets.items_view import ItemsView
 from skillgit.tui.widgets.painted_lines import AT_ONCE
 from skillgit.tui.widgets.rules_view import RulesView

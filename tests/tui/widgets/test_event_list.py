@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import cli_sample
 
-from skillgit.app.browse import Page
-from skillgit.cli.screen import UNICODE
+from skillgit.app.history.browse import Page
 from skillgit.domain.score import Score
 from skillgit.index.browsing import Point
 from skillgit.tui.start import PAGE
 from skillgit.tui.widgets.event_list import EventList
 from skillgit.tui.widgets.score_plot import Scale, marks
+from skillgit.view.screen import UNICODE
 
 EVERY = 100_000
 

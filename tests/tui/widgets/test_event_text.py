@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import cli_sample
 
-from skillgit.app.event_detail import EventDetail
-from skillgit.app.step_evidence import AppliedEdit, Attempt, Finding
-from skillgit.cli.screen import Screen
+from skillgit.app.history.show import EventDetail
+from skillgit.app.known.step_evidence import AppliedEdit, Attempt, Finding
 from skillgit.tui.widgets import event_text
 from skillgit.tui.widgets.event_items import EventItems
 from skillgit.tui.widgets.event_message import EventMessage
 from skillgit.tui.widgets.paragraphs import Paragraphs
+from skillgit.view.screen import Screen
 
 HARMFUL = "\x1b[2J[red]x[/red]\x07"
 INK = Screen(terminal=True)

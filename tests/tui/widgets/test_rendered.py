@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skillgit.cli.screen import Screen, Style
 from skillgit.tui.widgets.painted_lines import Part, emphasised
 from skillgit.tui.widgets.rendered import disarmed, rendered
+from skillgit.view.screen import Screen, Style
 
 
 @dataclass(frozen=True)

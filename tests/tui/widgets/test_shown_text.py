@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from skillgit.cli.screen import Screen
 from skillgit.tui.widgets.shown_text import broken, cut, on_one_line, shown
+from skillgit.view.screen import Screen
 
 UNICODE, ASCII = Screen(), Screen(unicode=False)
 

@@ -1,0 +1,202 @@
+"""Rules left out one at a time: measured, noted on the commit, and read back from such notes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from skillgit.app.known.evaluations import record
+from skillgit.domain.ablation import Worth, without, worth
+from skillgit.domain.outcomes import Pairs
+from skillgit.domain.rules import Region, rules
+from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.statistics import sign_test
+from skillgit.store import notes
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from skillgit.app.change.measuring import Measuring
+    from skillgit.app.known.evaluations import Note
+    from skillgit.app.place.workspace import Workspace
+    from skillgit.domain.evaluation import Evaluation, Split
+    from skillgit.domain.rules import Rule
+    from skillgit.domain.skill import Skill
+
+KIND = "ablation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ablation:
+    """What leaving one rule out changes.
+
+    Attributes:
+        rule: The rule's number in ``SKILL.md``, from 1.
+        text: What it says.
+        first: Its first line, from 1.
+        last: Its last line.
+        region: Who may change it.
+        score: What the skill scores without it, under the metric of the gate.
+        delta: The score's distance from that of the whole skill, over the items that have a score both times.
+        fixed: Items that score higher without it.
+        broken: Items that score lower without it.
+        p: One-sided exact sign test: the chance of so many broken if every change of an item were a coin flip.
+        worth: What the rule is good for.
+        noted: Whether it was known from a note.
+    """
+
+    rule: int
+    text: str
+    first: int
+    last: int
+    region: Region
+    score: float
+    delta: float
+    fixed: tuple[str, ...]
+    broken: tuple[str, ...]
+    p: float
+    worth: Worth
+    noted: bool = False
+
+    @property
+    def removable(self) -> bool:
+        """Whether the skill loses nothing without it, and it belongs to the steps."""
+        return self.region is Region.BODY and not self.broken and self.delta >= 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ablating:
+    """A skill whose rules are left out.
+
+    Attributes:
+        measuring: The door to the models.
+        commit: The commit of the skill, which gets the notes.
+        skill: The skill.
+        split: The split to measure on.
+        name: What the skill is called.
+    """
+
+    measuring: Measuring
+    commit: str
+    skill: Skill
+    split: Split
+    name: str
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules of ``SKILL.md``."""
+        return rules(self.skill.document)
+
+    async def whole(self) -> Evaluation:
+        """Measure the skill as it is."""
+        return await self.measuring.measure(self.name, self.skill, self.split)
+
+    def without(self, number: int) -> Skill:
+        """Return the skill without its rule ``number``, counted from 1."""
+        return self.skill.with_text(DOCUMENT, without(self.skill.document, [self.rules[number - 1]]))
+
+    async def leave_out(self, number: int, base: Evaluation) -> Ablation:
+        """Measure the skill without its rule ``number``, counted from 1."""
+        rule = self.rules[number - 1]
+        found = await self.measuring.measure(f"without rule {number}", self.without(number), self.split)
+        gate = self.measuring.session.rule
+        pairs = Pairs(found, base, gate.metric, gate.soft_weight)
+        delta = float(pairs.score - pairs.current)
+        return Ablation(
+            rule=number,
+            text=rule.text,
+            first=rule.first,
+            last=rule.last,
+            region=rule.region,
+            score=self.measuring.value(found),
+            delta=delta,
+            fixed=pairs.fixed,
+            broken=pairs.broken,
+            p=sign_test(len(pairs.broken), len(pairs.fixed)),
+            worth=worth(delta, len(pairs.broken)),
+        )
+
+    def known(self, workspace: Workspace) -> dict[int, Ablation]:
+        """Return what notes on the commit tell of its rules, measured under the same conditions."""
+        wanted, listed = self._conditions(), self.rules
+        found: dict[int, Ablation] = {}
+        for note in notes.read(workspace.repo, self.commit):
+            if note.get("kind") != KIND or any(note.get(name) != value for name, value in wanted.items()):
+                continue
+            rows = note.get("rules")
+            for row in rows if isinstance(rows, list) else ():
+                ablation = _from_row(row, listed) if isinstance(row, dict) else None
+                if ablation is not None:
+                    found[ablation.rule] = ablation
+        return found
+
+    def note(self, workspace: Workspace, found: Collection[Ablation]) -> int:
+        """Leave one note with those of ``found`` that no note tells yet, and return how many these are."""
+        known, time = self.known(workspace), self.measuring.context.clock()
+        fresh = [one for one in found if known.get(one.rule) != replace(one, noted=True)]
+        if not fresh:
+            return 0
+        stamp = time.replace(microsecond=0).isoformat().replace("+00:00", "Z")
+        note = {"kind": KIND} | self._conditions() | {"rules": [_as_row(one) for one in fresh], "time": stamp}
+        record(workspace, {self.commit: [note]}, time)
+        return len(fresh)
+
+    def _conditions(self) -> Note:
+        """Return what two measurements have to share to be compared."""
+        session = self.measuring.session
+        return {
+            "split": self.split.value,
+            "item_set": session.task.item_set(self.split),
+            "n": len(session.task.items[self.split]),
+            "seed": session.seed,
+            "metric": session.rule.metric.value,
+            "target": session.calls.model_name("target"),
+            "environment": session.task.digest,
+            "setup": session.setup,
+        }
+
+
+def _as_row(found: Ablation) -> Note:
+    return {
+        "rule": found.rule,
+        "text": found.text,
+        "first": found.first,
+        "last": found.last,
+        "score": found.score,
+        "delta": found.delta,
+        "fixed": list(found.fixed),
+        "broken": list(found.broken),
+        "p": found.p,
+        "worth": found.worth.value,
+    }
+
+
+def _from_row(row: Mapping[str, object], listed: Sequence[Rule]) -> Ablation | None:
+    """Return the ablation that a note's row tells; None if it is damaged or tells of another text."""
+    number = row.get("rule")
+    numbers = [row.get(name) for name in ("score", "delta", "p")]
+    items = [row.get(name) for name in ("fixed", "broken")]
+    if type(number) is not int or not 1 <= number <= len(listed):
+        return None
+    if not all(type(value) in {int, float} and isfinite(value) for value in numbers):  # type: ignore[arg-type]
+        return None
+    rule = listed[number - 1]
+    if row.get("text") != rule.text or not all(isinstance(names, list) for names in items):
+        return None
+    score, delta, p = (float(value) for value in numbers)  # type: ignore[arg-type]
+    fixed, broken = (tuple(map(str, names)) for names in items)  # type: ignore[call-overload]
+    return Ablation(
+        rule=number,
+        text=rule.text,
+        first=rule.first,
+        last=rule.last,
+        region=rule.region,
+        score=score,
+        delta=delta,
+        fixed=fixed,
+        broken=broken,
+        p=p,
+        worth=worth(delta, len(broken)),
+        noted=True,
+    )

@@ -1,0 +1,242 @@
+"""The edits of an event on another line: applied, measured, and judged by its gate."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from skillgit.app.change.intervention import Candidate, Decided, judge, open_gating, plan_judge, write
+from skillgit.app.change.measuring import Terms
+from skillgit.app.change.three_way import Conflict, merge
+from skillgit.app.place.revision import event_in, find_run
+from skillgit.app.place.workspace import open_workspace
+from skillgit.domain.changed_lines import changed_lines
+from skillgit.domain.edit import Application, Edit, EditReport, EditStatus, Op, Source, apply
+from skillgit.domain.edit_words import title_of
+from skillgit.domain.event import Origin
+from skillgit.domain.rewrite import changed_hunks
+from skillgit.domain.untrusted.documents import loads
+from skillgit.domain.untrusted.text import clean
+from skillgit.engine.scope import intervention_scope
+from skillgit.errors import SkillgitError, UsageError
+from skillgit.store.evidence import read_evidence
+from skillgit.store.reader import read_commit, skill_at
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillgit.app.change.intervention import Gating
+    from skillgit.app.change.measuring import GateWatcher
+    from skillgit.app.place.context import Context
+    from skillgit.app.place.workspace import Workspace
+    from skillgit.app.setup.plan import Plan
+    from skillgit.domain.caps import Caps
+    from skillgit.domain.skill import Skill
+    from skillgit.index.rows import LogRow
+
+
+PATCH = "patch.json"
+_KINDS = frozenset({"accepted", "rejected", "slow-merged", "reverted", "edited"})
+_SHOWN, _WORDS = 3, 48
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """Edits on another text.
+
+    Attributes:
+        skill: The text with them.
+        reports: What became of each edit.
+        how: How they got there, in one sentence.
+        title: What they achieve: the event's own title, or one made of the edits where not all it changed came along.
+    """
+
+    skill: Skill
+    reports: tuple[EditReport, ...]
+    how: str
+    title: str
+
+
+def apply_again(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Applied:
+    """Return ``head`` with what the event of ``row`` changed.
+
+    Args:
+        workspace: The repository.
+        row: The event.
+        head: The text to change.
+        onto: What the text is called.
+
+    Raises:
+        SkillgitError: It changes nothing there, or the same lines say something else there.
+        UsageError: The event changed no text.
+    """
+    if row.kind not in _KINDS:
+        raise UsageError(f"{row.address} changed no rule of the skill", hint="skillgit log shows what did")
+    again = apply(head, recorded_edits(workspace, row))
+    made = _by_patch(row, again) or _by_merge(workspace, row, head, onto, again.reports)
+    if made.skill.digest == head.digest:
+        itself = str(row.address) == onto
+        compared = f"skillgit show {onto} tells what it changed" if itself else f"skillgit diff {row.address} {onto}"
+        raise SkillgitError(f"{onto} already has what {row.address} changed", hint=compared)
+    return made
+
+
+def _by_patch(row: LogRow, again: Application) -> Applied | None:
+    """Return the text with the edits of the event's patch; None unless all apply or stand there already."""
+    fine = {EditStatus.APPLIED, EditStatus.DUPLICATE}
+    if not again.reports or any(report.status not in fine for report in again.reports):
+        return None
+    how = f"The edits of {row.address}{'' if again.complete else ' that were missing'}, applied once more."
+    return Applied(
+        skill=again.skill,
+        reports=again.reports,
+        how=how,
+        title=row.title if again.complete else title_of(again.applied),
+    )
+
+
+def _by_merge(workspace: Workspace, row: LogRow, head: Skill, onto: str, reports: Sequence[EditReport]) -> Applied:
+    """Return ``head`` with the lines that the event changed; ``reports`` say which of its edits do not apply."""
+    theirs = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
+    before = _before(workspace, row)
+    merged = merge(before, head, theirs)
+    if merged.conflicts:
+        raise _conflicting(f"{row.address} does not apply to {onto}", merged.conflicts, reports)
+    skill = merged.settled([])
+    if skill is None:
+        raise SkillgitError(
+            f"{row.address} does not apply to {onto}: it would change a region that is protected there",
+            hint=f"skillgit diff {row.address} {onto}",
+        )
+    hunks = changed_hunks(head, skill, support=1, source=Source.HUMAN)
+    reports = tuple(EditReport(edit=hunk, status=EditStatus.APPLIED) for hunk in hunks)
+    how = f"The lines that {row.address} changed, merged line by line."
+    whole = before is not None and not Counter(changed_lines(before, theirs)) - Counter(changed_lines(head, skill))
+    return Applied(skill=skill, reports=reports, how=how, title=row.title if whole else title_of(hunks))
+
+
+def _conflicting(told: str, conflicts: Sequence[Conflict], reports: Sequence[EditReport]) -> SkillgitError:
+    """Return the error that names the edits that do not apply, or without a patch the places that conflict."""
+    missing = [report for report in reports if report.status not in {EditStatus.APPLIED, EditStatus.DUPLICATE}]
+    places = [_unapplied(report) for report in missing] or [
+        f"{one.file} line {one.line} has {_quoted(one.ours)} here and {_quoted(one.theirs)} there" for one in conflicts
+    ]
+    more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
+    return SkillgitError(
+        f"{told}: {'; '.join(places[:_SHOWN])}{more}", hint="skillgit merge decides such lines by evaluation"
+    )
+
+
+def _unapplied(report: EditReport) -> str:
+    edit = report.edit
+    return f"{edit.op.value.replace('_', ' ')} {_quoted((edit.anchor or edit.content,))}: {report.detail}"
+
+
+def _quoted(lines: tuple[str, ...] | None) -> str:
+    text = " ".join(" ".join(lines or ()).split())
+    if not text:
+        return "nothing"
+    return f"'{text if len(text) <= _WORDS else text[: _WORDS - 1] + '…'}'"
+
+
+def _before(workspace: Workspace, row: LogRow) -> Skill | None:
+    """Return the text that the event changed: that of its commit's first parent."""
+    parents = read_commit(workspace.repo, row.commit).parents
+    return skill_at(workspace.repo, parents[0], workspace.index.skill_path(row.run)) if parents else None
+
+
+def recorded_edits(workspace: Workspace, row: LogRow) -> tuple[Edit, ...]:
+    """Return the applied edits of the event's patch; none if it is not here, damaged, or more than edits."""
+    tree = read_commit(workspace.repo, row.commit).evidence
+    files = read_evidence(workspace.repo, tree, (PATCH,)) or {}
+    try:
+        told = loads(files.get(PATCH, b"null"))
+    except (ValueError, RecursionError):
+        return ()
+    if not isinstance(told, dict) or told.keys() & {"rewrite", "suggestions", "appendix", "lines"}:
+        return ()
+    listed = told.get("edits")
+    rows = listed if isinstance(listed, list) else []
+    edits = [_edit(one) for one in rows if isinstance(one, dict) and one.get("status") == EditStatus.APPLIED]
+    return tuple(edit for edit in edits if edit is not None) if None not in edits else ()
+
+
+def _edit(fields: dict[str, object]) -> Edit | None:
+    """Return an edit as evidence tells it; None if it is damaged."""
+    support = fields.get("support", 1)
+    items = fields.get("items", [])
+    try:
+        return Edit(
+            op=Op(str(fields.get("op"))),
+            file=str(fields.get("file")),
+            anchor=clean(str(fields.get("anchor", ""))),
+            content=clean(str(fields.get("content", ""))),
+            support=support if isinstance(support, int) else 1,
+            source=Source(str(fields.get("source"))),
+            items=tuple(map(str, items)) if isinstance(items, list) else (),
+        )
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CherryPickRequest:
+    """What the user asks for.
+
+    Attributes:
+        revision: Whose edits.
+        onto: The run to put them on; None is the default run.
+        terms: The caps, and another configuration where one is named.
+    """
+
+    revision: str
+    onto: str | None = None
+    terms: Terms = field(default_factory=Terms)
+
+
+def cherry_pick(context: Context, request: CherryPickRequest, watcher: GateWatcher) -> Decided | Plan:
+    """Put the edits of a version on another run's newest version and let that run's gate decide.
+
+    Returns:
+        What the gate decided; for a dry run the plan.
+
+    Raises:
+        BudgetError: A cap was reached.
+        RevisionNotFoundError: The revision names no event, or there is no such run.
+        RunLockedError: A live process writes the run.
+        SkillgitError: The edits do not apply there.
+        StoppedError: The user stopped it.
+    """
+    with open_workspace(context) as workspace:
+        row, onto = event_in(workspace, request.revision), find_run(workspace, request.onto)
+        with open_gating(context, workspace, onto, request.terms, watcher) as gating:
+            head = f"{onto}/v{gating.state.version}"
+            picked = apply_again(workspace, row, gating.head, head)
+            plan = _plan(gating, picked.skill, row, request.terms.caps)
+            if request.terms.dry_run:
+                return plan
+            watcher.remark(plan.sentence)
+            candidate = Candidate(
+                skill=picked.skill,
+                origin=Origin.CHERRY_PICK,
+                of=str(row.address),
+                title=picked.title,
+                why=picked.how,
+                reports=picked.reports,
+            )
+            scope = intervention_scope(onto, Origin.CHERRY_PICK, gating.number)
+            judged = gating.measuring.carry_out(scope, judge(gating, candidate, str(row.address)))
+            return write(gating, candidate, judged)
+
+
+def _plan(gating: Gating, picked: Skill, row: LogRow, caps: Caps) -> Plan:
+    measuring = gating.measuring
+    planner = measuring.planner()
+    plan_judge(gating, planner, picked)
+    facts = {
+        "edits": f"of {row.address}",
+        "onto": f"{measuring.run}/v{gating.state.version}",
+        "items": f"{len(measuring.items)} selection",
+    }
+    return planner.plan("cherry-pick", facts, caps=caps)

@@ -1,0 +1,239 @@
+"""A run of its own that begins at a version of another, with what was rejected there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import TYPE_CHECKING
+
+from skillgit.app.place.named import version_in
+from skillgit.app.place.revision import default_run
+from skillgit.app.place.workspace import Workspace, open_workspace
+from skillgit.domain.event import Rejected, RunStarted
+from skillgit.domain.ids import check_run_name
+from skillgit.domain.state import fold
+from skillgit.domain.tried import Tried
+from skillgit.errors import ConflictError, SkillgitError, UsageError
+from skillgit.index import queries
+from skillgit.index.score_evidence import score_evidence, start_evidence
+from skillgit.store import archive, refs
+from skillgit.store.evidence import read_evidence
+from skillgit.store.lock import RunLock
+from skillgit.store.own_runs import is_own, local_settings
+from skillgit.store.reader import read_commit, read_run, runs
+from skillgit.store.writer import RunWriter
+
+if TYPE_CHECKING:
+    from skillgit.app.place.context import Context
+    from skillgit.domain.evaluation import Gauge
+    from skillgit.domain.state import RunState
+    from skillgit.index.rows import LogRow
+    from skillgit.store.event_commit import Recorded
+    from skillgit.store.repo import Repo
+
+
+_PLAN = ("config.json", "splits.json", "environment.json", "pinned.json")
+"""What a fork takes over of the plan behind its source."""
+_OUTCOMES = "selection"
+"""How the files begin that hold what a version scored."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fork:
+    """A run that began at a version of another one.
+
+    Attributes:
+        run: Its name.
+        source: The version that it began at, ``<run>/v<N>``.
+        hard: The hard score of that version on the selection split.
+        score: Its score there under the metric of the run's gate.
+        metric: That metric.
+        event: The event that started it; absent if nothing was written.
+        planned: Whether the configuration of the source is here, so that the fork keeps it too.
+        default: Whether it is the default run now.
+    """
+
+    run: str
+    source: str
+    hard: float
+    score: float
+    metric: str
+    event: LogRow | None
+    planned: bool
+    default: bool = False
+
+
+def fork(context: Context, revision: str, name: str | None = None, *, dry_run: bool = False) -> Fork:
+    """Start a run at a version; configuration, items and score are those of the run that it belongs to.
+
+    Args:
+        context: Where to look.
+        revision: The version.
+        name: The new run's name; None makes one of the run's.
+        dry_run: Whether only to say what would be done.
+
+    Raises:
+        ConflictError: There is a run of that name, or a branch is in the way.
+        RevisionNotFoundError: The revision names nothing.
+        UsageError: It names no version, or one that nobody has measured, or the name cannot be a run's.
+    """
+    with open_workspace(context) as workspace:
+        row = version_in(workspace, revision)
+        chosen = check_run_name(name) if name is not None else _free_name(workspace, row.run)
+        with RunLock(workspace.repo, chosen, context.clock):
+            _check_free(workspace, chosen)
+            state = fold(record.event for record in read_run(workspace.repo, row.run))
+            event = _event(row, state, chosen, queries.gauge(workspace.index, row.run))
+            evidence = _evidence(workspace, row)
+            evidence |= _tried(workspace, row, state)
+            found = Fork(
+                run=chosen,
+                source=event.fork_of,
+                hard=state.evaluation(row.version or 0).hard,
+                score=event.gauge.score(state.evaluation(row.version or 0)),
+                metric=event.gauge.metric.value,
+                event=None,
+                planned=_PLAN[0] in evidence,
+            )
+            if dry_run:
+                return found
+            writer = RunWriter(workspace.repo, chosen, context.clock, workspace.repo.identity())
+            record = writer.append(
+                event,
+                None,
+                evidence,
+                start=row.commit,
+                check=lambda event: fold([event]),
+                local=_local(workspace, row.run),
+            )
+        workspace.index.refresh()
+        made = queries.row_of_commit(workspace.index, record.commit)
+        return replace(found, event=made, default=default_run(workspace) == chosen)
+
+
+def _event(row: LogRow, state: RunState, name: str, gauge: Gauge) -> RunStarted:
+    started, source = state.started, str(row.address)
+    evaluation = state.known_evaluation(row.version or 0)
+    if evaluation is None:
+        raise UsageError(
+            f"nobody has measured {source} yet, so that a fork would have no score to begin with",
+            hint=f"skillgit train CONFIG --from {source} --run {name} measures it and begins there",
+        )
+    return RunStarted(
+        run=name,
+        skill=started.skill,
+        title=f"fork {source}",
+        why=f"The run begins with the text and the score of {source}, under the configuration of run {row.run}.",
+        config=started.config,
+        splits=started.splits,
+        environment=started.environment,
+        models=started.models,
+        evaluation=replace(evaluation, version=None),
+        gauge=gauge,
+        fork_of=source,
+    )
+
+
+def _evidence(workspace: Workspace, row: LogRow) -> dict[str, bytes]:
+    """Return the plan of the source and the outcomes behind the version's score, as far as they are here."""
+    index, repo = workspace.index, workspace.repo
+    plan, outcomes = start_evidence(index, row.run), score_evidence(index, row.run, row.version or 0)
+    found = (read_evidence(repo, plan, _PLAN) or {}) if plan else {}
+    scored = (read_evidence(repo, outcomes) or {}) if outcomes else {}
+    return found | {path: content for path, content in scored.items() if path.startswith(_OUTCOMES)}
+
+
+def _local(workspace: Workspace, source: str) -> dict[str, object] | None:
+    """Return this machine's settings for a fork of ``source``; None where that run's plan is a stranger's."""
+    start = queries.row_of_version(workspace.index, source, 0)
+    if start is None or not is_own(workspace.repo, start=start.commit):
+        return None
+    return local_settings(workspace.repo, start.commit)
+
+
+def _tried(workspace: Workspace, row: LogRow, state: RunState) -> dict[str, bytes]:
+    """Return what was tried on the version before, rejected candidates of others that were fetched included."""
+    tried = tried_before(workspace.repo, row.commit, state.started.skill)
+    if not tried:
+        return {}
+    from skillgit.engine.tried import tried_file  # noqa: PLC0415 - loads what renders prompts
+
+    return tried_file(tried)
+
+
+def _free_name(workspace: Workspace, run: str) -> str:
+    """Return the first of ``<run>-fork``, ``<run>-fork2`` … that no run has."""
+    taken = frozenset(runs(workspace.repo))
+    names = (f"{run}-fork{number if number > 1 else ''}" for number in count(1))
+    return check_run_name(next(name for name in names if name not in taken))
+
+
+def _check_free(workspace: Workspace, name: str) -> None:
+    taken = [found for found in workspace.repo.tips() if (ref := refs.parse(found)) is not None and ref.run == name]
+    if taken:
+        branch = refs.run_branch(name)
+        raise ConflictError(
+            f"run {name} exists already, as {refs.short(branch if branch in taken else taken[0])}",
+            hint="skillgit fork REV NAME takes another name",
+        )
+
+
+MOST = 100
+"""Candidates that a run takes in: more than its prompts ever tell."""
+
+
+def tried_before(repo: Repo, commit: str, skill: str) -> tuple[Tried, ...]:
+    """Return the rejected candidates that were made of ``commit`` or a version before it; oldest first, the newest 100.
+
+    Args:
+        repo: The repository; tracking copies of other repositories count.
+        commit: The version that a run begins at.
+        skill: The skill folder.
+    """
+    found = (_readable(repo, oid) for oid in _candidates(repo))
+    near: dict[str, bool] = {}
+    kept: list[tuple[Recorded, Rejected]] = []
+    for record in found:
+        if record is None or not isinstance(record.event, Rejected) or record.event.skill != skill:
+            continue
+        base = record.parents[0]
+        if near.setdefault(base, repo.reaches(commit, base)):
+            kept.append((record, record.event))
+    kept.sort(key=lambda one: (one[0].time, one[0].commit))
+    return tuple(_rejected_attempt(record, event) for record, event in kept[-MOST:])
+
+
+def _candidates(repo: Repo) -> set[str]:
+    """Return the rejected candidates that branches and attics lead to, those of other repositories included."""
+    found: set[str] = set()
+    for name, tip in repo.tips().items():
+        ref = refs.parse(name)
+        if ref is not None and ref.kind is refs.Kind.REJECTED:
+            found.add(tip)
+        elif ref is not None and ref.kind is refs.Kind.ATTIC:
+            try:
+                found.update(one.commit for one in archive.read_attic(repo, tip))
+            except SkillgitError:
+                continue  # fsck tells of a damaged attic; it is no reason not to train
+    return found
+
+
+def _readable(repo: Repo, commit: str) -> Recorded | None:
+    try:
+        return read_commit(repo, commit)
+    except SkillgitError:
+        return None  # as above: somebody else's broken candidate
+
+
+def _rejected_attempt(record: Recorded, event: Rejected) -> Tried:
+    return Tried(
+        run=event.run,
+        step=event.step,
+        base=event.base,
+        commit=record.commit,
+        title=event.title,
+        changes=event.changes,
+        score=event.verdict.score,
+        bound=event.evaluation.stopped,
+        current=event.verdict.current,
+    )

@@ -1,0 +1,384 @@
+"""A run that a person changes: locked, a candidate on its newest version judged by its gate, the verdict written."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from skillgit.app.change.measuring import GateWatcher, Measuring, Terms, open_measuring
+from skillgit.app.known.gates import version_outcomes
+from skillgit.app.setup.setup import differences
+from skillgit.domain.changed_lines import changed_lines
+from skillgit.domain.edit import EditStatus, Patch, apply
+from skillgit.domain.edit_words import left_out
+from skillgit.domain.event import Accepted, BudgetSource, EditRecord, MakesVersion, PatchCounts, Rejected
+from skillgit.domain.rewrite import UpdateMode
+from skillgit.domain.state import advance, fold
+from skillgit.engine import artifacts
+from skillgit.engine import judge as engine_judge
+from skillgit.engine.guards import skill_tokens
+from skillgit.engine.rebaseline import lacks_score, measure_version
+from skillgit.engine.salvage import attributed
+from skillgit.engine.step import models
+from skillgit.engine.validity import invalid
+from skillgit.errors import ConfigError, SkillError
+from skillgit.index import queries
+from skillgit.plugin.redaction import redact
+from skillgit.store import refs
+from skillgit.store.lock import RunLock
+from skillgit.store.reader import read_run, skill_at
+from skillgit.store.writer import RunWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from skillgit.app.place.context import Context
+    from skillgit.app.place.workspace import Workspace
+    from skillgit.app.setup.planner import Planner
+    from skillgit.app.setup.setup import Setup
+    from skillgit.domain.edit import Edit, EditReport
+    from skillgit.domain.edit_words import LeftOut
+    from skillgit.domain.evaluation import EvaluationSummary
+    from skillgit.domain.event import Cost, Event, Origin
+    from skillgit.domain.gate import Verdict
+    from skillgit.domain.policies import Policy
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.state import RunState
+    from skillgit.domain.version_outcomes import VersionOutcomes
+    from skillgit.engine.judge import Judged
+    from skillgit.index.rows import LogRow
+    from skillgit.store.event_commit import Recorded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A skill that may become the next version of a run.
+
+    Attributes:
+        skill: The skill.
+        origin: Which command it comes from.
+        of: What it was made of, ``<run>/v7`` or ``<run>/r17``; empty for the run's own text.
+        title: The commit's title.
+        why: The reasons, as paragraphs.
+        reports: The edits behind it, with what became of each.
+        policy: How the gate compares; None as the run's gate does.
+        merged: The commit of the other line that a merge joins; empty without one.
+        evidence: More files for the evidence.
+    """
+
+    skill: Skill
+    origin: Origin
+    of: str
+    title: str
+    why: str = ""
+    reports: tuple[EditReport, ...] = ()
+    policy: Policy | None = None
+    merged: str = ""
+    evidence: Mapping[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """A candidate that passed the gate or did not, as it stands in history.
+
+    Attributes:
+        event: The event as a line of the log.
+        of: What the candidate was made of.
+        base: The version that it was judged against.
+        accepted: Whether it is a version now.
+        branch: The branch that it stands on.
+        verdict: The gate's decision and its numbers.
+        evaluation: The candidate's score on the selection split.
+        fixed: Items that score higher than under the base.
+        broken: Items that score lower.
+        left_out: Edits that are not part of it.
+        tokens_before: About how many tokens the base's text has.
+        tokens_after: About how many the candidate's text has.
+        notes: What else there is to know of it, one sentence each.
+        cost: What it cost; what was measured before cost nothing.
+    """
+
+    event: LogRow
+    of: str
+    base: int = 0
+    accepted: bool
+    branch: str = ""
+    verdict: Verdict
+    evaluation: EvaluationSummary
+    fixed: tuple[str, ...]
+    broken: tuple[str, ...]
+    left_out: tuple[LeftOut, ...] = ()
+    tokens_before: int = 0
+    tokens_after: int
+    notes: tuple[str, ...] = ()
+    cost: Cost
+
+
+@dataclass(slots=True, kw_only=True)
+class Gating:
+    """A run whose lock is held, with everything that is needed to judge a candidate and to write what comes of it.
+
+    Attributes:
+        measuring: The door to its models.
+        state: The run so far.
+        commits: Version to commit.
+        outcomes: What is known of the versions item by item.
+        writer: Writes its events.
+    """
+
+    measuring: Measuring
+    state: RunState
+    commits: dict[int, str]
+    outcomes: VersionOutcomes
+    writer: RunWriter
+
+    @property
+    def commit(self) -> str:
+        """The commit of the newest version."""
+        return self.commits[self.state.version]
+
+    @property
+    def head(self) -> Skill:
+        """The skill of the newest version, the base of every candidate."""
+        return self.skill(self.state.version)
+
+    def skill(self, version: int) -> Skill:
+        """Return the skill of ``version``."""
+        measuring = self.measuring
+        return skill_at(measuring.workspace.repo, self.commits[version], measuring.session.skill_path)
+
+    @property
+    def number(self) -> int:
+        """The number of the next intervention."""
+        return self.state.interventions + 1
+
+
+@contextmanager
+def open_gating(
+    context: Context, workspace: Workspace, run: str, terms: Terms, watcher: GateWatcher
+) -> Iterator[Gating]:
+    """Lock ``run``, unless the work is only planned, and open the door to its models.
+
+    Raises:
+        ConfigError: Its items or its environment are not what they were when it was trained.
+        RunLockedError: A live process writes it.
+        UsageError: Its configuration is not here, or not to be trusted.
+    """
+
+    def allowed(setup: Setup) -> None:
+        different = differences(workspace, run, setup)
+        if different:
+            raise ConfigError(
+                f"nothing can be judged for run {run}: {different[0]}",
+                hint="scores under other conditions cannot be compared; skillgit eval measures without a gate",
+            )
+
+    with (
+        open_measuring(context, workspace, run, terms, watcher, allowed=allowed) as measuring,
+        nullcontext() if terms.dry_run else RunLock(workspace.repo, run, context.clock),
+    ):
+        records = read_run(workspace.repo, run)
+        outcomes = version_outcomes(workspace.repo, records)
+        measuring.session = replace(measuring.session, recorded=outcomes.of)
+        state = fold(record.event for record in records)
+        versions = {getattr(record.event, "version", None): record.commit for record in records if _makes(record.event)}
+        yield Gating(
+            measuring=measuring,
+            state=state,
+            commits={number: commit for number, commit in versions.items() if number is not None},
+            outcomes=outcomes,
+            writer=RunWriter(workspace.repo, run, context.clock, workspace.repo.identity()),
+        )
+
+
+def _makes(event: Event) -> bool:
+    """Say whether ``event`` made a version, and did not only measure one."""
+    return isinstance(event, MakesVersion)
+
+
+async def ready(gating: Gating) -> None:
+    """Give the newest version a score if it has none, for somebody edited it by hand; that is an event of its own."""
+    if not lacks_score(gating.state):
+        return
+    measuring = gating.measuring
+    measuring.watcher.remark(f"v{gating.state.version} was edited by hand and has no score yet; it is measured first")
+    with measuring.shown(f"v{gating.state.version}"):
+        found = await measure_version(measuring.session, gating.state, gating)
+    append(gating, found.event, None, found.evidence)
+    measuring.begin_anew()
+
+
+def plan_ready(gating: Gating, planner: Planner) -> None:
+    """Plan what :func:`ready` measures."""
+    state = gating.state
+    if lacks_score(state):
+        texts = [gating.skill(version) for version in (state.last_measured(state.version), state.version)]
+        planner.roll_out("unmeasured head", [(text, gating.measuring.items, 0) for text in texts], certain=False)
+
+
+def plan_judge(gating: Gating, planner: Planner, candidate: Skill | None) -> None:
+    """Plan what :func:`judge` measures.
+
+    Args:
+        gating: The run.
+        planner: Where to add it.
+        candidate: The candidate; None if its text is not known yet.
+    """
+    items, repeats = gating.measuring.items, gating.measuring.session.settings.gate.repeats
+    plan_ready(gating, planner)
+    planner.roll_out("base", [(gating.head, items, 0)])
+    if candidate is None:
+        planner.may_roll_out("candidate", gating.head, items, 1)
+    else:
+        planner.roll_out("candidate", [(candidate, items, 0)], certain=False)
+    planner.may_roll_out("repeats", gating.head, items, 2 * repeats)
+
+
+async def judge(gating: Gating, candidate: Candidate, name: str = "candidate") -> Judged:
+    """Measure the base and the candidate on the selection split, and let the gate decide.
+
+    Args:
+        gating: The run.
+        candidate: The candidate.
+        name: What the watcher is told that it is called.
+
+    Raises:
+        SkillError: A script or data file that the candidate changes does not parse, or it fails its self-check.
+    """
+    await ready(gating)
+    measuring, state = gating.measuring, gating.state
+    if (broken := await invalid(measuring.session, gating.head, candidate.skill)) is not None:
+        raise SkillError(f"nothing is measured, for {name} is {broken.title}", hint=" ".join(broken.why.split()))
+    base = f"v{state.version}"
+    measuring.expect(2)
+    await measuring.measure(base, gating.head)
+    with measuring.shown(name):
+        judged = await engine_judge.judge(
+            measuring.session, state, gating.head, candidate.skill, gated=True, policy=candidate.policy
+        )
+    await measuring.session.calls.settle()
+    measuring.watcher.remark(_told(name, judged))
+    return judged
+
+
+def _told(name: str, judged: Judged) -> str:
+    verdict, summary = judged.verdict, judged.evaluation
+    bound = "at most " if summary.stopped else ""
+    items = f"{summary.n - summary.unneeded} of {summary.n} items decided it"
+    scored, current = (f"{value:.4f}".removeprefix("0") for value in (verdict.score, verdict.current))
+    return f"{name}  selection  {verdict.metric.value} {bound}{scored} against {current}, {items}"
+
+
+def write(gating: Gating, candidate: Candidate, judged: Judged, *, notes: Sequence[str] = ()) -> Decided:
+    """Write what the gate decided: a version on the run's branch, or a side branch.
+
+    Raises:
+        ConcurrentWriteError: Somebody moved the run; nothing was written.
+    """
+    event, base = _event(gating, candidate, judged), gating.state.version
+    before = gating.head
+    patch = Patch(title=candidate.title, reasoning=candidate.why)
+    told = artifacts.patch_file(patch, candidate.reports, lines=not _made_by_edits(before, candidate))
+    files = artifacts.merged([told, candidate.evidence, judged.evidence])
+    record = append(gating, event, candidate.skill, files, merged=candidate.merged)
+    workspace = gating.measuring.workspace
+    row = queries.row_of_commit(workspace.index, record.commit)
+    if row is None:
+        raise AssertionError(f"{record.commit} is not in the index though it was written")
+    found = _decided(gating, candidate, judged, row)
+    return replace(
+        found,
+        base=base,
+        branch=refs.short(record.branch),
+        tokens_before=skill_tokens(before),
+        notes=tuple(notes),
+    )
+
+
+def _made_by_edits(base: Skill, candidate: Candidate) -> bool:
+    """Say whether the edits of ``candidate``, applied to ``base``, give its text, and do not only tell what changed."""
+    applied = [report.edit for report in candidate.reports if report.status is EditStatus.APPLIED]
+    return apply(base, applied).skill.digest == candidate.skill.digest
+
+
+def append(
+    gating: Gating, event: Event, skill: Skill | None, evidence: Mapping[str, bytes], *, merged: str = ""
+) -> Recorded:
+    """Write ``event`` after the events of the run, and bring the index up to date.
+
+    Args:
+        gating: The run.
+        event: The fact.
+        skill: What the skill folder holds; None where it stays.
+        evidence: The files behind it.
+        merged: The other parent of a merge.
+    """
+    check = partial(advance, gating.state)
+    record = gating.writer.append(event, skill, evidence, check=check, merged=merged)
+    gating.measuring.workspace.index.refresh()
+    gating.state = advance(gating.state, record.event)
+    gating.outcomes.take(record.event, evidence)
+    return record
+
+
+def _event(gating: Gating, candidate: Candidate, judged: Judged) -> Accepted | Rejected:
+    state, measuring = gating.state, gating.measuring
+    verdict = judged.verdict
+    applied = tuple(report.edit for report in candidate.reports if report.status is EditStatus.APPLIED)
+    facts = {
+        "run": measuring.run,
+        "skill": measuring.session.skill_path,
+        "epoch": state.epoch,
+        "step": state.step,
+        "base": state.version,
+        "origin": candidate.origin,
+        "number": gating.number,
+        "of": candidate.of,
+        "title": redact(candidate.title),
+        "why": redact(candidate.why),
+        "edits": _records(applied, judged),
+        "changes": changed_lines(gating.head, candidate.skill),
+        "patch": _counts(applied, candidate.reports),
+        "evaluation": judged.evaluation,
+        "verdict": verdict,
+        "fixed": judged.fixed,
+        "broken": judged.broken,
+        "models": models(measuring.session),
+        "cost": measuring.cost(),
+    }
+    if verdict.decision.accepted:
+        return Accepted(**facts, version=state.version + 1)  # type: ignore[arg-type]
+    return Rejected(**facts)  # type: ignore[arg-type]
+
+
+def _records(applied: tuple[Edit, ...], judged: Judged) -> tuple[EditRecord, ...]:
+    return attributed(applied, judged.verdict, UpdateMode.PATCH)
+
+
+def _counts(applied: tuple[Edit, ...], reports: Sequence[EditReport]) -> PatchCounts:
+    return PatchCounts(
+        merged=len(reports),
+        ranked=len(reports),
+        applied=len(applied),
+        skipped=len(reports) - len(applied),
+        budget=None,
+        by=BudgetSource.NONE,
+    )
+
+
+def _decided(gating: Gating, candidate: Candidate, judged: Judged, row: LogRow) -> Decided:
+    cost = gating.measuring.cost()
+    return Decided(
+        event=row,
+        of=candidate.of,
+        accepted=judged.verdict.decision.accepted,
+        verdict=judged.verdict,
+        evaluation=judged.evaluation,
+        fixed=judged.fixed,
+        broken=judged.broken,
+        left_out=left_out(candidate.reports),
+        tokens_after=skill_tokens(candidate.skill),
+        cost=replace(cost, seconds=round(cost.seconds, 1)),
+    )

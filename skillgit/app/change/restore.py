@@ -1,0 +1,246 @@
+"""``skillgit revert``: an older version's text becomes the newest version; history only grows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from skillgit.app.place.named import version_of_run
+from skillgit.app.place.workspace import Workspace, open_workspace
+from skillgit.domain.event import Inherited, Origin, Reverted
+from skillgit.domain.state import advance, fold
+from skillgit.engine.scope import intervention_scope
+from skillgit.errors import UsageError
+from skillgit.index import queries
+from skillgit.store.lock import RunLock
+from skillgit.store.reader import read_run, skill_at
+from skillgit.store.writer import RunWriter
+
+if TYPE_CHECKING:
+    from skillgit.app.change.intervention import Decided, Gating
+    from skillgit.app.change.measuring import GateWatcher, Terms
+    from skillgit.app.place.context import Context
+    from skillgit.app.setup.plan import Plan
+    from skillgit.domain.cost import Cost
+    from skillgit.domain.gate import Verdict
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.state import RunState
+    from skillgit.index.rows import LogRow
+    from skillgit.store.event_commit import Recorded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevertRequest:
+    """What the user asks for.
+
+    Attributes:
+        revision: The version whose text to take up again.
+        run: The run; None takes the one that the version belongs to.
+        dry_run: Whether only to say what would be done; with a gate, that is its plan.
+        gate: The terms on which the text is measured and has to pass the gate; None writes it as it is.
+    """
+
+    revision: str
+    run: str | None = None
+    dry_run: bool = False
+    gate: Terms | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevertResult:
+    """What became of a revert.
+
+    Attributes:
+        run: The run.
+        target: The version whose text was taken up again.
+        base: The version before.
+        version: The new version; what it would be, if nothing was written. Absent if the gate refused.
+        event: The event; absent if nothing was written.
+        inherited: The version whose score it has; absent if it was measured, or if that version has none.
+        verdict: The gate's decision; absent without a gate.
+        cost: What measuring cost; absent without a gate.
+    """
+
+    run: str
+    target: int
+    base: int
+    version: int | None
+    event: LogRow | None = None
+    inherited: int | None = None
+    verdict: Verdict | None = None
+    cost: Cost | None = None
+
+    @property
+    def accepted(self) -> bool:
+        """Whether there is a new version, or would be."""
+        return self.version is not None
+
+
+def revert(context: Context, request: RevertRequest, watcher: GateWatcher | None = None) -> RevertResult | Plan:
+    """Make an older version's text the newest version of its run.
+
+    Returns:
+        What became of it; for a dry run with a gate the plan.
+
+    Raises:
+        RevisionNotFoundError: The revision names nothing.
+        RunLockedError: A live process writes the run.
+        UsageError: It names no version of the run, or one whose text is the newest version's.
+    """
+    with open_workspace(context) as workspace:
+        row = version_of_run(workspace, request.revision, request.run)
+        if request.gate is not None:
+            if watcher is None:
+                raise AssertionError("a revert with a gate is watched")
+            terms = replace(request.gate, dry_run=request.dry_run)
+            return _gated(context, workspace, row, terms, watcher)
+        with RunLock(workspace.repo, row.run, context.clock):
+            state = fold(record.event for record in read_run(workspace.repo, row.run))
+            skill = _older_text(workspace, row, state)
+            planned = _result(row, state)
+            if request.dry_run:
+                return planned
+            writer = RunWriter(workspace.repo, row.run, context.clock, workspace.repo.identity())
+            event = Reverted(**_facts(row, state), evaluation=Inherited(version=_target(row)))  # type: ignore[arg-type]
+            record = writer.append(event, skill, {}, check=partial(advance, state))
+        return _written(workspace, planned, record)
+
+
+def _gated(
+    context: Context, workspace: Workspace, row: LogRow, terms: Terms, watcher: GateWatcher
+) -> RevertResult | Plan:
+    from skillgit.app.change import intervention as gating_run  # noqa: PLC0415 - it loads the engine, and few reverts measure
+    from skillgit.app.change.intervention import Candidate  # noqa: PLC0415 - see above
+    from skillgit.engine.step import models  # noqa: PLC0415 - see above
+
+    with gating_run.open_gating(context, workspace, row.run, terms, watcher) as gating:
+        state, named = gating.state, str(row.address)
+        skill = _older_text(workspace, row, state)
+        plan = _plan(gating, skill, named, terms)
+        if terms.dry_run:
+            return plan
+        watcher.remark(plan.sentence)
+        title, why = _words(row, state)
+        candidate = Candidate(skill=skill, origin=Origin.REVERT, of=named, title=title, why=why)
+        work = gating_run.judge(gating, candidate, named)
+        judged = gating.measuring.carry_out(intervention_scope(row.run, Origin.REVERT, state.version + 1), work)
+        state = gating.state
+        planned = _result(row, state)
+        cost = gating.measuring.cost()
+        if not judged.verdict.decision.accepted:
+            return _refused(row, state, gating_run.write(gating, candidate, judged))
+        event = Reverted(
+            **_facts(row, state),  # type: ignore[arg-type]
+            evaluation=judged.evaluation,
+            verdict=judged.verdict,
+            fixed=judged.fixed,
+            broken=judged.broken,
+            models=models(gating.measuring.session),
+            cost=cost,
+        )
+        record = gating_run.append(gating, event, skill, judged.evidence)
+    return _written(workspace, planned, record, verdict=judged.verdict, cost=cost)
+
+
+def _plan(gating: Gating, skill: Skill, named: str, terms: Terms) -> Plan:
+    from skillgit.app.change.intervention import plan_judge  # noqa: PLC0415 - it loads the engine, and few reverts measure
+
+    planner = gating.measuring.planner()
+    plan_judge(gating, planner, skill)
+    facts = {
+        "text": f"that of {named}",
+        "against": f"v{gating.state.version}",
+        "items": f"{len(gating.measuring.items)} selection",
+    }
+    return planner.plan("revert", facts, caps=terms.caps)
+
+
+def _refused(row: LogRow, state: RunState, decided: Decided) -> RevertResult:
+    return RevertResult(
+        run=row.run,
+        target=_target(row),
+        base=state.version,
+        version=None,
+        event=decided.event,
+        verdict=decided.verdict,
+        cost=decided.cost,
+    )
+
+
+def _target(row: LogRow) -> int:
+    if row.version is None:
+        raise AssertionError("a revert goes back to a version")
+    return row.version
+
+
+def _older_text(workspace: Workspace, row: LogRow, state: RunState) -> Skill:
+    """Return the text of the version ``row``.
+
+    Raises:
+        UsageError: It is the text of the current version.
+    """
+    target, current = _target(row), state.version
+    path = state.started.skill
+    skill = skill_at(workspace.repo, row.commit, path)
+    now = queries.row_of_version(workspace.index, row.run, current)
+    same = now is not None and skill_at(workspace.repo, now.commit, path).digest == skill.digest
+    if target == current or same:
+        said = "is the newest version already" if target == current else f"has the text of v{current}, the newest one"
+        raise UsageError(f"v{target} of run {row.run} {said}", hint=f"skillgit log {row.run}")
+    return skill
+
+
+def _words(row: LogRow, state: RunState) -> tuple[str, str]:
+    target = _target(row)
+    first, last = target + 1, state.version
+    left = f"v{last} stays" if first == last else f"v{first} to v{last} stay"
+    return f"back to v{target}", f"The text is that of v{target} again. {left} in the history."
+
+
+def _facts(row: LogRow, state: RunState) -> dict[str, object]:
+    title, why = _words(row, state)
+    return {
+        "run": row.run,
+        "skill": state.started.skill,
+        "epoch": state.epoch,
+        "step": state.step,
+        "title": title,
+        "why": why,
+        "version": state.version + 1,
+        "base": state.version,
+        "target": _target(row),
+    }
+
+
+def _result(row: LogRow, state: RunState) -> RevertResult:
+    target = _target(row)
+    known = state.known_evaluation(target) is not None
+    return RevertResult(
+        run=row.run,
+        target=target,
+        base=state.version,
+        version=state.version + 1,
+        inherited=target if known else None,
+    )
+
+
+def _written(
+    workspace: Workspace,
+    planned: RevertResult,
+    record: Recorded,
+    *,
+    verdict: Verdict | None = None,
+    cost: Cost | None = None,
+) -> RevertResult:
+    workspace.index.refresh()
+    return RevertResult(
+        run=planned.run,
+        target=planned.target,
+        base=planned.base,
+        version=planned.version,
+        event=queries.row_of_commit(workspace.index, record.commit),
+        inherited=None if verdict is not None else planned.inherited,
+        verdict=verdict,
+        cost=cost,
+    )

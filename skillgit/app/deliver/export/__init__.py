@@ -1,0 +1,1 @@
+"""What a repository holds, written elsewhere for those who do not use git."""

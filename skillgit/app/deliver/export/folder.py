@@ -1,0 +1,184 @@
+"""A version's skill written elsewhere, as a folder or as an archive whose bytes depend on nothing else."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillgit.app.format.folders import Change, DiffersError, changes, entries_of, fingerprint, read_entries
+from skillgit.app.format.placing import put, refuse_way_out, typed_path, write_file, write_skill
+from skillgit.app.place.named import skill_named
+from skillgit.app.place.workspace import open_workspace
+from skillgit.domain.skill import DOCUMENT, MARKER, Skill, frontmatter
+from skillgit.errors import ConflictError, UsageError
+
+if TYPE_CHECKING:
+    from skillgit.app.place.context import Context
+    from skillgit.index.rows import LogRow
+
+
+ENDINGS = (".zip", ".skill")
+"""How the names of archives end."""
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+"""The oldest time that a zip archive can hold, which is no time of anybody's."""
+_UNIX = 3
+_FILE, _PROGRAM = 0o100644, 0o100755
+
+
+def archive(skill: Skill) -> bytes:
+    """Return a zip archive with the files of ``skill`` in one folder that bears its name.
+
+    Equal skills give equal bytes on every machine. So files are sorted and stored uncompressed, for compressors differ
+    between versions and systems.
+    """
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_STORED) as target:
+        for path, content in skill.files.items():
+            member = zipfile.ZipInfo(f"{skill.name}/{path}", _EPOCH)
+            member.create_system = _UNIX
+            member.external_attr = (_PROGRAM if path in skill.executable else _FILE) << 16
+            target.writestr(member, content)
+    return written.getvalue()
+
+
+_MARKER_LINE = re.compile(rf"^[ \t]*(?:{MARKER.pattern}[ \t]*)+(?:\n|\Z)", re.MULTILINE)
+
+
+def without_markers(skill: Skill) -> Skill:
+    """Return ``skill`` with no region marker in its Markdown; what stands between markers stays, frontmatter too."""
+    for path, text in list(skill.text_files()):
+        if path.endswith(".md"):
+            kept = frontmatter(text) if path == DOCUMENT else ""
+            bare = kept + _bare(text[len(kept) :])
+            if bare != text:
+                skill = skill.with_text(path, bare)
+    return skill
+
+
+def _bare(text: str) -> str:
+    """Return ``text`` without markers; a line that holds nothing else goes with them."""
+    while True:
+        # Of a marker inside a marker, removing the inner one leaves the outer.
+        bare = MARKER.sub("", _MARKER_LINE.sub("", text))
+        if bare == text:
+            return text
+        text = f"{bare.rstrip()}\n" if bare.strip() else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderRequest:
+    """What the user asks for.
+
+    Attributes:
+        revision: The version.
+        place: The folder, or the archive if it ends like one.
+        strip_markers: Whether to leave out the markers of regions.
+        force: Whether to replace a skill folder or an archive with other content.
+    """
+
+    revision: str
+    place: str
+    strip_markers: bool = False
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedSkill:
+    """What was written.
+
+    Attributes:
+        row: The event of the version; absent for a commit that is no event.
+        commit: The commit.
+        skill: The skill's name.
+        place: The folder or the archive.
+        archive: Whether it is an archive.
+        files: The files of the skill.
+        changes: How they differ from what stood there before; empty if nothing did.
+        held: Whether exactly this stood there already, so that nothing was written.
+    """
+
+    row: LogRow | None
+    commit: str
+    skill: str
+    place: str
+    archive: bool
+    files: tuple[str, ...]
+    changes: tuple[Change, ...] = ()
+    held: bool = False
+
+    @property
+    def misnamed(self) -> bool:
+        """Whether it is a folder that does not bear the skill's name, as agents want."""
+        return not self.archive and Path(self.place).name != self.skill
+
+
+def export_skill(context: Context, request: FolderRequest) -> ExportedSkill:
+    """Write the skill of a revision to a folder or an archive, at once or not at all.
+
+    Raises:
+        ConflictError: The place cannot be written, or an archive with other content stands there.
+        DiffersError: A folder with other content stands there.
+        RevisionNotFoundError: The revision names nothing.
+        SkillError: It has no skill, or several.
+        UsageError: The place cannot be what is asked for.
+    """
+    with open_workspace(context) as workspace:
+        named = skill_named(workspace, request.revision)
+    skill = without_markers(named.skill) if request.strip_markers else named.skill
+    place = refuse_way_out(typed_path(context.directory, request.place))
+    exported = ExportedSkill(
+        row=named.row,
+        commit=named.commit,
+        skill=skill.name,
+        place=str(place),
+        archive=place.name.endswith(ENDINGS),
+        files=tuple(skill.files),
+    )
+    return (_to_archive if exported.archive else _to_folder)(exported, place, skill, force=request.force)
+
+
+def _to_archive(exported: ExportedSkill, file: Path, skill: Skill, *, force: bool) -> ExportedSkill:
+    content = archive(skill)
+    if file.is_dir():
+        raise UsageError(f"{file} is a folder", hint=f"--to {file / f'{skill.name}.skill'}")
+    if file.exists() or file.is_symlink():
+        if file.is_file() and file.read_bytes() == content:
+            return replace(exported, held=True)
+        if not force:
+            raise ConflictError(f"{file} exists and holds something else", hint="--force replaces it")
+    write_file(file, content)
+    return exported
+
+
+def _to_folder(exported: ExportedSkill, folder: Path, skill: Skill, *, force: bool) -> ExportedSkill:
+    _check_is_skill(folder, exported.skill)
+    there, new = read_entries(folder), entries_of(skill)
+    if fingerprint(there) == fingerprint(new):
+        return replace(exported, held=True)
+    if len(there) > 1:
+        exported = replace(exported, changes=changes(there, new))
+        if not force:
+            raise DiffersError(
+                f"{folder} holds another skill or another version, and {len(exported.changes)} of its files would"
+                " change",
+                hint="--force replaces it",
+                changes=exported.changes,
+            )
+    put(folder, lambda beside: write_skill(beside, skill))
+    return exported
+
+
+def _check_is_skill(folder: Path, name: str) -> None:
+    """Refuse a place that is no folder, or that holds something else than a skill: it may be large, and precious."""
+    if folder.is_symlink() or folder.is_file():
+        raise UsageError(f"{folder} is no folder", hint=f"archives end in {' or '.join(ENDINGS)}")
+    try:
+        inside = {path.name for path in folder.iterdir()} if folder.is_dir() else set[str]()
+    except OSError as error:
+        raise ConflictError(f"{folder} cannot be read: {error.strerror}", hint=f"ls -ld {folder}") from error
+    if inside and (DOCUMENT not in inside or ".git" in inside):
+        raise UsageError(f"{folder} holds something else than a skill", hint=f"--to {folder / name}")

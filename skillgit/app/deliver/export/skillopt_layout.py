@@ -1,0 +1,290 @@
+"""The files of a SkillOpt output directory while they are put together, those about the whole run included."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from skillgit import __version__
+from skillgit.app.sources.skillopt.directory import ORIGIN, SECTIONED
+from skillgit.app.sources.skillopt.texts import with_their_markers
+from skillgit.domain.evaluation import Metric, Scored, Split
+from skillgit.domain.untrusted.documents import loads
+from skillgit.domain.untrusted.names import name_key, path_fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from skillgit.domain.evaluation import EvaluationSummary
+    from skillgit.domain.event import RunFinished, RunStarted
+    from skillgit.domain.skill import Skill
+
+
+Row = dict[str, object]
+
+_FLAT_NAMES = {
+    "env.name": "env",
+    "optimizer.learning_rate": "edit_budget",
+    "optimizer.min_learning_rate": "min_edit_budget",
+    "model.optimizer": "optimizer_model",
+    "model.target": "target_model",
+}
+INITIAL = "initial"
+"""Where the reference says that a text comes from that no step changed."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Layout:
+    """A directory, and where the run stands while its events are laid out.
+
+    Attributes:
+        started: The first event.
+        evidence: What stands behind it.
+        metric: What the gate compared.
+        soft_weight: Share of the soft score in the mixed metric.
+        history: The records of the steps.
+        texts: Step to the text that was current after it.
+        document: The current text.
+        best: The best text.
+        score: The score of the current version under the gate's metric.
+        best_score: That of the best one.
+        best_step: The step that made the best one.
+        origin: What made the current version.
+        best_origin: What made the best one.
+        last: The current version.
+        best_version: The best one.
+        hard: The strict score of the current version.
+        soft: Its score with partial credit.
+        remarks: What has no place here, one sentence each.
+    """
+
+    started: RunStarted
+    evidence: Mapping[str, bytes]
+    metric: Metric
+    soft_weight: float
+    history: list[Row] = field(default_factory=list)
+    texts: dict[int, str] = field(default_factory=dict)
+    document: str = ""
+    best: str = ""
+    score: float = 0.0
+    best_score: float = 0.0
+    best_step: int = 0
+    origin: str = INITIAL
+    best_origin: str = INITIAL
+    last: int = 0
+    best_version: int = 0
+    hard: float = 0.0
+    soft: float = 0.0
+    remarks: list[str] = field(default_factory=list)
+    _files: dict[str, str] = field(default_factory=dict)
+    _conversations: dict[str, str] = field(default_factory=dict)
+
+    def files(self) -> dict[str, str]:
+        """Return path and text of every file, sorted."""
+        return dict(sorted(self._files.items()))
+
+    def add(self, path: str, text: str) -> None:
+        """Add a file."""
+        self._files[path] = text
+
+    def add_json(self, path: str, value: object) -> None:
+        """Add a file with JSON."""
+        self._files[path] = json_text(value)
+
+    def remark(self, sentence: str) -> None:
+        """Remember what has no place here."""
+        if sentence not in self.remarks:
+            self.remarks.append(sentence)
+
+    def text_of(self, skill: Skill) -> str:
+        """Return a skill's document as the reference reads it."""
+        if len(skill.files) > 1:
+            others = ", ".join(path for path in skill.files if path != "SKILL.md")
+            self.remark(f"a skill is one text in that layout; {others} are left out")
+        return with_their_markers(skill.document)
+
+    def config(self) -> Row:
+        """Return the configuration, flat and under the names of the reference."""
+        original = document(self.evidence, f"{ORIGIN}/config.json")
+        if isinstance(original, dict):
+            return original
+        recorded = document(self.evidence, "config.json")
+        if not isinstance(recorded, dict):
+            self.remark(
+                "the evidence behind the start of the run is not here, so that config.json tells only its models"
+            )
+            recorded = {}
+        found: Row = {}
+        for section, names in SECTIONED.items():
+            values = recorded.get(section)
+            for name in names:
+                if isinstance(values, dict) and name in values:
+                    found[_FLAT_NAMES.get(f"{section}.{name}", name)] = values[name]
+        for role, told in (("target", self.started.models.target), ("optimizer", self.started.models.optimizer)):
+            backend, _, model = told.partition("/")
+            found |= {f"{role}_backend": backend, f"{role}_model": model} if model else {}
+        return found | {"out_root": ""}
+
+    def value(self, hard: float, soft: float) -> float:
+        """Return a score under the metric of the gate."""
+        return Scored(hard, soft).value(self.metric, self.soft_weight)
+
+    def add_outcomes(self, folder: str, evidence: Mapping[str, bytes], name: str) -> Sequence[Row]:
+        """Add the outcomes that ``evidence`` holds in the file ``name`` to ``folder``; return those with a score."""
+        rows = document(evidence, name)
+        listed = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+        scored = [row for row in listed if "hard" in row]
+        failed = [row for row in listed if "failed" in row]
+        if scored:
+            self.add(f"{folder}/results.jsonl", _lines(_result(row) for row in scored))
+        if failed:
+            told = ({"id": row["id"], "reason": row["failed"]} for row in failed)
+            self.add(f"{folder}/failed.jsonl", _lines(told))
+            self.remark("items that failed to evaluate have no place in that layout; they stand in failed.jsonl beside")
+        for row in scored:
+            trajectory = document(evidence, str(row.get("trajectory") or ""))
+            turns = trajectory.get("turns") if isinstance(trajectory, dict) else None
+            if isinstance(turns, list):
+                self._add_conversation(f"{folder}/predictions/{row['id']}/conversation.json", turns)
+        return scored
+
+    def _add_conversation(self, path: str, turns: list[object]) -> None:
+        """Add a conversation where the reference looks for it, if the item's id can be a folder."""
+        taken = self._conversations.setdefault(name_key(path), path)
+        if path_fault(path) or taken != path:
+            self.remark("conversations of items whose ids cannot be folders on every system are left out")
+        else:
+            self.add_json(path, turns)
+
+
+def _result(row: Mapping[str, object]) -> Row:
+    return {
+        "id": row["id"],
+        "task_type": row.get("task_type") or "default",
+        "hard": row["hard"],
+        "soft": row["soft"],
+        "predicted_answer": row.get("answer") or "",
+        "fail_reason": row.get("feedback") or "",
+    }
+
+
+def document(files: Mapping[str, bytes], name: str) -> object:
+    """Return the JSON in the file ``name``; None if it is missing or none."""
+    try:
+        return loads(files.get(name, b"null"))
+    except ValueError:
+        return None
+
+
+def json_text(value: object) -> str:
+    """Return ``value`` as the reference writes JSON."""
+    return f"{json.dumps(value, indent=2, ensure_ascii=False)}\n"
+
+
+def text_hash(text: str) -> str:
+    """Return what the reference knows a text by."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _lines(rows: Iterator[Row]) -> str:
+    return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+
+
+_DIGITS = 4
+
+
+def run_files(layout: Layout) -> None:
+    """Add what stands at the top of the directory, and the text that was current after each step."""
+    layout.add_json("config.json", layout.config())
+    layout.add_json("history.json", layout.history)
+    text = ""
+    steps = max(layout.texts)
+    for step in range(steps + 1):
+        text = layout.texts.get(step, text)
+        layout.add(f"skills/skill_v{step:0{_DIGITS}d}.md", text)
+    layout.add("best_skill.md", layout.best)
+    layout.add_json(
+        "runtime_state.json",
+        {
+            "last_completed_step": len(layout.history),
+            "current_skill_path": f"skills/skill_v{steps:0{_DIGITS}d}.md",
+            "current_score": layout.score,
+            "current_origin": layout.origin,
+            "best_skill_path": "best_skill.md",
+            "best_score": layout.best_score,
+            "best_step": layout.best_step,
+            "best_origin": layout.best_origin,
+        },
+    )
+
+
+def summary_files(layout: Layout, event: RunFinished, evidence: Mapping[str, bytes]) -> None:
+    """Add the end of the run: its summary and its scores on the test split."""
+    tests = {found.version or 0: found for found in event.evaluations if found.split is Split.TEST}
+    for folder, version in (
+        ("test_eval_baseline", 0),
+        ("test_eval", layout.best_version),
+        ("test_eval_final", layout.last),
+    ):
+        if version in tests:
+            layout.add_outcomes(folder, evidence, f"test-v{version}.json")
+    first = layout.started.evaluation
+    hard, soft = getattr(first, "hard", None), getattr(first, "soft", None)
+    baseline = layout.value(hard, soft) if hard is not None and soft is not None else None
+    layout.add_json(
+        "summary.json",
+        {
+            "version": f"skillgit-{__version__}",
+            "config": layout.config(),
+            "baseline_selection_hard": baseline,
+            "best_selection_hard": layout.best_score,
+            "final_selection_hard": layout.hard,
+            "final_selection_soft": layout.soft,
+            "best_step": layout.best_step,
+            "current_origin": layout.origin,
+            "best_origin": layout.best_origin,
+            "total_steps": len(layout.history),
+            **_counts(layout.history, "total_"),
+            "epoch_stats": _epochs(layout.history),
+            **_tests(layout, tests),
+        },
+    )
+
+
+def _counts(history: list[Row], prefix: str) -> Row:
+    actions = [str(record["action"]) for record in history]
+    return {
+        f"{prefix}accepts": sum("accept" in action for action in actions),
+        f"{prefix}rejects": sum(action == "reject" for action in actions),
+        f"{prefix}skips": sum(action.startswith("skip") for action in actions),
+    }
+
+
+def _epochs(history: list[Row]) -> list[Row]:
+    found: dict[object, list[Row]] = {}
+    for record in history:
+        found.setdefault(record["epoch"], []).append(record)
+    return [
+        {
+            "epoch": epoch,
+            "steps": len(records),
+            **_counts(records, ""),
+            "best_score": records[-1]["best_score"],
+            "current_score": records[-1]["current_score"],
+        }
+        for epoch, records in found.items()
+    ]
+
+
+def _tests(layout: Layout, tests: Mapping[int, EvaluationSummary]) -> Row:
+    found: Row = {}
+    for key, version in (("baseline_test", 0), ("test", layout.best_version), ("final_test", layout.last)):
+        if version in tests:
+            found |= {f"{key}_hard": tests[version].hard, f"{key}_soft": tests[version].soft}
+    if 0 in tests:
+        for key, version in (("test", layout.best_version), ("final_test", layout.last)):
+            if version in tests:
+                found[f"{key}_delta_hard"] = tests[version].hard - tests[0].hard
+    return found

@@ -1,0 +1,285 @@
+"""The rows of the tables of a run; what an event does not have is absent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.domain.cost import Cost
+from skillgit.domain.evaluation import EvaluationSummary
+from skillgit.domain.event import NOBODY, Inherited, event_name, event_origin, event_step, version_of
+from skillgit.domain.skill import DOCUMENT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from skillgit.store.event_commit import Recorded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventRow:
+    """One event. Scores are those of the selection split; ``score``, ``current`` and ``best`` what the gate compared.
+
+    Attributes:
+        run: The run.
+        commit: Its commit.
+        time: When it was committed, in UTC.
+        kind: What kind it is.
+        origin: Where its candidate comes from.
+        epoch: Its epoch.
+        step: Its step.
+        version: The version that it made.
+        base: The version that it was proposed on.
+        title: Its title.
+        decision: What the gate decided.
+        policy: How the gate compared.
+        metric: What the gate compared.
+        score: The candidate's score; absent where no more than a bound is known.
+        bound: The highest that the score could have been, where the evaluation ended early; absent otherwise.
+        current: The score that it had to beat.
+        best: The best score until then.
+        fixed: How many items score higher.
+        broken: How many items score lower.
+        p: The p-value of the paired test.
+        n: Number of items.
+        scored: How many of them have a score.
+        unneeded: How many of them the decision did not need.
+        hard: Mean strict score.
+        soft: Mean score with partial credit.
+        inherited: The version that the score was taken over from.
+        merged: Proposals of all analysts.
+        ranked: Those that were chosen.
+        applied: Edits that took effect.
+        skipped: Edits that did not.
+        budget: The edit budget.
+        calls: Model calls.
+        tokens_in: Tokens sent.
+        tokens_out: Tokens received.
+        usd: US dollars.
+        unpriced: Calls whose price is not known.
+        seconds: Wall time.
+        target: The target model.
+        optimizer: The optimizer model.
+    """
+
+    run: str
+    commit: str
+    time: datetime
+    kind: str
+    origin: str
+    epoch: int
+    step: int
+    version: int | None
+    base: int | None
+    title: str
+    decision: str | None
+    policy: str | None
+    metric: str | None
+    score: float | None
+    bound: float | None
+    current: float | None
+    best: float | None
+    fixed: int | None
+    broken: int | None
+    p: float | None
+    n: int | None
+    scored: int | None
+    unneeded: int | None
+    hard: float | None
+    soft: float | None
+    inherited: int | None
+    merged: int | None
+    ranked: int | None
+    applied: int | None
+    skipped: int | None
+    budget: int | None
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    usd: float
+    unpriced: int
+    seconds: float
+    target: str
+    optimizer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionRow:
+    """One version.
+
+    Attributes:
+        run: The run.
+        version: Its number.
+        commit: Its commit.
+        time: When it was committed, in UTC.
+        kind: What kind of event made it.
+        epoch: The epoch of that event.
+        step: Its step.
+        title: Its title.
+        hard: Mean strict score on the selection split; absent if nobody measured it.
+        soft: Mean score with partial credit.
+        n: Number of items.
+        scored: How many of them have a score.
+        inherited: The version that the score was taken over from.
+        test_hard: Mean strict score on the test split at the end of the run.
+        test_soft: Mean score with partial credit on it.
+        best: Whether it is the best version.
+        bytes: Size of all files of the skill.
+        lines: Lines of its document.
+    """
+
+    run: str
+    version: int
+    commit: str
+    time: datetime
+    kind: str
+    epoch: int
+    step: int
+    title: str
+    hard: float | None
+    soft: float | None
+    n: int | None
+    scored: int | None
+    inherited: int | None
+    test_hard: float | None
+    test_soft: float | None
+    best: bool
+    bytes: int
+    lines: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemRow:
+    """What one version did on one item of the selection split.
+
+    Attributes:
+        run: The run.
+        version: The version.
+        item: The item.
+        task_type: The group that it is reported under.
+        hard: The strict score; absent if it failed to evaluate.
+        soft: The score with partial credit.
+        failed: Why it failed to evaluate; empty if it did not.
+    """
+
+    run: str
+    version: int
+    item: str
+    task_type: str
+    hard: float | None
+    soft: float | None
+    failed: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditRow:
+    """One applied edit of a candidate.
+
+    Attributes:
+        run: The run.
+        commit: The commit of the candidate.
+        step: Its step.
+        version: The version that it became; absent if it was refused.
+        decision: What the gate decided.
+        place: Its place in the patch, from 1.
+        op: What it did.
+        file: The file.
+        support: How many trajectories it rests on.
+        source: Whose observation it is.
+        anchor: Where it was done; empty if the evidence is not here.
+        content: The new text; empty if the evidence is not here.
+    """
+
+    run: str
+    commit: str
+    step: int
+    version: int | None
+    decision: str
+    place: int
+    op: str
+    file: str
+    support: int
+    source: str
+    anchor: str
+    content: str
+
+
+def event_row(record: Recorded) -> EventRow:
+    """Return the row of an event."""
+    event = record.event
+    verdict, patch = getattr(event, "verdict", None), getattr(event, "patch", None)
+    found = getattr(event, "evaluation", None)
+    score = found if isinstance(found, EvaluationSummary) else None
+    stopped = score is not None and score.stopped
+    models, cost = getattr(event, "models", NOBODY), getattr(event, "cost", Cost())
+    return EventRow(
+        run=event.run,
+        commit=record.commit,
+        time=record.time,
+        kind=event_name(event),
+        origin=event_origin(event).value,
+        epoch=event.epoch,
+        step=event_step(event),
+        version=version_of(event),
+        base=getattr(event, "base", None),
+        title=event.title,
+        decision=verdict.decision.value if verdict else None,
+        policy=verdict.policy if verdict else None,
+        metric=verdict.metric.value if verdict else None,
+        score=verdict.score if verdict and not stopped else None,
+        bound=verdict.score if verdict and stopped else None,
+        **{name: getattr(verdict, name, None) for name in ("current", "best", "fixed", "broken", "p")},
+        **{name: getattr(score, name, None) for name in ("n", "scored", "unneeded", "hard", "soft")},
+        inherited=found.version if isinstance(found, Inherited) else None,
+        **{name: getattr(patch, name, None) for name in ("merged", "ranked", "applied", "skipped", "budget")},
+        calls=cost.calls,
+        tokens_in=cost.tokens_in,
+        tokens_out=cost.tokens_out,
+        usd=cost.usd,
+        unpriced=cost.unpriced,
+        seconds=cost.seconds,
+        target=models.target,
+        optimizer=models.optimizer,
+    )
+
+
+def version_row(
+    record: Recorded,
+    files: Mapping[str, bytes],
+    known: EvaluationSummary | None,
+    test: EvaluationSummary | None,
+    *,
+    best: bool,
+) -> VersionRow:
+    """Return the row of the version that ``record`` made.
+
+    Args:
+        record: Its event.
+        files: The files of its skill.
+        known: Its score on the selection split, taken over or not.
+        test: Its score on the test split.
+        best: Whether it is the best version.
+    """
+    event = record.event
+    told = getattr(event, "evaluation", None)
+    return VersionRow(
+        run=event.run,
+        version=version_of(event) or 0,
+        commit=record.commit,
+        time=record.time,
+        kind=event_name(event),
+        epoch=event.epoch,
+        step=event_step(event),
+        title=event.title,
+        hard=known.hard if known else None,
+        soft=known.soft if known else None,
+        n=known.n if known else None,
+        scored=known.scored if known else None,
+        inherited=told.version if isinstance(told, Inherited) else None,
+        test_hard=test.hard if test else None,
+        test_soft=test.soft if test else None,
+        best=best,
+        bytes=sum(map(len, files.values())),
+        lines=len(files.get(DOCUMENT, b"").decode(errors="replace").splitlines()),
+    )

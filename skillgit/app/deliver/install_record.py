@@ -1,0 +1,217 @@
+"""What is remembered of adopted skills: in the repository's private folder, never in the skill's.
+
+Each place has layers, one for each skill that was put there and not taken away since. A layer keeps a copy of what
+stood there before. It is written before the place changes, and what the place holds tells whether it did: so whoever is
+killed leaves a place that is old or new, and a record that can take it back.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from skillgit.app.format.folders import fingerprint, read_entries
+from skillgit.app.format.placing import remove_tree, sweep, write_file
+from skillgit.domain.untrusted.documents import loads
+from skillgit.errors import ConflictError, HistoryError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from skillgit.store.repo import Repo
+
+_FOLDER, _FILE, _LOCK, _KEPT = "adopted", "places.json", "lock", "kept"
+_SCHEMA = "skillgit.adopted/1"
+_CONTENT = "content"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """A skill that was put at a place.
+
+    Attributes:
+        name: What it was called: ``<run>/v<N>``, or a commit.
+        run: Its run; empty for a commit that is no event.
+        version: Its version; absent for what is none.
+        commit: The commit.
+        installed: Fingerprint of what was put there.
+        found: Fingerprint of what stood there before; empty if nothing did.
+        kept: Name of the copy of that; empty if nothing stood there.
+        made: Folders around the place that were made for it, the outermost first.
+        time: When, as RFC 3339.
+    """
+
+    name: str
+    run: str
+    version: int | None
+    commit: str
+    installed: str
+    found: str
+    kept: str
+    made: tuple[str, ...]
+    time: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A skill folder of an agent.
+
+    Attributes:
+        path: Where it is, as an absolute path.
+        skill: The skill's name.
+        layers: What was put there, oldest first.
+    """
+
+    path: str
+    skill: str
+    layers: tuple[Layer, ...]
+
+    @property
+    def top(self) -> Layer:
+        """The newest layer."""
+        return self.layers[-1]
+
+
+class Record:
+    """The places of a repository; held by one process at a time while it changes them.
+
+    Args:
+        folder: Where it lies.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.places = _read(folder / _FILE)
+
+    def kept(self, name: str) -> Path:
+        """Return where the copy called ``name`` stands."""
+        return self._folder / _KEPT / name / _CONTENT
+
+    def new_copy(self, name: str) -> Path:
+        """Return where a copy called ``name`` is to stand, in a folder of its own."""
+        place = self.kept(name)
+        place.parent.mkdir(parents=True)
+        return place
+
+    def at(self, path: Path) -> Place | None:
+        """Return what is known of ``path``."""
+        return self.places.get(str(path))
+
+    def push(self, path: Path, skill: str, layer: Layer) -> None:
+        """Remember that ``layer`` is put on ``path``."""
+        known = self.at(path)
+        layers = (*known.layers, layer) if known is not None else (layer,)
+        self.places[str(path)] = Place(path=str(path), skill=skill, layers=layers)
+        self._save()
+
+    def amend(self, path: Path, **changes: object) -> None:
+        """Remember other facts of the newest layer of ``path``."""
+        place = self.places[str(path)]
+        amended = replace(place.top, **changes)  # type: ignore[arg-type]
+        self.places[str(path)] = replace(place, layers=(*place.layers[:-1], amended))
+        self._save()
+
+    def pop(self, path: Path) -> None:
+        """Forget the newest layer of ``path``, and remove its copy."""
+        place = self.places[str(path)]
+        if len(place.layers) == 1:
+            del self.places[str(path)]
+        else:
+            self.places[str(path)] = replace(place, layers=place.layers[:-1])
+        self._save()
+        self._drop_unnamed()
+
+    def settle(self, path: Path) -> None:
+        """Forget layers that never came to lie on ``path``, or were taken away by a process that was killed then."""
+        sweep(path)
+        now = fingerprint(read_entries(path))
+        while (place := self.at(path)) is not None and now == place.top.found and now != place.top.installed:
+            self.pop(path)
+        self._drop_unnamed()
+
+    def _save(self) -> None:
+        document = {"schema": _SCHEMA, "places": [_plain(self.places[path]) for path in sorted(self.places)]}
+        write_file(self._folder / _FILE, f"{json.dumps(document, indent=1)}\n".encode())
+
+    def _drop_unnamed(self) -> None:
+        """Remove the copies that no layer names."""
+        named = {layer.kept for place in self.places.values() for layer in place.layers}
+        folder = self._folder / _KEPT
+        for copy in sorted(folder.iterdir()) if folder.is_dir() else ():
+            if copy.name not in named:
+                remove_tree(copy)
+
+
+@contextmanager
+def open_record(repo: Repo) -> Iterator[Record]:
+    """Hold the record of adopted skills; waits for whoever holds it now.
+
+    Raises:
+        ConflictError: The repository cannot be written.
+        HistoryError: The record cannot be read.
+    """
+    folder = repo.private_dir / _FOLDER
+    try:
+        folder.mkdir(exist_ok=True)
+        handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise ConflictError(
+            f"the repository at '{repo.common_dir}' cannot be written: {error.strerror}",
+            hint=f"ls -ld {repo.common_dir}",
+        ) from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield Record(folder)
+    finally:
+        os.close(handle)
+
+
+def known_places(repo: Repo) -> tuple[Place, ...]:
+    """Return the places that are remembered, by path.
+
+    Raises:
+        HistoryError: The record cannot be read.
+    """
+    try:
+        places = _read(repo.private_dir / _FOLDER / _FILE)
+    except OSError:
+        return ()  # nobody can write here, and nobody has installed anything from here
+    return tuple(places[path] for path in sorted(places))
+
+
+def _read(file: Path) -> dict[str, Place]:
+    try:
+        document = loads(file.read_text())
+        if document["schema"] != _SCHEMA:
+            raise HistoryError(
+                f"{file} was written by a newer skillgit", hint="update skillgit, or move the file away to begin anew"
+            )
+        return {row["path"]: _place(row) for row in document["places"]}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise HistoryError(
+            f"{file}, which tells of adopted skills, cannot be read", hint="move it away to begin anew"
+        ) from error
+
+
+def _place(row: dict[str, object]) -> Place:
+    listed = row["layers"]
+    if not isinstance(listed, list) or not listed:
+        raise TypeError("a place has layers")
+    layers = tuple(
+        Layer(**(layer | {"made": tuple(layer["made"]), "time": datetime.fromisoformat(layer["time"])}))
+        for layer in listed
+    )
+    return Place(path=str(row["path"]), skill=str(row["skill"]), layers=layers)
+
+
+def _plain(place: Place) -> dict[str, object]:
+    layers = [asdict(layer) | {"time": layer.time.isoformat()} for layer in place.layers]
+    return {"path": place.path, "skill": place.skill, "layers": layers}

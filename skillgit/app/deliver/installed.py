@@ -1,0 +1,213 @@
+"""``skillgit adopt --list`` and ``--undo``: what was adopted, what became of it, and back to what was there before."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from skillgit.app.deliver.install import Standing, skills_folder
+from skillgit.app.deliver.install_record import known_places, open_record
+from skillgit.app.format.folders import Change, DiffersError, changes, fingerprint, read_entries
+from skillgit.app.format.placing import copy, put, refuse_way_out, take_away, typed_path
+from skillgit.app.place.workspace import open_workspace
+from skillgit.errors import NotFoundError, UsageError
+from skillgit.index import queries
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from skillgit.app.deliver.install import Agreed, Scope
+    from skillgit.app.deliver.install_record import Layer, Place, Record
+    from skillgit.app.place.context import Context
+    from skillgit.app.place.workspace import Workspace
+
+UNCHANGED, CHANGED, GONE = "unchanged", "changed by hand", "gone"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installed:
+    """A skill that was adopted, and what became of it.
+
+    Attributes:
+        place: Its folder.
+        skill: Its name.
+        name: The version that was put there, ``<run>/v<N>``, or a commit.
+        commit: The commit of that.
+        time: When.
+        state: ``unchanged``, ``changed by hand`` or ``gone``.
+        newer: The best version of its run, ``<run>/v<N>``, if that came later; empty if the skill is up to date.
+    """
+
+    place: str
+    skill: str
+    name: str
+    commit: str
+    time: datetime
+    state: str
+    newer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoRequest:
+    """What the user asks for.
+
+    Attributes:
+        to: An agent's name, a folder of skills, or a skill's folder; None for the only place there is.
+        scope: Whose skills, for an agent; None for the user's.
+        skill: The skill's name; None for the only one there is at that place.
+        dry_run: Whether only to say what would be done.
+    """
+
+    to: str | None = None
+    scope: Scope | None = None
+    skill: str | None = None
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undone:
+    """What stands where now.
+
+    Attributes:
+        skill: The skill's name.
+        place: Its folder.
+        name: What was taken away.
+        restored: What is there again; absent if nothing is.
+        changes: How that differs from what stood there.
+        written: Whether something was written.
+    """
+
+    skill: str
+    place: str
+    name: str
+    restored: Standing | None
+    changes: tuple[Change, ...]
+    written: bool = False
+
+
+def list_adopted(context: Context) -> tuple[Installed, ...]:
+    """Return what was adopted from the repository, by place.
+
+    Raises:
+        HistoryError: The record cannot be read.
+    """
+    with open_workspace(context) as workspace:
+        return tuple(_installed(workspace, place) for place in known_places(workspace.repo))
+
+
+def undo(context: Context, request: UndoRequest, agreed: Agreed) -> Undone:
+    """Bring back what stood at a place before the last skill was adopted there: bytes, permissions and links.
+
+    Args:
+        context: Where to look.
+        request: What the user asks for.
+        agreed: Is asked whether something that somebody changed by hand since may be replaced.
+
+    Raises:
+        DiffersError: Somebody changed it by hand since, and nobody agrees to replace it.
+        NotFoundError: Nothing was adopted there.
+        UsageError: It is not clear which place is meant.
+    """
+    with open_workspace(context) as workspace, open_record(workspace.repo) as record:
+        if not request.dry_run:
+            for path in tuple(record.places):
+                record.settle(Path(path))
+        place = _meant(_candidates(context, workspace, record, request))
+        return _undo(record, place, agreed, dry_run=request.dry_run)
+
+
+def _undo(record: Record, place: Place, agreed: Agreed, *, dry_run: bool) -> Undone:
+    path, top = refuse_way_out(Path(place.path)), place.top
+    there = read_entries(path)
+    kept = record.kept(top.kept) if top.kept else None
+    before = read_entries(kept) if kept is not None else {}
+    if kept is not None and not before:
+        raise NotFoundError(
+            f"the copy of what stood at {path} is gone from {kept}",
+            hint="skillgit adopt REV --to DIR puts another there",
+        )
+    undone = Undone(
+        skill=place.skill,
+        place=place.path,
+        name=top.name,
+        restored=_beneath(place) if before else None,
+        changes=changes(there, before),
+    )
+    if dry_run:
+        return undone
+    by_hand = bool(there) and fingerprint(there) != top.installed
+    if by_hand and undone.changes and not agreed(path, undone.changes):
+        raise DiffersError(
+            f"{path} was changed by hand since {top.name} was adopted, and it was left as it is",
+            hint="--yes gives these changes up",
+            changes=undone.changes,
+        )
+    if kept is not None:
+        put(path, lambda beside: copy(kept, beside))
+    elif there:
+        take_away(path)
+    record.pop(path)
+    _remove_made(top)
+    return replace(undone, written=True)
+
+
+def _beneath(place: Place) -> Standing:
+    """Return what the newest layer of ``place`` covers."""
+    below = place.layers[-2] if len(place.layers) > 1 else None
+    if below is None:
+        return Standing(name="", by_hand=True)
+    return Standing(name=below.name, by_hand=below.installed != place.top.found)
+
+
+def _remove_made(layer: Layer) -> None:
+    """Remove the folders that were made for the place, as far as nothing else came into them."""
+    for folder in reversed(layer.made):
+        with suppress(OSError):
+            Path(folder).rmdir()
+
+
+def _candidates(context: Context, workspace: Workspace, record: Record, request: UndoRequest) -> list[Place]:
+    places = [record.places[path] for path in sorted(record.places)]
+    if request.to is not None:
+        folder = skills_folder(context, workspace, request.to, request.scope)
+        itself = str(typed_path(context.directory, request.to))
+        places = [place for place in places if Path(place.path).parent == folder or place.path == itself]
+    if request.skill is not None:
+        places = [place for place in places if place.skill == request.skill]
+    return places
+
+
+def _meant(places: list[Place]) -> Place:
+    if not places:
+        raise NotFoundError("nothing that was adopted is left to undo there", hint="skillgit adopt --list")
+    if len(places) > 1:
+        raise UsageError(
+            f"skills were adopted at {len(places)} such places: {', '.join(place.path for place in places)}",
+            hint=f"skillgit adopt --undo --to {quote(places[0].path)}",
+        )
+    return places[0]
+
+
+def _installed(workspace: Workspace, place: Place) -> Installed:
+    top, now = place.top, fingerprint(read_entries(Path(place.path)))
+    return Installed(
+        place=place.path,
+        skill=place.skill,
+        name=top.name,
+        commit=top.commit,
+        time=top.time,
+        state=UNCHANGED if now == top.installed else CHANGED if now else GONE,
+        newer=_newer(workspace, top),
+    )
+
+
+def _newer(workspace: Workspace, layer: Layer) -> str:
+    """Return the best version of the layer's run, if it was made after what is installed."""
+    if layer.version is None or layer.run not in queries.run_names(workspace.index):
+        return ""
+    best = queries.best_row(workspace.index, layer.run)
+    later = best is not None and best.version is not None and best.version > layer.version
+    return f"{layer.run}/v{best.version}" if later and best is not None else ""

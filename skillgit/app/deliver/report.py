@@ -1,0 +1,284 @@
+"""Parts of a report: its limits, its item map, its settings, and the scores of seed and best version."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from skillgit.app.history.items import Order, Wanted, items
+from skillgit.app.history.matrix import matrix
+from skillgit.app.setup.config.recorded import read_document
+from skillgit.app.setup.config.schema import SECTIONS
+from skillgit.domain.statistics import wilson_interval
+from skillgit.errors import ConfigError, NotFoundError
+from skillgit.plugin.redaction import redact_json
+from skillgit.store.evidence import read_evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from skillgit.app.history.items import Column, ItemTable
+    from skillgit.app.history.matrix import MatrixCell
+    from skillgit.app.known.scores import Interval
+    from skillgit.app.place.context import Context
+    from skillgit.app.place.workspace import Workspace
+    from skillgit.domain.text_diff import FileDiff, Hunk, Line
+    from skillgit.index.rows import RunRow
+
+
+DETAILED = 150
+"""Versions, and as many rejected candidates, that are told in full, the newest ones."""
+LISTED = 600
+"""Versions, and as many rejected candidates, that have a line in a table, the newest ones."""
+RULES = 150
+"""Rules whose story is told, the first ones of the skill."""
+ITEMS = 320
+"""Items of the map, those that changed most often."""
+COLUMNS = 110
+"""Versions of the map: the first one, the best one and the newest ones."""
+DIFFERENCES = 1_500_000
+"""Characters of all differences of a report."""
+_DIFFERENCE = 150_000
+_LINE = 2_000
+_AROUND = 60
+"""Characters that a line of a page takes besides its text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """A difference, as much of it as has room.
+
+    Attributes:
+        files: The files.
+        left_out: How many changed lines are left out.
+    """
+
+    files: tuple[FileDiff, ...] = ()
+    left_out: int = 0
+
+
+class Room:
+    """The room that is left for differences; whoever comes first is served first.
+
+    Args:
+        characters: How much there is in all.
+    """
+
+    def __init__(self, characters: int = DIFFERENCES) -> None:
+        self._left = characters
+
+    def take(self, files: tuple[FileDiff, ...]) -> Difference:
+        """Return as much of ``files`` as has room, whole lines from the first one on."""
+        room = min(self._left, _DIFFERENCE)
+        kept: list[FileDiff] = []
+        for file in files:
+            hunks: list[Hunk] = []
+            for hunk in file.hunks:
+                lines: list[Line] = []
+                for line in map(_shortened, hunk.lines):
+                    room -= len(line.text) + _AROUND
+                    if room < 0:
+                        break
+                    lines.append(line)
+                if lines:
+                    hunks.append(replace(hunk, lines=tuple(lines)))
+            if hunks or not file.hunks:
+                kept.append(replace(file, hunks=tuple(hunks)))
+        told = sum(_changed(kept))
+        self._left -= sum(len(line.text) + _AROUND for file in kept for hunk in file.hunks for line in hunk.lines)
+        return Difference(files=tuple(kept), left_out=sum(_changed(files)) - told)
+
+
+def _changed(files: tuple[FileDiff, ...] | list[FileDiff]) -> Iterator[int]:
+    yield from (file.added + file.removed for file in files)
+
+
+def _shortened(line: Line) -> Line:
+    """Return ``line``, its end cut off if it is long enough for a page of its own."""
+    if len(line.text) <= _LINE:
+        return line
+    spans = tuple((start, min(end, _LINE)) for start, end in line.spans if start < _LINE)
+    return replace(line, text=f"{line.text[:_LINE]}…", spans=spans)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemMap:
+    """The items of a run under its versions.
+
+    Attributes:
+        table: The items, those that were solved first on top, under the versions.
+        versions: How many versions there are in all.
+    """
+
+    table: ItemTable
+    versions: int
+
+    @property
+    def items_left_out(self) -> int:
+        """How many items the table does not show."""
+        return self.table.items - len(self.table.rows)
+
+    @property
+    def versions_left_out(self) -> int:
+        """How many versions the table does not show."""
+        return self.versions - len(self.table.columns)
+
+
+def item_map(context: Context, run: str) -> ItemMap | None:
+    """Return the items of ``run``; None where their outcomes are not known here, as in a clone without evidence.
+
+    Of many items those are kept that changed most often between solved and not solved; of many versions the first one,
+    the best one and the newest ones.
+    """
+    try:
+        found = items(context, run, Wanted(order=Order.FIRST))
+    except NotFoundError:
+        return None
+    places = _kept(found.columns)
+    often = sorted(range(len(found.rows)), key=lambda place: (-found.rows[place].flips, place))[:ITEMS]
+    rows = tuple(
+        replace(found.rows[place], cells=tuple(found.rows[place].cells[column] for column in places))
+        for place in sorted(often)
+    )
+    columns = tuple(found.columns[place] for place in places)
+    return ItemMap(table=replace(found, columns=columns, rows=rows), versions=len(found.columns))
+
+
+def _kept(columns: Sequence[Column]) -> list[int]:
+    """Return the places of the versions to show, in their order."""
+    named = [place for place, column in enumerate(columns) if place == 0 or column.is_best]
+    newest = [place for place in reversed(range(len(columns))) if place not in named]
+    return sorted([*named, *newest[: COLUMNS - len(named)]])
+
+
+Chosen = Literal["default", "set", "environment", "backend"]
+"""Where a value comes from, as far as a run records it: the default of skillgit; somebody, for it is another one; an
+option of the environment or of a backend, whose defaults are its own."""
+
+_CONFIG = "config.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One setting of a run.
+
+    Attributes:
+        key: The key, dotted.
+        value: Its value as JSON; credentials are masked.
+        chosen: Where it comes from.
+    """
+
+    key: str
+    value: str
+    chosen: Chosen
+
+
+def recorded_settings(workspace: Workspace, evidence: str) -> tuple[Setting, ...]:
+    """Return the settings in the evidence of the start of a run; none where it is not here or cannot be read."""
+    files = (read_evidence(workspace.repo, evidence, (_CONFIG,)) if evidence else None) or {}
+    if _CONFIG not in files:
+        return ()
+    try:
+        document = read_document(files[_CONFIG], "the run")
+    except ConfigError:
+        return ()
+    ordered = sorted(document, key=lambda name: list(SECTIONS).index(name) if name in SECTIONS else len(SECTIONS))
+    return tuple(setting for section in ordered for setting in _section(section, document[section]))
+
+
+def _section(section: str, values: Mapping[str, object]) -> Iterator[Setting]:
+    shape = SECTIONS.get(section)
+    known = shape.model_fields if shape else {}
+    usual = shape.model_construct().model_dump(mode="json", warnings=False) if shape else {}
+    for name in sorted(values):
+        value = values[name]
+        chosen: Chosen = "set"
+        if name not in known:
+            chosen = "backend" if section == "model" else "environment" if section == "env" else "set"
+        elif name in usual and usual[name] == value:
+            chosen = "default"
+        yield Setting(key=f"{section}.{name}", value=_json(value), chosen=chosen)
+
+
+def _json(value: object) -> str:
+    return json.dumps(redact_json(value), ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """One version on one split.
+
+    Attributes:
+        version: The version.
+        n: Number of items.
+        scored: How many of them have a score.
+        score: The score under the run's metric.
+        hard: Mean hard score of the scored items.
+        interval: The 95 % Wilson interval of the mean hard score.
+        soft: Mean soft score of the scored items.
+        noted: Whether it was measured after the run, by ``skillgit eval`` or another command that leaves notes.
+    """
+
+    version: int
+    n: int
+    scored: int
+    score: float
+    hard: float
+    interval: Interval
+    soft: float
+    noted: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """The seed and the best version on one split.
+
+    Attributes:
+        split: The split.
+        seed: The seed; absent where it has no score.
+        best: The best version; absent where it has no score.
+    """
+
+    split: str
+    seed: Standing | None
+    best: Standing | None
+
+    @property
+    def gain(self) -> float | None:
+        """How much the best version scores above the seed; absent where one of them has no score."""
+        return None if self.seed is None or self.best is None else self.best.score - self.seed.score
+
+
+def progress(context: Context, run: RunRow, target: str) -> tuple[Progress, ...]:
+    """Return how far ``run`` came on the selection split and on the test split, under its own ``target``."""
+    return tuple(_progress(context, run, target, split) for split in ("selection", "test"))
+
+
+def _progress(context: Context, run: RunRow, own: str, split: str) -> Progress:
+    found = matrix(context, run.name, split)
+    known = {
+        row.row.version: _standing(row.row.version, cell)
+        for row in found.rows
+        for cell in _comparable(row.cells, own)
+        if row.row.version is not None
+    }
+    return Progress(split=split, seed=known.get(0), best=known.get(run.best_version))
+
+
+def _comparable(cells: tuple[MatrixCell, ...], own: str) -> Iterator[MatrixCell]:
+    """Yield the cell that the run's own target has on its own items, if there is one."""
+    yield from (cell for cell in cells if cell.model == own and not cell.differs)
+
+
+def _standing(version: int, cell: MatrixCell) -> Standing:
+    return Standing(
+        version=version,
+        n=cell.n,
+        scored=cell.scored,
+        score=cell.score,
+        hard=cell.hard,
+        interval=wilson_interval(cell.hard, cell.scored) if cell.scored else (0.0, 1.0),
+        soft=cell.soft,
+        noted=cell.source == "note",
+    )

@@ -1,0 +1,139 @@
+"""The events and the rules of a run with all that a report says of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.app.deliver.report import DETAILED, LISTED, RULES, Difference
+from skillgit.app.history.diff.rules import rules_diffed
+from skillgit.app.history.show import event_detail
+from skillgit.app.place.revision import event_in
+from skillgit.app.place.workspace import open_workspace
+from skillgit.app.rules.blame import find_place
+from skillgit.app.rules.lineage import RuleHistory
+from skillgit.app.rules.why import Stories
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillgit.app.deliver.report import Room
+    from skillgit.app.history.diff.rules import RuleChange
+    from skillgit.app.known.step_evidence import AppliedEdit, Finding
+    from skillgit.app.place.context import Context
+    from skillgit.app.rules.why import Story
+    from skillgit.domain.edit_words import LeftOut
+    from skillgit.domain.event import Event
+    from skillgit.index.rows import LogRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telling:
+    """One event in full.
+
+    Attributes:
+        event: The event, as its commit has it.
+        difference: What it changed in the skill.
+        edits: The edits that took effect; none where the evidence is not here.
+        left_out: The edits that were chosen and not applied; likewise.
+        findings: What analysts saw in its step; likewise.
+    """
+
+    event: Event
+    difference: Difference
+    edits: tuple[AppliedEdit, ...]
+    left_out: tuple[LeftOut, ...]
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """One event.
+
+    Attributes:
+        row: Its line in the log.
+        telling: The event in full; absent where a report has no room for it.
+    """
+
+    row: LogRow
+    telling: Telling | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Events:
+    """Events of one sort, oldest first.
+
+    Attributes:
+        told: The events.
+        left_out: How many older ones are left out.
+        brief: How many of the events are not told in full.
+    """
+
+    told: tuple[Told, ...]
+    left_out: int
+    brief: int
+
+
+def tell(context: Context, rows: Sequence[LogRow], room: Room) -> Events:
+    """Return the events in ``rows``, oldest first; of many only the newest, and the newest of these in full.
+
+    Args:
+        context: Where to look.
+        rows: The events, oldest first.
+        room: The room for differences; the newest events take theirs first.
+    """
+    kept = rows[-LISTED:]
+    full = {row.commit: _telling(context, row, room) for row in reversed(kept[-DETAILED:])}
+    return Events(
+        told=tuple(Told(row=row, telling=full.get(row.commit)) for row in kept),
+        left_out=len(rows) - len(kept),
+        brief=len(kept) - len(full),
+    )
+
+
+def _telling(context: Context, row: LogRow, room: Room) -> Telling:
+    found = event_detail(context, row.commit)
+    # the seed is no change, and its text is told by the skill itself
+    files = () if row.version == 0 else found.files
+    return Telling(
+        event=found.shown.event,
+        difference=room.take(files),
+        edits=found.edits,
+        left_out=found.shown.left_out,
+        findings=found.findings,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleStories:
+    """What became of the rules of a run.
+
+    Attributes:
+        stories: The rules of the best version, in the order of its text.
+        left_out: How many further rules it has.
+        gone: The rules of the seed that it has no more.
+        absent: Whether evidence behind some of them is not here, as in a clone.
+    """
+
+    stories: tuple[Story, ...]
+    left_out: int
+    gone: tuple[RuleChange, ...]
+    absent: bool
+
+
+def rule_stories(context: Context, seed: str, best: str) -> RuleStories:
+    """Return the rules of the revision ``best``, and those that only ``seed`` has."""
+    with open_workspace(context) as workspace:
+        row = event_in(workspace, best)
+        history = RuleHistory(workspace)
+        texts = history.skill(row.commit, workspace.index.skill_path(row.run))
+        places = [(path, rule.first) for path, text in texts.items() for rule in text.rules]
+        told = Stories(workspace, history, find_place(workspace, best, places[0][0])) if places else None
+        stories = tuple(told.at_line(path, line) for path, line in places[:RULES]) if told else ()
+        gone = () if seed == best else rules_diffed(workspace, history, seed, best).rows
+    return RuleStories(
+        stories=stories,
+        left_out=max(0, len(places) - RULES),
+        gone=tuple(row for row in gone if row.change == "removed"),
+        absent=any(story.absent for story in stories),
+    )

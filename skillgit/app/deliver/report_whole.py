@@ -1,0 +1,187 @@
+"""``skillgit report``: everything that a run came to, as one value; equal histories give equal values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.app.deliver.report import (
+    Difference,
+    ItemMap,
+    Progress,
+    Room,
+    Setting,
+    item_map,
+    progress,
+    recorded_settings,
+)
+from skillgit.app.deliver.report_events import Events, RuleStories, rule_stories, tell
+from skillgit.app.history.cost import cost
+from skillgit.app.history.diff import items as item_differences
+from skillgit.app.history.diff.text import diff
+from skillgit.app.history.log import Wanted, log
+from skillgit.app.place.revision import find_run
+from skillgit.app.place.workspace import open_workspace
+from skillgit.app.rules.blame import blame
+from skillgit.domain.event import RunFinished, RunStarted
+from skillgit.errors import NotFoundError, RevisionNotFoundError
+from skillgit.index import item_queries, queries, score_queries
+from skillgit.store.reader import read_commit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from skillgit.app.history.cost import Spending
+    from skillgit.app.history.diff.items import ItemDiff
+    from skillgit.app.place.context import Context
+    from skillgit.app.place.workspace import Workspace
+    from skillgit.app.rules.blame import Blame
+    from skillgit.index.rows import LogRow, RunRow
+
+_CONTEXT = 3
+"""Unchanged lines around a change; what the reader's git is set to must not change a page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A run, told to somebody who does not have its repository.
+
+    Attributes:
+        run: The run in numbers.
+        start: The event that began it.
+        finish: The event that ended it; absent while it is not finished.
+        rows: Its events, oldest first.
+        best: The best version's event.
+        progress: The seed and the best version on the selection and on the test split.
+        scored: Version to how many selection items its score is a mean of.
+        items: The seed and the best version item by item; absent where outcomes are not known here.
+        difference: How the best version's text differs from the seed's.
+        text: The lines of the best version's ``SKILL.md`` with their origins; absent where it has none.
+        rules: The rules of the best version.
+        item_map: Which item is solved by which version; absent where outcomes are not known here.
+        versions: The versions.
+        rejected: The candidates that were rejected.
+        slow: The slow updates, merged or not.
+        skipped: Steps that ended without a candidate.
+        cost: What it cost by role and stage.
+        settings: The settings that it recorded; none where they are not here.
+    """
+
+    run: RunRow
+    start: RunStarted
+    finish: RunFinished | None
+    rows: tuple[LogRow, ...]
+    best: LogRow
+    progress: tuple[Progress, ...]
+    scored: Mapping[int, int]
+    items: ItemDiff | None
+    difference: Difference
+    text: Blame | None
+    rules: RuleStories
+    item_map: ItemMap | None
+    versions: Events
+    rejected: Events
+    slow: Events
+    skipped: tuple[LogRow, ...]
+    cost: Spending
+    settings: tuple[Setting, ...]
+
+    @property
+    def absent(self) -> bool:
+        """Whether a part of the evidence is not here, as in a clone."""
+        return self.rules.absent or self.item_map is None or not self.settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Frame:
+    """What a report begins with."""
+
+    run: RunRow
+    start: RunStarted
+    finish: RunFinished | None
+    best: LogRow
+    scored: Mapping[int, int]
+    settings: tuple[Setting, ...]
+
+
+def report(context: Context, run: str | None) -> Report:
+    """Return what ``run``, or the default run, came to.
+
+    Raises:
+        RevisionNotFoundError: There is no such run.
+        HistoryError: Its history cannot be read.
+    """
+    with open_workspace(context) as workspace:
+        frame = _frame(workspace, find_run(workspace, run))
+    name = frame.run.name
+    rows = log(context, Wanted(words=(name,), reverse=True)).rows
+    seed, best = f"{name}/v0", f"{name}/v{frame.best.version}"
+    room = Room()
+    difference = room.take(diff(context, seed, best, lines=_CONTEXT, as_data=True).files)
+    return Report(
+        run=frame.run,
+        start=frame.start,
+        finish=frame.finish,
+        rows=rows,
+        best=frame.best,
+        progress=progress(context, frame.run, frame.start.models.target),
+        scored=frame.scored,
+        items=_items(context, seed, best),
+        difference=difference,
+        text=_text(context, best),
+        rules=rule_stories(context, seed, best),
+        item_map=item_map(context, name),
+        versions=tell(context, [row for row in rows if row.version is not None], room),
+        rejected=tell(context, _of_kind(rows, "rejected"), room),
+        slow=tell(context, _of_kind(rows, "slow-proposed"), room),
+        skipped=tuple(_of_kind(rows, "skipped")),
+        cost=cost(context, name),
+        settings=frame.settings,
+    )
+
+
+def _frame(workspace: Workspace, name: str) -> _Frame:
+    # who trains a run right now is no part of its history
+    run = queries.run_row(workspace.index, name, {})
+    best = queries.best_row(workspace.index, name)
+    first = queries.row_of_version(workspace.index, name, 0)
+    recorded = None if first is None else read_commit(workspace.repo, first.commit)
+    if run is None or best is None or recorded is None or not isinstance(recorded.event, RunStarted):
+        raise RevisionNotFoundError(f"run {name} has no beginning here", hint="skillgit fsck")
+    return _Frame(
+        run=run,
+        start=recorded.event,
+        finish=_finish(workspace, name),
+        best=best,
+        scored=_scored(workspace, name),
+        settings=recorded_settings(workspace, recorded.evidence),
+    )
+
+
+def _scored(workspace: Workspace, name: str) -> dict[int, int]:
+    rows = item_queries.versions(workspace.index, name)
+    return {row.version: row.scored for row in rows if row.version is not None}
+
+
+def _finish(workspace: Workspace, name: str) -> RunFinished | None:
+    commits = score_queries.finished_commits(workspace.index, name)
+    event = read_commit(workspace.repo, commits[0]).event if commits else None
+    return event if isinstance(event, RunFinished) else None
+
+
+def _items(context: Context, seed: str, best: str) -> ItemDiff | None:
+    try:
+        return item_differences.items(context, seed, best)
+    except NotFoundError:
+        return None
+
+
+def _text(context: Context, best: str) -> Blame | None:
+    try:
+        return blame(context, best)
+    except NotFoundError:
+        return None
+
+
+def _of_kind(rows: Sequence[LogRow], kind: str) -> list[LogRow]:
+    return [row for row in rows if row.kind == kind]

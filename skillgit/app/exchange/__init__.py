@@ -1,0 +1,1 @@
+"""Between repositories: push, pull, remotes, and what a push must not publish."""

@@ -1,0 +1,172 @@
+"""What a scan found, and which findings people allow."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from skillgit.errors import ConfigError
+from skillgit.store import refs
+from skillgit.store.published import file_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillgit.app.exchange.scanning import Secret
+    from skillgit.store.repo import Repo
+
+
+FINGERPRINT_LENGTH = 16
+
+
+class Severity(StrEnum):
+    """Whether a push goes on."""
+
+    STOP = "stop"
+    """Nothing is pushed."""
+    WARN = "warn"
+    """It is told, and the push goes on."""
+
+
+class Kind(StrEnum):
+    """What was found."""
+
+    SECRET = "secret"  # noqa: S105 - the name of a kind
+    """A credential by its shape, or the value of an environment variable that is named like one."""
+    SECRET_LIKE = "secret-like"  # noqa: S105 - as above
+    """What may be one: a random text in quotes, or a password in evidence."""
+    LEAK = "leak"
+    """A skill quotes an answer, a check, or the input of a selection or test item."""
+    HUGE_FILE = "huge-file"
+    """GitHub refuses it."""
+    LARGE_FILE = "large-file"
+    """GitHub warns of it."""
+    LICENCE_FILE = "licence-file"
+    """A skill's license names a file that is not there."""
+    LICENCE_BUNDLED = "licence-bundled"
+    """A file seems to be somebody else's, and no licence file stands beside or above it."""
+
+    @property
+    def severity(self) -> Severity:
+        """Whether it stops a push."""
+        return Severity.WARN if self in _TOLD else Severity.STOP
+
+
+_TOLD = frozenset({Kind.SECRET_LIKE, Kind.LARGE_FILE, Kind.LICENCE_BUNDLED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something that should not leave, or should be looked at before it does.
+
+    Attributes:
+        rule: What it is.
+        severity: Whether it stops a push.
+        commit: The oldest of the commits looked at that brings it.
+        path: The file in that commit; empty for the commit's message.
+        line: The line, counted from 1; 0 for the whole file.
+        what: What was seen there.
+        excerpt: The line with the secret masked; empty if there is none.
+        fingerprint: What names the same finding in every commit; an allow-list holds it.
+    """
+
+    rule: Kind
+    severity: Severity
+    commit: str
+    path: str
+    line: int
+    what: str
+    excerpt: str
+    fingerprint: str
+
+
+def finding(
+    kind: Kind, commit: str, path: str, *, what: str, identity: str, line: int = 0, excerpt: str = ""
+) -> Finding:
+    """Return a finding whose fingerprint is made of its kind and ``identity``."""
+    digest = hashlib.sha256(f"{kind.value}\0{identity}".encode("utf-8", "surrogatepass")).hexdigest()
+    return Finding(
+        rule=kind,
+        severity=kind.severity,
+        commit=commit,
+        path=path,
+        line=line,
+        what=what,
+        excerpt=excerpt,
+        fingerprint=digest[:FINGERPRINT_LENGTH],
+    )
+
+
+ALLOW_LIST = ".skillgit-allow"
+BASELINE = ".secrets.baseline"
+_FINGERPRINT = re.compile(rf"[0-9a-f]{{{FINGERPRINT_LENGTH}}}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowed:
+    """What is allowed.
+
+    Attributes:
+        fingerprints: Findings.
+        secrets: Path, detector and hash of secrets that a baseline holds and nobody has marked as real.
+    """
+
+    fingerprints: frozenset[str]
+    secrets: frozenset[tuple[str, str, str]]
+
+    def holds(self, path: str, secrets: tuple[Secret, ...]) -> bool:
+        """Say whether the baseline holds everything that detect-secrets found in a line of the file at ``path``."""
+        known = [secret for secret in secrets if secret.hashed]
+        return bool(known) and all((path, secret.kind, secret.hashed) in self.secrets for secret in known)
+
+
+def read_allowed(repo: Repo) -> Allowed:
+    """Return what the repository's files allow.
+
+    Raises:
+        ConfigError: One of them cannot be read.
+    """
+    return Allowed(
+        fingerprints=frozenset(_fingerprints(_content(repo, ALLOW_LIST))),
+        secrets=frozenset(_baseline(_content(repo, BASELINE))),
+    )
+
+
+def _content(repo: Repo, name: str) -> str:
+    path = repo.workdir / name if repo.workdir is not None else None
+    try:
+        if path is not None and path.is_file():
+            return path.read_text(encoding="utf-8")
+        tip = repo.tip(refs.MAIN)
+        return ((tip and file_at(repo, tip, name)) or b"").decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{name} cannot be read", hint="check its permissions, and its UTF-8") from error
+
+
+def _fingerprints(text: str) -> Iterator[str]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        found = line.partition("#")[0].strip()
+        if found and not _FINGERPRINT.fullmatch(found):
+            raise ConfigError(
+                f"line {number} of {ALLOW_LIST} is no fingerprint: {found}",
+                hint="write one a line, as skillgit scan prints them; '#' begins a remark",
+            )
+        if found:
+            yield found
+
+
+def _baseline(text: str) -> Iterator[tuple[str, str, str]]:
+    if not text.strip():
+        return
+    try:
+        results = json.loads(text)["results"]
+        rows = [(path, row) for path, found in results.items() for row in found]
+        for path, row in rows:
+            if row.get("is_secret") is not True:
+                yield str(path), str(row["type"]), str(row["hashed_secret"])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ConfigError(f"{BASELINE} is no baseline", hint="detect-secrets scan > .secrets.baseline") from error

@@ -1,0 +1,266 @@
+"""Bring in history of another repository: fetch, pull and clone; nothing of this repository is overwritten."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from skillgit.app.exchange.connection import Listener, check_address, line_for, shown_address
+from skillgit.app.place.workspace import open_workspace
+from skillgit.errors import ConflictError, UsageError
+from skillgit.index import queries
+from skillgit.store import refs
+from skillgit.store.exchange.fetching import FetchedRef, fetch_releases, pack, tracked
+from skillgit.store.exchange.fetching import fetch as fetch_refs
+from skillgit.store.exchange.merging import Joined as Joined  # noqa: PLC0414 - what a pull returns
+from skillgit.store.exchange.merging import Joining, Terms, adopt, adopt_main, checked_out
+from skillgit.store.exchange.remotes import find_remote, join_notes
+from skillgit.store.exchange.sending import Rejected, by_run
+from skillgit.store.exchange.transport import clone as clone_repository
+from skillgit.store.exchange.transport import stand_on_main
+from skillgit.store.history import run_names
+from skillgit.store.repo import Repo
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from skillgit.app.place.context import Context
+    from skillgit.app.place.workspace import Workspace
+    from skillgit.errors import SkillgitError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """What came in.
+
+    Attributes:
+        remote: The remote.
+        url: Its address, without credentials.
+        refs: The refs that are new there or have moved since the last time.
+    """
+
+    remote: str
+    url: str
+    refs: tuple[FetchedRef, ...]
+
+
+def fetch(
+    context: Context,
+    remote: str | None = None,
+    *,
+    rejected: bool = False,
+    evidence: bool = False,
+    listener: Listener | None = None,
+) -> Fetched:
+    """Bring in the runs of a remote as tracking copies; nothing of this repository's own moves.
+
+    Args:
+        context: Where to look.
+        remote: The remote; None for ``origin``, or the only one.
+        rejected: Whether its rejected candidates come too.
+        evidence: Whether evidence comes too.
+        listener: Who hears of it.
+
+    Raises:
+        NotFoundError: There is no such remote.
+        RemoteError: It could not be reached, or refused.
+    """
+    with open_workspace(context) as workspace:
+        repo = workspace.repo
+        found = find_remote(repo, remote)
+        moved = fetch_refs(
+            repo, line_for(context, listener or Listener()), found.name, rejected=rejected, evidence=evidence
+        )
+        workspace.index.refresh()
+        return Fetched(remote=found.name, url=shown_address(found.url), refs=moved)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullRequest:
+    """What the user asks for.
+
+    Attributes:
+        remote: The remote; None for ``origin``, or the only one.
+        rejected: Which rejected candidates come: ``branches`` for all that are there, ``attic`` for those that are
+            folded, ``none``.
+        evidence: Whether evidence comes too.
+        dry_run: Whether only to fetch, and to say what would move.
+    """
+
+    remote: str | None = None
+    rejected: str = Rejected.BRANCHES.value
+    evidence: bool = False
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pulled:
+    """What became of a pull.
+
+    Attributes:
+        remote: The remote.
+        url: Its address, without credentials.
+        dry_run: Whether nothing of this repository's own moved.
+        main: What became of main; absent if the remote has none.
+        runs: What became of each run.
+        notes: Whether there are new notes, or would be.
+        heads: Run to its newest version here, for runs that diverged.
+        releases: The tags of releases that are new here, or would be.
+    """
+
+    remote: str
+    url: str
+    dry_run: bool
+    main: Joined | None
+    runs: tuple[Joined, ...]
+    notes: bool
+    heads: dict[str, int]
+    releases: tuple[str, ...] = ()
+
+    @property
+    def error(self) -> SkillgitError | None:
+        """The error to end with: that of the first run, or of main, which was left where it is."""
+        for one in self.runs:
+            if one.state is Joining.DIVERGED:
+                return ConflictError(
+                    f"run {one.run} has diverged, and was left as it is: {one.reason}",
+                    hint=f"skillgit fork {one.run}/v{self.heads.get(one.run, 0)} NAME keeps your line as a run of its"
+                    " own; docs/sharing.md says how to take theirs then",
+                )
+        for one in (*self.runs, *([self.main] if self.main is not None else [])):
+            if one.state in {Joining.REFUSED, Joining.DIVERGED}:
+                name = f"run {one.run}" if one.run else "main"
+                return ConflictError(f"{name} was left as it is: {one.reason}", hint="skillgit pull, once that is done")
+        return None
+
+
+def pull(context: Context, request: PullRequest, listener: Listener | None = None) -> Pulled:
+    """Fetch, make runs that are unknown here, and let the others go forward. What cannot is told, not raised.
+
+    Raises:
+        ConflictError: Git cannot merge the notes.
+        NotFoundError: There is no such remote.
+        RemoteError: It could not be reached, or refused.
+    """
+    with open_workspace(context) as workspace:
+        remote = find_remote(workspace.repo, request.remote)
+        rejected = Rejected(request.rejected) is not Rejected.NONE
+        line = line_for(context, listener or Listener())
+        fetch_refs(workspace.repo, line, remote.name, rejected=rejected, evidence=request.evidence)
+        pulled = take_in(context, workspace, request, name=remote.name, url=remote.url)
+        main = tracked(workspace.repo, remote.name).get(refs.MAIN)
+        tags = fetch_releases(workspace.repo, line, remote.name, main, dry_run=request.dry_run)
+        return replace(pulled, releases=tuple(map(refs.short, tags)))
+
+
+def take_in(context: Context, workspace: Workspace, request: PullRequest, *, name: str, url: str) -> Pulled:
+    """Let what is here go forward to what was fetched from the remote ``name``."""
+    repo, there = workspace.repo, tracked(workspace.repo, name)
+    terms = Terms(
+        remote=name,
+        rejected=Rejected(request.rejected),
+        clock=context.clock,
+        checked_out=checked_out(repo),
+        dry_run=request.dry_run,
+    )
+    theirs = there if request.evidence else {ref: oid for ref, oid in there.items() if not _is_bulk(ref)}
+    main = adopt_main(repo, name, there.get(refs.MAIN), dry_run=request.dry_run)
+    mine, groups = by_run(repo.tips()), by_run(theirs)
+    runs = tuple(adopt(repo, run, groups[run], mine.get(run, {}), terms) for run in run_names(there))
+    notes = there.get(refs.NOTES)
+    if request.dry_run:
+        fresh = notes is not None and not repo.reaches(repo.tip(refs.NOTES) or notes, notes)
+    else:
+        fresh = join_notes(repo, notes, time=context.clock())
+        pack(repo, sum(one.moved for one in runs))
+    workspace.index.refresh()
+    heads = {
+        one.run: row.version or 0
+        for one in runs
+        if one.state is Joining.DIVERGED and (row := queries.head_row(workspace.index, one.run)) is not None
+    }
+    return Pulled(
+        remote=name,
+        url=shown_address(url),
+        dry_run=request.dry_run,
+        main=main,
+        runs=runs,
+        notes=fresh,
+        heads=heads,
+    )
+
+
+def _is_bulk(name: str) -> bool:
+    ref = refs.parse(name)
+    return ref is not None and ref.kind in {refs.Kind.EVIDENCE, refs.Kind.DROPPED}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cloned:
+    """A copy of another repository.
+
+    Attributes:
+        path: Where it is.
+        pulled: What came in.
+    """
+
+    path: Path
+    pulled: Pulled
+
+
+def clone(
+    context: Context,
+    url: str,
+    directory: Path | None = None,
+    *,
+    evidence: bool = False,
+    listener: Listener | None = None,
+) -> Cloned:
+    """Copy the repository at ``url`` into ``directory``, or a new folder that is named after it.
+
+    Its runs become runs of the copy. Their recorded configurations are a stranger's words and are never acted on. If
+    anything fails, nothing of the copy is left.
+
+    Raises:
+        RemoteError: It could not be reached, or refused, or its files cannot be checked out here.
+        UsageError: The address holds a credential, or the folder is there and not empty.
+    """
+    check_address(url)
+    listener = listener or Listener()
+    place = (context.directory / (directory or folder_of(url))).resolve()
+    if place.exists() and (not place.is_dir() or any(place.iterdir())):
+        raise UsageError(f"{place} exists already and is not empty", hint="skillgit clone URL DIR names another folder")
+    was_there = place.exists()
+    try:
+        clone_repository(line_for(context, listener), context.directory, url, place, shown_address(url))
+        inside = replace(context, directory=place)
+        pulled = pull(inside, PullRequest(remote="origin", evidence=evidence), listener)
+        stand_on_main(Repo.discover(place), shown_address(url))
+    except BaseException:
+        _remove(place, itself=not was_there)
+        raise
+    return Cloned(path=place, pulled=pulled)
+
+
+def _remove(place: Path, *, itself: bool) -> None:
+    """Remove what ``place`` holds, and the folder ``itself`` where the copy made it."""
+    for path in [place] if itself else list(place.iterdir()):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def folder_of(url: str) -> str:
+    """Return the folder that git would clone ``url`` into.
+
+    Raises:
+        UsageError: It names none.
+    """
+    path = re.sub(r"^[a-z][a-z0-9+.-]*://[^/]*", "", url)
+    name = re.sub(r"(?:/\.git|\.git)?/*$", "", path.rstrip("/")).replace(":", "/").rpartition("/")[2]
+    if not name or name in {".", ".."}:
+        raise UsageError(f"'{shown_address(url)}' does not say how to call the folder", hint="skillgit clone URL DIR")
+    return name

@@ -1,0 +1,266 @@
+"""``skillgit push``: send runs to another repository, and tell what became of each ref.
+
+What goes is one moment of every run. ``main`` goes first, for the first branch that a host gets becomes what visitors
+see, and the tags of releases with it; then branches and tags of the runs, all or none; then notes; then hidden refs,
+which a host may refuse.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.app.exchange.connection import Listener, line_for, shown_address
+from skillgit.app.place.revision import find_run
+from skillgit.app.place.workspace import open_workspace
+from skillgit.errors import ConflictError, RemoteError, RevisionNotFoundError, SkillgitError, UsageError
+from skillgit.store import refs
+from skillgit.store.exchange.fetching import fetch_notes, releases
+from skillgit.store.exchange.remotes import find_remote, join_notes
+from skillgit.store.exchange.sending import (
+    Cause,
+    Rejected,
+    State,
+    advertised,
+    by_run,
+    held_with,
+    parcel,
+    plan,
+    send,
+    snapshot,
+    usual,
+)
+from skillgit.store.exchange.sending import SentRef as SentRef  # noqa: PLC0414 - what a push returns
+from skillgit.store.transaction import RefUpdate, update_refs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from skillgit.app.place.context import Context
+    from skillgit.app.place.workspace import Workspace
+    from skillgit.store.exchange.sending import Parcel
+
+_SHORT = 12
+MANY_BRANCHES = 5000
+"""Branches of a repository from which on hosts become slow, or take no more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushRequest:
+    """What the user asks for.
+
+    Attributes:
+        remote: The remote; None for ``origin``, or the only one.
+        runs: The runs; none for all.
+        rejected: How rejected candidates travel: ``branches``, ``attic`` or ``none``; None for as before, which is the
+            attic the first time.
+        evidence: Whether evidence goes too.
+        verify: Whether what goes is looked through for secrets, and git's ``pre-push`` hook is asked.
+        dry_run: Whether to send nothing.
+    """
+
+    remote: str | None = None
+    runs: tuple[str, ...] = ()
+    rejected: str | None = None
+    evidence: bool = False
+    verify: bool = True
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pushed:
+    """What became of a push.
+
+    Attributes:
+        remote: The remote.
+        url: Its address, without credentials.
+        dry_run: Whether nothing was sent.
+        refs: What became of each ref, or would.
+        warnings: What the user should know though the push went on.
+    """
+
+    remote: str
+    url: str
+    dry_run: bool
+    refs: tuple[SentRef, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def error(self) -> SkillgitError | None:
+        """The error to end with: that of the first ref which was not taken and should have been."""
+        lost = [one for one in self.refs if one.state is State.REJECTED and not one.optional]
+        moved = next((one for one in lost if one.cause is Cause.MOVED), None)
+        if moved is not None:
+            name = f"run {moved.run}" if moved.run else refs.short(moved.ref)
+            if refs.is_release(moved.ref):
+                return ConflictError(
+                    f"{name} was not pushed: {moved.reason}",
+                    hint=f"release yours under another version; git fetch -f {self.remote} tag {name} takes theirs",
+                )
+            return ConflictError(
+                f"{name} was not pushed: {moved.reason}", hint=f"skillgit pull {self.remote}, then push again"
+            )
+        host = next((one for one in lost if one.cause is Cause.HOST), None)
+        if host is None:
+            return None
+        limited = any(word in host.reason.lower() for word in ("limit", "too many", "maximum"))
+        return RemoteError(
+            f"{self.remote} refused {refs.short(host.ref)}: {host.reason}",
+            hint="skillgit gc --fold makes one hidden ref of the branches of rejected candidates"
+            if limited
+            else "its host has rules of its own; what it said stands above",
+        )
+
+
+def push(context: Context, request: PushRequest, listener: Listener | None = None) -> Pushed:
+    """Send runs to another repository. A ref that is refused is told in the result, not raised.
+
+    Raises:
+        NotFoundError: There is no such remote.
+        RemoteError: It could not be reached, or refused before any ref was looked at.
+        RevisionNotFoundError: There is no such run, or nothing to push.
+        SkillgitError: It would publish what must not leave; the error's result is the scan.
+        UsageError: A run that was named is not this repository's own.
+    """
+    with open_workspace(context) as workspace:
+        return _Push(context, workspace, request, listener or Listener()).carry_out()
+
+
+class _Push:
+    """The work on one push."""
+
+    def __init__(self, context: Context, workspace: Workspace, request: PushRequest, listener: Listener) -> None:
+        self._context, self._workspace, self._request = context, workspace, request
+        self._repo = workspace.repo
+        self._line = line_for(context, listener)
+        self._remote = find_remote(self._repo, request.remote)
+        self._tips = snapshot(self._repo)
+        self._there: Mapping[str, str] = {}
+        self._warnings: list[str] = []
+
+    def carry_out(self) -> Pushed:
+        """Ask what is there, send what is not, and tell."""
+        runs, remote = self._runs(), self._remote
+        same = remote.url == remote.push_url
+        self._there = advertised(self._repo, self._line, remote.name if same else remote.push_url)
+        here, there = by_run(self._tips), by_run(self._there)
+        parcels = [self._parcel(run, here[run], there.get(run, {})) for run in runs]
+        main = self._plan({refs.MAIN: self._tips[refs.MAIN]} if self._main_goes() else {})
+        released = [one for tag in self._releases().items() for one in self._plan(dict([tag]))]
+        lines = [one for each in parcels for one in self._plan(each.refs)]
+        hidden = held_with([one for each in parcels for one in self._plan(each.hidden, optional=True)], lines)
+        notes = self._plan(self._notes())
+        self._count_branches(lines)
+        self._look_through([*main, *released, *lines, *notes, *hidden])
+        main = self._send(main)
+        released, lines, notes = (self._send(part) for part in (held_with(released, main), lines, notes))
+        hidden = self._send(held_with(hidden, lines))
+        self._follow(hidden)
+        self._tell_of(hidden)
+        return Pushed(
+            remote=remote.name,
+            url=shown_address(remote.push_url),
+            dry_run=self._request.dry_run,
+            refs=(*main, *released, *lines, *notes, *hidden),
+            warnings=tuple(self._warnings),
+        )
+
+    def _runs(self) -> list[str]:
+        """Return the runs to push."""
+        parsed = map(refs.parse, self._tips)
+        own = sorted(ref.run for ref in parsed if ref is not None and ref.kind is refs.Kind.RUN)
+        if not self._request.runs:
+            if not own and refs.MAIN not in self._tips:
+                raise RevisionNotFoundError("there is nothing to push yet", hint="skillgit train CONFIG")
+            return own
+        named = list(dict.fromkeys(find_run(self._workspace, name) for name in self._request.runs))
+        strange = [name for name in named if name not in own]
+        if strange:
+            raise UsageError(
+                f"run {strange[0]} is another repository's, and was only fetched from there",
+                hint="skillgit pull makes it one of this repository",
+            )
+        return named
+
+    def _parcel(self, run: str, here: Mapping[str, str], there: Mapping[str, str]) -> Parcel:
+        asked = self._request.rejected
+        rejected = Rejected(asked) if asked else usual(run, there)
+        return parcel(self._repo, run, here, there, rejected, evidence=self._request.evidence)
+
+    def _main_goes(self) -> bool:
+        """Say whether main goes along: with all runs, and wherever there is none yet."""
+        return refs.MAIN in self._tips and (not self._request.runs or refs.MAIN not in self._there)
+
+    def _releases(self) -> dict[str, str]:
+        """Return the tags of releases, which go with main where all runs go."""
+        return {} if self._request.runs else releases(self._repo, self._tips.get(refs.MAIN))
+
+    def _plan(self, wanted: Mapping[str, str], *, optional: bool = False) -> list[SentRef]:
+        return plan(self._repo, wanted, self._there, remote=self._remote.name, optional=optional)
+
+    def _send(self, planned: Sequence[SentRef]) -> list[SentRef]:
+        if self._request.dry_run:
+            return list(planned)
+        return send(self._repo, self._line, self._remote.name, planned, verify=self._request.verify)
+
+    def _look_through(self, planned: Iterable[SentRef]) -> None:
+        """Refuse to publish what must not leave."""
+        tips = [one.new for one in planned if one.state is State.PUSHED]
+        if not tips or not self._request.verify:
+            return
+        from skillgit.app.exchange.publication import check, scan_commits  # noqa: PLC0415 - most pushes that fail do so before it
+
+        scanned = scan_commits(self._context, self._workspace, tips, self._there.values())
+        try:
+            check(scanned)
+        except SkillgitError as error:
+            error.result = scanned
+            raise
+        self._warnings += [
+            f"commit {found.commit[:_SHORT]} {found.path or 'message'}: {found.what}" for found in scanned.warnings
+        ]
+        self._warnings += scanned.unchecked
+
+    def _notes(self) -> dict[str, str]:
+        """Return the notes to push, with those that others have written there since."""
+        mine, theirs = self._tips.get(refs.NOTES), self._there.get(refs.NOTES)
+        if mine is None:
+            return {}
+        if theirs is not None and theirs != mine and not self._request.dry_run:
+            if not self._repo.has_object(theirs):
+                fetch_notes(self._repo, self._line, self._remote.name)
+            join_notes(self._repo, theirs, time=self._context.clock())
+            mine = self._repo.tip(refs.NOTES) or mine
+        return {refs.NOTES: mine}
+
+    def _follow(self, hidden: Iterable[SentRef]) -> None:
+        """Note where the remote has its hidden refs now; git does so for branches."""
+        if self._request.dry_run:
+            return
+        name = self._remote.name
+        moved = [
+            RefUpdate(name=refs.tracking(name, one.ref), new=one.new, derived=True)
+            for one in hidden
+            if one.state is State.PUSHED
+        ]
+        if moved:
+            update_refs(self._repo, moved, identity=self._repo.identity(), reason=f"skillgit: push to {name}")
+
+    def _tell_of(self, hidden: Iterable[SentRef]) -> None:
+        for one in hidden:
+            if one.state is State.REJECTED and one.cause is not Cause.HELD:
+                kind = refs.short(one.ref).split("/")[1]
+                what = "rejected candidates" if kind == refs.Kind.ATTIC else "evidence"
+                away = "; --rejected branches sends them as branches" if kind == refs.Kind.ATTIC else ""
+                self._warnings.append(
+                    f"{self._remote.name} did not take the {what} of run {one.run} ({one.reason}){away}"
+                )
+
+    def _count_branches(self, lines: Iterable[SentRef]) -> None:
+        names = {*self._there, *(one.ref for one in lines if one.state is State.PUSHED)}
+        branches = sum(name.startswith("refs/heads/") for name in names)
+        if branches > MANY_BRANCHES and len(names) > len(self._there):
+            self._warnings.append(
+                f"{self._remote.name} has {branches:,} branches with these, and hosts advise against more than"
+                f" {MANY_BRANCHES:,}: skillgit gc --fold, or --rejected attic, makes one hidden ref of many"
+            )

@@ -1,0 +1,213 @@
+"""Other repositories: creating one on GitHub, and the remotes known by name."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.app.exchange.connection import Listener, check_address, line_for, shown_address
+from skillgit.store import refs
+from skillgit.store.exchange import remotes as stored
+from skillgit.store.exchange.remotes import find_remote
+from skillgit.store.exchange.sending import advertised, snapshot
+from skillgit.store.exchange.transport import create_repository
+from skillgit.store.repo import Repo
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skillgit.app.place.context import Context
+
+
+_ADDRESS = re.compile(
+    r"(?:https?://(?:[^@/]+@)?|ssh://(?:[^@/]+@)?|[^@/:]+@)github\.com[:/]+(?P<name>[\w.-]+/[\w.-]+?)(?:\.git)?/?"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Creatable:
+    """A repository of GitHub's that does not exist, as far as one can see.
+
+    Attributes:
+        name: ``owner/name``.
+        by_gh: Whether GitHub's command line program is here to create it.
+    """
+
+    name: str
+    by_gh: bool
+
+    @property
+    def hint(self) -> str:
+        """What helps."""
+        if self.by_gh:
+            return f"skillgit push --yes creates it as a private repository: gh repo create {self.name} --private"
+        return f"create {self.name} at https://github.com/new, without a README or a licence, and push again"
+
+
+def creatable(context: Context, remote: str | None) -> Creatable | None:
+    """Return what could be created so that a push to ``remote`` succeeds; None if it is not on GitHub.
+
+    Raises:
+        NotFoundError: There is no such remote.
+    """
+    found = find_remote(Repo.discover(context.directory), remote)
+    match = _ADDRESS.fullmatch(_written(context, found.name) or found.push_url)
+    if match is None:
+        return None
+    return Creatable(name=match["name"], by_gh=shutil.which("gh", path=context.environ.get("PATH")) is not None)
+
+
+def create(context: Context, repository: Creatable) -> None:
+    """Create ``repository``, private, with GitHub's command line program.
+
+    Raises:
+        RemoteError: It could not be created.
+    """
+    create_repository(repository.name, context.directory, context.environ)
+
+
+def _written(context: Context, remote: str) -> str:
+    """Return the address as it stands in git's configuration, before git rewrites it."""
+    repo = Repo.discover(context.directory)
+    return repo.config(f"remote.{remote}.pushurl") or repo.config(f"remote.{remote}.url")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteRow:
+    """A remote.
+
+    Attributes:
+        name: Its name.
+        url: Where it is fetched from, without credentials.
+        push_url: Where it is pushed to, likewise.
+    """
+
+    name: str
+    url: str
+    push_url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunThere:
+    """A run that a remote has, or that is here and not there.
+
+    Attributes:
+        run: Its name.
+        state: ``same``; ``ahead`` or ``behind``, this repository that is; ``diverged``; ``unknown``, where the remote
+            has something that was not fetched; ``only-here``; ``only-there``.
+        rejected: Branches of rejected candidates there.
+        attic: Whether it has an attic there.
+        evidence: Whether there is evidence.
+    """
+
+    run: str
+    state: str
+    rejected: int
+    attic: bool
+    evidence: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteShown:
+    """A remote, looked into.
+
+    Attributes:
+        remote: The remote.
+        branches: How many branches it has.
+        notes: Whether it has notes.
+        runs: Its runs, and those of this repository.
+    """
+
+    remote: RemoteRow
+    branches: int
+    notes: bool
+    runs: tuple[RunThere, ...]
+
+
+def remotes(context: Context) -> tuple[RemoteRow, ...]:
+    """Return the remotes in the order of their names."""
+    return tuple(_row(one) for one in stored.remotes(Repo.discover(context.directory)))
+
+
+def add(context: Context, name: str, url: str) -> RemoteRow:
+    """Name another repository.
+
+    Raises:
+        ConflictError: The name is taken.
+        UsageError: It cannot be a name, or the address holds a credential.
+    """
+    check_address(url)
+    repo = Repo.discover(context.directory)
+    stored.add_remote(repo, name, url)
+    return _row(stored.find_remote(repo, name))
+
+
+def set_url(context: Context, name: str, url: str) -> RemoteRow:
+    """Give a remote another address.
+
+    Raises:
+        NotFoundError: There is no such remote.
+        UsageError: The address holds a credential.
+    """
+    check_address(url)
+    repo = Repo.discover(context.directory)
+    stored.set_url(repo, name, url)
+    return _row(stored.find_remote(repo, name))
+
+
+def remove(context: Context, name: str) -> int:
+    """Forget a remote and the copies of its refs, and return how many those were.
+
+    Raises:
+        NotFoundError: There is no such remote.
+    """
+    return stored.remove_remote(Repo.discover(context.directory), name)
+
+
+def show(context: Context, name: str | None, listener: Listener | None = None) -> RemoteShown:
+    """Ask a remote what it has, and compare.
+
+    Raises:
+        NotFoundError: There is no such remote.
+        RemoteError: It could not be reached, or refused.
+    """
+    repo = Repo.discover(context.directory)
+    remote = stored.find_remote(repo, name)
+    there = advertised(repo, line_for(context, listener or Listener()), remote.name)
+    here = snapshot(repo)
+    names = {ref.run for ref in map(refs.parse, (*there, *here)) if ref is not None and ref.kind is refs.Kind.RUN}
+    return RemoteShown(
+        remote=_row(remote),
+        branches=sum(ref.startswith("refs/heads/") for ref in there),
+        notes=refs.NOTES in there,
+        runs=tuple(_run(repo, run, here, there) for run in sorted(names)),
+    )
+
+
+def _run(repo: Repo, run: str, here: Mapping[str, str], there: Mapping[str, str]) -> RunThere:
+    line = refs.run_branch(run)
+    return RunThere(
+        run=run,
+        state=_state(repo, here.get(line), there.get(line)),
+        rejected=sum(ref.startswith(f"refs/heads/rejected/{run}/") for ref in there),
+        attic=refs.attic_ref(run) in there,
+        evidence=refs.evidence_ref(run) in there,
+    )
+
+
+def _state(repo: Repo, mine: str | None, theirs: str | None) -> str:
+    if mine is None or theirs is None:
+        return "only-there" if mine is None else "only-here"
+    if mine == theirs:
+        return "same"
+    if not repo.has_object(theirs):
+        return "unknown"
+    if repo.reaches(mine, theirs):
+        return "ahead"
+    return "behind" if repo.reaches(theirs, mine) else "diverged"
+
+
+def _row(one: stored.Remote) -> RemoteRow:
+    return RemoteRow(name=one.name, url=shown_address(one.url), push_url=shown_address(one.push_url))

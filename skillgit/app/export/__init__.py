@@ -1,1 +1,0 @@
-"""``skillgit export``: what a repository holds, written elsewhere for those who do not use git."""

@@ -1,1 +1,0 @@
-"""Folders outside of git: what stands in them, and how one takes the place of another at once."""

@@ -1,0 +1,1 @@
+"""The format of Agent Skills: its rules, its frontmatter, and skill folders on disk."""

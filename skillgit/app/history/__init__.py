@@ -1,0 +1,1 @@
+"""What happened: runs, events, differences, items, costs, and runs that are being trained."""

@@ -1,0 +1,377 @@
+"""Find the version that fixed or broke an item, from recorded outcomes or by measuring a few more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
+
+from skillgit.app.history.item import attempts
+from skillgit.app.known.evaluations import as_outcomes_note, record
+from skillgit.app.known.item_history import absences, load, unknown_item
+from skillgit.app.place.revision import event_in, find_run
+from skillgit.app.place.workspace import open_workspace
+from skillgit.app.setup.measuring import Sample, measuring, planned
+from skillgit.app.setup.setup import differences, find_config, set_up
+from skillgit.domain.caps import Caps
+from skillgit.domain.evaluation import Scored, Split
+from skillgit.domain.event import Accepted
+from skillgit.errors import NotFoundError, UsageError
+from skillgit.index import queries
+from skillgit.store import diff as store_diff
+from skillgit.store.reader import read_commit, skill_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillgit.app.history.item import Attempt
+    from skillgit.app.known.evaluations import Note
+    from skillgit.app.known.item_history import Cell
+    from skillgit.app.place.context import Context
+    from skillgit.app.place.workspace import Absence, Workspace
+    from skillgit.app.setup.measuring import EvalWatcher, Measuring
+    from skillgit.app.setup.plan import Plan
+    from skillgit.app.setup.planner import Planner
+    from skillgit.app.setup.setup import Setup
+    from skillgit.domain.cost import Cost
+    from skillgit.domain.event import EditRecord
+    from skillgit.domain.trajectory import Item
+    from skillgit.index.item_queries import MeasuredRow
+    from skillgit.index.rows import LogRow
+
+
+def search(
+    context: Context, workspace: Workspace, request: BisectRequest, line: Line, watcher: EvalWatcher
+) -> tuple[tuple[str, ...], Cost] | Plan:
+    """Roll out the item under ends without an outcome, then under versions between, halving what is left.
+
+    Every outcome is noted on the commit of its version, whatever ends the work.
+
+    Returns:
+        The versions that were rolled out, and what that cost; for a dry run the plan.
+
+    Raises:
+        UsageError: It cannot be measured as the run was: other items, another environment or another target.
+    """
+    run = line[0][0].run
+    config = find_config(context, workspace, [run], config=request.config, overrides=request.overrides)
+    setup = set_up(config)
+    check_as_run(workspace, run, setup)
+    items = {item.id: item for item in setup.task.items[Split.SELECTION]}
+    plan = planned(context, workspace, setup, partial(_plan, workspace, request, line, items[request.item]))
+    if request.dry_run:
+        return plan
+    watcher.remark(plan.sentence)
+    notes: dict[str, list[Note]] = {}
+    asked: list[str] = []
+
+    async def work(door: Measuring) -> Cost:
+        solved = {row.commit: cell.solved for row, cell in known(line) if cell is not None}
+        while (row := _next(line, solved, newest=request.ends is None)) is not None:
+            solved[row.commit] = await _ask(workspace, door, row, items[request.item], notes)
+            asked.append(row.label)
+        return door.cost()
+
+    try:
+        cost = measuring(context, workspace, setup, caps=request.caps, watcher=watcher, work=work)
+    finally:
+        record(workspace, notes, context.clock())
+    return tuple(asked), cost
+
+
+def _plan(workspace: Workspace, request: BisectRequest, line: Line, item: Item, planner: Planner) -> Plan:
+    """Return the most that the search may roll out: the ends, then half of what is left again and again."""
+    planner.preflight()
+    open_ = [row for row, cell in line if cell is None or cell.solved is None]
+    ends = [row for row in (line[0][0], line[-1][0]) if row in open_]
+    between = len(open_) - len(ends)
+    skill = skill_at(workspace.repo, line[-1][0].commit, workspace.index.skill_path(line[-1][0].run))
+    planner.may_roll_out("search", skill, [item], len(ends) + between.bit_length())
+    facts = {"item": request.item, "versions": f"{len(line)}, {len(open_)} of them without an outcome"}
+    return planner.plan("bisect", facts, caps=request.caps)
+
+
+def check_as_run(workspace: Workspace, run: str, setup: Setup) -> None:
+    """Refuse to measure what cannot be put beside the outcomes of ``run``.
+
+    Raises:
+        UsageError: Items, environment, models or their parameters are others.
+    """
+    if found := differences(workspace, run, setup):
+        raise UsageError("; ".join(found), hint="measure as the run did, or compare with: skillgit eval")
+
+
+async def _ask(
+    workspace: Workspace, door: Measuring, row: MeasuredRow, item: Item, notes: dict[str, list[Note]]
+) -> bool | None:
+    """Return whether the version in ``row`` solves ``item``; None if that could not be found out."""
+    skill = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
+    found = await door.measure(Sample(name=row.label, skill=skill, items=[item], split=Split.SELECTION))
+    outcome = found.outcomes[item.id]
+    if not isinstance(outcome, Scored):
+        return None
+    session = door.session
+    note = as_outcomes_note(
+        found, target=door.target, environment=session.task.digest, setup=session.setup, time=session.clock()
+    )
+    notes.setdefault(row.commit, []).append(note)
+    return outcome.passed
+
+
+def _next(line: Line, solved: dict[str, bool | None], *, newest: bool) -> MeasuredRow | None:
+    """Return the version to ask next: an end, or the middle of those that the newest flip leaves open."""
+    ends = [row for row in (line[0][0], line[-1][0]) if row.commit not in solved]
+    if ends:
+        return ends[0]
+    scored = [(row, told) for row, _ in line if (told := solved.get(row.commit)) is not None]
+    flips = [(older, newer) for (older, one), (newer, two) in pairwise(scored) if one != two]
+    if not flips or (not newest and scored[0][1] == scored[-1][1]):
+        return None
+    rows = [row for row, _ in line]
+    older, newer = flips[-1]
+    between = rows[rows.index(older) + 1 : rows.index(newer)]
+    left = [row for row in between if row.commit not in solved]
+    return left[len(left) // 2] if left else None
+
+
+Line = list[tuple["MeasuredRow", "Cell | None"]]
+"""The versions of a run, oldest first, with the outcome of one item."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BisectRequest:
+    """What the user asks for.
+
+    Attributes:
+        item: The item.
+        run: The run to look at, where no ends tell; None is the default run.
+        ends: Two versions to look between; None for the newest flip of all.
+        measure: Whether to roll out the item where an outcome is missing.
+        config: A configuration to measure by; None takes the one that the run recorded.
+        overrides: ``section.key=value``; later ones win.
+        caps: What that may cost.
+        dry_run: Whether to plan the measurement and measure nothing.
+    """
+
+    item: str
+    run: str | None = None
+    ends: tuple[str, str] | None = None
+    measure: bool = False
+    config: str | None = None
+    overrides: tuple[str, ...] = ()
+    caps: Caps = field(default_factory=Caps)
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flip:
+    """Two measured versions, with none that was measured between them, of which one solves the item.
+
+    Attributes:
+        older: The older version.
+        newer: The newer version.
+        change: Whether the newer one ``fixed`` the item or was the one that has it ``broken``.
+    """
+
+    older: str
+    newer: str
+    change: Literal["fixed", "broken"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bisected:
+    """What was found.
+
+    Attributes:
+        run: The run.
+        item: The item.
+        first: The oldest version that was looked at.
+        last: The newest one.
+        flip: The newest flip between them; absent if the outcome never changed, or is the same at both ends.
+        older: The item under the older version of the flip, or under the oldest one without a flip.
+        newer: The item under the newer version of the flip, or under the newest one without a flip.
+        suspects: The versions that may have done it: one, or several if some between were not measured.
+        row: The version that did it, as the log has it; absent if there are several suspects.
+        edits: What it did to the skill, edit by edit.
+        diff: How it changed the skill, as git prints it; empty if there are several suspects.
+        gaps: The suspects whose outcome is not known here for want of evidence; without a flip such versions of all.
+        absence: Why it is not; absent without such versions.
+        told: Those of the suspects whose commit message says that they did it.
+        flips: All flips between the ends that are known, oldest first.
+        measured: The versions that were rolled out for this, in this order.
+        cost: What that cost; absent if nothing was asked.
+    """
+
+    run: str
+    item: str
+    first: str
+    last: str
+    flip: Flip | None
+    older: Attempt
+    newer: Attempt
+    suspects: tuple[str, ...]
+    row: LogRow | None
+    edits: tuple[EditRecord, ...]
+    diff: str
+    flips: tuple[Flip, ...]
+    gaps: tuple[str, ...] = ()
+    absence: Absence | None = None
+    told: tuple[str, ...] = ()
+    measured: tuple[str, ...] = ()
+    cost: Cost | None = None
+
+
+def bisect(context: Context, request: BisectRequest, watcher: EvalWatcher | None = None) -> Bisected | Plan:
+    """Return which version fixed or broke an item; for a dry run the plan of what would be measured for it.
+
+    Raises:
+        NotFoundError: There is no such item, or an end was not measured on it.
+        RevisionNotFoundError: There is no such run or version.
+        UsageError: The ends are no two versions of one run, or cannot be measured as the run was.
+    """
+    with open_workspace(context) as workspace:
+        run, ends = _ends(workspace, request)
+        line = _line(workspace, run, request.item)
+        line = _between(line, ends) if ends is not None else line
+        measured: tuple[str, ...] = ()
+        cost: Cost | None = None
+        if request.measure and watcher is not None:
+            searched = search(context, workspace, request, line, watcher)
+            if not isinstance(searched, tuple):
+                return searched
+            measured, cost = searched
+            told = dict(_line(workspace, run, request.item))
+            line = [(row, told[row]) for row, _ in line]
+        return _found(workspace, request, run, line, measured=measured, cost=cost)
+
+
+def known(line: Line) -> Line:
+    """Return the versions that have a score of their own on the item."""
+    return [(row, cell) for row, cell in line if cell is not None and cell.solved is not None]
+
+
+def flips_of(line: Line) -> tuple[Flip, ...]:
+    """Return all flips of a line of versions, oldest first."""
+    scored = known(line)
+    pairs = pairwise(scored)
+    return tuple(
+        Flip(older=older.label, newer=newer.label, change="fixed" if after.solved else "broken")
+        for (older, before), (newer, after) in pairs
+        if before is not None and after is not None and before.solved != after.solved
+    )
+
+
+def suspects(line: Line, flip: Flip) -> Line:
+    """Return the versions after the older one of ``flip`` up to the newer one."""
+    names = [row.label for row, _ in line]
+    return line[names.index(flip.older) + 1 : names.index(flip.newer) + 1]
+
+
+def _found(
+    workspace: Workspace, request: BisectRequest, run: str, line: Line, *, measured: tuple[str, ...], cost: Cost | None
+) -> Bisected:
+    scored = known(line)
+    _check_measured(workspace, line, scored, request)
+    flips = flips_of(line)
+    flip = flips[-1] if flips and _differ(scored, request) else None
+    around = {row.label: (row, cell) for row, cell in scored}
+    ends = (around[flip.older], around[flip.newer]) if flip else (scored[0], scored[-1])
+    older, newer = attempts(workspace, ends, request.item)
+    possible = suspects(line, flip) if flip else []
+    absent = dict(_absent(workspace, possible or line))
+    lost = attempts(workspace, [(row, None) for row in absent], request.item)
+    culprit = possible[0][0] if len(possible) == 1 else None
+    event = read_commit(workspace.repo, culprit.commit).event if culprit is not None else None
+    return Bisected(
+        run=run,
+        item=request.item,
+        first=line[0][0].label,
+        last=line[-1][0].label,
+        flip=flip,
+        older=older,
+        newer=newer,
+        suspects=tuple(row.label for row, _ in possible),
+        row=queries.row_of_commit(workspace.index, culprit.commit) if culprit is not None else None,
+        edits=event.edits if isinstance(event, Accepted) else (),
+        diff=_diff(workspace, culprit),
+        flips=flips,
+        gaps=tuple(one.name for one in lost),
+        absence=next(iter(absent.values()), None),
+        told=tuple(one.name for one in lost if flip is not None and one.told == flip.change),
+        measured=measured,
+        cost=cost,
+    )
+
+
+def _check_measured(workspace: Workspace, line: Line, scored: Line, request: BisectRequest) -> None:
+    """Refuse to search where there is nothing to search between.
+
+    Raises:
+        NotFoundError: An end, or no version at all, has an outcome.
+    """
+    wanted = (line[0][0], line[-1][0]) if request.ends else ()
+    measured = {row.commit for row, _ in scored}
+    missing = [row for row in wanted if row.commit not in measured]
+    if not missing and scored:
+        return
+    lost = [(row, why) for row, why in _absent(workspace, line) if not missing or row in missing]
+    if lost:
+        row, why = lost[0]
+        raise NotFoundError(
+            f"whether {row.label} solves {request.item} is not known: {why.sentence(row.label)}",
+            hint=f"skillgit log {row.run} --item {request.item} tells what commit messages say, and --run rolls it out",
+        )
+    what = f"{missing[0].label} was not" if missing else "no version was"
+    raise NotFoundError(
+        f"{what} measured on {request.item}", hint="--run rolls the item out where an outcome is missing"
+    )
+
+
+def _absent(workspace: Workspace, line: Line) -> Iterator[tuple[MeasuredRow, Absence]]:
+    """Yield the versions whose outcome was recorded, and is not known here for want of evidence."""
+    missing = absences(workspace, line[0][0].run)
+    for row, cell in line:
+        if cell is None and row.event is not None and row.event in missing:
+            yield row, missing[row.event]
+
+
+def _diff(workspace: Workspace, culprit: MeasuredRow | None) -> str:
+    if culprit is None:
+        return ""
+    path = workspace.index.skill_path(culprit.run)
+    return store_diff.change(workspace.repo, culprit.commit, path).decode(errors="replace")
+
+
+def _differ(scored: Line, request: BisectRequest) -> bool:
+    """Say whether there is something to look for: without ends that is any flip, with ends their outcomes differ."""
+    (_, first), (_, last) = scored[0], scored[-1]
+    return request.ends is None or (first is not None and last is not None and first.solved != last.solved)
+
+
+def _line(workspace: Workspace, run: str, item: str) -> Line:
+    found = load(workspace, run, item=item)
+    if item not in found.cells:
+        raise unknown_item(workspace, run, item)
+    return list(zip(found.columns, found.cells[item], strict=True))
+
+
+def _ends(workspace: Workspace, request: BisectRequest) -> tuple[str, tuple[int, int] | None]:
+    """Return the run to look at and, where the user named two versions, their numbers in order."""
+    if request.ends is None:
+        return find_run(workspace, request.run), None
+    rows = [event_in(workspace, text) for text in request.ends]
+    numbers = sorted(row.version for row in rows if row.version is not None)
+    if len(numbers) != len(rows):
+        text = next(text for text, row in zip(request.ends, rows, strict=True) if row.version is None)
+        raise UsageError(f"{text} is no version", hint="name two versions, like v3 v7")
+    if rows[0].run != rows[1].run:
+        raise UsageError("the two versions belong to different runs", hint="name two versions of one run")
+    if numbers[0] == numbers[1]:
+        raise UsageError("the two versions are the same", hint="name two versions, like v3 v7")
+    return rows[0].run, (numbers[0], numbers[1])
+
+
+def _between(line: Line, ends: Sequence[int]) -> Line:
+    first, last = ends
+    return [(row, cell) for row, cell in line if row.version is not None and first <= row.version <= last]

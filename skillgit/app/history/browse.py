@@ -1,0 +1,158 @@
+"""Runs and events page by page for screens, and whether anything changed since the last look."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.errors import RevisionNotFoundError
+from skillgit.index import browsing, queries
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from skillgit.app.place.context import Context
+    from skillgit.app.place.workspace import Workspace
+    from skillgit.index.browsing import Narrowing, Point
+    from skillgit.index.rows import LogRow, RunRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """All runs.
+
+    Attributes:
+        runs: Those that can be read, the one with the newest event first.
+        chosen: The default run; empty without runs.
+        broken: Run to why its history cannot be read.
+        fresh: Whether the index on disk answered; otherwise a stand-in in memory did.
+        held: The commit that the work tree holds; empty without one.
+    """
+
+    runs: tuple[RunRow, ...]
+    chosen: str
+    broken: tuple[tuple[str, str], ...]
+    fresh: bool
+    held: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """Some events in a row, newest first.
+
+    Attributes:
+        offset: The place of the first one, from 0.
+        rows: The events.
+    """
+
+    offset: int
+    rows: tuple[LogRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page(Stretch):
+    """The first stretch that is read of a list, with how long that is.
+
+    Attributes:
+        total: How many there are that the narrowing lets through.
+        everything: How many there are without it.
+        found: The place of the event that was asked for; absent if it is not among them.
+    """
+
+    total: int
+    everything: int
+    found: int | None = None
+
+
+def overview(context: Context) -> Overview:
+    """Return the runs of the repository."""
+    from skillgit.app.place.revision import default_run  # noqa: PLC0415 - see the module
+
+    with _opened(context) as workspace:
+        index = workspace.index
+        rows = queries.run_rows(index, workspace.live())
+        try:
+            chosen = default_run(workspace) if rows else None
+        except RevisionNotFoundError:
+            # the configured run was deleted; the list shows what there is
+            chosen = rows[0].name
+        return Overview(
+            runs=rows,
+            chosen=chosen or "",
+            broken=tuple((run, str(error)) for run, error in sorted(index.broken.items())),
+            fresh=index.on_disk,
+            held=workspace.repo.head()[1],
+        )
+
+
+def page(context: Context, narrowing: Narrowing, offset: int, limit: int, commit: str = "") -> Page:
+    """Return ``limit`` events from ``offset`` on.
+
+    Args:
+        context: Where to look.
+        narrowing: Which events are meant.
+        offset: How many of the newest ones to leave out.
+        limit: How many to return at most.
+        commit: An event whose place is wanted, too.
+    """
+    with _opened(context) as workspace:
+        index = workspace.index
+        meant = browsing.gather(index, narrowing)
+        found = browsing.place(index, meant, commit) if commit else None
+        if commit and found is not None:
+            offset = found // limit * limit
+        total, unfiltered = browsing.count(index, meant), narrowing.without_filter()
+        return Page(
+            offset=offset,
+            rows=browsing.rows(index, meant, offset, limit, total=total),
+            total=total,
+            everything=total if narrowing == unfiltered else browsing.count(index, unfiltered),
+            found=found,
+        )
+
+
+def stretch(context: Context, narrowing: Narrowing, offset: int, limit: int, total: int) -> Stretch:
+    """Return ``limit`` events from ``offset`` on of a list that is known to have ``total``; nothing is counted."""
+    with _opened(context) as workspace:
+        found = browsing.rows(workspace.index, narrowing, offset, limit, total=total)
+        return Stretch(offset=offset, rows=found)
+
+
+def points(context: Context, run: str, limit: int) -> tuple[Point, ...]:
+    """Return the scores of the newest ``limit`` events of ``run`` that have one, oldest first."""
+    with _opened(context) as workspace:
+        return browsing.points(workspace.index, run, limit)
+
+
+def score_line(context: Context, run: str, most: int) -> tuple[tuple[Point, ...], int]:
+    """Return the scores of all of ``run``, oldest first, and every how manieth step they are of: at most ``most``."""
+    with _opened(context) as workspace:
+        return browsing.sampled_points(workspace.index, run, most)
+
+
+def _opened(context: Context) -> AbstractContextManager[Workspace]:
+    from skillgit.app.place.workspace import open_workspace  # noqa: PLC0415 - see the module
+
+    return open_workspace(context)
+
+
+def standing(context: Context) -> str:
+    """Return a text that changes when a ref moves, the work tree gets another commit, or a training starts or ends.
+
+    The index is not asked: every read of it takes in what refs say before it answers.
+
+    Raises:
+        RepositoryNotFoundError: There is no repository.
+        HistoryError: git's refs cannot be read.
+    """
+    from skillgit.store.lock import live_runs  # noqa: PLC0415 - the first look at a screen does not wait for it
+    from skillgit.store.repo import Repo  # noqa: PLC0415 - as above
+
+    repo = Repo.discover(context.directory)
+    look = repo.look()
+    try:
+        live = live_runs(repo)
+    except OSError:
+        # nobody can hold a lock where nobody can write
+        live = {}
+    return f"{look.packed} {sorted(look.loose.items())} {sorted(live.items())} {repo.head()}"

@@ -1,0 +1,109 @@
+"""What a word on a prompt may be: runs, revisions, items and models, from the index.
+
+The index file is read as it stands. Only where there is none that can be used, the repository is opened.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from skillgit.domain.address import address_of
+from skillgit.index.glance import glance
+from skillgit.store.location import common_dir, configured
+from skillgit.store.private import own_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillgit.app.place.context import Context
+
+_MOST = 500
+_NEWEST_RUN = "SELECT name FROM run ORDER BY updated DESC, started DESC, name LIMIT 1"
+
+
+class Word(NamedTuple):
+    """A word that completes an argument.
+
+    Attributes:
+        value: The word.
+        help: What it stands for; shells that can show it do.
+    """
+
+    value: str
+    help: str = ""
+
+
+def runs(context: Context, begun: str) -> tuple[Word, ...]:
+    """Return the runs whose names begin with ``begun``, the one with the newest event first."""
+    rows = _select(context, "SELECT name, environment, outcome FROM run ORDER BY updated DESC, started DESC, name")
+    words = (Word(name, " ".join(filter(None, (environment, outcome)))) for name, environment, outcome in rows)
+    return _beginning(words, begun)
+
+
+def revisions(context: Context, begun: str) -> tuple[Word, ...]:
+    """Return the revisions that begin with ``begun``: those of the default run, of a run that is named, and runs.
+
+    A range is completed behind its dots.
+    """
+    before, dots, last = begun.rpartition("..")
+    named, slash, _ = last.rpartition("/")
+    run = named or _default_run(context)
+    prefix = f"{named}{slash}"
+    words = [Word(f"{prefix}{word.value}", word.help) for word in _addresses(context, run)] if run else []
+    if not slash:
+        words += runs(context, "")
+    return tuple(Word(f"{before}{dots}{word.value}", word.help) for word in _beginning(words, last))
+
+
+def items(context: Context, begun: str) -> tuple[Word, ...]:
+    """Return the items of the default run that begin with ``begun``."""
+    query = """
+        SELECT DISTINCT item, task_type FROM item_outcome
+        WHERE event = (SELECT measured_by FROM version WHERE run = ? AND measured_by IS NOT NULL
+                       ORDER BY version DESC LIMIT 1)
+          AND substr(item, 1, ?) = ? ORDER BY item LIMIT ?"""
+    rows = _select(context, query, (_default_run(context), len(begun), begun, _MOST))
+    return tuple(Word(item, task_type) for item, task_type in rows)
+
+
+def models(context: Context, begun: str) -> tuple[Word, ...]:
+    """Return the models that runs have asked and that begin with ``begun``, as ``backend/model``."""
+    query = """
+        SELECT target, 'target' FROM event WHERE kind = 'run-started' AND target <> ''
+        UNION SELECT optimizer, 'optimizer' FROM event WHERE kind = 'run-started' AND optimizer <> ''"""
+    return _beginning((Word(*row) for row in _select(context, query)), begun)
+
+
+def _addresses(context: Context, run: str) -> Iterator[Word]:
+    query = """
+        SELECT kind, version, step, epoch, origin, number, at, title FROM event WHERE run = ?
+        ORDER BY at DESC, step DESC, rank DESC, number DESC LIMIT ?"""
+    yield from (Word("best", "the best version"), Word("head", "the newest version"))
+    for kind, version, step, epoch, origin, number, at, title in _select(context, query, (run, _MOST)):
+        address = address_of(kind, version=version, step=step, epoch=epoch, origin=origin, number=number, at=at)
+        yield Word(address.label, title)
+
+
+def _default_run(context: Context) -> str:
+    chosen = configured(context.directory, context.environ, "skillgit.run")
+    if chosen:
+        return chosen
+    return next((row[0] for row in _select(context, _NEWEST_RUN)), "")
+
+
+def _select(context: Context, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+    git_dir = common_dir(context.directory, context.environ)
+    if git_dir is None:
+        return []
+    folder = own_folder(git_dir)
+    rows = glance(folder / "index.db", query, values) if folder is not None else None
+    if rows is not None:
+        return rows
+    from skillgit.app.place.workspace import open_workspace  # noqa: PLC0415 - loads pygit2, and is needed once
+
+    with open_workspace(context) as workspace:
+        return workspace.index.select(query, values)
+
+
+def _beginning(words: Iterator[Word] | Sequence[Word], begun: str) -> tuple[Word, ...]:
+    return tuple(word for word in words if word.value.startswith(begun))

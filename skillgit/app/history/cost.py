@@ -1,0 +1,237 @@
+"""``skillgit cost``: where the tokens and the dollars of a run went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.app.history.status import Unfinished, unfinished
+from skillgit.app.place.revision import default_run, find_run
+from skillgit.app.place.workspace import Workspace, open_workspace
+from skillgit.domain.cost import Cost, CostPart, Grouping
+from skillgit.domain.cost_sum import CostSum
+from skillgit.index import queries, spending
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from skillgit.app.place.context import Context
+    from skillgit.index.rows import SpentRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostRow:
+    """What one part of a run cost, or all of it; what does not tell the part apart is empty or absent.
+
+    Attributes:
+        run: The run.
+        role: The role that asked; empty for calls of which the history does not tell it.
+        stage: The stage that it asked in.
+        model: The model that was asked, as ``backend/model``.
+        version: The version that all since the version before it led to; absent for what came after the last version.
+        step: The step; 0 for the start of a run.
+        epoch: The epoch.
+        kind: The event, by its name in trailers.
+        origin: Where its candidate comes from: a step, or the reflection on an epoch (``meta``).
+        calls: Model calls.
+        tokens_in: Tokens sent, cached ones included.
+        tokens_out: Tokens received, reasoning included.
+        cached: Tokens sent that came from the provider's cache.
+        cache_written: Tokens sent that were written to it.
+        reasoning: Tokens received that were spent on reasoning.
+        unpriced: Calls whose price is not known.
+        usd: US dollars of the other calls; absent if there are none.
+        seconds: Of events, versions and runs the wall time; of roles, stages and models the time that calls took.
+        share: The share of the whole, between 0 and 1.
+    """
+
+    run: str = ""
+    role: str = ""
+    stage: str = ""
+    model: str = ""
+    version: int | None = None
+    step: int | None = None
+    epoch: int | None = None
+    kind: str = ""
+    origin: str = ""
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    cached: int
+    cache_written: int
+    reasoning: int
+    unpriced: int
+    usd: float | None
+    seconds: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unpriced:
+    """A model whose price was not known when it was asked.
+
+    Attributes:
+        model: ``backend/model``; empty if the history does not tell it.
+        calls: Calls of it that count as 0 dollars.
+    """
+
+    model: str
+    calls: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spending:
+    """Where it went.
+
+    Attributes:
+        run: The run; empty if there are several, or none.
+        by: What rows are made by: ``role stage``, one of the groupings, or ``run``.
+        rows: The parts.
+        total: All of them; its seconds are wall time.
+        share_of: What shares are shares of: ``usd``, or ``tokens`` where dollars do not tell.
+        unpriced: Models whose price was not known.
+        unfinished: What was spent on events that are not recorded yet, and so is in no row and not in the total; None
+            where that is not known.
+    """
+
+    run: str
+    by: str
+    rows: tuple[CostRow, ...]
+    total: CostRow
+    share_of: str
+    unpriced: tuple[Unpriced, ...] = ()
+    unfinished: tuple[Unfinished, ...] | None = None
+
+
+_KEPT = ("calls", "tokens_in", "tokens_out", "cached", "cache_written", "reasoning", "unpriced")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What the rows of a breakdown differ by; the fields of :class:`CostRow`."""
+
+    run: str = ""
+    role: str = ""
+    stage: str = ""
+    model: str = ""
+    version: int | None = None
+    step: int | None = None
+    epoch: int | None = None
+    kind: str = ""
+    origin: str = ""
+
+
+def cost(context: Context, run: str | None, *, by: Grouping | None = None, all_runs: bool = False) -> Spending:
+    """Return what a run cost by role and stage, or by something else; nothing where there is no run.
+
+    Args:
+        context: Where to look.
+        run: The run; None for the default run.
+        by: What to add up by; None for role and stage.
+        all_runs: Add up by run instead, for all runs.
+
+    Raises:
+        RevisionNotFoundError: There is no such run.
+    """
+    with open_workspace(context) as workspace:
+        chosen = _chosen(workspace, run, all_runs=all_runs)
+        rows = [row for name in chosen for row in spending.spent_rows(workspace.index, name)]
+        making = unfinished(workspace, chosen)
+    placed = ((_Place(run=row.run), row.cost) for row in rows) if all_runs else _placed(rows, by)
+    sums = _sums(placed)
+    total = _total(row.cost for row in rows)
+    in_dollars = total.usd > 0 and not total.unpriced
+    return Spending(
+        run="" if all_runs or not chosen else chosen[0],
+        by="run" if all_runs else by or "role stage",
+        rows=tuple(_row(place, found, total, in_dollars=in_dollars) for place, found in sums.items()),
+        total=_row(_Place(), total, total, in_dollars=in_dollars),
+        share_of="usd" if in_dollars else "tokens",
+        unpriced=_unpriced(rows),
+        unfinished=making,
+    )
+
+
+def _chosen(workspace: Workspace, run: str | None, *, all_runs: bool) -> tuple[str, ...]:
+    if all_runs:
+        return queries.run_names(workspace.index)
+    found = default_run(workspace) if run is None else find_run(workspace, run)
+    return () if found is None else (found,)
+
+
+def _placed(rows: Sequence[SpentRow], by: Grouping | None) -> Iterator[tuple[_Place, Cost]]:
+    if by is Grouping.STEP:
+        return ((_step(row), row.cost) for row in rows if row.cost.calls)
+    if by is Grouping.VERSION:
+        return _versions(rows)
+    parts = [(row, part) for row in rows for part in _parts(row.cost)]
+    parts.sort(key=lambda found: (found[1].role, found[1].stage))
+    return ((_part(row, part, by), part.cost) for row, part in parts)
+
+
+def _parts(cost: Cost) -> tuple[CostPart, ...]:
+    """Return the parts of a cost; one without a name where the history tells none."""
+    return cost.parts or ((CostPart(role="", stage="", cost=cost),) if cost.calls else ())
+
+
+def _part(row: SpentRow, part: CostPart, by: Grouping | None) -> _Place:
+    if by is Grouping.MODEL:
+        return _Place(model=row.models.get(part.role, ""))
+    return _Place(
+        role="" if by is Grouping.STAGE else part.role,
+        stage="" if by is Grouping.ROLE else part.stage,
+    )
+
+
+def _step(row: SpentRow) -> _Place:
+    return _Place(version=row.version, step=row.step, epoch=row.epoch, kind=row.kind, origin=row.origin)
+
+
+def _versions(rows: Sequence[SpentRow]) -> Iterator[tuple[_Place, Cost]]:
+    """Yield each event's cost with the version that it led to: the first one that was made by it or after it."""
+    waiting: list[Cost] = []
+    for row in rows:
+        waiting.append(row.cost)
+        if row.version is not None:
+            yield from ((_Place(version=row.version), cost) for cost in waiting)
+            waiting.clear()
+    yield from ((_Place(), cost) for cost in waiting if cost.calls)
+
+
+def _sums(placed: Iterable[tuple[_Place, Cost]]) -> dict[_Place, Cost]:
+    sums: dict[_Place, CostSum] = {}
+    for place, found in placed:
+        sums.setdefault(place, CostSum()).add(found)
+    return {place: found.total() for place, found in sums.items()}
+
+
+def _total(costs: Iterable[Cost]) -> Cost:
+    whole = CostSum()
+    for found in costs:
+        whole.add(found)
+    return whole.total()
+
+
+def _row(place: _Place, found: Cost, total: Cost, *, in_dollars: bool) -> CostRow:
+    part, whole = (found.usd, total.usd) if in_dollars else (_tokens(found), _tokens(total))
+    return CostRow(
+        **{name: getattr(place, name) for name in _Place.__slots__},
+        **{name: getattr(found, name) for name in _KEPT},
+        usd=None if found.unpriced and found.unpriced == found.calls else found.usd,
+        seconds=round(found.seconds, 1),
+        share=part / whole if whole else 0.0,
+    )
+
+
+def _tokens(found: Cost) -> int:
+    return found.tokens_in + found.tokens_out
+
+
+def _unpriced(rows: Sequence[SpentRow]) -> tuple[Unpriced, ...]:
+    calls: dict[str, int] = {}
+    for row in rows:
+        for part in _parts(row.cost):
+            if part.cost.unpriced:
+                model = row.models.get(part.role, "")
+                calls[model] = calls.get(model, 0) + part.cost.unpriced
+    return tuple(Unpriced(model=model, calls=calls[model]) for model in sorted(calls))

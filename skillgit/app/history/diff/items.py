@@ -1,0 +1,364 @@
+"""Two versions item by item: which items were fixed, which were broken, and whether that may be chance."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from math import ceil, fsum
+from typing import TYPE_CHECKING, Literal, get_args
+
+from skillgit.app.history.diff.text import Sides, sides
+from skillgit.app.known.item_history import absences
+from skillgit.app.known.recorded import item_rows, recorded_outcomes
+from skillgit.app.place.workspace import Workspace, measure, open_workspace
+from skillgit.app.setup.conditions import differences, matter, of_event
+from skillgit.domain.evaluation import Metric, Scored, Split
+from skillgit.domain.outcomes import exact, whole
+from skillgit.domain.skill import DOCUMENT, frontmatter
+from skillgit.domain.statistics import sign_flip_test, sign_test
+from skillgit.errors import NotFoundError, RevisionNotFoundError
+from skillgit.index import item_queries, queries
+from skillgit.index.rows import ItemRow
+from skillgit.store import tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from skillgit.app.place.context import Context
+    from skillgit.app.place.revision import Resolved
+    from skillgit.app.setup.conditions import Difference
+    from skillgit.domain.evaluation import Gauge
+    from skillgit.index.rows import LogRow
+
+Change = Literal["fixed", "broken", "gained", "lost", "not-measured", "missing", "fail", "pass"]
+"""What became of an item: its score rose or fell so that it is solved now or no longer (``fixed``, ``broken``), or
+without that (``gained``, ``lost``); a side never measured it because the decision was settled, or has no score for
+another reason; or the score stayed, not solved or solved."""
+
+_CHARACTERS_PER_TOKEN = 4  # about, for English prose
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemChange:
+    """One item under two versions.
+
+    Attributes:
+        item: The item.
+        task_type: The group that it is reported under.
+        before: Its score under the older version; absent if there is none.
+        after: Its score under the newer version; absent if there is none.
+        change: ``fixed`` if the score rose and the item is solved now, ``broken`` if it fell and the item is not solved
+            any more, ``gained`` or ``lost`` if it rose or fell otherwise, ``pass`` or ``fail`` if it stayed, solved or
+            not, ``not-measured`` if an evaluation ended before its turn because the decision was settled, ``missing``
+            if a side has no score for another reason.
+    """
+
+    item: str
+    task_type: str
+    before: float | None
+    after: float | None
+    change: Change
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeChange:
+    """The items of one task type under two versions, those with a score on both sides.
+
+    Attributes:
+        task_type: The group; empty for items without one.
+        n: How many items.
+        before: Their mean score under the older version.
+        after: Their mean score under the newer version.
+        fixed: How many score higher and are solved now.
+        broken: How many score lower and are not solved any more.
+        gained: How many score higher otherwise.
+        lost: How many score lower otherwise.
+    """
+
+    task_type: str
+    n: int
+    before: float
+    after: float
+    fixed: int
+    broken: int
+    gained: int = 0
+    lost: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Length:
+    """About how many tokens ``SKILL.md`` has without its frontmatter, four characters each.
+
+    Attributes:
+        before: Under the older version; absent if it has no such file.
+        after: Under the newer version; absent if it has no such file.
+    """
+
+    before: int | None
+    after: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemDiff:
+    """Two versions item by item.
+
+    Attributes:
+        a: The older side.
+        b: The newer side.
+        differs: What differs between the two measurements besides the text; a test is made only where nothing that
+            matters does.
+        metric: The metric of the scores.
+        rows: One row per item, in the order of their names.
+        fixed: Items that score higher under ``b`` and are solved by it, as they were not under ``a``.
+        broken: Items that score lower under ``b`` and are not solved by it, as they were under ``a``.
+        stable_pass: Items that are solved under both.
+        stable_fail: Items with the same score that are not solved.
+        not_measured: Items that one side never measured, because its decision was settled before.
+        missing: Items without a score on one side for another reason.
+        p: One-sided p-value that ``b`` is better: the sign test for hard scores, else the sign-flip test; absent where
+            something that matters differs.
+        p_worse: The same that ``b`` is worse.
+        types: The changes by task type.
+        length: The length of the two texts.
+        notes: What keeps the two sides from being compared like for like, as sentences.
+        gained: Items that score higher under ``b`` otherwise.
+        lost: Items that score lower under ``b`` otherwise.
+    """
+
+    a: LogRow
+    b: LogRow
+    differs: tuple[Difference, ...]
+    metric: str
+    rows: tuple[ItemChange, ...]
+    fixed: tuple[str, ...]
+    broken: tuple[str, ...]
+    stable_pass: tuple[str, ...]
+    stable_fail: tuple[str, ...]
+    not_measured: tuple[str, ...]
+    missing: tuple[str, ...]
+    p: float | None
+    p_worse: float | None
+    types: tuple[TypeChange, ...]
+    length: Length
+    notes: tuple[str, ...]
+    gained: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+
+    @property
+    def moved(self) -> bool:
+        """Whether any item scores higher or lower."""
+        return bool(self.fixed or self.broken or self.gained or self.lost)
+
+
+def items(context: Context, a: str, b: str | None = None) -> ItemDiff:
+    """Return which items the revisions ``a`` and ``b`` solve, and which only one of them does.
+
+    Scores are those of the selection split under the metric of the run of ``b``.
+
+    Args:
+        context: Where to look.
+        a: A revision.
+        b: Another one; without it ``a`` is compared with the version that it rests on.
+
+    Raises:
+        RevisionNotFoundError: One of them names nothing, or no event of a run.
+        NotFoundError: The outcomes of one of them are not known here.
+    """
+    with open_workspace(context) as workspace:
+        both = sides(workspace, a, b)
+        older, newer = _event(both.a), _event(both.b)
+        gauge = queries.gauge(workspace.index, newer.run)
+        (before, noted), (after, noted_too) = (_outcomes(workspace, row) for row in (older, newer))
+        rows = item_changes(before, after, gauge, unmeasured(workspace, older, newer))
+        named = {change: tuple(row.item for row in rows if row.change == change) for change in get_args(Change)}
+        differs = differing(workspace, older, newer)
+        better, worse = (None, None) if matter(differs) else paired_test(rows, gauge.metric)
+        return ItemDiff(
+            a=older,
+            b=newer,
+            differs=differs,
+            metric=str(gauge.metric),
+            rows=rows,
+            fixed=named["fixed"],
+            broken=named["broken"],
+            gained=named["gained"],
+            lost=named["lost"],
+            stable_pass=named["pass"],
+            stable_fail=named["fail"],
+            not_measured=named["not-measured"],
+            missing=named["missing"],
+            p=better,
+            p_worse=worse,
+            types=tuple(by_type(rows)),
+            length=length(workspace, both),
+            notes=(*notes(workspace, older, newer, rows), *noted, *noted_too),
+        )
+
+
+def differing(workspace: Workspace, a: LogRow, b: LogRow) -> tuple[Difference, ...]:
+    """Return what differs between the measurements of two events besides the text."""
+    one, other = (of_event(workspace, row, Split.SELECTION) for row in (a, b))
+    return () if one is None or other is None else differences(one, other)
+
+
+def unmeasured(workspace: Workspace, *rows: LogRow) -> dict[str, str]:
+    """Return the items, with their task types, of the runs of those events whose evaluation ended early.
+
+    Such an item without an outcome was not measured, because the decision was settled before its turn.
+    """
+    runs = {row.run for row in rows if row.bound}
+    return {item: kind for run in runs for item, kind in item_queries.task_types(workspace.index, run)}
+
+
+def item_changes(
+    before: Sequence[ItemRow], after: Sequence[ItemRow], gauge: Gauge, awaited: Mapping[str, str] | None = None
+) -> tuple[ItemChange, ...]:
+    """Compare the outcomes of items under two versions, by the items' names.
+
+    Args:
+        before: The outcomes under the older version.
+        after: Those under the newer one.
+        gauge: What scores are.
+        awaited: The items that a side would have measured, had its decision not been settled, with their task types.
+    """
+    older, newer = ({row.item: row for row in rows} for rows in (before, after))
+    kinds = awaited or {}
+    return tuple(
+        _item_change(item, older.get(item), newer.get(item), gauge, kinds)
+        for item in sorted(older.keys() | newer.keys() | kinds.keys())
+    )
+
+
+def paired_test(rows: Sequence[ItemChange], metric: Metric) -> tuple[float, float]:
+    """Return the one-sided p-values that the newer version is better, and that it is worse, as the gate tests it."""
+    gains = [exact(row.after) - exact(row.before) for row in rows if row.before is not None and row.after is not None]
+    if metric is Metric.HARD:
+        fixed, broken = sum(gain > 0 for gain in gains), sum(gain < 0 for gain in gains)
+        return sign_test(fixed, broken), sign_test(broken, fixed)
+    return sign_flip_test(whole(gains)), sign_flip_test(whole([-gain for gain in gains]))
+
+
+def by_type(rows: Sequence[ItemChange]) -> Iterator[TypeChange]:
+    """Yield the changes of each task type, in the order of their names."""
+    for kind in sorted({row.task_type for row in rows}):
+        pairs = [
+            (row.before, row.after, row.change)
+            for row in rows
+            if row.task_type == kind and row.before is not None and row.after is not None
+        ]
+        changes = Counter(change for *_, change in pairs)
+        if pairs:
+            yield TypeChange(
+                task_type=kind,
+                n=len(pairs),
+                before=fsum(old for old, *_ in pairs) / len(pairs),
+                after=fsum(new for _, new, _ in pairs) / len(pairs),
+                fixed=changes["fixed"],
+                broken=changes["broken"],
+                gained=changes["gained"],
+                lost=changes["lost"],
+            )
+
+
+def length(workspace: Workspace, both: Sides) -> Length:
+    """Return the length of the two documents."""
+    before, after = (
+        _tokens(tree.read_file(workspace.repo.commit(side.commit).tree, f"{skill}/{DOCUMENT}" if skill else DOCUMENT))
+        for side, skill in zip((both.a, both.b), both.skills, strict=True)
+    )
+    return Length(before=before, after=after)
+
+
+def notes(workspace: Workspace, a: LogRow, b: LogRow, rows: Sequence[ItemChange]) -> Iterator[str]:
+    """Yield what keeps the scores of two events from being compared like for like."""
+    if a.run == b.run:
+        return
+    first, second = (queries.run_row(workspace.index, row.run, {}) for row in (a, b))
+    if first and second and first.metric != second.metric:
+        yield f"{a.run} compares {first.metric} scores and {b.run} {second.metric} ones; items by the latter"
+    if not any(row.before is not None and row.after is not None for row in rows):
+        yield "the two runs have no item in common"
+
+
+def _event(side: Resolved) -> LogRow:
+    if side.row is None:
+        raise RevisionNotFoundError(
+            f"commit {side.commit[:12]} is no event of a run", hint=f"git show {side.commit[:12]}"
+        )
+    return side.row
+
+
+def _outcomes(workspace: Workspace, row: LogRow) -> tuple[tuple[ItemRow, ...], tuple[str, ...]]:
+    """Return the outcomes of ``row``, and a sentence where they are not those of its run.
+
+    Raises:
+        NotFoundError: Neither the run's evidence nor a note tells any here.
+    """
+    if found := item_rows(workspace, row):
+        return found, ()
+    if found := noted_rows(workspace, row):
+        return found, (f"{row.label} was measured after the run; a note tells it",)
+    raise _unknown(workspace, row)
+
+
+def noted_rows(workspace: Workspace, row: LogRow) -> tuple[ItemRow, ...]:
+    """Return the outcomes of items that a note tells of an event whose run's own are not here; none without one."""
+    measured = recorded_outcomes(workspace, row, Split.SELECTION)
+    if measured is None:
+        return ()
+    types = dict(item_queries.task_types(workspace.index, row.run))
+    return tuple(
+        ItemRow(item=item, task_type=types.get(item, ""), hard=scored.hard, soft=scored.soft, failed="")
+        for item, scored in sorted(measured.scored.items())
+    )
+
+
+def _unknown(workspace: Workspace, row: LogRow) -> NotFoundError:
+    """Return the error for an event of which no outcome of an item is known here."""
+    revision = str(row.address)
+    event = item_queries.measured_by(workspace.index, row.run, row.version, row.commit)
+    absence = None if event is None else absences(workspace, row.run).get(event)
+    if absence is not None:
+        lost = absence.sentence(row.label)
+        return NotFoundError(
+            f"the outcomes of {row.label} on single items are not known here: {lost}", hint=absence.remedy(revision)
+        )
+    return NotFoundError(f"{row.label} was not measured on single items", hint=measure(revision))
+
+
+def _tokens(document: bytes | None) -> int | None:
+    if document is None:
+        return None
+    text = document.decode(errors="replace")
+    return ceil(len(text.removeprefix(frontmatter(text))) / _CHARACTERS_PER_TOKEN)
+
+
+def _item_change(
+    item: str, before: ItemRow | None, after: ItemRow | None, gauge: Gauge, awaited: Mapping[str, str]
+) -> ItemChange:
+    old, new = _value(before, gauge), _value(after, gauge)
+    known = after or before
+    kind = known.task_type if known else awaited.get(item, "")
+    if item in awaited and (before is None or after is None):
+        change: Change = "not-measured"
+    else:
+        change = "missing" if old is None or new is None else _change(new - old, _solved(before), _solved(after))
+    return ItemChange(item=item, task_type=kind, before=old, after=new, change=change)
+
+
+def _change(gain: float, before: bool, after: bool) -> Change:  # noqa: FBT001 - whether the item is solved
+    if gain > 0:
+        return "fixed" if after and not before else "gained"
+    if gain < 0:
+        return "broken" if before and not after else "lost"
+    return "pass" if after else "fail"
+
+
+def _solved(row: ItemRow | None) -> bool:
+    return row is not None and row.hard is not None and row.hard >= 1.0
+
+
+def _value(row: ItemRow | None, gauge: Gauge) -> float | None:
+    if row is None or row.hard is None or row.soft is None:
+        return None
+    return Scored(row.hard, row.soft).value(gauge.metric, gauge.soft_weight)

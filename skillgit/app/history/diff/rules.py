@@ -1,0 +1,365 @@
+"""Which rules came and went between two versions, which event brought or removed each, and what they rest on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from skillgit.app.history.diff.text import Sides, sides
+from skillgit.app.place.workspace import Workspace, open_workspace
+from skillgit.app.rules.lineage import RuleHistory
+from skillgit.app.rules.provenance import Credits
+from skillgit.domain.edit import normalised
+from skillgit.domain.rules import Region, Rule, RuleDiff, match, rules
+from skillgit.domain.skill import DOCUMENT
+from skillgit.errors import RevisionNotFoundError
+from skillgit.index import diff_queries, rule_queries
+from skillgit.store import tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillgit.app.known.step_evidence import AppliedEdit
+    from skillgit.app.place.context import Context
+    from skillgit.app.place.revision import Resolved
+    from skillgit.app.rules.lineage import RuleText
+    from skillgit.domain.address import Address
+    from skillgit.index.rows import LogRow
+    from skillgit.index.rule_queries import OriginRow
+
+
+_SOURCES = {"slow-merged": "slow", "edited": "human", "reverted": "revert"}
+_REMOVING = frozenset({"delete", "replace"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deed:
+    """What was done to a rule, and by whom.
+
+    Attributes:
+        deed: Whether it was brought or removed.
+        by: The event that did it; absent for the seed, for people and where it cannot be told.
+        commit: The commit that did it; empty where it cannot be told.
+        source: What it rests on, see :class:`skillgit.app.rules.provenance.Credit`.
+        support: How many trajectories it rests on; absent where that is not known.
+    """
+
+    deed: Literal["brought", "removed"]
+    by: OriginRow | None
+    commit: str = ""
+    source: str = ""
+    support: int | None = None
+
+
+class Deeds:
+    """Finds what was done to the rules of two sides.
+
+    Where one side grew out of the other, a rule that the younger one lacks was removed by one of the versions between
+    them. Otherwise a rule is told by the event that brought it to its side.
+
+    Args:
+        workspace: The repository and its index.
+        history: The rules of its texts.
+        both: The sides.
+    """
+
+    def __init__(self, workspace: Workspace, history: RuleHistory, both: Sides) -> None:
+        self._workspace = workspace
+        self._both = both
+        self._history = history
+        self._credits: dict[str, Credits] = {}
+        forward, backward = _between(workspace, both.a, both.b), _between(workspace, both.b, both.a)
+        self._gone = _Removal(history, both.skills[0], forward) if forward else None
+        self._undone = _Removal(history, both.skills[1], backward) if backward else None
+
+    def added(self, file: str, rule: Rule) -> Deed:
+        """Return what brought a rule that only ``b`` has, or, if ``a`` grew out of ``b``, what removed it."""
+        return self._removed(self._undone, file, rule) or self.here(file, rule)
+
+    def here(self, file: str, rule: Rule) -> Deed:
+        """Return what brought the words of a rule of ``b``."""
+        return self._brought(self._both.b, self._both.skills[1], file, rule)
+
+    def removed(self, file: str, rule: Rule) -> Deed:
+        """Return what removed a rule that only ``a`` has; if ``b`` did not grow out of ``a``, what brought it."""
+        removed = self._removed(self._gone, file, rule)
+        return removed or self._brought(self._both.a, self._both.skills[0], file, rule)
+
+    def _brought(self, side: Resolved, skill: str, file: str, rule: Rule) -> Deed:
+        path = f"{skill}/{file}" if skill else file
+        lines = self._history.tracer.trace(side.commit, path, rule.first, rule.last)
+        own = [line for line in lines if line.text.strip()]
+        # a rule of several lines is as new as its newest line
+        line = max(own, key=lambda line: _age(line.origin))
+        credit = self._credited(side, skill).credit(line)
+        return Deed(deed="brought", by=line.origin, commit=line.commit, source=credit.source, support=credit.support)
+
+    def _removed(self, removal: _Removal | None, file: str, rule: Rule) -> Deed | None:
+        commit = removal.find(file, rule) if removal else None
+        if commit is None:
+            return None
+        by = rule_queries.origins(self._workspace.index, {commit}).get(commit)
+        if by is None:
+            return Deed(deed="removed", by=None, commit=commit, source="human")
+        side = self._both.b if removal is self._gone else self._both.a
+        edits = self._credited(side, self._both.skills[0]).edits(by)
+        edit = removing_edit(rule.text, [edit for edit in edits if edit.file == file])
+        sources = {edit.source for edit in edits}
+        return Deed(
+            deed="removed",
+            by=by,
+            commit=commit,
+            source=edit.source if edit else sources.pop() if len(sources) == 1 else _SOURCES.get(by.kind, ""),
+            support=edit.support if edit else None,
+        )
+
+    def _credited(self, side: Resolved, skill: str) -> Credits:
+        run = side.run or ""
+        if run not in self._credits:
+            start = rule_queries.commit_of_version(self._workspace.index, run, 0) if run else None
+            self._credits[run] = Credits(self._workspace, skill, start)
+        return self._credits[run]
+
+
+def removing_edit(text: str, edits: Sequence[AppliedEdit]) -> AppliedEdit | None:
+    """Return the edit that removed a rule with ``text``; None if several may have and none names it."""
+    removing = [edit for edit in edits if edit.op in _REMOVING]
+    wanted = normalised(text)
+    named = [edit for edit in removing if _is_about(wanted, normalised(edit.anchor))]
+    return named[0] if named else removing[0] if len(removing) == 1 else None
+
+
+def _is_about(wanted: str, anchor: str) -> bool:
+    return bool(anchor) and (anchor in wanted or wanted in anchor)
+
+
+def _age(origin: OriginRow | None) -> tuple[int, int]:
+    return (-1, -1) if origin is None else (origin.step, origin.version or 0)
+
+
+def _between(workspace: Workspace, older: Resolved, newer: Resolved) -> list[str]:
+    """Return the commits of the versions from ``older`` to ``newer``; empty where these are not on one line.
+
+    The last one may be a rejected candidate.
+    """
+    a, b = older.row, newer.row
+    if a is None or b is None or a.run != b.run or a.version is None:
+        return []
+    end = b.version if b.version is not None else b.base
+    if end is None or not (a.version < end or (a.version == end and b.version is None)):
+        return []
+    found = diff_queries.commits_of_versions(workspace.index, a.run, a.version, end)
+    return list(found) if b.version is not None else [*found, b.commit]
+
+
+class _Removal:
+    """Finds the version that removed a rule by bisecting the versions between two sides.
+
+    Args:
+        history: The rules of the texts.
+        skill: The skill folder.
+        commits: The versions, the first one with the rule, the last one without.
+    """
+
+    def __init__(self, history: RuleHistory, skill: str, commits: Sequence[str]) -> None:
+        self._history = history
+        self._skill = skill
+        self._commits = commits
+
+    def find(self, file: str, rule: Rule) -> str | None:
+        """Return the commit that removed ``rule``, which is followed through changes of its words.
+
+        None if the last version still holds a copy of it.
+        """
+        first, text = 0, rule.text
+        if self._has(len(self._commits) - 1, file, text):
+            return None
+        while True:
+            last = self._vanished(file, text, first)
+            became = self._history.changes(self._at(last - 1, file), self._at(last, file)).after.get(text)
+            if became is None or self._has(len(self._commits) - 1, file, became.text):
+                return self._commits[last]
+            first, text = last, became.text
+
+    def _vanished(self, file: str, text: str, first: int) -> int:
+        last = len(self._commits) - 1
+        while last - first > 1:
+            middle = (first + last) // 2
+            first, last = (middle, last) if self._has(middle, file, text) else (first, middle)
+        return last
+
+    def _has(self, place: int, file: str, text: str) -> bool:
+        return text in self._at(place, file).by_words
+
+    def _at(self, place: int, file: str) -> RuleText:
+        path = f"{self._skill}/{file}" if self._skill else file
+        return self._history.text(self._commits[place], path, is_document=file == DOCUMENT)
+
+
+Change = Literal["added", "removed", "changed", "moved"]
+
+_PROSE = (".md", ".markdown", ".txt")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleChange:
+    """One rule that the two sides do not share.
+
+    Attributes:
+        change: What became of it.
+        file: The file inside the skill folder.
+        heading: The nearest heading above it.
+        region: Which part of the skill it stands in.
+        text: What it says; of a removed rule, what it said.
+        before: What it said on the older side, if that is something else.
+        first: Its first line on the newer side; of a removed rule, on the older side.
+        last: Its last line.
+        deed: Whether ``by`` brought the rule, or its words, or removed it.
+        address: What the event that did is called; absent for the seed and for people.
+        by: The run whose event did; empty for the seed and for people.
+        version: The version that did; absent for a rejected candidate and for what is no event.
+        step: The step that did; absent for what is no event.
+        epoch: Its epoch; absent for what is no event.
+        kind: The event's name in trailers; empty for what is no event.
+        origin: Where the event's candidate comes from; empty for what is no event.
+        number: Which intervention of its run it was; 0 for everything else.
+        commit: The commit that did; empty where it cannot be told.
+        source: What the edit rests on: ``failure``, ``success``, ``mixed``, ``meta``, ``slow``, ``human`` or ``seed``.
+        support: How many trajectories the edit rests on; absent where that is not known.
+        gain: How much the version scores above what it was compared with; absent where that was not measured.
+    """
+
+    change: Change
+    file: str
+    heading: str
+    region: Region
+    text: str
+    before: str
+    first: int
+    last: int
+    deed: Literal["brought", "removed"]
+    address: Address | None
+    by: str
+    version: int | None
+    step: int | None
+    epoch: int | None
+    kind: str
+    origin: str
+    number: int
+    commit: str
+    source: str
+    support: int | None
+    gain: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RulesDiffed:
+    """Two versions rule by rule.
+
+    Attributes:
+        a: The older side's event; absent for a commit that is no event.
+        b: The newer side's event; absent for a commit that is no event.
+        rows: The rules that came, went, changed or moved, in the order of the newer text, then those that went.
+        kept: How many rules are the same.
+    """
+
+    a: LogRow | None
+    b: LogRow | None
+    rows: tuple[RuleChange, ...]
+    kept: int
+
+
+def rule_diff(context: Context, a: str, b: str | None = None, paths: Sequence[str] = ()) -> RulesDiffed:
+    """Return which rules the revisions ``a`` and ``b`` do not share.
+
+    What may be compared, and what is refused, :func:`skillgit.app.history.diff.text.sides` says. Besides, one of the
+    two has to belong to a run, which says where the skill is.
+    """
+    with open_workspace(context) as workspace:
+        return rules_diffed(workspace, RuleHistory(workspace), a, b, paths)
+
+
+def rules_diffed(
+    workspace: Workspace, history: RuleHistory, a: str, b: str | None = None, paths: Sequence[str] = ()
+) -> RulesDiffed:
+    """Do what :func:`rule_diff` does in an open repository, of whose rules ``history`` may have read some."""
+    both = sides(workspace, a, b, paths)
+    if not all(both.skills):
+        raise RevisionNotFoundError(
+            "neither side belongs to a run, and nothing else tells which folder is the skill",
+            hint="name a version, as in v3",
+        )
+    found = tuple(matches(workspace, both))
+    deeds = Deeds(workspace, history, both)
+    return RulesDiffed(
+        a=both.a.row,
+        b=both.b.row,
+        rows=tuple(row for file, diff in found for row in _rows(file, diff, deeds)),
+        kept=sum(len(diff.kept) for _, diff in found),
+    )
+
+
+def matches(workspace: Workspace, both: Sides) -> Iterator[tuple[str, RuleDiff]]:
+    """Yield path and rules of every file of prose, by path inside the skill folder; none where no run tells it."""
+    if not all(both.skills):
+        return
+    before, after = (
+        _texts(workspace, side.commit, skill, both.paths)
+        for side, skill in zip((both.a, both.b), both.skills, strict=True)
+    )
+    for file in sorted(before.keys() | after.keys()):
+        is_document = file == DOCUMENT
+        old, new = before.get(file, ""), after.get(file, "")
+        yield file, match(rules(old, is_document=is_document), rules(new, is_document=is_document))
+
+
+def _texts(workspace: Workspace, commit: str, folder: str, paths: Sequence[str]) -> dict[str, str]:
+    wanted = [path for path in paths if path != folder]
+    return {
+        file: text
+        for file, text in sorted(tree.read_texts(workspace.repo.commit(commit).tree, folder).items())
+        if file.endswith(_PROSE)
+        and "\0" not in text
+        and (not wanted or any(f"{folder}/{file}/".startswith(f"{path}/") for path in wanted))
+    }
+
+
+def _rows(file: str, found: RuleDiff, deeds: Deeds) -> Iterator[RuleChange]:
+    came: list[tuple[int, RuleChange]] = [
+        *((rule.first, _row("added", file, rule, "", deeds.added(file, rule))) for rule in found.added),
+        *(
+            (pair.new.first, _row("changed", file, pair.new, pair.old.text, deeds.here(file, pair.new)))
+            for pair in found.changed
+        ),
+        *((pair.new.first, _row("moved", file, pair.new, "", deeds.here(file, pair.new))) for pair in found.moved),
+    ]
+    yield from (row for _, row in sorted(came, key=lambda entry: entry[0]))
+    for rule in found.removed:
+        yield _row("removed", file, rule, "", deeds.removed(file, rule))
+
+
+def _row(change: Change, file: str, rule: Rule, before: str, deed: Deed) -> RuleChange:
+    by = deed.by
+    return RuleChange(
+        change=change,
+        file=file,
+        heading=rule.heading,
+        region=rule.region,
+        text=rule.text,
+        before=before,
+        first=rule.first,
+        last=rule.last,
+        deed=deed.deed,
+        address=by.address if by else None,
+        by=by.run if by else "",
+        version=by.version if by else None,
+        step=by.step if by else None,
+        epoch=by.epoch if by else None,
+        kind=by.kind if by else "",
+        origin=by.origin if by else "",
+        number=by.number if by else 0,
+        commit=by.commit if by else deed.commit,
+        source=deed.source,
+        support=deed.support,
+        gain=None if by is None else by.delta,
+    )

@@ -1,0 +1,181 @@
+"""How the texts of two versions differ: as git prints it, and as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.app.place.revision import Resolved, resolve_in
+from skillgit.app.place.workspace import open_workspace
+from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
+from skillgit.index import queries
+from skillgit.store import diff as store_diff
+from skillgit.store import tree
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillgit.app.place.context import Context
+    from skillgit.app.place.workspace import Workspace
+    from skillgit.domain.text_diff import FileDiff
+    from skillgit.index.rows import LogRow
+
+
+_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sides:
+    """Two revisions that are compared.
+
+    Attributes:
+        a: The older side.
+        b: The newer side.
+        skills: The skill folder of each side, the same one twice as a rule; empty where no run tells.
+        paths: What of the repository to compare; nothing for all of it.
+    """
+
+    a: Resolved
+    b: Resolved
+    skills: tuple[str, str]
+    paths: tuple[str, ...]
+
+
+def sides(workspace: Workspace, a: str, b: str | None, paths: Sequence[str] = ()) -> Sides:
+    """Return what ``a`` and ``b`` name and which files of theirs are to be compared.
+
+    Args:
+        workspace: The repository and its index.
+        a: A revision.
+        b: Another one; without it ``a`` is compared with what it was made from.
+        paths: Files or folders, in the skill folder or in the repository; none for the skill folder.
+
+    Raises:
+        RevisionNotFoundError: One of them names nothing, or there is nothing to compare with.
+        NotFoundError: Neither side has a file of that name.
+    """
+    if b is None:
+        newer = resolve_in(workspace, a)
+        older = _origin(workspace, newer, a)
+    else:
+        older, newer = resolve_in(workspace, a), resolve_in(workspace, b)
+    before, after = _skill(workspace, older), _skill(workspace, newer)
+    skills = (before or after, after or before)
+    folders = tuple(sorted({folder for folder in skills if folder}))
+    chosen = tuple(_place(workspace, path, folders, (older, newer)) for path in paths)
+    return Sides(a=older, b=newer, skills=skills, paths=chosen or folders)
+
+
+def _origin(workspace: Workspace, newer: Resolved, name: str) -> Resolved:
+    """Return what ``newer`` was made from: the version that it rests on, or the commit before it."""
+    row = newer.row
+    base = None if row is None or row.base is None else queries.row_of_version(workspace.index, row.run, row.base)
+    if base is not None:
+        return Resolved(commit=base.commit, row=base, run=base.run)
+    parents = workspace.repo.commit(newer.commit).parent_ids
+    before = resolve_in(workspace, str(parents[0])) if parents else None
+    # what a run starts from is the seed itself, unless it is a fork: then it is a version of another run
+    if before is None or (row is not None and row.version == 0 and before.row is None):
+        raise RevisionNotFoundError(
+            f"{name} was made from no other version", hint=f"skillgit show {name}, or name two versions"
+        )
+    return before
+
+
+def _skill(workspace: Workspace, revision: Resolved) -> str:
+    run = queries.run_row(workspace.index, revision.run, {}) if revision.run else None
+    return run.skill if run else ""
+
+
+def _place(workspace: Workspace, path: str, folders: Sequence[str], revisions: Sequence[Resolved]) -> str:
+    """Return the path in the repository that ``path`` means: one in the skill folder goes first."""
+    wanted = path.removeprefix("./").rstrip("/")
+    trees = [workspace.repo.commit(revision.commit).tree for revision in revisions]
+    for place in (*(f"{folder}/{wanted}" for folder in folders), wanted):
+        if wanted and any(place in found for found in trees):
+            return place
+    names = sorted(
+        {name for folder in folders for found in trees if folder in found for name in tree.read_texts(found, folder)}
+    )
+    known = f"there are {', '.join(names[:_SHOWN])}{' …' if len(names) > _SHOWN else ''}" if names else "git ls-files"
+    raise NotFoundError(f"neither side has a file '{path}'", hint=known)
+
+
+_SETTING = "diff.context"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diffed:
+    """The difference of two texts.
+
+    Attributes:
+        a: The older side's event; absent for a commit that is no event.
+        b: The newer side's event; absent for a commit that is no event.
+        text: The bytes that ``git diff A B`` prints for the skill folder.
+        files: The same as data; empty where only the text was asked for.
+    """
+
+    a: LogRow | None
+    b: LogRow | None
+    text: bytes
+    files: tuple[FileDiff, ...] = ()
+
+
+def diff(
+    context: Context,
+    a: str,
+    b: str | None = None,
+    paths: Sequence[str] = (),
+    *,
+    lines: int | None = None,
+    words: bool = False,
+    colour: bool = False,
+    as_data: bool = False,
+) -> Diffed:
+    """Return how the skill's text differs between the revisions ``a`` and ``b``.
+
+    Args:
+        context: Where to look.
+        a: A revision.
+        b: Another one; without it ``a`` is compared with what it was made from.
+        paths: Files or folders to compare; none for the skill folder.
+        lines: Unchanged lines around a change; None for what the user has set for git.
+        words: Whether to mark changed words instead of lines, as ``git diff --word-diff`` does.
+        colour: Whether git is to paint the text.
+        as_data: Whether to return the files as data, too.
+
+    Raises:
+        RevisionNotFoundError: One of them names nothing, or there is nothing to compare with.
+        NotFoundError: Neither side has a file of that name.
+    """
+    options = (
+        *([] if lines is None else [f"-U{lines}"]),
+        *(["--word-diff=plain"] if words else []),
+        *(["--color=always"] if colour else []),
+    )
+    with open_workspace(context) as workspace:
+        both = sides(workspace, a, b, paths)
+        return Diffed(
+            a=both.a.row,
+            b=both.b.row,
+            text=store_diff.diff(workspace.repo, both.a.commit, both.b.commit, *both.paths, options=options),
+            files=_files(workspace, both, lines) if as_data else (),
+        )
+
+
+def _files(workspace: Workspace, both: Sides, lines: int | None) -> tuple[FileDiff, ...]:
+    from skillgit.domain.text_diff import CONTEXT, detailed  # noqa: PLC0415 - a pipe does not need it
+    from skillgit.domain.unified import read  # noqa: PLC0415 - as above
+
+    text = store_diff.whole(workspace.repo, both.a.commit, both.b.commit, *both.paths)
+    return detailed(read(text), _context(workspace, CONTEXT) if lines is None else lines)
+
+
+def _context(workspace: Workspace, usual: int) -> int:
+    """Return how many unchanged lines the user wants git to show around a change."""
+    wanted = workspace.repo.config(_SETTING)
+    if not wanted:
+        return usual
+    if not wanted.isdecimal():
+        raise UsageError(f"{_SETTING} is '{wanted}', and no number of lines", hint=f"git config {_SETTING} {usual}")
+    return int(wanted)

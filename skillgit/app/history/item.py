@@ -1,0 +1,259 @@
+"""``skillgit items --item``: one item over all versions and candidates, with answers, reasons and trajectories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from skillgit.app.known.item_history import (
+    absences,
+    doubts,
+    evidence_trees,
+    first_solved,
+    flip_names,
+    load,
+    unknown_item,
+)
+from skillgit.app.place.revision import event_in, find_run
+from skillgit.app.place.workspace import IF_CLONED, Absence, open_workspace
+from skillgit.domain.untrusted.documents import loads
+from skillgit.errors import NotFoundError
+from skillgit.index.item_queries import told_flips
+from skillgit.store.evidence import read_evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from skillgit.app.known.item_history import Cell
+    from skillgit.app.place.context import Context
+    from skillgit.app.place.workspace import Workspace
+    from skillgit.index.item_queries import MeasuredRow
+    from skillgit.index.rows import LogRow
+
+SELECTION = "selection.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One version or candidate at work on the item.
+
+    Attributes:
+        name: What it is called: ``v7``, ``r18``.
+        commit: Its commit.
+        version: The version; absent for a candidate.
+        title: What it changed, in one line.
+        outcome: The item's outcome; absent if it was not measured, like behind the point where a candidate was refused.
+        answer: The answer that was scored; empty if the evidence is not here.
+        feedback: Why it got its score; empty likewise.
+        trajectory: Tree and path of the trajectory in the evidence, as git takes it; empty if there is none here.
+        absence: Why it is not known whether it was measured on the item; absent where that is known.
+        told: What its commit message says that it did to the item; absent if it lists it as neither.
+    """
+
+    name: str
+    commit: str
+    version: int | None
+    title: str
+    outcome: Cell | None
+    answer: str = ""
+    feedback: str = ""
+    trajectory: str = ""
+    absence: Absence | None = None
+    told: Literal["fixed", "broken"] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemStory:
+    """One item and all that was tried on it.
+
+    Attributes:
+        run: The run.
+        metric: The metric of the scores.
+        item: The item.
+        task_type: The group that it is reported under.
+        question: What the target was asked first, in full; empty if the evidence is not here.
+        first: The first version that is known to have solved it; empty if none is.
+        flips: The versions at which it changed between solved and not solved; ``v3..v7`` where it is not known which.
+        solved: How many versions solve it.
+        measured: How many versions have a score of their own on it that is known here.
+        doubts: What speaks for a noisy outcome.
+        attempts: All versions and candidates, oldest first; the newest of them only, if there was a limit.
+        every: How many of them there are without it.
+        is_first: Whether all versions before ``first`` are known; without it, whether all versions are.
+        unknown: How many more versions may have a score of their own, in evidence that is not here.
+    """
+
+    run: str
+    metric: str
+    item: str
+    task_type: str
+    question: str
+    first: str
+    flips: tuple[str, ...]
+    solved: int
+    measured: int
+    doubts: tuple[str, ...]
+    attempts: tuple[Attempt, ...]
+    every: int
+    is_first: bool = True
+    unknown: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One message of a trajectory."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemTrajectory:
+    """What happened on an item under one version or candidate.
+
+    Attributes:
+        run: The run.
+        item: The item.
+        attempt: The version or candidate, with the outcome.
+        turns: The conversation after the system prompt, which holds the skill.
+    """
+
+    run: str
+    item: str
+    attempt: Attempt
+    turns: tuple[Turn, ...]
+
+
+def item_story(context: Context, run: str | None, item: str, *, limit: int | None = None) -> ItemStory:
+    """Return the history of ``item`` in ``run``.
+
+    Raises:
+        NotFoundError: The run has no such selection item, or its outcomes are not known here.
+        RevisionNotFoundError: There is no such run.
+    """
+    with open_workspace(context) as workspace:
+        chosen = find_run(workspace, run)
+        found = load(workspace, chosen, rejected=True, item=item)
+        if item not in found.cells:
+            raise unknown_item(workspace, chosen, item)
+        pairs = list(zip(found.columns, found.cells[item], strict=True))
+        shown = attempts(workspace, pairs[-limit:] if limit else pairs, item)
+        measured, gaps = found.of_versions(item), found.gaps(item)
+        first, is_first = first_solved(measured, gaps)
+        return ItemStory(
+            run=chosen,
+            metric=str(found.gauge.metric),
+            item=item,
+            task_type=found.types[item],
+            question=_question(workspace, shown),
+            first=first,
+            is_first=is_first,
+            flips=flip_names(measured, gaps),
+            solved=sum(cell.solved is True for _, cell in measured),
+            measured=len(measured),
+            unknown=len(gaps),
+            doubts=doubts(workspace, found).get(item, ()),
+            attempts=shown,
+            every=len(pairs),
+        )
+
+
+def item_trajectory(context: Context, item: str, revision: str) -> ItemTrajectory:
+    """Return what happened on ``item`` under ``revision``.
+
+    Raises:
+        NotFoundError: The run has no such selection item, or what happened is not known here.
+        RevisionNotFoundError: The revision names nothing, or a commit that is no event of a run.
+    """
+    with open_workspace(context) as workspace:
+        event = event_in(workspace, revision)
+        found = load(workspace, event.run, rejected=True, item=item)
+        if item not in found.cells:
+            raise unknown_item(workspace, event.run, item)
+        pairs = [pair for pair in zip(found.columns, found.cells[item], strict=True) if pair[0].commit == event.commit]
+        shown = attempts(workspace, pairs, item)
+        if not shown or not shown[0].trajectory:
+            raise NotFoundError(f"there is no trajectory of {item} under {revision}", hint=_why_not(event, shown, item))
+        turns = _turns(workspace, shown[0].trajectory)
+        return ItemTrajectory(run=event.run, item=item, attempt=shown[0], turns=turns)
+
+
+def attempts(workspace: Workspace, pairs: Sequence[tuple[MeasuredRow, Cell | None]], item: str) -> tuple[Attempt, ...]:
+    """Return the versions and candidates in ``pairs`` with what their evidence tells of ``item``."""
+    trees = dict(evidence_trees(workspace, [row for row, _ in pairs]))
+    runs = {row.run for row, _ in pairs}
+    absent = {event: why for run in runs for event, why in absences(workspace, run).items()}
+    told = {event: rose for run in runs for event, rose in told_flips(workspace.index, run, item).items()}
+    return tuple(
+        replace(
+            _attempt(workspace, row, cell, trees[row], item),
+            absence=absent.get(row.event) if cell is None and row.event is not None else None,
+            told=_told(row, told),
+        )
+        for row, cell in pairs
+    )
+
+
+def _told(row: MeasuredRow, told: Mapping[int, bool]) -> Literal["fixed", "broken"] | None:
+    # an event that took its score over with the text of another tells nothing of what that one did
+    if row.event is None or row.event not in told or not row.measured or row.kind == "reverted":
+        return None
+    return "fixed" if told[row.event] else "broken"
+
+
+def _attempt(workspace: Workspace, row: MeasuredRow, cell: Cell | None, tree: str, item: str) -> Attempt:
+    own = tree if cell is not None and not cell.noted else ""
+    told = _row_of(workspace, own, item)
+    path = str(told.get("trajectory", ""))
+    return Attempt(
+        name=row.label,
+        commit=row.commit,
+        version=row.version,
+        title=row.title,
+        outcome=cell,
+        answer=str(told.get("answer", "")),
+        feedback=str(told.get("feedback", "")) or (cell.failed if cell is not None else ""),
+        trajectory=f"{tree}:{path}" if path else "",
+    )
+
+
+def _row_of(workspace: Workspace, tree: str, item: str) -> Mapping[str, object]:
+    content = (read_evidence(workspace.repo, tree, (SELECTION,)) or {}).get(SELECTION, b"null")
+    rows = _parsed(content)
+    found = rows if isinstance(rows, list) else []
+    return next((row for row in found if isinstance(row, dict) and row.get("id") == item), {})
+
+
+def _turns(workspace: Workspace, trajectory: str) -> tuple[Turn, ...]:
+    tree, _, path = trajectory.partition(":")
+    document = _parsed((read_evidence(workspace.repo, tree, (path,)) or {}).get(path, b"null"))
+    turns = document.get("turns") if isinstance(document, dict) else None
+    return tuple(
+        Turn(role=str(turn.get("role", "")), content=str(turn.get("content", "")))
+        for turn in (turns if isinstance(turns, list) else [])
+        if isinstance(turn, dict)
+    )
+
+
+def _question(workspace: Workspace, shown: Sequence[Attempt]) -> str:
+    newest = next((attempt for attempt in reversed(shown) if attempt.trajectory), None)
+    turns = _turns(workspace, newest.trajectory) if newest is not None else ()
+    return next((turn.content for turn in turns if turn.role == "user"), "")
+
+
+def _why_not(event: LogRow, shown: Sequence[Attempt], item: str) -> str:
+    if not shown:
+        return f"skillgit items {event.run} --item {item} lists what was measured"
+    attempt = shown[0]
+    if attempt.absence is Absence.DROPPED:
+        return "its evidence was dropped, and what happened with it"
+    if attempt.outcome is None:
+        return "it was not measured on this item"
+    return "a note tells the outcome, and no trajectory" if attempt.outcome.noted else IF_CLONED
+
+
+def _parsed(content: bytes) -> object:
+    try:
+        return loads(content)
+    except (ValueError, RecursionError):
+        return None

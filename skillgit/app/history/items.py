@@ -1,0 +1,243 @@
+"""``skillgit items``: which item is solved by which version of a run."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from skillgit.app.known.item_history import doubts, first_solved, flips, load, no_outcomes
+from skillgit.app.place.revision import find_run
+from skillgit.app.place.workspace import open_workspace
+from skillgit.errors import NotFoundError
+from skillgit.index import queries
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skillgit.app.known.item_history import Cell, RunItems
+    from skillgit.app.place.context import Context
+    from skillgit.app.place.workspace import Absence, Workspace
+
+
+class Order(StrEnum):
+    """What items are sorted by."""
+
+    ITEM = "item"
+    FIRST = "first"
+    FLIPS = "flips"
+    SHARE = "share"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One version, or one candidate that became none.
+
+    Attributes:
+        name: What it is called: ``v7``, ``r18``.
+        commit: Its commit.
+        version: The version; absent for a candidate.
+        score: Its score on the selection split under the run's metric.
+        measured: Whether this very text was measured.
+        bound: The highest that the score could have been, where the evaluation ended early; absent otherwise.
+        n: Number of items of the split.
+        scored: How many of them have a score.
+        solved: How many items it solves.
+        is_best: Whether it is the best version.
+        is_head: Whether it is the newest version.
+        absence: Why what its event measured is not known here; absent where it is.
+        lacking: For how many items it has no outcome.
+    """
+
+    name: str
+    commit: str
+    version: int | None
+    score: float | None
+    measured: bool
+    bound: float | None
+    n: int
+    scored: int
+    solved: int
+    is_best: bool
+    is_head: bool
+    absence: Absence | None = None
+    lacking: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemLine:
+    """One item over the versions.
+
+    Attributes:
+        item: The item.
+        task_type: The group that it is reported under.
+        first: The first version that is known to have solved it; empty if none is.
+        flips: How often it changed between solved and not solved from one known outcome to the next.
+        solved: How many versions solve it.
+        measured: How many versions have a score of their own on it that is known here.
+        share: The share of those that solve it; absent without any.
+        doubts: What speaks for a noisy outcome; nothing if nothing does.
+        cells: Its outcome under each column; None where it was not measured, or is not known.
+        is_first: Whether all versions before ``first`` are known; without it, whether all versions are.
+        unknown: How many more versions may have a score of their own, in evidence that is not here.
+    """
+
+    item: str
+    task_type: str
+    first: str
+    flips: int
+    solved: int
+    measured: int
+    share: float | None
+    doubts: tuple[str, ...]
+    cells: tuple[Cell | None, ...]
+    is_first: bool = True
+    unknown: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemTable:
+    """The items of a run under its versions.
+
+    Attributes:
+        run: The run.
+        metric: The metric of the scores.
+        columns: The versions, and candidates behind the version that they rest on.
+        rows: The items that were asked for.
+        items: How many items there are in all.
+    """
+
+    run: str
+    metric: str
+    columns: tuple[Column, ...]
+    rows: tuple[ItemLine, ...]
+    items: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which items to list.
+
+    Attributes:
+        rejected: Whether to list rejected candidates as well.
+        flaky: Only items whose outcome is noisy.
+        never_solved: Only items that no version solves.
+        solved: Only items that the newest version with a score solves.
+        task_type: Only items of this task type; all without it.
+        order: What to sort them by.
+    """
+
+    rejected: bool = False
+    flaky: bool = False
+    never_solved: bool = False
+    solved: bool = False
+    task_type: str | None = None
+    order: Order = Order.ITEM
+
+
+def items(context: Context, run: str | None, wanted: Wanted) -> ItemTable:
+    """Return the items of the selection split under the versions of ``run``.
+
+    Raises:
+        NotFoundError: Their outcomes are not known here, or no item has the task type.
+        RevisionNotFoundError: There is no such run.
+    """
+    with open_workspace(context) as workspace:
+        chosen = find_run(workspace, run)
+        found = load(workspace, chosen, rejected=wanted.rejected)
+        if not found.cells:
+            raise no_outcomes(chosen)
+        _check_type(found, wanted.task_type)
+        noisy = doubts(workspace, found)
+        lines = [_line(found, item, noisy.get(item, ())) for item in found.cells]
+        kept = [line for line in lines if _is_wanted(line, found, wanted)]
+        return ItemTable(
+            run=chosen,
+            metric=str(found.gauge.metric),
+            columns=_columns(workspace, found),
+            rows=tuple(sorted(kept, key=lambda line: _key(line, wanted.order))),
+            items=len(lines),
+        )
+
+
+def _columns(workspace: Workspace, found: RunItems) -> tuple[Column, ...]:
+    best, head = queries.best_row(workspace.index, found.run), queries.head_row(workspace.index, found.run)
+    marks = {"best": best.commit if best else "", "head": head.commit if head else ""}
+    sums, blanks = [0] * len(found.columns), [0] * len(found.columns)
+    for cells in found.cells.values():
+        for place, cell in enumerate(cells):
+            sums[place] += bool(cell and cell.solved)
+            blanks[place] += cell is None
+    return tuple(
+        Column(
+            name=row.label,
+            commit=row.commit,
+            version=row.version,
+            score=row.score,
+            measured=row.measured,
+            bound=row.bound,
+            n=row.n,
+            scored=row.scored,
+            solved=solved,
+            is_best=row.commit == marks["best"],
+            is_head=row.commit == marks["head"],
+            absence=absence,
+            lacking=lacking,
+        )
+        for row, solved, absence, lacking in zip(found.columns, sums, found.absent, blanks, strict=True)
+    )
+
+
+def _line(found: RunItems, item: str, noisy: tuple[str, ...]) -> ItemLine:
+    measured, gaps = found.of_versions(item), found.gaps(item)
+    first, is_first = first_solved(measured, gaps)
+    solved = sum(cell.solved is True for _, cell in measured)
+    return ItemLine(
+        item=item,
+        task_type=found.types[item],
+        first=first,
+        is_first=is_first,
+        flips=len(flips(measured)),
+        solved=solved,
+        measured=len(measured),
+        unknown=len(gaps),
+        share=solved / len(measured) if measured else None,
+        doubts=noisy,
+        cells=tuple(found.cells[item]),
+    )
+
+
+def _is_wanted(line: ItemLine, found: RunItems, wanted: Wanted) -> bool:
+    if wanted.task_type is not None and line.task_type != wanted.task_type:
+        return False
+    newest = found.of_versions(line.item)[-1:]
+    return (
+        (not wanted.flaky or bool(line.doubts))
+        and (not wanted.never_solved or not line.solved)
+        and (not wanted.solved or any(cell.solved for _, cell in newest))
+    )
+
+
+def _key(line: ItemLine, order: Order) -> tuple[float, list[tuple[int, int, str]]]:
+    """Return what an item is sorted by; ids with numbers in them count."""
+    first = int(line.first[1:]) if line.first else float("inf")
+    share = -1.0 if line.share is None else line.share
+    keys: Mapping[Order, float] = {
+        Order.ITEM: 0.0,
+        Order.FIRST: first,
+        Order.FLIPS: -line.flips,
+        Order.SHARE: share,
+    }
+    parts = re.findall(r"\d+|\D+", line.item)
+    return keys[order], [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts]
+
+
+def _check_type(found: RunItems, task_type: str | None) -> None:
+    known = sorted({kind for kind in found.types.values() if kind})
+    if task_type is None or task_type in known:
+        return
+    near = difflib.get_close_matches(task_type, known, n=1)
+    hint = f"did you mean '{near[0]}'?" if near else f"task types are {', '.join(known)}"
+    raise NotFoundError(f"run {found.run} has no items of the task type '{task_type}'", hint=hint)

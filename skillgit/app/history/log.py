@@ -1,0 +1,209 @@
+"""``skillgit log``: the events of a run, newest first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Literal
+
+from skillgit.app.history.graph import in_order, parents_beside
+from skillgit.app.place.revision import is_address
+from skillgit.app.place.span import span_of
+from skillgit.app.place.workspace import IF_CLONED, Absence, Workspace, open_workspace
+from skillgit.domain.kinds import EVENT_KINDS
+from skillgit.errors import NotFoundError, UsageError
+from skillgit.index import queries, selection
+from skillgit.index.selection import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from skillgit.app.place.context import Context
+    from skillgit.index.rows import LogRow
+
+Flip = Literal["fixed", "broken"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which events to list.
+
+    Attributes:
+        words: A run, a version or a range, as :func:`skillgit.app.place.span.span_of` reads them; none: the default.
+        all_runs: Whether to list the events of all runs, by time.
+        rejected: Whether to list rejected candidates.
+        limit: How many events at most, the newest ones.
+        events: Kinds of events; none for all.
+        grep: Only events whose title, reasons or text hold words that begin with each of these.
+        since: Only events of this time or later, as git or RFC 3339 writes times.
+        until: Only events of this time or earlier.
+        items: Only events that fixed or broke one of these items; none for all.
+        reverse: Whether the oldest comes first.
+        graph: Whether to tell how the events hang together, and to keep those of a run together.
+    """
+
+    words: Sequence[str] = ()
+    all_runs: bool = False
+    rejected: bool = True
+    limit: int | None = None
+    events: frozenset[str] = frozenset()
+    grep: str = ""
+    since: str = ""
+    until: str = ""
+    items: tuple[str, ...] = ()
+    reverse: bool = False
+    graph: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Log:
+    """Events, newest first unless asked otherwise.
+
+    Attributes:
+        run: The run that they belong to; empty if they are of all runs or there is no run.
+        rows: The events.
+        flips: Commit to what its event did to the items that were asked for.
+        untold: Versions that may have fixed or broken one of them, which nothing here tells, newest first.
+        absence: Why not; absent if every one is told.
+        parents: Commit to those events among the rows that it rests on besides the one before it in its run; only for a
+            graph.
+    """
+
+    run: str
+    rows: tuple[LogRow, ...]
+    flips: Mapping[str, Mapping[str, Flip]] = field(default_factory=dict)
+    untold: tuple[str, ...] = ()
+    absence: Absence | None = None
+    parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def log(context: Context, wanted: Wanted | None = None) -> Log:
+    """Return the events that are ``wanted``; nothing where there is no run.
+
+    Raises:
+        NotFoundError: No event measured an item.
+        RevisionNotFoundError: There is no such run or revision.
+        UsageError: There is no such kind of event, or a range or a time is none.
+    """
+    wanted = wanted or Wanted()
+    check_wanted(wanted)
+    with open_workspace(_looking_back(context, wanted.words)) as workspace:
+        span = None if wanted.all_runs else span_of(workspace, wanted.words)
+        if span is not None and not span.run:
+            return Log(run="", rows=())
+        for item in wanted.items:
+            _check_item(workspace, item)
+        index = workspace.index
+        chosen = replace(
+            span.selection(index) if span else Selection(),
+            rejected=wanted.rejected,
+            kinds=wanted.events,
+            words=wanted.grep,
+            since=_moment(context, workspace, wanted.since),
+            until=_moment(context, workspace, wanted.until),
+            items=wanted.items,
+        )
+        rows = queries.selected_rows(index, chosen, wanted.limit)
+        rose = selection.flips(index, [row.commit for row in rows], wanted.items) if wanted.items else {}
+        parents = parents_beside(workspace.repo, rows) if wanted.graph else {}
+        rows = in_order(rows, parents) if wanted.graph else rows
+        return Log(
+            run=chosen.run,
+            rows=rows[::-1] if wanted.reverse else rows,
+            flips={
+                commit: {item: "fixed" if fixed else "broken" for item, fixed in moved.items()}
+                for commit, moved in rose.items()
+            },
+            untold=(untold := _untold(workspace, chosen) if wanted.items else ()),
+            absence=_absence(workspace, {name.rpartition("/")[0] for name in untold}),
+            parents=parents,
+        )
+
+
+def _untold(workspace: Workspace, chosen: Selection) -> tuple[str, ...]:
+    """Return the versions of which neither outcomes nor messages tell what they did to the item."""
+    rows = [queries.row_of_commit(workspace.index, commit) for commit in selection.untold(workspace.index, chosen)]
+    return tuple(str(row.address) for row in rows if row is not None)
+
+
+def _absence(workspace: Workspace, runs: Iterable[str]) -> Absence | None:
+    """Return why outcomes of ``runs`` are not known here; None if all are."""
+    found = {absence for run in runs for absence in _absences(workspace, run)}
+    return next((one for one in Absence if one in found), None)
+
+
+def _absences(workspace: Workspace, run: str) -> Collection[Absence]:
+    from skillgit.app.known.item_history import absences  # noqa: PLC0415 - it reads evidence, and most logs need none
+
+    return absences(workspace, run).values()
+
+
+def _looking_back(context: Context, words: Sequence[str]) -> Context:
+    """Return ``context`` that looks back to a version of the run that ``words`` mean, if it names no other run."""
+    if not words or not is_address(context.as_of) or "/" in context.as_of:
+        return context
+    with open_workspace(replace(context, as_of="")) as workspace:
+        run = span_of(workspace, words).run
+    return replace(context, as_of=f"{run}/{context.as_of}")
+
+
+def changes(context: Context, rows: Sequence[LogRow], *, patch: bool, stat: bool) -> Iterator[tuple[LogRow, bytes]]:
+    """Yield each event with what it changed in the skill, as git prints it; empty for events that changed nothing.
+
+    Args:
+        context: Where to look.
+        rows: The events.
+        patch: Whether to tell the changed lines.
+        stat: Whether to tell how much changed in which file.
+    """
+    # decoding is not needed, but git is: both wait until somebody wants to see a change
+    from skillgit.store.diff import patches  # noqa: PLC0415 - see above
+
+    options = (*(("--stat",) if stat else ()), *(("-p",) if patch else ()))
+    with open_workspace(context) as workspace:
+        paths = {run: workspace.index.skill_path(run) for run in {row.run for row in rows}}
+        # runs that take turns mostly train one skill
+        for path, stretch in groupby(rows, lambda row: paths[row.run]):
+            part = list(stretch)
+            texts = patches(workspace.repo, [row.commit for row in part], path, options)
+            yield from zip(part, texts, strict=True)
+
+
+def check_wanted(wanted: Wanted) -> None:
+    """Refuse what cannot be meant.
+
+    Raises:
+        UsageError: There is no such kind of event, or all runs and a range are asked for at once.
+    """
+    unknown = sorted(wanted.events - frozenset(EVENT_KINDS))
+    if unknown:
+        raise UsageError(f"there is no event '{unknown[0]}'", hint=f"events are {', '.join(EVENT_KINDS)}")
+    if wanted.all_runs and wanted.words:
+        raise UsageError("--all goes without a run or a range", hint="leave out the run or the range")
+
+
+def _check_item(workspace: Workspace, item: str) -> None:
+    if selection.knows_item(workspace.index, item):
+        return
+    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
+
+    known = selection.item_names(workspace.index)
+    near = get_close_matches(item, known, n=3, cutoff=0.5)
+    if any(Absence.AWAY in _absences(workspace, run) for run in queries.run_names(workspace.index)):
+        raise NotFoundError(
+            f"no commit message names '{item}', and the outcomes of single items are not known here", hint=IF_CLONED
+        )
+    if not known:
+        raise NotFoundError("the outcomes of single items are not known here", hint=IF_CLONED)
+    raise NotFoundError(
+        f"no event measured an item '{item}'",
+        hint=f"did you mean {' or '.join(near)}?" if near else f"items are {', '.join(known[:8])}, …",
+    )
+
+
+def _moment(context: Context, workspace: Workspace, text: str) -> int | None:
+    if not text:
+        return None
+    from skillgit.store.binary import moment  # noqa: PLC0415 - git is asked for times only
+
+    return moment(workspace.repo, text, context.clock())

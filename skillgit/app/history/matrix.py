@@ -1,0 +1,190 @@
+"""``skillgit matrix``: what each version of a run scored under each target model, as far as it is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from skillgit.app.known.evaluations import known_evaluations
+from skillgit.app.known.recorded import started
+from skillgit.app.place.revision import find_run
+from skillgit.app.place.workspace import open_workspace
+from skillgit.domain.evaluation import Scored, Split
+from skillgit.index import queries, score_queries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from datetime import datetime
+
+    from skillgit.app.known.evaluations import KnownEvaluation
+    from skillgit.app.place.context import Context
+    from skillgit.app.place.workspace import Workspace
+    from skillgit.domain.evaluation import Gauge
+    from skillgit.domain.event import RunStarted
+    from skillgit.index.rows import LogRow
+    from skillgit.index.score_queries import ScoreRow
+
+Difference = Literal["items", "environment", "judge"]
+"""What keeps a number from being compared: other items, another environment or another judge than those of the run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatrixCell:
+    """One version under one model.
+
+    Attributes:
+        model: The model, as ``backend/model``.
+        score: The score under the run's metric.
+        hard: Mean hard score.
+        soft: Mean soft score.
+        n: Number of items.
+        scored: How many of them have a score.
+        measured: Whether this very text was measured; otherwise the number is that of the text it inherits from.
+        differs: What keeps the number from being compared with those of the run; nothing if nothing does.
+        source: ``run`` if an event of the run tells it, ``note`` if it was measured later.
+        time: When it was measured; absent if that is not known.
+        others: How many further evaluations of the same version under the same model there are.
+    """
+
+    model: str
+    score: float
+    hard: float
+    soft: float
+    n: int
+    scored: int
+    measured: bool
+    differs: tuple[Difference, ...]
+    source: Literal["run", "note"]
+    time: datetime | None
+    others: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatrixRow:
+    """One version, or one candidate that was measured later.
+
+    Attributes:
+        row: Its line in the log.
+        cells: One for each model that measured it.
+    """
+
+    row: LogRow
+    cells: tuple[MatrixCell, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matrix:
+    """Versions by models.
+
+    Attributes:
+        run: The run.
+        split: The split.
+        metric: The metric of the scores.
+        models: The models, the run's own first.
+        rows: The versions that have a score, oldest first, then candidates that were measured later.
+    """
+
+    run: str
+    split: str
+    metric: str
+    models: tuple[str, ...]
+    rows: tuple[MatrixRow, ...]
+
+
+def matrix(context: Context, run: str | None, split: str) -> Matrix:
+    """Return the scores of the versions of ``run`` on ``split``, the newest of each version and model.
+
+    A number that can be compared with those of the run stands before a newer one that cannot.
+
+    Raises:
+        DataError: There is no such split.
+        RevisionNotFoundError: There is no such run.
+    """
+    with open_workspace(context) as workspace:
+        chosen, wanted = find_run(workspace, run), Split.parse(split)
+        start = started(workspace, chosen)
+        gauge = queries.gauge(workspace.index, chosen)
+        told = _told(workspace, chosen, wanted)
+        found: dict[str, dict[str, list[MatrixCell]]] = {row.commit: {} for row in told}
+        for row in told:
+            cell = _of_event(row, gauge, start)
+            if cell is not None:
+                found[row.commit].setdefault(cell.model, []).append(cell)
+        expected = next((row.item_set for row in told if row.item_set), "")
+        for commit, noted in _notes(workspace, chosen, wanted):
+            late = _of_note(noted, gauge, start, expected)
+            found.setdefault(commit, {}).setdefault(late.model, []).append(late)
+        rows = tuple(_rows(workspace, found))
+        own = start.models.target if start is not None else ""
+        models = {cell.model for row in rows for cell in row.cells}
+        ordered = (*([own] if own in models else []), *sorted(models - {own}))
+        return Matrix(run=chosen, split=wanted.value, metric=str(gauge.metric), models=ordered, rows=rows)
+
+
+def _told(workspace: Workspace, run: str, split: Split) -> tuple[ScoreRow, ...]:
+    final = score_queries.final_scores(workspace.index, run, split.value)
+    return (*score_queries.selection_scores(workspace.index, run), *final) if split is Split.SELECTION else final
+
+
+def _notes(workspace: Workspace, run: str, split: Split) -> Iterator[tuple[str, KnownEvaluation]]:
+    for commit in score_queries.noted_events(workspace.index, run):
+        for found in known_evaluations(workspace, commit, None):
+            if found.split == split.value and found.scored:
+                yield commit, found
+
+
+def _of_event(row: ScoreRow, gauge: Gauge, start: RunStarted | None) -> MatrixCell | None:
+    if row.hard is None or row.soft is None:
+        return None
+    return MatrixCell(
+        model=row.target or (start.models.target if start is not None else ""),
+        score=Scored(row.hard, row.soft).value(gauge.metric, gauge.soft_weight),
+        hard=row.hard,
+        soft=row.soft,
+        n=row.n,
+        scored=row.scored,
+        measured=not row.inherited,
+        differs=(),
+        source="run",
+        time=row.time,
+    )
+
+
+def _of_note(found: KnownEvaluation, gauge: Gauge, start: RunStarted | None, expected: str) -> MatrixCell:
+    differs: list[Difference] = []
+    if expected and found.item_set != expected:
+        differs.append("items")
+    if start is not None and found.environment not in {"", start.environment}:
+        differs.append("environment")
+    if start is not None and found.judge not in {"", start.models.judge.rpartition("@")[0]}:
+        differs.append("judge")
+    hard, soft = min(found.hard, 1.0), min(found.soft, 1.0)
+    return MatrixCell(
+        model=found.target or (start.models.target if start is not None else ""),
+        score=Scored(hard, soft).value(gauge.metric, gauge.soft_weight),
+        hard=hard,
+        soft=soft,
+        n=found.n,
+        scored=found.scored,
+        measured=True,
+        differs=tuple(differs),
+        source="note",
+        time=found.time,
+    )
+
+
+def _rows(workspace: Workspace, found: dict[str, dict[str, list[MatrixCell]]]) -> Iterator[MatrixRow]:
+    rows = {commit: queries.row_of_commit(workspace.index, commit) for commit, cells in found.items() if cells}
+    known = [row for row in rows.values() if row is not None]
+    for row in sorted(known, key=lambda row: (row.version is None, row.version or 0, row.step)):
+        yield MatrixRow(row=row, cells=tuple(_newest(cells) for cells in found[row.commit].values()))
+
+
+def _newest(cells: Iterable[MatrixCell]) -> MatrixCell:
+    """Return the cell to show: comparable before not, measured before inherited, and the newest of these."""
+    every = list(cells)
+    best = max(
+        every,
+        key=lambda cell: (not cell.differs, cell.measured, cell.time.timestamp() if cell.time is not None else 0.0),
+    )
+    return replace(best, others=len(every) - 1)

@@ -1,0 +1,211 @@
+"""History as git and the index have it: events, files, trailers, commit ids, and the rows of an SQL query."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import fields
+from difflib import get_close_matches
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, NamedTuple
+
+from skillgit.app.history.log import Wanted, check_wanted
+from skillgit.app.place.revision import event_in, resolve_in
+from skillgit.app.place.span import span_of, split_range
+from skillgit.app.place.workspace import open_workspace
+from skillgit.domain.event import Event, Inherited, event_name
+from skillgit.errors import NotFoundError, RevisionNotFoundError
+from skillgit.index import queries, selection
+from skillgit.index.ask import Answer, ask
+from skillgit.index.selection import Selection
+from skillgit.store import tree
+from skillgit.store.binary import git
+from skillgit.store.reader import read_commit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillgit.app.place.context import Context
+    from skillgit.app.place.workspace import Workspace
+    from skillgit.store.event_commit import Recorded
+    from skillgit.store.repo import Repo
+
+
+SCHEMA = "skillgit.event/1"
+_AT_ONCE = 500
+
+
+def events(context: Context, words: Sequence[str] = (), *, all_runs: bool = False) -> Iterator[dict[str, object]]:
+    """Yield the events of a run or of a range of versions, oldest first, each as it was read from its commit.
+
+    Only one event is held at a time.
+
+    Raises:
+        HistoryError: A commit cannot be read.
+        RevisionNotFoundError: There is no such run or revision.
+        UsageError: The words make no range of one run.
+    """
+    check_wanted(Wanted(words=words, all_runs=all_runs))
+    with open_workspace(context) as workspace:
+        for wanted in _selections(workspace, words, all_runs=all_runs):
+            for commit in selection.commits(workspace.index, wanted, at_once=_AT_ONCE):
+                yield _told(read_commit(workspace.repo, commit))
+
+
+def _selections(workspace: Workspace, words: Sequence[str], *, all_runs: bool) -> Iterator[Selection]:
+    index = workspace.index
+    if all_runs:
+        yield from (Selection(run=run) for run in sorted(queries.run_names(index)))
+        return
+    span = span_of(workspace, words)
+    if span.run:
+        yield span.selection(index)
+
+
+def _told(recorded: Recorded) -> dict[str, object]:
+    return {
+        "schema": SCHEMA,
+        "kind": event_name(recorded.event),
+        "commit": recorded.commit,
+        "parents": recorded.parents,
+        "tree": recorded.tree,
+        "branch": recorded.branch,
+        "time": recorded.time,
+        "evidence_tree": recorded.evidence,
+        **_fields(recorded.event),
+    }
+
+
+def _fields(event: Event) -> dict[str, object]:
+    found = {field.name: getattr(event, field.name) for field in fields(event)}
+    # by its own name, so that nobody takes it for the version of an evaluation
+    if isinstance(found.get("evaluation"), Inherited):
+        found["evaluation"] = {"inherited_from": found["evaluation"].version}
+    return found
+
+
+_DOCUMENT = "SKILL.md"
+_SHOWN = 8
+
+
+def cat(context: Context, name: str) -> bytes:
+    """Return the file that ``name``, ``REV`` or ``REV:PATH``, names.
+
+    PATH lies in the skill folder of the revision's run and is its ``SKILL.md`` if it is left out. In a commit that is
+    no event, and if the skill folder does not have it, it is a path of the repository.
+
+    Raises:
+        NotFoundError: There is no such file.
+        RevisionNotFoundError: The revision names nothing.
+    """
+    revision, _, path = name.partition(":")
+    wanted = str(PurePosixPath(path or _DOCUMENT))
+    with open_workspace(context) as workspace:
+        found = resolve_in(workspace, revision)
+        folder = workspace.index.skill_path(found.run) if found.run else ""
+        root = workspace.repo.commit(found.commit).tree
+        for place in (f"{folder}/{wanted}", wanted) if folder else (wanted,):
+            content = tree.read_file(root, place)
+            if content is not None:
+                return content
+        known = _file_names(workspace, found.commit, folder)
+    near = get_close_matches(wanted, known, n=1)
+    listed = f"it has {', '.join(known[:_SHOWN])}{', …' if len(known) > _SHOWN else ''}"
+    raise NotFoundError(
+        f"{revision} has no file '{wanted}'", hint=f"did you mean {revision}:{near[0]}?" if near else listed
+    )
+
+
+def _file_names(workspace: Workspace, commit: str, folder: str) -> list[str]:
+    inside = f"{folder}/" if folder else ""
+    answer = git(
+        workspace.repo, "ls-tree", "-r", "-z", "--name-only", "--full-tree", commit, *([inside] if inside else [])
+    )
+    names = answer.out.decode(errors="replace").split("\0")
+    return [name.removeprefix(inside) for name in names if name]
+
+
+class Trailer(NamedTuple):
+    """One trailer."""
+
+    key: str
+    value: str
+
+
+def trailers(context: Context, revision: str) -> tuple[str, tuple[Trailer, ...]]:
+    """Return the commit that ``revision`` names, and its trailers in their order; none where it has none.
+
+    They are read by git and are those that ``git interpret-trailers --parse`` prints for its message.
+
+    Raises:
+        RevisionNotFoundError: It names nothing.
+    """
+    with open_workspace(context) as workspace:
+        commit = resolve_in(workspace, revision).commit
+        answer = git(workspace.repo, "log", "-1", "--no-show-signature", "--format=%(trailers:only,unfold)", commit)
+    if answer.code != 0:
+        raise RevisionNotFoundError(f"git cannot show {commit[:12]}: {answer.error}", hint="git fsck")
+    lines = answer.out.decode(errors="replace").splitlines()
+    found = (line.partition(": ") for line in lines if line)
+    return commit, tuple(Trailer(key, value) for key, _, value in found)
+
+
+class Named(NamedTuple):
+    """A commit that a revision names.
+
+    Attributes:
+        commit: Its id, 40 hexadecimal characters.
+        excluded: Whether it is the end of a range that does not belong to it.
+    """
+
+    commit: str
+    excluded: bool = False
+
+
+def rev_parse(context: Context, words: Sequence[str], *, short: bool = False) -> tuple[Named, ...]:
+    """Return the commits that ``words`` name; of a range its end first, then its excluded beginning, as git does.
+
+    Args:
+        context: Where to look.
+        words: Revisions and ranges.
+        short: Whether to shorten ids as git does.
+
+    Raises:
+        RevisionNotFoundError: A word names nothing.
+        UsageError: A word is no range of one run.
+    """
+    with open_workspace(context) as workspace:
+        found = tuple(named for word in words for named in _named(workspace, word))
+        if not short:
+            return found
+        return tuple(one._replace(commit=_shortened(workspace.repo, one.commit)) for one in found)
+
+
+def _named(workspace: Workspace, word: str) -> tuple[Named, ...]:
+    if word.startswith("^"):
+        return (Named(resolve_in(workspace, word[1:]).commit, excluded=True),)
+    if split_range(word) is None:
+        return (Named(resolve_in(workspace, word).commit),)
+    span = span_of(workspace, [word])
+    end = span.upto or event_in(workspace, f"{span.run}/head")
+    begin = () if span.after is None else (Named(span.after.commit, excluded=True),)
+    return (Named(end.commit), *begin)
+
+
+def _shortened(repo: Repo, commit: str) -> str:
+    from skillgit.store.binary import git  # noqa: PLC0415 - git knows how short an id may be
+
+    answer = git(repo, "rev-parse", "--short", commit)
+    if answer.code != 0:
+        raise RevisionNotFoundError(f"there is no commit {commit}", hint="git fsck")
+    return answer.out.decode().strip()
+
+
+@contextmanager
+def sql(context: Context, query: str) -> Iterator[Answer]:
+    """Run ``query`` on the index; its rows can be read as long as the block lasts.
+
+    Raises:
+        UsageError: It is no query, it asks for something that is not there, or it would change something.
+    """
+    with open_workspace(context) as workspace, ask(workspace.index, query) as answer:
+        yield answer

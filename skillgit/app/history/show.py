@@ -1,0 +1,152 @@
+"""One event in full: its difference, its edits, and what was seen in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from skillgit.app.history.diff.items import ItemChange, item_changes, unmeasured
+from skillgit.app.known.evaluations import KnownEvaluation, known_evaluations, reads_of_test
+from skillgit.app.known.recorded import item_rows
+from skillgit.app.known.step_evidence import AppliedEdit, Attempt, Finding, StepEvidence, edits_left_out
+from skillgit.app.place.revision import event_in
+from skillgit.app.place.workspace import Workspace, open_workspace
+from skillgit.domain.evaluation import Gauge
+from skillgit.domain.text_diff import FileDiff, detailed
+from skillgit.domain.unified import read
+from skillgit.index import queries
+from skillgit.index.feedback_lines import feedback_lines
+from skillgit.store import diff as store_diff
+from skillgit.store import reader
+from skillgit.store.notes import feedback_in
+
+if TYPE_CHECKING:
+    from skillgit.app.place.context import Context
+    from skillgit.domain.edit_words import LeftOut
+    from skillgit.domain.event import Event
+    from skillgit.domain.feedback import Feedback
+    from skillgit.index.rows import LogRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """One event in full.
+
+    Attributes:
+        row: Its line in the log.
+        event: The event.
+        parents: The commit's parents.
+        evidence_tree: Id of the tree that holds its evidence; empty without evidence.
+        message: The commit message.
+        diff: What it changed in the skill, as git prints it.
+        items: The items' scores before (under its base) and after.
+        left_out: The edits that were chosen and not applied; empty where the evidence is not here.
+        evaluations: What is known of it besides: notes that ``skillgit eval`` left, scores from the end of its run.
+        test_evaluations: How many of these looked at the test split.
+        feedback: What people noted on it, oldest first.
+        gauge: What the gate of its run compares.
+    """
+
+    row: LogRow
+    event: Event
+    parents: tuple[str, ...]
+    evidence_tree: str
+    message: str
+    diff: str
+    items: tuple[ItemChange, ...]
+    evaluations: tuple[KnownEvaluation, ...] = ()
+    test_evaluations: int = 0
+    feedback: tuple[Feedback, ...] = ()
+    gauge: Gauge = field(default_factory=Gauge)
+    left_out: tuple[LeftOut, ...] = ()
+
+
+def show(context: Context, revision: str) -> Shown:
+    """Return the event that ``revision`` names, in full.
+
+    Raises:
+        RevisionNotFoundError: It names nothing, or a commit that is no event of a run.
+    """
+    with open_workspace(context) as workspace:
+        row = event_in(workspace, revision)
+        recorded = reader.read_commit(workspace.repo, row.commit)
+        evaluations = known_evaluations(workspace, row.commit, row)
+        return Shown(
+            row=row,
+            event=recorded.event,
+            parents=recorded.parents,
+            evidence_tree=recorded.evidence,
+            message=reader.message(workspace.repo, row.commit),
+            diff=store_diff.change(workspace.repo, row.commit, recorded.event.skill).decode(errors="replace"),
+            items=_items(workspace, row),
+            evaluations=evaluations,
+            test_evaluations=reads_of_test(evaluations),
+            feedback=_feedback(workspace, row.commit),
+            gauge=queries.gauge(workspace.index, row.run),
+            left_out=edits_left_out(workspace.repo, recorded.evidence),
+        )
+
+
+def _feedback(workspace: Workspace, commit: str) -> tuple[Feedback, ...]:
+    """Return what people noted on an event and nobody withdrew."""
+    return feedback_in(line for line in feedback_lines(workspace.index) if line[0] == commit)
+
+
+def _items(workspace: Workspace, row: LogRow) -> tuple[ItemChange, ...]:
+    """Return the items' scores under the event's base and after it; the seed has none to compare with."""
+    base = None if row.base is None else queries.row_of_version(workspace.index, row.run, row.base)
+    before = () if base is None else item_rows(workspace, base)
+    after = item_rows(workspace, row)
+    gauge = queries.gauge(workspace.index, row.run)
+    return item_changes(before, after, gauge, unmeasured(workspace, row)) if after else ()
+
+
+_ATTEMPTS = 12
+"""Trajectories of a step that are told at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventDetail:
+    """One event in full.
+
+    Attributes:
+        shown: The event, as ``skillgit show`` tells it.
+        files: What it changed in the skill, as data.
+        edits: The edits that took effect; empty where the evidence is not here.
+        findings: What analysts saw in its step; likewise.
+        attempts: What the target made of the items that they point at; likewise.
+        present: Whether the evidence is here.
+    """
+
+    shown: Shown
+    files: tuple[FileDiff, ...]
+    edits: tuple[AppliedEdit, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    present: bool = False
+
+
+def event_detail(context: Context, commit: str) -> EventDetail:
+    """Return the event that ``commit`` holds, in full.
+
+    Raises:
+        RevisionNotFoundError: It holds none.
+    """
+    shown = show(context, commit)
+    files = tuple(detailed(read(shown.diff)))
+    if not shown.evidence_tree:
+        return EventDetail(shown=shown, files=files)
+    with open_workspace(context) as workspace:
+        evidence = StepEvidence(workspace.repo, shown.evidence_tree)
+        findings, edits = evidence.findings(), evidence.edits()
+        named = [*(finding.items for finding in findings), *(edit.items for edit in edits)]
+        items = list(dict.fromkeys(item for items in named for item in items))[:_ATTEMPTS]
+        attempts = evidence.attempts(items) if items else evidence.compared()[:_ATTEMPTS]
+        return EventDetail(
+            shown=shown,
+            files=files,
+            edits=edits,
+            findings=findings,
+            attempts=attempts,
+            present=evidence.present,
+        )

@@ -1,0 +1,232 @@
+"""All runs, where each stands, and what an unfinished event has cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from skillgit.app.known.diagnosis import Diagnosis, of_run
+from skillgit.app.place.revision import default_run
+from skillgit.app.place.workspace import Workspace, open_workspace
+from skillgit.calls.ledger import Ledger
+from skillgit.domain.event import Edited, Origin, RunFinished, SlowMerged
+from skillgit.engine.scope import (
+    event_scope,
+    finish_scope,
+    intervention_scope,
+    measure_scope,
+    meta_scope,
+    slow_scope,
+    start_scope,
+    step_scope,
+)
+from skillgit.errors import HistoryError
+from skillgit.index import queries, spending
+from skillgit.store.exchange.sending import unpushed
+from skillgit.store.promotion import last_change
+from skillgit.store.reader import read_commit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from skillgit.app.place.context import Context
+    from skillgit.domain.cost import Cost
+    from skillgit.domain.event import Event
+    from skillgit.domain.placebo import Placebo
+    from skillgit.errors import SkillgitError
+    from skillgit.index.rows import LogRow, ProgressRow, RunRow
+    from skillgit.store.exchange.sending import Unpushed
+
+
+def runs(context: Context) -> tuple[RunRow, ...]:
+    """Return all runs that can be read, the one with the newest event first."""
+    with open_workspace(context) as workspace:
+        return queries.run_rows(workspace.index, workspace.live())
+
+
+def spent_on_unfinished(context: Context, run: str = "") -> tuple[Unfinished, ...] | None:
+    """Return what ``run``, or without one every run, has spent on events that are not recorded yet.
+
+    None is returned where that is not known: there is no ledger, or history is looked at as it once was.
+    """
+    with open_workspace(context) as workspace:
+        return unfinished(workspace, [run] if run else queries.run_names(workspace.index))
+
+
+def unreadable(context: Context) -> Mapping[str, SkillgitError]:
+    """Return the runs that are left out everywhere because their history cannot be read, with the reason."""
+    with open_workspace(context) as workspace:
+        return dict(workspace.index.broken)
+
+
+_SHORT = 12
+_LOOKED_BACK = 500
+"""Commits of ``main`` that are looked through for a promotion: few enough not to be waited for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """Where things stand.
+
+    Attributes:
+        repository: The work tree, or the repository itself if it has none.
+        run: The default run; absent if there is no run.
+        head: Its newest version.
+        best: Its best version.
+        runs: Number of runs.
+        checked_out: What the work tree holds: a branch, ``<run>/v<N>`` or a short commit id; empty without commits.
+        live: The runs that are being trained on this machine now.
+        broken: Names of the runs whose history cannot be read; nothing else here speaks of them.
+        index_fresh: Whether the index on disk is up to date; otherwise a stand-in in memory answered.
+        promoted: The version whose text ``main`` holds since it was promoted; empty without one, and in the past.
+        diagnosis: Why the default run gets nowhere; None if it does, or is finished.
+        placebo: What the gate of the default run made of candidates that change nothing; None if there were none.
+        unfinished: What the default run spent on events that are not recorded yet; None where that is not known.
+        unpushed: The runs with work that the usual remote does not have; empty without a remote, and in the past.
+    """
+
+    repository: Path
+    run: RunRow | None
+    head: LogRow | None
+    best: LogRow | None
+    runs: int
+    checked_out: str
+    live: tuple[RunRow, ...]
+    broken: tuple[str, ...] = ()
+    index_fresh: bool
+    promoted: str = ""
+    placebo: Placebo | None = None
+    diagnosis: Diagnosis | None = None
+    unfinished: tuple[Unfinished, ...] | None = None
+    unpushed: tuple[Unpushed, ...] = ()
+
+
+def status(context: Context) -> Status:
+    """Return where things stand.
+
+    Raises:
+        RepositoryNotFoundError: There is no repository.
+    """
+    with open_workspace(context) as workspace:
+        live = workspace.live()
+        runs = queries.run_rows(workspace.index, live)
+        chosen = default_run(workspace)
+        run = next((run for run in runs if run.name == chosen), None)
+        return Status(
+            repository=workspace.repo.workdir or workspace.repo.common_dir,
+            run=run,
+            head=queries.head_row(workspace.index, chosen) if chosen else None,
+            best=queries.best_row(workspace.index, chosen) if chosen else None,
+            runs=len(runs),
+            checked_out=_checked_out(workspace),
+            live=tuple(run for run in runs if run.running_pid is not None),
+            broken=tuple(sorted(workspace.index.broken)),
+            index_fresh=workspace.index.on_disk,
+            promoted=_promoted(workspace, run.skill) if run is not None and not workspace.past else "",
+            placebo=_placebo(workspace, chosen) if chosen else None,
+            diagnosis=of_run(workspace, chosen) if chosen else None,
+            unfinished=unfinished(workspace, [chosen]) if chosen else None,
+            unpushed=() if workspace.past else unpushed(workspace.repo),
+        )
+
+
+def _promoted(workspace: Workspace, skill: str) -> str:
+    last = last_change(workspace.repo, skill, _LOOKED_BACK)
+    return last.promoted if last is not None else ""
+
+
+def _placebo(workspace: Workspace, run: str) -> Placebo | None:
+    rows = queries.log_rows(workspace.index, run, kinds=frozenset({"run-finished"}), limit=1)
+    event = read_commit(workspace.repo, rows[0].commit).event if rows else None
+    return event.placebo if isinstance(event, RunFinished) else None
+
+
+def _checked_out(workspace: Workspace) -> str:
+    branch, commit = workspace.repo.head()
+    if branch or not commit:
+        return branch
+    row = queries.row_of_commit(workspace.index, commit)
+    return commit[:_SHORT] if row is None else str(row.address)
+
+
+LEDGER = "ledger.db"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfinished:
+    """One event in the making.
+
+    Attributes:
+        run: The run.
+        what: What the event is, as ``step 4``.
+        cost: What the ledger holds for it; its seconds are those of the calls, added up.
+    """
+
+    run: str
+    what: str
+    cost: Cost
+
+
+def unfinished(workspace: Workspace, runs: Iterable[str]) -> tuple[Unfinished, ...] | None:
+    """Return what ``runs`` have spent on events in the making; None where there is no ledger, and in the past."""
+    if workspace.past:
+        return None
+    try:
+        path = workspace.repo.private_dir / LEDGER
+        if not path.is_file():
+            return None
+        with Ledger.read(path) as ledger:
+            return tuple(
+                one for run in runs for one in in_the_making(ledger, run, spending.progress(workspace.index, run))
+            )
+    except (HistoryError, OSError):  # it cannot be read, a newer skillgit wrote it, or something stands in its way
+        return None
+
+
+def in_the_making(ledger: Ledger, run: str, progress: ProgressRow) -> tuple[Unfinished, ...]:
+    """Return what the ledger holds for the events of ``run`` that are not recorded."""
+    spent = ((what, ledger.spent(scope)) for scope, what in open_scopes(run, progress))
+    return tuple(
+        Unfinished(run=run, what=what, cost=replace(cost, seconds=round(cost.seconds, 1)))
+        for what, cost in spent
+        if cost.calls
+    )
+
+
+def lacking_calls(ledger: Ledger, events: Iterable[Event]) -> int:
+    """Return how many of the calls that ``events`` paid for ``ledger`` does not hold.
+
+    An event may use an answer that one before it paid for. Without the ledger it buys that answer itself.
+    """
+    paid: dict[str, int] = {}
+    for event in events:
+        if not isinstance(event, Edited | SlowMerged):
+            scope = event_scope(event)
+            paid[scope] = paid.get(scope, 0) + event.cost.calls
+    return sum(max(0, calls - ledger.spent(scope).calls) for scope, calls in paid.items() if calls)
+
+
+def open_scopes(run: str, progress: ProgressRow) -> Iterator[tuple[str, str]]:
+    """Yield every event of ``run`` that may be in the making, by its scope, with what a person calls it.
+
+    The step after the one in the making is among them, for rollouts run ahead.
+    """
+    if progress.step is None:
+        yield start_scope(run), "baseline"
+        return
+    if not progress.finished:
+        for step in (progress.step + 1, progress.step + 2):
+            yield step_scope(run, step), f"step {step}"
+        if progress.slow_epoch < progress.epoch:
+            yield slow_scope(run, progress.epoch), f"slow update of epoch {progress.epoch}"
+        if progress.meta_epoch < progress.epoch:
+            yield meta_scope(run, progress.epoch), f"reflection on epoch {progress.epoch}"
+        if progress.measured != progress.version:
+            yield measure_scope(run, progress.version), f"measurement of v{progress.version}"
+        yield finish_scope(run), "final evaluation"
+    for origin in Origin:
+        if origin is Origin.REVERT:
+            yield intervention_scope(run, origin, progress.version + 1), "revert"
+        elif origin.intervenes:
+            yield intervention_scope(run, origin, progress.interventions + 1), origin.value

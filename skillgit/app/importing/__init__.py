@@ -1,1 +1,0 @@
-"""What comes in from elsewhere: a directory that the reference implementation, SkillOpt, wrote becomes a run."""

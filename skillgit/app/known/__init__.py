@@ -1,0 +1,1 @@
+"""What was measured already: outcomes, scores, and what they say about noise and about a run."""

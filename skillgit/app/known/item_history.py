@@ -1,0 +1,331 @@
+"""Which versions and candidates solved which items, and which items are noisy."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from skillgit.app.known.evaluations import noted_outcomes
+from skillgit.app.known.recorded import AsMeasured
+from skillgit.app.place.workspace import IF_CLONED, Absence
+from skillgit.domain.evaluation import Scored
+from skillgit.domain.untrusted.documents import loads
+from skillgit.errors import NotFoundError
+from skillgit.index import item_queries, queries
+from skillgit.store.evidence import dropped_trees, read_evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillgit.app.place.workspace import Workspace
+    from skillgit.domain.evaluation import Gauge
+    from skillgit.index.item_queries import MeasuredRow
+
+
+_OID_LENGTH = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One item under one version or candidate.
+
+    Attributes:
+        hard: The strict score; absent if the item failed to evaluate.
+        soft: The score with partial credit; absent if the item failed to evaluate.
+        value: The score under the run's metric; absent if the item failed to evaluate.
+        failed: Why it failed to evaluate; empty if it has a score.
+        measured: Whether this very text was measured; otherwise the outcome is that of the text it inherits from.
+        noted: Whether it was measured after the run's own evaluation, so that a note tells it.
+        solved: Whether the item is solved; None if this text has no score on it.
+    """
+
+    hard: float | None
+    soft: float | None
+    value: float | None
+    failed: str = ""
+    measured: bool = True
+    noted: bool = False
+    solved: bool | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        solved = None if self.hard is None or not self.measured else self.hard >= 1.0
+        object.__setattr__(self, "solved", solved)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunItems:
+    """A run's items under its versions and candidates.
+
+    Attributes:
+        run: The run's name.
+        gauge: How it turns an outcome into one number.
+        columns: The versions and, where asked for, candidates behind their base; oldest first.
+        cells: Item to one cell for each column, None where it was not measured; by the items' names.
+        types: Item to its task type.
+        again: Item to outcomes of the run's own target that were measured once more, each with its column's place.
+        absent: For each column why what its event measured is not known here; None where it is.
+    """
+
+    run: str
+    gauge: Gauge
+    columns: tuple[MeasuredRow, ...]
+    cells: dict[str, list[Cell | None]]
+    types: dict[str, str]
+    again: dict[str, list[tuple[int, Cell]]] = field(default_factory=dict)
+    absent: tuple[Absence | None, ...] = ()
+    _known: dict[str, list[tuple[MeasuredRow, Cell]]] = field(default_factory=dict, repr=False)
+
+    def of_versions(self, item: str) -> list[tuple[MeasuredRow, Cell]]:
+        """Return the versions that have a score of their own on ``item``, oldest first."""
+        if item not in self._known:
+            self._known[item] = [
+                (column, cell)
+                for column, cell in zip(self.columns, self.cells[item], strict=True)
+                if column.version is not None and cell is not None and cell.solved is not None
+            ]
+        return self._known[item]
+
+    def gaps(self, item: str) -> list[MeasuredRow]:
+        """Return the versions that may have been measured on ``item`` with an outcome that is not known here."""
+        return [
+            column
+            for column, cell, absence in zip(self.columns, self.cells[item], self.absent, strict=True)
+            if column.version is not None and column.measured and cell is None and absence is not None
+        ]
+
+
+def load(workspace: Workspace, run: str, *, rejected: bool = False, item: str | None = None) -> RunItems:
+    """Return the items of ``run`` under its versions.
+
+    Args:
+        workspace: The repository.
+        run: The run.
+        rejected: Whether to return candidates, too.
+        item: The only item to return; all without it.
+    """
+    columns = item_queries.versions(workspace.index, run)
+    if rejected:
+        tried = item_queries.candidates(workspace.index, run)
+        columns = tuple(sorted((*columns, *tried), key=_place))
+    missing = absences(workspace, run)
+    found = RunItems(
+        run=run,
+        gauge=queries.gauge(workspace.index, run),
+        columns=columns,
+        cells={},
+        types={},
+        absent=tuple(None if column.event is None else missing.get(column.event) for column in columns),
+    )
+    places: dict[int, list[int]] = {}
+    for place, column in enumerate(columns):
+        if column.event is not None:
+            places.setdefault(column.event, []).append(place)
+    # Most outcomes are one of two: they are made once, for a long history has hundreds of thousands.
+    made: dict[tuple[object, ...], Cell] = {}
+    for row in item_queries.outcomes(workspace.index, places, item):
+        if row.item not in found.cells:
+            found.cells[row.item] = [None] * len(columns)
+            found.types[row.item] = row.task_type
+        cells = found.cells[row.item]
+        for place in places[row.event]:
+            measured = columns[place].measured
+            key = (row.hard, row.soft, row.failed, measured)
+            if key not in made:
+                made[key] = _cell(found.gauge, row.hard, row.soft, row.failed, measured=measured)
+            cells[place] = made[key]
+    _add_notes(workspace, found, item)
+    ordered = {known: found.cells[known] for known in sorted(found.cells)}
+    found.cells.clear()
+    found.cells.update(ordered)
+    return found
+
+
+def flips(cells: Sequence[tuple[MeasuredRow, Cell]]) -> tuple[int, ...]:
+    """Return the places at which an item is solved and was not before, or the other way round."""
+    return tuple(place for place in range(1, len(cells)) if cells[place][1].solved != cells[place - 1][1].solved)
+
+
+def absences(workspace: Workspace, run: str) -> dict[int, Absence]:
+    """Return event to why its outcomes are not known here, for the events of ``run`` that measured items."""
+    waiting = item_queries.not_loaded(workspace.index, run)
+    dropped = dropped_trees(workspace.repo, run) if waiting else frozenset()
+    return {event: Absence.DROPPED if tree in dropped else Absence.AWAY for event, tree in waiting.items()}
+
+
+def first_solved(measured: Sequence[tuple[MeasuredRow, Cell]], gaps: Sequence[MeasuredRow]) -> tuple[str, bool]:
+    """Return the first version that is known to solve an item, empty if none is, and whether it is the first of all."""
+    row = next((row for row, cell in measured if cell.solved), None)
+    earlier = [gap for gap in gaps if row is None or _place(gap) < _place(row)]
+    return (row.label if row is not None else "", not earlier)
+
+
+def flip_names(measured: Sequence[tuple[MeasuredRow, Cell]], gaps: Sequence[MeasuredRow]) -> tuple[str, ...]:
+    """Return the versions at which an item flips; ``v3..v7`` where it is one of those, which are not all known."""
+    found = []
+    for place in flips(measured):
+        older, newer = measured[place - 1][0], measured[place][0]
+        is_open = any(_place(older) < _place(gap) < _place(newer) for gap in gaps)
+        found.append(f"{older.label}..{newer.label}" if is_open else newer.label)
+    return tuple(found)
+
+
+def unknown_item(workspace: Workspace, run: str, item: str) -> NotFoundError:
+    """Return the error for an item that ``run`` has no outcomes of."""
+    known = item_queries.item_names(workspace.index, run)
+    if not known:
+        return no_outcomes(run)
+    near = difflib.get_close_matches(item, known, n=3)
+    hint = f"did you mean {', '.join(near)}?" if near else f"its selection items are {', '.join(known[:8])}, …"
+    return NotFoundError(f"run {run} has no selection item '{item}'", hint=hint)
+
+
+def no_outcomes(run: str) -> NotFoundError:
+    """Return the error for a run whose outcomes of items are not here."""
+    return NotFoundError(
+        f"the outcomes of run {run} on single items are not known here",
+        hint=IF_CLONED,
+    )
+
+
+def _place(row: MeasuredRow) -> tuple[int, int]:
+    """Return where a column stands: a version in its own place, a candidate behind the version that it rests on."""
+    return (row.version, 0) if row.version is not None else (row.base or 0, 1)
+
+
+def _add_notes(workspace: Workspace, found: RunItems, only: str | None) -> None:
+    lines = item_queries.noted_commits(workspace.index, found.run)
+    if not lines:
+        return
+    run = AsMeasured(workspace, found.run)
+    places = {column.commit: place for place, column in enumerate(found.columns)}
+    for commit, line in lines:
+        told = noted_outcomes(line) if commit in places else None
+        if told is not None and told.split == "selection" and run.counts(told):
+            for item, outcome in told.outcomes.items():
+                if only in {None, item}:
+                    _add(found, places[commit], item, outcome)
+
+
+def _add(found: RunItems, place: int, item: str, outcome: Scored) -> None:
+    """Add an outcome from a note: to the place that has none of this text, else to those that were measured again."""
+    cells = found.cells.setdefault(item, [None] * len(found.columns))
+    found.types.setdefault(item, "")
+    cell = _cell(found.gauge, outcome.hard, outcome.soft, "", measured=True, noted=True)
+    there = cells[place]
+    if there is None or there.solved is None:
+        cells[place] = cell
+    else:
+        found.again.setdefault(item, []).append((place, cell))
+
+
+def _cell(
+    gauge: Gauge, hard: float | None, soft: float | None, failed: str, *, measured: bool, noted: bool = False
+) -> Cell:
+    scored = hard is not None and soft is not None
+    value = Scored(hard, soft).value(gauge.metric, gauge.soft_weight) if scored else None  # type: ignore[arg-type]
+    return Cell(hard=hard, soft=soft, value=value, failed=failed, measured=measured, noted=noted)
+
+
+def evidence_trees(workspace: Workspace, rows: Sequence[MeasuredRow]) -> Iterator[tuple[MeasuredRow, str]]:
+    """Yield each of ``rows`` with the evidence tree of the event that measured it; empty without evidence."""
+    known = item_queries.evidence_of(workspace.index, [row.event for row in rows if row.event is not None])
+    for row in rows:
+        yield row, known.get(row.event, "") if row.event is not None else ""
+
+
+MANY_FLIPS = 3
+"""So many changes between solved and not solved are taken for noise."""
+_CONFIG, _REPEATS, _PLACEBO = "config.json", "repeats.json", "placebo.json"
+_SELECTION = "selection.json"
+
+
+def doubts(workspace: Workspace, found: RunItems) -> dict[str, tuple[str, ...]]:
+    """Return item to what speaks for a noisy outcome, one phrase each.
+
+    That is: repeated rollouts of one text that differ; a placebo, which changes nothing, that moved the item; a note
+    that tells another outcome for a text than its run; and ``MANY_FLIPS`` flips.
+    """
+    told: dict[str, list[str]] = {}
+    for item, phrase in (*_repeated(workspace, found), *_placebos(workspace, found), *_noted(found)):
+        if item in found.cells and phrase not in told.setdefault(item, []):
+            told[item].append(phrase)
+    for item in found.cells:
+        count = len(flips(found.of_versions(item)))
+        if count >= MANY_FLIPS:
+            told.setdefault(item, []).append(f"{count} flips")
+    return {item: tuple(phrases) for item, phrases in told.items() if phrases}
+
+
+def _repeated(workspace: Workspace, found: RunItems) -> Iterator[tuple[str, str]]:
+    """Yield the items whose repeated rollouts differ; only a run with repeats has any."""
+    if not _asked(workspace, found.run, "gate", "repeats"):
+        return
+    rows = (*item_queries.versions(workspace.index, found.run), *item_queries.candidates(workspace.index, found.run))
+    for row, tree in evidence_trees(workspace, [row for row in rows if row.measured]):
+        files = read_evidence(workspace.repo, tree, (_REPEATS, _SELECTION)) or {}
+        first = {str(told.get("id")): told for told in _rows(files.get(_SELECTION))}
+        for told in _rows(files.get(_REPEATS)):
+            item = str(told.get("id"))
+            base = _base(found, row, item)
+            if _differ([first.get(item), *_list(told.get("candidate"))]) or _differ(
+                [*base, *_list(told.get("current"))]
+            ):
+                yield item, f"repeats differ at {row.label}"
+
+
+def _base(found: RunItems, row: MeasuredRow, item: str) -> list[object]:
+    """Return the outcome that was recorded for the version which ``row`` was compared with."""
+    cells = zip(found.columns, found.cells.get(item, ()), strict=False)
+    there = [cell for column, cell in cells if column.version == row.base is not None and cell is not None]
+    return [{"hard": cell.hard, "soft": cell.soft} for cell in there if cell.solved is not None and not cell.noted]
+
+
+def _placebos(workspace: Workspace, found: RunItems) -> Iterator[tuple[str, str]]:
+    if not _asked(workspace, found.run, "train", "placebo"):
+        return
+    for row in queries.log_rows(workspace.index, found.run, kinds=frozenset({"run-finished"})):
+        for told in _rows(_file(workspace, row.commit, _PLACEBO)):
+            for item in (*_list(told.get("fixed")), *_list(told.get("broken"))):
+                yield str(item), "a placebo moved it"
+
+
+def _noted(found: RunItems) -> Iterator[tuple[str, str]]:
+    for item, again in found.again.items():
+        for place, cell in again:
+            there = found.cells[item][place]
+            if there is not None and (there.hard, there.soft) != (cell.hard, cell.soft):
+                yield item, f"measured again, {found.columns[place].label} differs"
+
+
+def _asked(workspace: Workspace, run: str, section: str, key: str) -> bool:
+    """Say whether the run's configuration asked for something; where it is not known, there is no evidence either."""
+    row: MeasuredRow | None = next(iter(item_queries.versions(workspace.index, run)), None)
+    config = _parsed(_file(workspace, row.commit, _CONFIG)) if row is not None else None
+    inside = config.get(section) if isinstance(config, dict) else None
+    return bool(inside.get(key)) if isinstance(inside, dict) else False
+
+
+def _file(workspace: Workspace, commit: str, path: str) -> bytes | None:
+    tree = item_queries.evidence_of_commit(workspace.index, commit)
+    return (read_evidence(workspace.repo, tree, (path,)) or {}).get(path)
+
+
+def _differ(rows: list[object]) -> bool:
+    scores = {(row.get("hard"), row.get("soft")) for row in rows if isinstance(row, dict) and "hard" in row}
+    return len(scores) > 1
+
+
+def _rows(content: bytes | None) -> list[dict[str, object]]:
+    return [row for row in _list(_parsed(content)) if isinstance(row, dict)]
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _parsed(content: bytes | None) -> object:
+    try:
+        return loads(content or b"null")
+    except (ValueError, RecursionError):
+        return None

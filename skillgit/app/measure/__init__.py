@@ -1,0 +1,1 @@
+"""What does this skill score: evaluations, verification, and gates between revisions."""

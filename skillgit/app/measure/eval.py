@@ -1,0 +1,274 @@
+"""``skillgit eval``: several skills on the same items, side by side; what is found becomes a note on their commits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from skillgit.app.known.evaluations import known_evaluations, reads_of_test, record, with_outcomes
+from skillgit.app.known.scores import by_type, compare, scores
+from skillgit.app.measure.variants import read_arms, resolve_all
+from skillgit.app.place.workspace import open_workspace
+from skillgit.app.setup.measuring import Sample, evaluation_note, measuring, planned, too_few
+from skillgit.app.setup.setup import differences, find_config, set_up
+from skillgit.domain.caps import Caps
+from skillgit.domain.evaluation import Evaluation, Split
+from skillgit.errors import ExitCode, UsageError
+from skillgit.plugin.environment import asks_judge
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from skillgit.app.known.evaluations import Note
+    from skillgit.app.known.scores import Comparison, Scores
+    from skillgit.app.measure.variants import Arm, Arms
+    from skillgit.app.place.context import Context
+    from skillgit.app.place.workspace import Workspace
+    from skillgit.app.setup.measuring import EvalWatcher, Measuring
+    from skillgit.app.setup.plan import Plan
+    from skillgit.app.setup.planner import Planner
+    from skillgit.app.setup.setup import Setup
+    from skillgit.domain.cost import Cost
+
+ALL = "all"
+SPLITS = (*(split.value for split in Split), ALL)
+"""What ``--split`` may be."""
+
+Measured = dict[tuple[str, Split], Evaluation]
+"""Key of an arm and split to what was measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvalRequest:
+    """What the user asks for.
+
+    Attributes:
+        revisions: What to measure.
+        against: What to compare each of them with; ``none`` is no skill.
+        config: A configuration; None takes the one that the run of the first revision recorded.
+        overrides: ``section.key=value``; later ones win.
+        split: ``train``, ``selection``, ``test`` or ``all``.
+        note: Whether to leave notes on the commits.
+        caps: What it may cost.
+        dry_run: Whether to plan it and measure nothing.
+    """
+
+    revisions: tuple[str, ...]
+    against: tuple[str, ...] = ()
+    config: str | None = None
+    overrides: tuple[str, ...] = ()
+    split: str = Split.SELECTION.value
+    note: bool = True
+    caps: Caps = field(default_factory=Caps)
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitScores:
+    """A skill on one split.
+
+    Attributes:
+        split: The split.
+        item_set: Digest of its items.
+        overall: The scores of all items.
+        types: The scores of each task type.
+    """
+
+    split: str
+    item_set: str
+    overall: Scores
+    types: tuple[Scores, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmScores:
+    """A skill on all splits that were asked for.
+
+    Attributes:
+        name: How it is called.
+        run: Its run; empty without one.
+        version: Its version; absent for what is no version.
+        commit: Its commit; empty for no skill.
+        splits: Its scores.
+        test_reads: How many evaluations on the test split are known of it, this one included if it left a note.
+    """
+
+    name: str
+    run: str
+    version: int | None
+    commit: str
+    splits: tuple[SplitScores, ...]
+    test_reads: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluated:
+    """Several skills side by side.
+
+    Attributes:
+        config: The configuration that they were measured by.
+        environment: The environment's name.
+        target: The model that worked on the items.
+        seed: The seed.
+        metric: The score that comparisons compare.
+        arms: The skills; those that were asked for first.
+        comparisons: Every skill that was asked for against every other named for it, split by split.
+        noted: How many new evaluations were noted.
+        cost: What it cost; what was measured before cost nothing.
+        warnings: What the user should know of the numbers.
+        exit_code: What the process exits with.
+    """
+
+    config: str
+    environment: str
+    target: str
+    seed: int
+    metric: str
+    arms: tuple[ArmScores, ...]
+    comparisons: tuple[Comparison, ...]
+    noted: int
+    cost: Cost
+    warnings: tuple[str, ...]
+    exit_code: ExitCode
+
+
+def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Evaluated | Plan:
+    """Measure what the request names; outcomes that are in the ledger cost nothing.
+
+    What is complete when a cap, Ctrl-C or a provider ends the work is noted all the same, for it has been looked at.
+
+    Returns:
+        The scores; for a dry run the plan.
+
+    Raises:
+        BudgetError: A cap was reached.
+        ProviderFailureError: A provider failed systematically.
+        RevisionNotFoundError: A revision names nothing.
+        StoppedError: The user stopped it.
+        UsageError: It is not clear by which configuration to measure.
+    """
+    if request.split not in SPLITS:
+        raise UsageError(f"there is no split '{request.split}'", hint=f"splits are {', '.join(SPLITS)}")
+    with open_workspace(context) as workspace:
+        named = resolve_all(workspace, request.revisions, request.against)
+        config = find_config(context, workspace, named.runs, config=request.config, overrides=request.overrides)
+        setup = set_up(config)
+        arms = read_arms(workspace, named, setup.task.environment.info.name)
+        work = _Evaluating(workspace, setup, request, arms)
+        plan = planned(context, workspace, setup, work.plan)
+        if request.dry_run:
+            return plan
+        watcher.remark(plan.sentence)
+        try:
+            cost = measuring(context, workspace, setup, caps=request.caps, watcher=watcher, work=work.measure)
+        finally:
+            work.note(context.clock())
+        warnings = (sentence for run in named.runs for sentence in differences(workspace, run, setup))
+        return work.result(cost, tuple(warnings))
+
+
+class _Evaluating:
+    """One process's work on an evaluation."""
+
+    def __init__(self, workspace: Workspace, setup: Setup, request: EvalRequest, arms: Arms) -> None:
+        self._workspace = workspace
+        self._setup = setup
+        self._request = request
+        self._arms = arms
+        self._rule = setup.config.values.method.rule(setup.pinned)
+        self._splits = tuple(Split) if request.split == ALL else (Split(request.split),)
+        self._measured: Measured = {}
+        self._noted = 0
+
+    def plan(self, planner: Planner) -> Plan:
+        """Return what it asks: every arm on every split."""
+        items, arms = self._setup.task.items, self._arms.every
+        planner.preflight()
+        for split in self._splits:
+            planner.roll_out(split.value, [(arm.skill, items[split], 0) for arm in arms])
+        facts = {
+            "measure": ", ".join(arm.name for arm in arms),
+            "items": ", ".join(f"{len(items[split])} {split.value}" for split in self._splits),
+            "config": self._setup.config.name,
+        }
+        return planner.plan("eval", facts, caps=self._request.caps)
+
+    async def measure(self, door: Measuring) -> Cost:
+        """Measure every arm on every split and return what that cost."""
+        items = self._setup.task.items
+        door.every = sum(len(items[split]) for split in self._splits) * len(self._arms.every)
+        for split in self._splits:
+            for arm in self._arms.every:
+                sample = Sample(name=arm.name, skill=arm.skill, items=items[split], split=split)
+                self._measured[arm.key, split] = await door.measure(sample)
+        return door.cost()
+
+    def note(self, time: datetime) -> None:
+        """Note what is complete on the commits."""
+        if not self._request.note:
+            return
+        notes: dict[str, list[Note]] = {}
+        for arm in self._arms.every:
+            for split in self._splits:
+                evaluation = self._measured.get((arm.key, split))
+                if arm.commit and evaluation is not None and evaluation.scored:
+                    line = evaluation_note(self._setup, self._setup.task.items[split], evaluation, time)
+                    line = with_outcomes(line, evaluation, sample=0) | self._judge()
+                    notes.setdefault(arm.commit, []).append(line)
+        self._noted = record(self._workspace, notes, time)
+
+    def _judge(self) -> Note:
+        """Return the model that scored, for a note; nothing where none is asked."""
+        asked = asks_judge(self._setup.task.environment)
+        return {"judge": self._setup.routes["judge"].name} if asked else {}
+
+    def result(self, cost: Cost, warnings: tuple[str, ...]) -> Evaluated:
+        """Return everything that was measured."""
+        names = {arm.key: arm.name for arm in self._arms.every}
+        thin = too_few(self._rule, ((names[key], found) for (key, _), found in self._measured.items()))
+        return Evaluated(
+            config=self._setup.config.name,
+            environment=self._setup.task.environment.info.name,
+            target=self._setup.routes["target"].name,
+            seed=self._setup.config.values.train.seed,
+            metric=self._rule.metric.value,
+            arms=tuple(self._arm_scores(arm) for arm in self._arms.every),
+            comparisons=self._comparisons(),
+            noted=self._noted,
+            cost=cost,
+            warnings=(*warnings, *thin),
+            exit_code=ExitCode.SERVICE if thin else ExitCode.OK,
+        )
+
+    def _comparisons(self) -> tuple[Comparison, ...]:
+        return tuple(
+            compare(
+                self._rule,
+                (arm.name, self._measured[arm.key, split]),
+                (other.name, self._measured[other.key, split]),
+            )
+            for split in self._splits
+            for arm in self._arms.asked
+            for other in self._arms.against
+            if arm.key != other.key
+        )
+
+    def _arm_scores(self, arm: Arm) -> ArmScores:
+        known = known_evaluations(self._workspace, arm.commit, arm.row) if arm.commit else ()
+        return ArmScores(
+            name=arm.name,
+            run=arm.row.run if arm.row is not None else "",
+            version=arm.row.version if arm.row is not None else None,
+            commit=arm.commit,
+            splits=tuple(self._split_scores(arm, split) for split in self._splits),
+            test_reads=reads_of_test(known),
+        )
+
+    def _split_scores(self, arm: Arm, split: Split) -> SplitScores:
+        found = self._measured[arm.key, split]
+        return SplitScores(
+            split=split.value,
+            item_set=found.item_set,
+            overall=scores(found.outcomes.values()),
+            types=by_type(self._setup.task.items[split], found),
+        )

@@ -1,0 +1,328 @@
+"""``skillgit retest``: old versions under another target model, or under the same one at a later date, as notes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from skillgit.app.known.evaluations import known_evaluations, reads_of_test, record, with_outcomes
+from skillgit.app.known.recorded import recorded_outcomes, started
+from skillgit.app.known.scores import compare, scores
+from skillgit.app.measure.variants import read_arms, resolve_all
+from skillgit.app.place.workspace import open_workspace
+from skillgit.app.setup.conditions import Aspect, differences, matter, of_event, of_setup
+from skillgit.app.setup.measuring import Sample, evaluation_note, measuring, planned, too_few
+from skillgit.app.setup.setup import find_config, or_name_one, set_up
+from skillgit.domain.caps import Caps
+from skillgit.domain.evaluation import Split
+from skillgit.errors import ExitCode, UsageError
+from skillgit.plugin.registry import installed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from skillgit.app.known.evaluations import KnownEvaluation, Note
+    from skillgit.app.known.scores import Comparison, Scores
+    from skillgit.app.measure.variants import Arm, Arms
+    from skillgit.app.place.context import Context
+    from skillgit.app.place.workspace import Workspace
+    from skillgit.app.setup.conditions import Difference
+    from skillgit.app.setup.measuring import EvalWatcher, Measuring
+    from skillgit.app.setup.plan import Plan
+    from skillgit.app.setup.planner import Planner
+    from skillgit.app.setup.setup import Setup
+    from skillgit.domain.cost import Cost
+    from skillgit.domain.evaluation import Evaluation
+    from skillgit.domain.gate import GateRule
+
+BACKENDS = "skillgit.backends"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetestRequest:
+    """What the user asks for.
+
+    Attributes:
+        revisions: What to measure.
+        model: The target, as ``backend/model`` or as a model of the run's backend; None for the run's own.
+        split: The split.
+        config: A configuration; None takes the one that the run of the first revision recorded.
+        overrides: ``section.key=value``; later ones win.
+        note: Whether to leave notes on the commits.
+        caps: What it may cost.
+        dry_run: Whether to plan it and measure nothing.
+    """
+
+    revisions: tuple[str, ...]
+    model: str | None = None
+    split: str = Split.SELECTION.value
+    config: str | None = None
+    overrides: tuple[str, ...] = ()
+    note: bool = True
+    caps: Caps = field(default_factory=Caps)
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetestPlan:
+    """What is measured.
+
+    Attributes:
+        target: The model.
+        split: The split.
+        items: Number of its items.
+        names: The versions.
+    """
+
+    target: str
+    split: str
+    items: int
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetestRow:
+    """One version that was measured again.
+
+    Attributes:
+        name: How it is called.
+        run: Its run; empty without one.
+        version: Its version; absent for what is no version.
+        commit: Its commit.
+        found: What it scored.
+        score: The mean of that under the metric; absent if no item has a score.
+        own: What the run recorded for it under its own target; absent if that is not here.
+        own_score: The mean of that under the metric.
+        comparison: The new outcomes against those, item by item; absent without them, and where items or environment
+            are others.
+        p: Two-sided p-value of the paired test: the chance of so uneven changes if each were a coin flip; absent where
+            something that matters differs besides the draws.
+        draw: Which draws: 0 are those that a run would make, others are fresh ones.
+        test_reads: How many evaluations on the test split are known of it, this one included if it left a note.
+    """
+
+    name: str
+    run: str
+    version: int | None
+    commit: str
+    found: Scores
+    score: float | None
+    own: Scores | None
+    own_score: float | None
+    comparison: Comparison | None
+    p: float | None
+    draw: int
+    test_reads: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retested:
+    """What was found.
+
+    Attributes:
+        plan: What was measured.
+        own_target: The model that the run was trained with; empty without a run.
+        differs: What differs from the measurements of the runs, besides the draws.
+        metric: The score that is compared.
+        rows: The versions.
+        noted: How many evaluations were noted.
+        cost: What it cost.
+        warnings: What the user should know of the numbers.
+        exit_code: What the process exits with.
+    """
+
+    plan: RetestPlan
+    own_target: str
+    differs: tuple[Difference, ...]
+    metric: str
+    rows: tuple[RetestRow, ...] = ()
+    noted: int = 0
+    cost: Cost
+    warnings: tuple[str, ...] = ()
+    exit_code: ExitCode = ExitCode.OK
+
+
+def retest(context: Context, request: RetestRequest, watcher: EvalWatcher) -> Retested | Plan:
+    """Measure versions again and pair what is found with what their run recorded.
+
+    What is complete when a cap, Ctrl-C or a provider ends the work is noted all the same.
+
+    Args:
+        context: Where to look.
+        request: What to measure.
+        watcher: Looks on.
+
+    Returns:
+        What was found; for a dry run the plan.
+
+    Raises:
+        BudgetError: A cap was reached.
+        RevisionNotFoundError: A revision names nothing.
+        UsageError: It is not clear by which configuration to measure, or there is no such backend.
+    """
+    with open_workspace(context) as workspace:
+        named = resolve_all(workspace, request.revisions, ())
+        overrides = (*model_overrides(request.model), *request.overrides)
+        config = find_config(context, workspace, named.runs, config=request.config, overrides=overrides)
+        with or_name_one():
+            setup = set_up(config)
+        arms = read_arms(workspace, named, setup.task.environment.info.name)
+        work = _Retesting(workspace, setup, request, arms, named.runs)
+        plan = planned(context, workspace, setup, work.cost)
+        if request.dry_run:
+            return plan
+        watcher.remark(plan.sentence)
+        try:
+            cost = measuring(context, workspace, setup, caps=request.caps, watcher=watcher, work=work.measure)
+        finally:
+            work.note(context)
+        return work.result(cost=cost)
+
+
+def model_overrides(model: str | None) -> tuple[str, ...]:
+    """Return the settings that make ``model`` the target; what stands before its first slash may be a backend.
+
+    Raises:
+        UsageError: It is empty.
+    """
+    if model is None:
+        return ()
+    backend, slash, name = model.partition("/")
+    if not slash or backend not in {plugin.name for plugin in installed(BACKENDS)}:
+        backend, name = "", model
+    if not name:
+        raise UsageError(f"--model {model} names no model", hint="write backend/model, like offline/reader")
+    return (*((f"model.target_backend={backend}",) if backend else ()), f"model.target={name}")
+
+
+class _Retesting:
+    """One process's work on a retest."""
+
+    def __init__(
+        self, workspace: Workspace, setup: Setup, request: RetestRequest, arms: Arms, runs: Sequence[str]
+    ) -> None:
+        self._workspace = workspace
+        self._setup = setup
+        self._request = request
+        self._arms = arms.every
+        self._split = Split.parse(request.split)
+        self._items = setup.task.items[self._split]
+        self._target = setup.routes["target"].name
+        start = started(workspace, runs[0]) if runs else None
+        self._own = start.models.target if start is not None else ""
+        self._differs = {arm.key: self._differences(arm) for arm in self._arms}
+        self._draws: Mapping[str, int] = {arm.key: self._draw(arm) for arm in self._arms}
+        self._measured: dict[str, Evaluation] = {}
+        self._noted = 0
+        self.plan = RetestPlan(
+            target=self._target,
+            split=self._split.value,
+            items=len(self._items),
+            names=tuple(arm.name for arm in self._arms),
+        )
+
+    def cost(self, planner: Planner) -> Plan:
+        """Return what it asks: every version on every item."""
+        planner.preflight()
+        texts = [(arm.skill, self._items, self._draws[arm.key]) for arm in self._arms]
+        planner.roll_out(self._split.value, texts)
+        facts = {
+            "measure": ", ".join(self.plan.names),
+            "target": self._target,
+            "items": f"{len(self._items)} {self._split.value}",
+        }
+        notes = tuple(dict.fromkeys(one.sentence for differs in self._differs.values() for one in differs))
+        return planner.plan("retest", facts, caps=self._request.caps, notes=notes)
+
+    async def measure(self, door: Measuring) -> Cost:
+        """Measure every version and return what that cost."""
+        door.every = len(self._items) * len(self._arms)
+        for arm in self._arms:
+            sample = Sample(
+                name=arm.name, skill=arm.skill, items=self._items, split=self._split, draw=self._draws[arm.key]
+            )
+            self._measured[arm.key] = await door.measure(sample)
+        return door.cost()
+
+    def note(self, context: Context) -> None:
+        """Leave notes on the commits of what is complete."""
+        if not self._request.note:
+            return
+        notes: dict[str, list[Note]] = {}
+        for arm in self._arms:
+            evaluation = self._measured.get(arm.key)
+            if evaluation is not None and evaluation.scored:
+                line = evaluation_note(self._setup, self._items, evaluation, context.clock())
+                notes.setdefault(arm.commit, []).append(with_outcomes(line, evaluation, sample=self._draws[arm.key]))
+        self._noted = record(self._workspace, notes, context.clock())
+
+    def result(self, *, cost: Cost) -> Retested:
+        """Return everything that was measured."""
+        rule = self._setup.config.values.method.rule(self._setup.pinned)
+        known = [arm for arm in self._arms if arm.key in self._measured]
+        thin = too_few(rule, ((arm.name, self._measured[arm.key]) for arm in known))
+        return Retested(
+            plan=self.plan,
+            own_target=self._own,
+            differs=tuple(dict.fromkeys(found for each in self._differs.values() for found in each)),
+            metric=rule.metric.value,
+            rows=tuple(self._row(arm, rule) for arm in known),
+            noted=self._noted,
+            cost=cost,
+            warnings=thin,
+            exit_code=ExitCode.SERVICE if thin else ExitCode.OK,
+        )
+
+    def _row(self, arm: Arm, rule: GateRule) -> RetestRow:
+        found = self._measured[arm.key]
+        own = recorded_outcomes(self._workspace, arm.row, self._split) if arm.row is not None else None
+        if own is not None:
+            wanted = {item: outcome for item, outcome in own.outcomes.items() if item in found.outcomes}
+            own = replace(own, outcomes=wanted) if wanted else None
+        differs = self._differs[arm.key]
+        alike = not any(one.aspect in {Aspect.ENVIRONMENT, Aspect.ITEMS} for one in differs)
+        pair = compare(rule, (arm.name, found), (self._own, own)) if own is not None and alike else None
+        back = compare(rule, (self._own, own), (arm.name, found)) if own is not None and alike else None
+        tested = pair is not None and not matter(differs)
+        return RetestRow(
+            name=arm.name,
+            run=arm.row.run if arm.row is not None else "",
+            version=arm.row.version if arm.row is not None else None,
+            commit=arm.commit,
+            found=scores(found.outcomes.values()),
+            score=_mean(found, rule),
+            own=scores(own.outcomes.values()) if own is not None else None,
+            own_score=_mean(own, rule) if own is not None else None,
+            comparison=pair if pair is None or tested else replace(pair, p=None),
+            p=_two_sided(pair, back) if pair is not None and back is not None and tested else None,
+            draw=self._draws[arm.key],
+            test_reads=reads_of_test(known_evaluations(self._workspace, arm.commit, arm.row)),
+        )
+
+    def _differences(self, arm: Arm) -> tuple[Difference, ...]:
+        """Return what differs from what the run of ``arm`` measured; every draw is a fresh one, whatever the seed."""
+        then = of_event(self._workspace, arm.row, self._split) if arm.row is not None else None
+        found = differences(then, of_setup(self._setup, self._split)) if then is not None else ()
+        return tuple(one for one in found if one.matters)
+
+    def _draw(self, arm: Arm) -> int:
+        """Return which draws to make: those of a run the first time, fresh ones if it was measured so before.
+
+        They are counted downwards, where no run and no placebo has any.
+        """
+        item_set, environment = self._setup.task.item_set(self._split), self._setup.task.digest
+
+        def alike(found: KnownEvaluation) -> bool:
+            place = (found.source, found.split, found.target, found.item_set, found.environment)
+            return place == ("note", self._split.value, self._target, item_set, environment)
+
+        before = sum(map(alike, known_evaluations(self._workspace, arm.commit, arm.row)))
+        return -(before + (self._target == self._own))
+
+
+def _mean(found: Evaluation, rule: GateRule) -> float | None:
+    return found.summary().score(rule.metric, rule.soft_weight) if found.scored else None
+
+
+def _two_sided(pair: Comparison, back: Comparison) -> float:
+    return min(1.0, 2 * min(pair.p or 0.0, back.p or 0.0))

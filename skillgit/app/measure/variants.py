@@ -1,0 +1,214 @@
+"""The skills that a measurement compares: versions, other commits, what a pull request changes, and no skill at all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from skillgit.app.place.revision import resolve_in
+from skillgit.domain.skill import DOCUMENT, Skill, frontmatter
+from skillgit.errors import SkillError, UsageError
+from skillgit.store.diff import common_ancestor
+from skillgit.store.main_branch import skill_trees, skills_at
+from skillgit.store.reader import skill_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillgit.app.place.revision import Resolved
+    from skillgit.app.place.workspace import Workspace
+    from skillgit.index.rows import LogRow
+
+
+NONE = "none"
+"""The arm without a skill: its name and description, and not a word below them."""
+_SHORT = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arm:
+    """One skill to measure.
+
+    Attributes:
+        name: How it is called in tables: ``v7``, ``r17``, ``<run>/v7`` where several runs are named, ``none``. No two
+            skills that are measured together have the same.
+        commit: Its commit; empty for no skill.
+        row: The event that the commit holds; absent for a commit that is no event, and for no skill.
+        skill: The skill.
+    """
+
+    name: str
+    commit: str
+    row: LogRow | None
+    skill: Skill
+
+    @property
+    def key(self) -> str:
+        """What everything that is kept of the skill goes by: its commit, or ``none``."""
+        return self.commit or NONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arms:
+    """All skills to measure, each once.
+
+    Attributes:
+        every: Those that were asked for first, then those that they are compared with.
+        asked: The first.
+        against: The others.
+    """
+
+    every: tuple[Arm, ...]
+    asked: tuple[Arm, ...]
+    against: tuple[Arm, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """Revisions as the user named them, resolved; None stands for no skill.
+
+    Attributes:
+        asked: Those to measure.
+        against: Those to compare them with.
+    """
+
+    asked: tuple[tuple[str, Resolved], ...]
+    against: tuple[tuple[str, Resolved | None], ...]
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The runs that the revisions belong to, each once."""
+        found = [resolved for _, resolved in (*self.asked, *self.against) if resolved is not None]
+        return tuple(dict.fromkeys(resolved.run for resolved in found if resolved.run))
+
+
+def resolve_all(workspace: Workspace, revisions: Sequence[str], against: Sequence[str]) -> Named:
+    """Return what the user named.
+
+    Raises:
+        RevisionNotFoundError: One of them names nothing.
+        UsageError: There is nothing to measure.
+    """
+    if not revisions:
+        raise UsageError("name a version to measure", hint="skillgit eval best")
+    return Named(
+        asked=tuple((text, resolve_in(workspace, text)) for text in revisions),
+        against=tuple((text, None if text == NONE else resolve_in(workspace, text)) for text in against),
+    )
+
+
+def read_arms(workspace: Workspace, named: Named, environment: str) -> Arms:
+    """Read the skills of everything named; what is the same commit is one arm.
+
+    Raises:
+        SkillError: A commit holds no skill, or it is not clear which of several is meant.
+    """
+    arms: dict[str, Arm] = {}
+    for text, resolved in (*named.asked, *named.against):
+        if resolved is None:
+            made = Arm(name=NONE, commit="", row=None, skill=emptied(next(iter(arms.values())).skill))
+        else:
+            made = _arm(workspace, named, text, resolved, environment)
+        arms.setdefault(made.key, made)
+    arms = {arm.key: arm for arm in _told_apart(tuple(arms.values()))}
+    asked = dict.fromkeys(resolved.commit for _, resolved in named.asked)
+    against = dict.fromkeys(NONE if other is None else other.commit for _, other in named.against)
+    return Arms(
+        every=tuple(arms.values()),
+        asked=tuple(arms[key] for key in asked),
+        against=tuple(arms[key] for key in against),
+    )
+
+
+def _arm(workspace: Workspace, named: Named, text: str, resolved: Resolved, environment: str) -> Arm:
+    row = resolved.row
+    path = workspace.index.skill_path(row.run) if row is not None else _path(workspace, named, resolved, environment)
+    return Arm(
+        name=_name(named, text, row),
+        commit=resolved.commit,
+        row=row,
+        skill=skill_at(workspace.repo, resolved.commit, path),
+    )
+
+
+def _name(named: Named, text: str, row: LogRow | None) -> str:
+    if row is None:
+        return text
+    return row.label if len(named.runs) == 1 else str(row.address)
+
+
+def _told_apart(arms: Sequence[Arm]) -> Iterator[Arm]:
+    """Yield ``arms`` with the beginnings of their commits behind names that several of them have."""
+    counts = Counter(arm.name for arm in arms)
+    for arm in arms:
+        is_alone = counts[arm.name] == 1 or not arm.commit
+        yield arm if is_alone else replace(arm, name=f"{arm.name} ({arm.commit[:_SHORT]})")
+
+
+def _path(workspace: Workspace, named: Named, resolved: Resolved, environment: str) -> str:
+    """Return the skill folder of a commit that is no event: the runs' own, the only one, or the environment's."""
+    there = skills_at(workspace.repo, resolved.commit)
+    wanted = [workspace.index.skill_path(run) for run in named.runs]
+    meant = [path for path in wanted if path in there] or (there if len(there) == 1 else [])
+    meant = meant or [path for path in there if path.rpartition("/")[2] == environment]
+    if not meant:
+        raise SkillError(
+            f"it is not clear which skill of commit {resolved.commit[:12]} is meant",
+            hint=f"it has {', '.join(there)}" if there else "skills stand in skills/<name>/SKILL.md",
+        )
+    return meant[0]
+
+
+def emptied(skill: Skill) -> Skill:
+    """Return ``skill`` with its name and description, and not a word below them."""
+    return Skill(skill.name, {DOCUMENT: frontmatter(skill.document).encode()})
+
+
+Change = Literal["changed", "added", "removed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedSkill:
+    """One skill that two commits hold different texts of.
+
+    Attributes:
+        path: The skill folder.
+        before: The id of its tree at the base; empty if there is none.
+        after: The id of its tree at the head; empty if there is none.
+        moved: Whether the base changed it too since both were the same.
+    """
+
+    path: str
+    before: str
+    after: str
+    moved: bool
+
+    @property
+    def change(self) -> Change:
+        """What the head does to it."""
+        if not self.before:
+            return "added"
+        return "changed" if self.after else "removed"
+
+
+def changed_skills(workspace: Workspace, base: str, head: str) -> tuple[ChangedSkill, ...]:
+    """Return the skills under ``skills/`` that ``head`` changes, by path.
+
+    What only ``base`` changed since the two parted is no change of ``head``, as in ``git diff base...head``. But each
+    skill is compared with what stands at ``base`` now, for that is what it would replace. Where ``head`` is an ancestor
+    of ``base``, or they have nothing in common, every skill that differs is returned.
+    """
+    before, after = skill_trees(workspace.repo, base), skill_trees(workspace.repo, head)
+    ancestor = common_ancestor(workspace.repo, base, head)
+    parted = before if ancestor in {None, head} else skill_trees(workspace.repo, str(ancestor))
+    return tuple(
+        ChangedSkill(
+            path=path,
+            before=before.get(path, ""),
+            after=after.get(path, ""),
+            moved=before.get(path) != parted.get(path),
+        )
+        for path in sorted({*before, *after})
+        if after.get(path) not in {before.get(path), parted.get(path)}
+    )

@@ -1,0 +1,264 @@
+"""``skillgit verify``: measure a version again on a sample of items and say whether its recorded score holds."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from skillgit.app.known.evaluations import known_evaluations, reads_of_test, record, with_outcomes
+from skillgit.app.known.recorded import recorded_items, start_record, started
+from skillgit.app.measure.verification import Claim, Verdict, claim_of, judge
+from skillgit.app.place.revision import event_in
+from skillgit.app.place.workspace import open_workspace
+from skillgit.app.setup.conditions import environment_change
+from skillgit.app.setup.measuring import Sample, evaluation_note, measuring, planned
+from skillgit.app.setup.setup import find_config, or_name_one, other_models, set_up
+from skillgit.domain.caps import Caps
+from skillgit.domain.evaluation import Split
+from skillgit.domain.event import RunStarted
+from skillgit.errors import NotFoundError
+from skillgit.store.reader import skill_at
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillgit.app.place.context import Context
+    from skillgit.app.place.workspace import Workspace
+    from skillgit.app.setup.measuring import EvalWatcher, Measuring
+    from skillgit.app.setup.plan import Plan
+    from skillgit.app.setup.planner import Planner
+    from skillgit.app.setup.setup import Setup
+    from skillgit.domain.cost import Cost
+    from skillgit.domain.evaluation import Evaluation
+    from skillgit.domain.trajectory import Item
+    from skillgit.index.rows import LogRow
+
+DRAWS = -1_000_000
+"""The draws of the seed 0; those of other seeds lie below. No run, placebo or retest has any of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyRequest:
+    """What the user asks for.
+
+    Attributes:
+        revision: The version whose score is in question.
+        sample: How many items to draw; all, if there are no more.
+        seed: Decides which items are drawn.
+        split: The split.
+        config: A configuration; None takes the one that the run recorded.
+        overrides: ``section.key=value``; later ones win.
+        note: Whether to leave a note on the commit.
+        caps: What it may cost.
+        dry_run: Whether to plan it and measure nothing.
+    """
+
+    revision: str
+    sample: int
+    seed: int = 0
+    split: str = Split.SELECTION.value
+    config: str | None = None
+    overrides: tuple[str, ...] = ()
+    note: bool = True
+    caps: Caps = field(default_factory=Caps)
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyPlan:
+    """What is measured.
+
+    Attributes:
+        name: The version.
+        target: The model.
+        split: The split.
+        items: How many items were drawn.
+        of: How many the split has.
+    """
+
+    name: str
+    target: str
+    split: str
+    items: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """What came of it.
+
+    Attributes:
+        name: The version.
+        row: Its line in the log.
+        plan: What was to be measured.
+        claim: What its history says that it scored.
+        verdict: Whether that holds.
+        items: The items that were drawn.
+        noted: Whether a note was left.
+        test_reads: How many evaluations on the test split are known of it, this one included if it left a note.
+        cost: What it cost; absent if nothing was measured.
+    """
+
+    name: str
+    row: LogRow
+    plan: VerifyPlan
+    claim: Claim
+    verdict: Verdict
+    items: tuple[str, ...]
+    noted: bool
+    test_reads: int
+    cost: Cost | None
+
+
+def verify(context: Context, request: VerifyRequest, watcher: EvalWatcher) -> Verified | Plan:
+    """Measure a sample again, with fresh draws, and compare it with what was recorded.
+
+    Nothing is measured where it could not be compared: other items, another environment or another target model.
+
+    Args:
+        context: Where to look.
+        request: What to measure.
+        watcher: Looks on.
+
+    Returns:
+        What came of it; for a dry run the plan.
+
+    Raises:
+        BudgetError: A cap was reached.
+        NotFoundError: Nothing is claimed of the revision on that split.
+        RevisionNotFoundError: The revision names nothing, or no event of a run.
+        UsageError: It is not clear by which configuration to measure.
+    """
+    with open_workspace(context) as workspace:
+        row, split = event_in(workspace, request.revision), Split.parse(request.split)
+        known = claim_of(workspace, row, split)
+        if known is None:
+            bound = row.bound is not None and split is Split.SELECTION
+            what = "only an upper bound of the score" if bound else "no score"
+            raise NotFoundError(
+                f"{what} of {request.revision} on the {split.value} split is recorded",
+                hint=f"skillgit eval {request.revision} --split {split.value}",
+            )
+        claim, recorded = known
+        config = find_config(context, workspace, [row.run], config=request.config, overrides=request.overrides)
+        with or_name_one():
+            setup = set_up(config)
+        drawn = draw(setup.task.items[split], request.sample, request.seed)
+        work = _Verifying(workspace, setup, request, row, drawn)
+        differs = _differs(workspace, row, setup, split)
+        if differs and request.dry_run:
+            return planned(context, workspace, setup, partial(work.no_cost, differs))
+        if differs:
+            return work.result(claim, Verdict(word="not comparable", differs=differs), cost=None)
+        plan = planned(context, workspace, setup, work.cost)
+        if request.dry_run:
+            return plan
+        watcher.remark(plan.sentence)
+        evaluation, cost = measuring(context, workspace, setup, caps=request.caps, watcher=watcher, work=work.measure)
+        verdict = judge(claim, recorded, evaluation, setup.config.values.method.rule(setup.pinned))
+        work.note(context, evaluation)
+        return work.result(claim, verdict, cost=cost)
+
+
+def draw(items: Sequence[Item], count: int, seed: int) -> tuple[Item, ...]:
+    """Return ``count`` of ``items`` in their order; which ones depends on their ids and the seed alone."""
+    order = sorted(items, key=lambda item: (hashlib.sha256(f"verify {seed}:{item.id}".encode()).digest(), item.id))
+    chosen = {item.id for item in order[:count]}
+    return tuple(item for item in items if item.id in chosen)
+
+
+class _Verifying:
+    """One process's work on a sample."""
+
+    def __init__(
+        self, workspace: Workspace, setup: Setup, request: VerifyRequest, row: LogRow, drawn: tuple[Item, ...]
+    ) -> None:
+        self._workspace = workspace
+        self._setup = setup
+        self._row = row
+        self._drawn = drawn
+        self._request = request
+        self._split = Split.parse(request.split)
+        self._draw = DRAWS - request.seed
+        self._skill = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
+        self._noted = False
+        self.plan = VerifyPlan(
+            name=row.label,
+            target=setup.routes["target"].name,
+            split=self._split.value,
+            items=len(drawn),
+            of=len(setup.task.items[self._split]),
+        )
+
+    def cost(self, planner: Planner) -> Plan:
+        """Return what it asks: the version on every item that was drawn."""
+        planner.preflight()
+        planner.roll_out(self._split.value, [(self._skill, self._drawn, self._draw)])
+        return planner.plan("verify", self._facts(), caps=self._request.caps)
+
+    def no_cost(self, differs: Sequence[str], planner: Planner) -> Plan:
+        """Return the plan where nothing is measured, since it would not compare."""
+        return planner.plan("verify", self._facts(), caps=self._request.caps, notes=differs)
+
+    def _facts(self) -> dict[str, str]:
+        plan = self.plan
+        return {
+            "measure": plan.name,
+            "target": plan.target,
+            "items": f"{plan.items} of {plan.of} {plan.split}",
+        }
+
+    async def measure(self, door: Measuring) -> tuple[Evaluation, Cost]:
+        """Measure the sample and return what was found, and what that cost."""
+        sample = Sample(name=self.plan.name, skill=self._skill, items=self._drawn, split=self._split, draw=self._draw)
+        return await door.measure(sample), door.cost()
+
+    def note(self, context: Context, evaluation: Evaluation) -> None:
+        """Leave a note on the commit."""
+        if not self._request.note or not evaluation.scored:
+            return
+        line = evaluation_note(self._setup, self._drawn, evaluation, context.clock())
+        line = with_outcomes(line, evaluation, sample=self._draw) | {"sampled_of": self.plan.of}
+        self._noted = bool(record(self._workspace, {self._row.commit: [line]}, context.clock()))
+
+    def result(self, claim: Claim, verdict: Verdict, *, cost: Cost | None) -> Verified:
+        """Return everything about it."""
+        known = known_evaluations(self._workspace, self._row.commit, self._row)
+        return Verified(
+            name=self.plan.name,
+            row=self._row,
+            plan=self.plan,
+            claim=claim,
+            verdict=verdict,
+            items=tuple(item.id for item in self._drawn),
+            noted=self._noted,
+            test_reads=reads_of_test(known),
+            cost=cost,
+        )
+
+
+def _differs(workspace: Workspace, row: LogRow, setup: Setup, split: Split) -> tuple[str, ...]:
+    """Return what keeps a sample from being compared with what was recorded, one sentence each."""
+    record = start_record(workspace, row.run)
+    if record is None or not isinstance(record.event, RunStarted):
+        return (f"the start of run {row.run} is not here",)
+    found = [changed] if (changed := environment_change(workspace.repo, record, setup)) else []
+    return (*found, *other_models(workspace, row, setup), *_other_items(workspace, row, setup, split))
+
+
+def _other_items(workspace: Workspace, row: LogRow, setup: Setup, split: Split) -> tuple[str, ...]:
+    recorded = recorded_items(workspace, row.run, split)
+    if recorded is None:
+        start = started(workspace, row.run)
+        same = start is not None and start.splits == setup.splits_digest
+        return () if same else (f"the items are not those of run {row.run}",)
+    here = {item.id: item.digest for item in setup.task.items[split]}
+    parts = (
+        (len(recorded.keys() - here.keys()), "missing"),
+        (len(here.keys() - recorded.keys()), "new"),
+        (sum(recorded[item] != digest for item, digest in here.items() if item in recorded), "changed"),
+    )
+    told = [f"{count} {what}" for count, what in parts if count]
+    return (f"the {split.value} items are not those of run {row.run}: {', '.join(told)}",) if told else ()

@@ -1,0 +1,1 @@
+"""Where a use case is: the repository, the clock, and the versions that words name."""

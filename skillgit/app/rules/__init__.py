@@ -1,0 +1,1 @@
+"""Where the rules of a skill come from, how they changed, and what they are worth."""

@@ -1,0 +1,228 @@
+"""Find the rule that a person means, and what notes say it is worth."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from skillgit.domain.rules import Rule
+from skillgit.domain.similarity import words
+from skillgit.domain.untrusted.documents import loads
+from skillgit.errors import NotFoundError, UsageError
+from skillgit.index import rule_queries
+from skillgit.store import tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from skillgit.app.place.workspace import Workspace
+    from skillgit.app.rules.blame import Place
+    from skillgit.app.rules.lineage import RuleHistory, RuleText
+    from skillgit.index.rule_queries import OriginRow
+
+
+_SURE = 65.0
+"""From this likeness on, out of 100, words are taken to mean a rule."""
+_ALL_WORDS = 90.0
+"""The likeness from which on all words stand in a rule."""
+_BY_TITLE = 66.0
+"""The likeness of a rule whose step's title, not its own text, has the words."""
+_EVENTS = 40
+_ASKED = 8
+_SHORTEST = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A rule that may be meant.
+
+    Attributes:
+        rule: The rule.
+        path: The file that it stands in, as the repository calls it.
+        commit: A commit that has it.
+        likeness: How well the words fit, out of 100.
+        event: The event of that commit, where it was looked for in history.
+    """
+
+    rule: Rule
+    path: str
+    commit: str
+    likeness: float
+    event: OriginRow | None = None
+
+
+def rule_at_line(workspace: Workspace, history: RuleHistory, commit: str, path: str, line: int) -> Hit:
+    """Return the rule that stands on a line; a line that belongs to none stands for itself.
+
+    Raises:
+        UsageError: The file has no such line, or the line is blank.
+    """
+    rule = history.text(commit, path).at(line)
+    if rule is None:
+        content = tree.read_file(workspace.repo.commit(commit).tree, path) or b""
+        lines = content.decode(errors="replace").removesuffix("\n").split("\n")
+        if not 1 <= line <= len(lines):
+            raise UsageError(f"{path} has {len(lines)} lines, and none at {line}", hint="skillgit blame numbers them")
+        if not lines[line - 1].strip():
+            raise UsageError(f"line {line} of {path} is blank", hint="skillgit blame numbers the lines")
+        rule = Rule(heading="", text=lines[line - 1].strip(), first=line, last=line)
+    return Hit(rule=rule, path=path, commit=commit, likeness=100.0)
+
+
+def rules_like(workspace: Workspace, history: RuleHistory, place: Place, text: str, path: str = "") -> tuple[Hit, ...]:
+    """Return the rules that ``text`` may mean, the most likely first: those that stand, else those of history.
+
+    Args:
+        workspace: The repository and its index.
+        history: The rules of its texts.
+        place: The revision to look at first, its skill and its run.
+        text: The words.
+        path: The only file to look in, as the repository calls it; empty for all of the skill.
+
+    Raises:
+        NotFoundError: No rule has such words.
+    """
+    commit = place.found.commit
+    files = {path: history.text(commit, path)} if path else history.skill(commit, place.skill)
+    here = [
+        Hit(rule=rule, path=name, commit=commit, likeness=likeness(text, rule.text))
+        for name, found in files.items()
+        for rule in found.rules
+    ]
+    standing = {hit.rule.text: hit for hit in here}
+    found = _best(here)
+    if not found or found[0].likeness < _ALL_WORDS:
+        once = _best(
+            replace(standing[hit.rule.text], likeness=hit.likeness) if hit.rule.text in standing else hit
+            for hit in _in_history(workspace, history, place, text)
+        )
+        # a rule that had all the words goes before one that stands and has some of them
+        found = once if not found else (*(hit for hit in once if hit.likeness >= _ALL_WORDS), *found)
+    if not found:
+        hint = f"skillgit log --grep '{text}'"
+        raise NotFoundError(f"no rule of the skill, now or before, is like '{text}'", hint=hint)
+    return found
+
+
+def likeness(text: str, rule: str) -> float:
+    """Return how well the words of ``text`` fit ``rule``, from 0 to 100; if all of them stand in it, at least 90."""
+    from rapidfuzz import fuzz  # noqa: PLC0415 - one command needs it
+
+    asked, said = words(text), words(rule)
+    a, b = " ".join(asked), " ".join(said)
+    known = [word for word in asked if word.isalnum()]
+    if known and all(any(own.startswith(word) for own in said) for word in known):
+        return _ALL_WORDS + fuzz.ratio(a, b) / 10.0
+    return 0.9 * max(fuzz.token_set_ratio(a, b), fuzz.ratio(a, b), fuzz.partial_ratio(a, b) * 0.9)
+
+
+def search_words(text: str) -> tuple[str, ...]:
+    """Return the words of ``text`` to ask the index for, the longest of them, for they are the rarest."""
+    found = {word for word in re.findall(r"\w+", text.casefold()) if len(word) >= _SHORTEST}
+    return tuple(sorted(found, key=lambda word: (-len(word), word))[:_ASKED])
+
+
+def _best(hits: Iterable[Hit]) -> tuple[Hit, ...]:
+    return tuple(sorted((hit for hit in hits if hit.likeness >= _SURE), key=lambda hit: -hit.likeness))
+
+
+def _in_history(workspace: Workspace, history: RuleHistory, place: Place, text: str) -> Iterator[Hit]:
+    """Yield the rules that events brought whose text holds the words; those of versions before those of candidates."""
+    if place.run is None:
+        return
+    asked = search_words(text)
+    told: set[tuple[str, str]] = set()
+    for rejected in (False, True):
+        for event, _ in rule_queries.alike(workspace.index, place.run, asked, rejected=rejected, limit=_EVENTS):
+            brought = tuple(_brought(workspace, history, place.skill, event))
+            for (path, rule), title in zip(brought, _titles(event.title, len(brought)), strict=True):
+                if (path, rule.text) not in told:
+                    told.add((path, rule.text))
+                    by_title = _BY_TITLE if likeness(text, title) >= _SURE else 0.0
+                    near = max(likeness(text, rule.text), by_title)
+                    yield Hit(rule=rule, path=path, commit=event.commit, likeness=near, event=event)
+
+
+def _titles(title: str, count: int) -> list[str]:
+    """Return the part of an event's title for each of its rules; all of it, where it has not as many parts."""
+    parts = title.split(",")
+    return parts if len(parts) == count else [title] * count
+
+
+def _brought(workspace: Workspace, history: RuleHistory, skill: str, event: OriginRow) -> Iterator[tuple[str, Rule]]:
+    """Yield path and rule of what an event's text has and its first parent's has not; of a seed, all of it."""
+    parents = workspace.repo.commit(event.commit).parent_ids
+    older: list[RuleText] = []
+    if parents and event.kind != "run-started":
+        older = list(history.skill(str(parents[0]), skill).values())
+    for path, found in history.skill(event.commit, skill).items():
+        yield from ((path, rule) for rule in found.rules if not any(rule.text in text.by_words for text in older))
+
+
+_KIND = "ablation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleWorth:
+    """What leaving a rule out changed.
+
+    Attributes:
+        version: The version that it was left out of; absent for a rejected candidate.
+        split: The items' split.
+        n: Number of the items.
+        score: What the skill scored without it.
+        delta: The score's distance from that of the whole skill.
+        fixed: How many items scored higher without it.
+        broken: How many items scored lower without it.
+        worth: What the rule is good for: ``works``, ``mixed``, ``harmful`` or ``dead``.
+    """
+
+    version: int | None
+    split: str
+    n: int
+    score: float
+    delta: float
+    fixed: int
+    broken: int
+    worth: str
+
+
+def known_worth(workspace: Workspace, run: str, text: str) -> tuple[RuleWorth, ...]:
+    """Return what notes on the events of ``run`` say of the rule ``text``, those on newer versions last."""
+    noted = rule_queries.notes_about(workspace.index, run, _KIND)
+    return tuple(found for version, line in noted for found in _read(version, line, text))
+
+
+def _read(version: int | None, line: str, text: str) -> Iterator[RuleWorth]:
+    try:
+        note = loads(line)
+    except (ValueError, RecursionError):
+        return
+    if not isinstance(note, dict) or note.get("kind") != _KIND or not isinstance(note.get("rules"), list):
+        return
+    for row in note["rules"]:
+        if isinstance(row, dict) and row.get("text") == text:
+            found = _worth(version, note, row)
+            if found is not None:
+                yield found
+
+
+def _worth(version: int | None, note: Mapping[str, object], row: Mapping[str, object]) -> RuleWorth | None:
+    score, delta, n = row.get("score"), row.get("delta"), note.get("n")
+    fixed, broken = row.get("fixed"), row.get("broken")
+    if not isinstance(fixed, list) or not isinstance(broken, list) or not isinstance(n, int):
+        return None
+    if not isinstance(score, int | float) or not isinstance(delta, int | float) or not isfinite(score + delta):
+        return None
+    return RuleWorth(
+        version=version,
+        split=str(note.get("split", "")),
+        n=n,
+        score=float(score),
+        delta=float(delta),
+        fixed=len(fixed),
+        broken=len(broken),
+        worth=str(row.get("worth", "")),
+    )

@@ -1,0 +1,322 @@
+"""``skillgit why``: a rule's story, from the trajectories that failed to the gate and what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.app.known.step_evidence import StepEvidence, with_questions
+from skillgit.app.place.workspace import Workspace, open_workspace
+from skillgit.app.rules.blame import author, credits_of, find_place
+from skillgit.app.rules.lineage import LaterChange, RuleHistory, Wording
+from skillgit.app.rules.search import Hit, RuleWorth, known_worth, rule_at_line, rules_like, search_words
+from skillgit.domain.edit import normalised
+from skillgit.domain.similarity import similarity, words
+from skillgit.index import rule_queries
+from skillgit.store import reader
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillgit.app.known.step_evidence import Attempt, Finding
+    from skillgit.app.place.context import Context
+    from skillgit.app.rules.blame import Place
+    from skillgit.app.rules.provenance import Credit, Credits
+    from skillgit.domain.cost import Cost
+    from skillgit.domain.edit_words import LeftOut
+    from skillgit.domain.event import Event, PatchCounts
+    from skillgit.domain.gate import Verdict
+    from skillgit.domain.rules import Rule
+    from skillgit.index.rule_queries import OriginRow
+
+_ALIKE = 0.6
+"""From this share of common words on, a line that a rejected candidate added counts as an attempt at the same rule."""
+_SAME_TITLE = 0.3
+"""How alike two rules have to be in their words if the steps that brought them share a part of their titles."""
+_TRIED_EVENTS = 40
+_FAILURES = 12
+_OTHERS = 5
+_STEPS = 24
+"""In so many steps, the newest first, the questions behind slow guidance are looked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """A rejected candidate that added something like the rule.
+
+    Attributes:
+        event: The rejected candidate.
+        text: The line that is like the rule.
+        likeness: How much of their words is common, from 0 to 1.
+    """
+
+    event: OriginRow
+    text: str
+    likeness: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gated:
+    """What the event that brought a rule says about itself.
+
+    Attributes:
+        why: The reasons in its message.
+        verdict: What the gate compared and decided; absent if it passed none.
+        n: Number of selection items; 0 where none was measured.
+        not_measured: How many of them were never measured, because the decision was settled; the score is then only an
+            upper bound.
+        patch: How many proposals were merged, ranked and applied; absent where no analyst proposed anything.
+        left_out: The edits that were chosen and not applied; empty where the evidence is not here.
+        cost: What it cost; absent where that is not recorded.
+    """
+
+    why: str = ""
+    verdict: Verdict | None = None
+    n: int = 0
+    not_measured: int = 0
+    patch: PatchCounts | None = None
+    left_out: tuple[LeftOut, ...] = ()
+    cost: Cost | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """A rule from the failures that it came of to what became of it.
+
+    Attributes:
+        run: The run; empty if the revision belongs to none.
+        asked: What was asked for.
+        revision: The commit that was looked at.
+        rule: The rule, as it was found.
+        path: The file that it stands in.
+        here: Whether the revision has it; otherwise it was found in history.
+        found: The event in history whose text has it; absent if the revision has it.
+        others: Other rules that may have been meant, the most likely first.
+        origin: The event that gave the rule these words; absent for what is no event of a run.
+        commit: Its commit.
+        author: Who made that commit, where a person did.
+        restored: The version that brought the rule back by a revert; absent if it always stayed.
+        credit: What it rests on.
+        edits: How many edits the event made.
+        rollouts: How many trajectories the step had; 0 if that is not known.
+        failures: The train items whose rollouts moved it, the first of them.
+        findings: What analysts saw in those.
+        gate: What the event says about itself.
+        tried: Rejected candidates that added something like it, oldest first.
+        earlier: The wordings that it had before, newest first.
+        later: What became of it since, oldest first.
+        worth: What notes say about the skill without it, on newer versions last.
+        absent: Whether the evidence of the event is not here, as in a clone.
+    """
+
+    run: str
+    asked: str
+    revision: str
+    rule: Rule
+    path: str
+    here: bool
+    found: OriginRow | None
+    others: tuple[Hit, ...]
+    origin: OriginRow | None
+    commit: str
+    author: str
+    restored: int | None
+    credit: Credit
+    edits: int
+    rollouts: int
+    failures: tuple[Attempt, ...]
+    findings: tuple[Finding, ...]
+    gate: Gated
+    tried: tuple[Tried, ...]
+    earlier: tuple[Wording, ...]
+    later: tuple[LaterChange, ...]
+    worth: tuple[RuleWorth, ...]
+    absent: bool
+
+
+def why(context: Context, what: str, revision: str = "", path: str = "") -> Story:
+    """Return the story of a rule.
+
+    Args:
+        context: Where to look.
+        what: A number of a line, or words of the rule; if no rule has them, one that had them once.
+        revision: The version; the newest of the default run if empty.
+        path: The file, inside the skill folder or as the repository calls it; if empty, ``SKILL.md`` for a number,
+            all files for words.
+
+    Raises:
+        RevisionNotFoundError: The revision names nothing.
+        NotFoundError: There is no such file, or no rule has such words.
+        UsageError: There is no such line, or it is blank.
+    """
+    with open_workspace(context) as workspace:
+        place = find_place(workspace, revision, path)
+        stories = Stories(workspace, RuleHistory(workspace), place)
+        if what.isdecimal():
+            return stories.at_line(place.path, int(what))
+        return stories.like(what, place.path if path else "")
+
+
+class Stories:
+    """The stories of the rules at one revision; what several of them need is read once.
+
+    Args:
+        workspace: The repository and its index.
+        history: The rules of its texts.
+        place: The revision.
+    """
+
+    def __init__(self, workspace: Workspace, history: RuleHistory, place: Place) -> None:
+        self._workspace = workspace
+        self._place = place
+        self._history = history
+        self._credits = credits_of(workspace, place)
+        self._added: dict[str, AddedLines] = {}
+
+    def at_line(self, path: str, line: int) -> Story:
+        """Return the story of the rule on a line of the file ``path``, as the repository calls it.
+
+        Raises:
+            UsageError: There is no such line, or it is blank.
+        """
+        hit = rule_at_line(self._workspace, self._history, self._place.found.commit, path, line)
+        return self._story(str(line), (hit,))
+
+    def like(self, text: str, path: str = "") -> Story:
+        """Return the story of the rule that is most like ``text``; in the file ``path`` only, if one is named.
+
+        Raises:
+            NotFoundError: No rule has such words.
+        """
+        return self._story(text, rules_like(self._workspace, self._history, self._place, text, path))
+
+    def _story(self, asked: str, hits: tuple[Hit, ...]) -> Story:
+        workspace, place, hit = self._workspace, self._place, hits[0]
+        forms = tuple(self._history.wordings(hit.commit, hit.path, hit.rule))
+        now = forms[0]
+        credit = self._credits.credit(now.line)
+        origin = now.origin
+        failures, findings, rollouts = _behind(workspace, self._credits, origin, credit)
+        return Story(
+            run=place.run or "",
+            asked=asked,
+            revision=place.found.commit,
+            rule=hit.rule,
+            path=hit.path,
+            here=hit.event is None,
+            found=hit.event,
+            others=hits[1 : _OTHERS + 1],
+            origin=origin,
+            commit=now.commit,
+            author=author(workspace, now.commit) if credit.source == "human" else "",
+            restored=now.line.restored_by.version if now.line.restored_by else None,
+            credit=credit,
+            edits=len(self._credits.edits(origin)) if origin else 0,
+            rollouts=rollouts,
+            failures=failures,
+            findings=findings,
+            gate=_gated(workspace, origin, self._credits.evidence(origin).left_out() if origin else ()),
+            tried=self._tried(hit.rule, origin),
+            earlier=forms[1:],
+            later=self._later(hit, now),
+            worth=known_worth(workspace, origin.run if origin else place.run or "", hit.rule.text),
+            absent=bool(origin and origin.evidence and not self._credits.evidence(origin).present),
+        )
+
+    def _tried(self, rule: Rule, origin: OriginRow | None) -> tuple[Tried, ...]:
+        run = self._place.run
+        if run is None:
+            return ()
+        asked = search_words(rule.text)
+        found = rule_queries.alike(
+            self._workspace.index, run, asked, rejected=True, limit=_TRIED_EVENTS, column="skill"
+        )
+        wanted = words(rule.text)
+        tried = [
+            self._attempt(event, added, wanted)
+            for event, added in found
+            if origin is None or event.commit != origin.commit
+        ]
+        titles = _parts(origin.title) if origin else set()
+        near = (row for row in tried if row.likeness >= (_SAME_TITLE if titles & _parts(row.event.title) else _ALIKE))
+        return tuple(sorted(near, key=lambda row: (row.event.time, row.event.step)))
+
+    def _attempt(self, event: OriginRow, added: str, wanted: Sequence[str]) -> Tried:
+        if event.commit not in self._added:
+            lines = [line.strip() for line in added.split("\n") if line.strip()]
+            self._added[event.commit] = AddedLines(lines, [words(normalised(line)) for line in lines])
+        text, near = self._added[event.commit].nearest(wanted)
+        return Tried(event=event, text=text, likeness=near)
+
+    def _later(self, hit: Hit, now: Wording) -> tuple[LaterChange, ...]:
+        origin, place = now.origin, self._place
+        if place.run is None or (hit.event is not None and hit.event.kind == "rejected"):
+            return ()
+        if self._history.text(hit.commit, hit.path).at(hit.rule.first) != hit.rule:
+            # a heading, a field of the frontmatter, a marker: versions are only asked for rules
+            return ()
+        own = origin is not None and origin.run == place.run
+        if own and origin is not None and origin.version is None:
+            return ()
+        version = origin.version if own and origin is not None and origin.version is not None else 0
+        return tuple(self._history.later_changes(place.run, place.skill, version, hit.rule))
+
+
+@dataclass(frozen=True, slots=True)
+class AddedLines:
+    """The lines that an event added.
+
+    Attributes:
+        texts: The lines.
+        words: Their words.
+    """
+
+    texts: list[str]
+    words: list[tuple[str, ...]]
+
+    def nearest(self, wanted: Sequence[str]) -> tuple[str, float]:
+        """Return the first of the lines that are most like ``wanted``, and how much of their words is common."""
+        from rapidfuzz import process  # noqa: PLC0415 - only rules that something like it was tried for need it
+        from rapidfuzz.distance import Indel  # noqa: PLC0415 - as above
+
+        best = process.extractOne(wanted, self.words, scorer=Indel.normalized_similarity)
+        return (self.texts[best[2]], similarity(best[0], wanted)) if best else ("", 0.0)
+
+
+def _behind(
+    workspace: Workspace, creditor: Credits, origin: OriginRow | None, credit: Credit
+) -> tuple[tuple[Attempt, ...], tuple[Finding, ...], int]:
+    """Return the rollouts that moved a rule, what analysts saw in them, and how many rollouts the step had."""
+    if origin is None:
+        return (), (), 0
+    evidence = creditor.evidence(origin)
+    if credit.source == "slow":
+        trees = rule_queries.step_evidence(workspace.index, origin.run, origin.epoch, _STEPS)
+        steps = (StepEvidence(workspace.repo, tree) for tree in trees)
+        return with_questions(evidence.compared()[:_FAILURES], steps), (), 0
+    wanted = set(credit.items)
+    findings = tuple(found for found in evidence.findings() if wanted & set(found.items))
+    best = max((len(wanted & set(found.items)) for found in findings), default=0)
+    # an item may fail in several ways: those that most of the rule's items share are what the rule is about
+    shared = tuple(found for found in findings if len(wanted & set(found.items)) == best)
+    return evidence.attempts(credit.items[:_FAILURES]), shared, evidence.rollouts()
+
+
+def _gated(workspace: Workspace, origin: OriginRow | None, left_out: tuple[LeftOut, ...]) -> Gated:
+    if origin is None:
+        return Gated()
+    event: Event = reader.read_commit(workspace.repo, origin.commit).event
+    evaluation = getattr(event, "evaluation", None)
+    return Gated(
+        why=event.why,
+        verdict=getattr(event, "verdict", None),
+        n=getattr(evaluation, "n", 0),
+        not_measured=getattr(evaluation, "unneeded", 0),
+        patch=getattr(event, "patch", None),
+        left_out=left_out,
+        cost=getattr(event, "cost", None),
+    )
+
+
+def _parts(title: str) -> set[str]:
+    return {part.strip().casefold() for part in title.split(",") if part.strip()}

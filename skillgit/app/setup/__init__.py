@@ -1,0 +1,1 @@
+"""From a configuration to the models, the environment and the items that a command needs."""

@@ -1,0 +1,12 @@
+"""Configurations: found, merged, typed, and explained.
+
+Importing this package loads pydantic and yaml; commands that need a configuration import it when they are called.
+"""
+
+from __future__ import annotations
+
+from skillgit.app.setup.config.files import Origin, shipped
+from skillgit.app.setup.config.load import load_config, load_recorded, named_keys
+from skillgit.app.setup.config.resolved import Entry, ResolvedConfig
+
+__all__ = ["Entry", "Origin", "ResolvedConfig", "load_config", "load_recorded", "named_keys", "shipped"]

@@ -1,0 +1,330 @@
+"""Configuration files and overrides as they are written: values, lines, paths, and the files they are based on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast
+
+import yaml
+
+import skillgit
+from skillgit.app.setup.config.schema import SECTIONS
+from skillgit.app.setup.config.wording import nearest
+from skillgit.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+
+Kind = Literal["default", "file", "override"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where a value comes from.
+
+    Attributes:
+        kind: A default, a file or an override on the command line.
+        where: ``path:line`` of a file, ``-o key=value`` of an override, empty for a default.
+    """
+
+    kind: Kind
+    where: str = ""
+
+    def __str__(self) -> str:
+        return self.where or self.kind
+
+
+DEFAULT = Origin(kind="default")
+
+NESTED = frozenset({"model.contexts", "model.prices"})
+"""Keys whose values are merged entry by entry; an entry is a key of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaf:
+    """A value as it was written.
+
+    Attributes:
+        value: The value as YAML reads it.
+        text: The characters as written, for keys whose value is text; empty for null, None for a list or mapping in a
+            file.
+        plain: Whether the scalar stands without quotation marks.
+        origin: Where it was written.
+        folder: The folder that a relative path refers to.
+    """
+
+    value: object
+    text: str | None
+    plain: bool
+    origin: Origin
+    folder: Path
+
+
+def nested(key: str) -> str:
+    """Return the nested key that ``key`` is an entry of; empty if it is none."""
+    return next((name for name in NESTED if key.startswith(f"{name}.")), "")
+
+
+Layer = dict[str, Leaf]
+"""Dotted key, or flat key, to value."""
+
+
+PATHS = ("gate.pinned", "env.skill_init", "env.split_dir", "env.data_path", "env.split_output_dir", "env.out_root")
+PLUGINS = ("env.name", "gate.policy", "model.optimizer_backend", "model.target_backend", "model.judge_backend")
+
+
+def located(
+    layer: Layer, directory: Path, environ: Mapping[str, str], more: Iterable[str] = ()
+) -> tuple[Layer, list[str]]:
+    """Return ``layer`` with absolute paths, and what to tell the user of them.
+
+    Args:
+        layer: Values by key.
+        directory: The working directory.
+        environ: Environment variables, for ``~``.
+        more: Further keys that hold paths: settings of backends.
+    """
+    found, notes = dict(layer), []
+    for key in (*PATHS, *PLUGINS, *more):
+        leaf = found.get(key)
+        if leaf is None or not leaf.text:
+            continue
+        text, attribute = leaf.text, ""
+        if key in PLUGINS:
+            text, colon, attribute = leaf.text.rpartition(":")
+            attribute = f"{colon}{attribute}"
+            if not text.endswith(".py"):
+                continue
+        path, note = _locate(key, text, leaf, directory, environ)
+        notes.extend(note)
+        found[key] = replace(leaf, value=f"{path}{attribute}", text=f"{path}{attribute}")
+    return found, notes
+
+
+def _locate(key: str, text: str, leaf: Leaf, directory: Path, environ: Mapping[str, str]) -> tuple[Path, list[str]]:
+    if text.startswith("~/") and environ.get("HOME"):
+        text = f"{environ['HOME']}{text[1:]}"
+    here, there = (leaf.folder / text).resolve(), (directory / text).resolve()
+    if here != there and there.exists() and not here.exists():
+        return there, [f"{leaf.origin}: {key} is taken from the working directory: {there}"]
+    return here, []
+
+
+def read_overrides(overrides: Sequence[str], folder: Path) -> list[Layer]:
+    """Return one layer for each override, so that later ones win.
+
+    Args:
+        overrides: Texts of the form ``key=value``.
+        folder: The folder that relative paths in them refer to.
+
+    Raises:
+        ConfigError: One has no ``=``, or no key.
+    """
+    return [_layer(override, folder) for override in overrides]
+
+
+def _layer(override: str, folder: Path) -> Layer:
+    key, equals, text = override.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError(f"'-o {override}' is not an override", hint="write it like -o train.batch_size=20")
+    value, written, plain = _value(text)
+    origin = Origin(kind="override", where=f"-o {override}")
+    name = key.strip()
+    if name in NESTED and isinstance(value, dict):
+        return {
+            f"{name}.{entry}": Leaf(value=inner, text=None, plain=False, origin=origin, folder=folder)
+            for entry, inner in value.items()
+        }
+    return {name: Leaf(value=value, text=written, plain=plain, origin=origin, folder=folder)}
+
+
+def _value(text: str) -> tuple[object, str, bool]:
+    """Return the value, its characters without quotation marks, and whether it had none."""
+    loader = Loader(text)
+    try:
+        node = loader.get_single_node()
+        value = loader.construct_object(node, deep=True) if node else None
+    except yaml.YAMLError:
+        return text, text, True
+    if isinstance(node, yaml.ScalarNode) and node.style:
+        return value, str(node.value), False
+    return value, "" if value is None else text.strip(), True
+
+
+_SUFFIXES = ("", ".yaml", ".yml")
+
+
+def shipped_folder() -> Path:
+    """Return the folder of the shipped configurations: inside the package, or at the top of a checkout."""
+    package = Path(skillgit.__file__).resolve().parent
+    inside = package / "configs"
+    return inside if inside.is_dir() else package.parent / "configs"
+
+
+def shipped() -> tuple[str, ...]:
+    """Return the names of the shipped configurations."""
+    folder = shipped_folder()
+    paths = [path.relative_to(folder) for path in folder.rglob("*.yaml")]
+    return tuple(sorted(path.with_suffix("").as_posix() for path in paths if path.parts[0] != "_base_"))
+
+
+def find(name: str, folder: Path) -> Path:
+    """Return the file that ``name`` means: a path that starts at ``folder``, else a shipped configuration.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    for start in (folder, shipped_folder()):
+        for suffix in _SUFFIXES:
+            path = start / f"{name}{suffix}"
+            if path.is_file():
+                return path.resolve()
+    near = nearest(name, shipped())
+    listed = f"configurations that come with skillgit: {', '.join(shipped())}"
+    raise ConfigError(f"there is no configuration '{name}'", hint=f"did you mean '{near}'?" if near else listed)
+
+
+def is_shipped(path: Path) -> bool:
+    """Say whether ``path`` is one of the shipped configurations."""
+    return path.is_relative_to(shipped_folder().resolve())
+
+
+if TYPE_CHECKING:
+    Loader = yaml.SafeLoader
+else:
+    Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+BASE = "_base_"
+
+
+def read_layers(path: Path, directory: Path) -> list[Layer]:
+    """Return the layers of a file: those of its bases, each before the files that are based on it, then its own.
+
+    Raises:
+        ConfigError: A file is missing or not valid, or files are based on each other in a circle.
+    """
+    return _read(path, directory, ())
+
+
+def _read(path: Path, directory: Path, chain: tuple[Path, ...]) -> list[Layer]:
+    if path in chain:
+        circle = " -> ".join(_spelled(link, directory) for link in (*chain[chain.index(path) :], path))
+        raise ConfigError(f"configurations are based on each other in a circle: {circle}", hint=f"remove a {BASE}")
+    name = _spelled(path, directory)
+    root, loader = _compose(path, name)
+    layers: list[Layer] = []
+    own: Layer = {}
+    for key, node in _entries(root, loader, name):
+        if key == BASE:
+            for base in _bases(node, loader, name):
+                layers.extend(_read(_base_file(base, path, name), directory, (*chain, path)))
+        else:
+            own.update(_leaves(key, node, loader, name=name, folder=path.parent))
+    return [*layers, own]
+
+
+def _spelled(path: Path, directory: Path) -> str:
+    """Return the shortest clear spelling of a path: relative to where the user is, if it lies below."""
+    return str(path.relative_to(directory)) if path.is_relative_to(directory) else str(path)
+
+
+def _compose(path: Path, name: str) -> tuple[yaml.Node | None, Loader]:
+    try:
+        loader = Loader(path.read_text(encoding="utf-8-sig"))
+        return loader.get_single_node(), loader
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{name} is not UTF-8", hint="save it as UTF-8") from error
+    except yaml.YAMLError as error:
+        raise _invalid(name, error) from error
+    except OSError as error:
+        raise ConfigError(f"{name} cannot be read: {error.strerror}", hint="check its permissions") from error
+
+
+def _invalid(name: str, error: yaml.YAMLError) -> ConfigError:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+    place = f"{name}:{mark.line + 1}" if mark else name
+    return ConfigError(f"{place} is not valid YAML: {problem}", hint="check indentation, colons and quotation marks")
+
+
+def _entries(node: yaml.Node | None, loader: Loader, name: str) -> Iterator[tuple[str, yaml.Node]]:
+    """Yield the keys of a mapping in order, merge keys included.
+
+    Raises:
+        ConfigError: It is no mapping, or a key stands in it twice.
+    """
+    if node is None:
+        return
+    if not isinstance(node, yaml.MappingNode):
+        raise ConfigError(f"{name}:{_line(node)} is not a mapping", hint="a configuration has lines like 'key: value'")
+    written = {key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)}
+    if len(written) < len(node.value):
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise ConfigError(f"{name}:{_line(key)} has a key that is not text", hint="put it in quotation marks")
+            if key.value in seen:
+                raise ConfigError(f"{name}:{_line(key)} sets '{key.value}' a second time", hint="keep one of them")
+            seen.add(key.value)
+    loader.flatten_mapping(node)
+    for key, value in node.value:
+        yield key.value, value
+
+
+def _line(node: yaml.Node) -> int:
+    return int(node.start_mark.line) + 1
+
+
+def _leaves(key: str, node: yaml.Node, loader: Loader, *, name: str, folder: Path) -> Layer:
+    """Return the values under a top-level key: those of a section, or the one of a flat key."""
+    if not isinstance(node, yaml.MappingNode):
+        if key in SECTIONS and isinstance(node, yaml.ScalarNode) and not node.value:
+            return {}
+        return {key: _leaf(node, loader, name=name, folder=folder)}
+    found: Layer = {}
+    for inner, value in _entries(node, loader, name):
+        dotted = f"{key}.{inner}"
+        if dotted in NESTED and isinstance(value, yaml.MappingNode):
+            for entry, price in _entries(value, loader, name):
+                found[f"{dotted}.{entry}"] = _leaf(price, loader, name=name, folder=folder)
+        else:
+            found[dotted] = _leaf(value, loader, name=name, folder=folder)
+    return found
+
+
+def _leaf(node: yaml.Node, loader: Loader, *, name: str, folder: Path) -> Leaf:
+    try:
+        value = loader.construct_object(node, deep=True)
+    except yaml.YAMLError as error:
+        raise _invalid(name, error) from error
+    text: str | None = None
+    if isinstance(node, yaml.ScalarNode):
+        text = "" if value is None else str(node.value)
+    return Leaf(
+        value=value,
+        text=text,
+        plain=isinstance(node, yaml.ScalarNode) and not node.style,
+        origin=Origin(kind="file", where=f"{name}:{_line(node)}"),
+        folder=folder,
+    )
+
+
+def _bases(node: yaml.Node, loader: Loader, name: str) -> list[str]:
+    value = loader.construct_object(node, deep=True)
+    bases = [value] if isinstance(value, str) else value
+    if not isinstance(bases, list) or not all(isinstance(base, str) for base in bases):
+        raise ConfigError(
+            f"{name}:{_line(node)}: {BASE} must be a path or a list of paths",
+            hint=f"write {BASE}: ../_base_/default.yaml",
+        )
+    return cast("list[str]", bases)
+
+
+def _base_file(base: str, path: Path, name: str) -> Path:
+    try:
+        return find(base, path.parent)
+    except ConfigError as error:
+        raise ConfigError(f"{name}: {BASE} names '{base}', which does not exist", hint=error.hint) from error

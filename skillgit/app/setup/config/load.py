@@ -1,0 +1,230 @@
+"""Load a configuration: files, then overrides, then types."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from skillgit.app.setup.config import files, recorded
+from skillgit.app.setup.config.aliases import canonical
+from skillgit.app.setup.config.files import DEFAULT, NESTED, PATHS, Layer, Origin, located, read_layers, read_overrides
+from skillgit.app.setup.config.resolved import SPELLED, Entry, ResolvedConfig
+from skillgit.app.setup.config.schema import NOT_KEYS, SECTIONS, EnvSettings, ModelSettings, env_settings, keys
+from skillgit.app.setup.config.typing import ROLES, typed
+from skillgit.app.setup.config.wording import nearest
+from skillgit.domain.untrusted.names import shown
+from skillgit.domain.untrusted.text import unstorable_place
+from skillgit.errors import ConfigError, NotFoundError, UsageError
+from skillgit.plugin.registry import BACKENDS, ENVIRONMENTS, installed, load_backend, load_environment
+from skillgit.plugin.splits import OPTIONS as SPLIT_OPTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+    from pathlib import Path
+
+    from skillgit.app.place.context import Context
+    from skillgit.app.setup.config.schema import Config
+    from skillgit.domain.untrusted.settings import RecordedSettings
+    from skillgit.plugin.environment import EnvironmentInfo
+
+_INERT = {
+    "env.out_root": "the output of a run is the repository",
+    "env.split_output_dir": "splits by ratio are computed, not written; a run records the ids of each split",
+}
+_KEY = re.compile(r"[\w.:/-]{1,80}")
+"""What a key looks like; a stranger's may hold anything."""
+_NAMED = 5
+"""How many keys a message names."""
+
+
+def load_config(context: Context, name: str, overrides: Sequence[str] = ()) -> ResolvedConfig:
+    """Return the configuration called ``name`` with ``overrides``.
+
+    Later layers win: defaults, the files that a file is based on, the file, overrides in their order.
+
+    Args:
+        context: Where paths start.
+        name: Path of a file, or the name of a configuration that comes with skillgit.
+        overrides: Texts of the form ``section.key=value``.
+
+    Raises:
+        ConfigError: A file, key or value is wrong.
+        NotFoundError: There is no such environment.
+    """
+    directory = context.directory
+    path = files.find(name, directory)
+    root = directory if files.is_shipped(path) else path.parent
+    layers = [*read_layers(path, directory), *read_overrides(overrides, directory)]
+    return _resolved(context, name, layers, path=path, root=root)
+
+
+def load_recorded(
+    context: Context, name: str, settings: RecordedSettings, overrides: Sequence[str] = ()
+) -> ResolvedConfig:
+    """Return the configuration that a run recorded, with ``overrides``; relative paths start where the user is.
+
+    Args:
+        context: Where paths start.
+        name: What recorded it.
+        settings: What of it may be acted on.
+        overrides: Texts of the form ``section.key=value``.
+
+    Raises:
+        ConfigError: A key or value is not valid, or not any more.
+        NotFoundError: There is no such environment.
+        UsageError: It sets what only the user may set, and no override does.
+    """
+    directory = context.directory
+    layers = [recorded.layer(settings, name, directory), *read_overrides(overrides, directory)]
+    try:
+        config = _resolved(context, name, layers, path=directory / name, root=directory)
+    except (ConfigError, NotFoundError) as error:
+        if settings.refused:  # what is wrong may be that something of it is left out
+            raise _untrusted(name, settings.refused) from error
+        raise
+    entries = {entry.key: entry for entry in config.entries}
+    refused = [
+        key
+        for key, value in settings.refused.items()
+        if key not in entries or (entries[key].origin.kind != "override" and entries[key].value != value)
+    ]
+    if refused:
+        raise _untrusted(name, refused)
+    return config
+
+
+def _untrusted(name: str, keys: Collection[str]) -> UsageError:
+    return UsageError(
+        f"{name} was trained elsewhere, and its configuration sets {named_keys(keys)}, which only you may set",
+        hint="look at it, then name a configuration with --config CONFIG, or set those keys yourself with -o KEY=VALUE",
+    )
+
+
+def named_keys(keys: Collection[str]) -> str:
+    """Return the first few of ``keys`` as they stand in a sentence, and how many more there are."""
+    listed = (key if _KEY.fullmatch(key) else shown(key) for key in sorted(keys)[:_NAMED])
+    return ", ".join(listed) + (f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else "")
+
+
+def _resolved(context: Context, name: str, layers: Sequence[Layer], *, path: Path, root: Path) -> ResolvedConfig:
+    directory = context.directory
+    _check_text(layers)
+    backends = [plugin.name for plugin in installed(BACKENDS)]
+
+    # The environment's own options are keys too, so it has to be known before keys can be checked.
+    common, _ = _merged(layers, EnvSettings, backends)
+    info = _environment(located(common, directory, context.environ)[0], root)
+    shape = env_settings(info)
+
+    written, notes = _merged(layers, shape, backends)
+    places = frozenset(f"env.{option.name}" for option in info.options if option.path)
+    more_paths = [*_paths_of_backends(written, root, backends), *sorted(places - set(PATHS))]
+    absolute, more = located(written, directory, context.environ, more_paths)
+    values = typed(absolute, keys(shape), shape, backends)
+    _check_backends(absolute, values, backends)
+    _check_split_options(info, absolute, values)
+    environment = values.env.model_dump()
+    return ResolvedConfig(
+        name=name,
+        path=path,
+        root=root,
+        values=values,
+        options={option.name: environment[option.name] for option in info.options},
+        entries=tuple(_entries(values, written)),
+        notes=(*notes, *more, *_inert(absolute)),
+        places=places,
+    )
+
+
+def _check_text(layers: Sequence[Layer]) -> None:
+    """Refuse what the command line could not decode, and half characters that YAML can escape: no commit holds them."""
+    for layer in layers:
+        for key, leaf in layer.items():
+            if unstorable_place([key, leaf.text or "", leaf.value]) is not None:
+                raise ConfigError(
+                    f"{leaf.origin}: {key} holds text that is not UTF-8", hint="write the value, or the path, in UTF-8"
+                )
+
+
+def _merged(layers: Sequence[Layer], env: type[EnvSettings], backends: Sequence[str]) -> tuple[Layer, list[str]]:
+    merged: Layer = {}
+    notes: list[str] = []
+    for layer in layers:
+        own, said = canonical(layer, list(keys(env)), backends)
+        merged.update(own)
+        notes.extend(said)
+    return merged, notes
+
+
+def _environment(layer: Layer, root: Path) -> EnvironmentInfo:
+    leaf = layer.get("env.name")
+    if leaf is None or not leaf.text:
+        names = ", ".join(plugin.name for plugin in installed(ENVIRONMENTS))
+        raise ConfigError("the configuration names no environment", hint=f"set env.name; installed: {names}")
+    return load_environment(leaf.text, root).info
+
+
+def _paths_of_backends(layer: Layer, root: Path, backends: Sequence[str]) -> list[str]:
+    """Return the keys of the backends in use that hold paths."""
+    found = []
+    for role in ROLES:
+        leaf = layer.get(f"model.{role}_backend")
+        name = leaf.text if leaf is not None and leaf.text else ModelSettings.model_fields[f"{role}_backend"].default
+        if name in backends:
+            for path in load_backend(name, root).info.paths:
+                found += [f"model.{prefix}_{path}" for prefix in (name, role, f"{role}_{name}")]
+    return [key for key in dict.fromkeys(found) if key in layer]
+
+
+def _check_backends(layer: Layer, values: Config, backends: Sequence[str]) -> None:
+    for role in ("optimizer_backend", "target_backend", "judge_backend"):
+        name = getattr(values.model, role)
+        if name and name not in backends and ".py:" not in name:
+            leaf = layer.get(f"model.{role}")
+            place = f"{leaf.origin}: " if leaf else ""
+            near = nearest(name, backends)
+            raise ConfigError(
+                f"{place}model.{role} is '{name}', which is not installed",
+                hint=f"did you mean '{near}'?" if near else f"installed: {', '.join(backends) or 'none'}",
+            )
+
+
+def _check_split_options(info: EnvironmentInfo, layer: Layer, values: Config) -> None:
+    """Refuse to pass over where the user's data is said to be."""
+    declared = {option.name for option in info.options}
+    for option in SPLIT_OPTIONS:
+        leaf = layer.get(f"env.{option.name}")
+        if leaf and option.name not in declared and getattr(values.env, option.name) != option.default:
+            raise ConfigError(
+                f"{leaf.origin}: environment '{info.name}' does not use env.{option.name}",
+                hint=f"skillgit envs {info.name}",
+            )
+
+
+def _inert(layer: Layer) -> Iterator[str]:
+    for key, reason in _INERT.items():
+        leaf = layer.get(key)
+        if leaf and leaf.text:
+            yield f"{leaf.origin}: {key} has no effect: {reason}"
+
+
+def _entries(values: Config, written: Layer) -> Iterator[Entry]:
+    for section in SECTIONS:
+        # Each section dumps itself: the root knows only the common keys of env.
+        for name, value in getattr(values, section).model_dump(mode="json").items():
+            key = f"{section}.{name}"
+            if key in NOT_KEYS:
+                for part in value:
+                    leaf = written[f"{section}.{part}"]
+                    yield Entry(key=f"{section}.{part}", value=leaf.value, origin=leaf.origin)
+            elif key in NESTED and value:
+                for part, setting in value.items():
+                    yield Entry(key=f"{key}.{part}", value=setting, origin=_origin(f"{key}.{part}", written))
+            elif key in SPELLED and key in written:
+                yield Entry(key=key, value=written[key].text, origin=written[key].origin)
+            else:
+                yield Entry(key=key, value=value, origin=_origin(key, written))
+
+
+def _origin(key: str, written: Layer) -> Origin:
+    return written[key].origin if key in written else DEFAULT

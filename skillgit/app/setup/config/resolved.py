@@ -1,0 +1,204 @@
+"""A configuration that is ready for use: typed values, where each comes from, and what identifies it in history.
+
+The digest identifies what a run was asked to do. These keys are left out of it, for they cannot change results, and a
+run may be continued with others:
+
+- how this machine goes about its work (``LOCAL``): when to stop, how fast and how patiently, what a call is said to
+  cost, what is told on the way. They are not recorded in history either, so that commits do not depend on them; the
+  machine that began a run remembers them for its later measurements;
+- where things are (``env.data_path``, ``env.split_dir``, ``env.skill_init``, ``gate.pinned``, options of an environment
+  that are paths, and keys of a backend that end in ``_base_url``, ``_path``, ``_dir``, ``_api_key_env`` and the like):
+  the content behind them has digests of its own.
+
+``calls.max_output_tokens`` and ``calls.temperature`` are part of it.
+
+Keys that came after runs had been recorded (``LATER``) are left out of the digest and of what is recorded while they
+have their defaults, so that a run that was begun without them goes on, and an equal run has equal commits.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from skillgit.app.setup.config.files import DEFAULT, PATHS, PLUGINS, nested
+from skillgit.app.setup.config.typing import settings_of, written_as
+from skillgit.domain.ids import short_digest
+from skillgit.plugin.registry import BACKENDS, installed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from skillgit.app.setup.config.files import Origin
+    from skillgit.app.setup.config.schema import Config
+
+LOCAL = frozenset(
+    {
+        "budget.max_calls",
+        "budget.max_tokens",
+        "budget.max_usd",
+        "calls.attempts",
+        "calls.concurrency",
+        "calls.hedge",
+        "calls.item_timeout_s",
+        "calls.patience_s",
+        "calls.requests_per_minute",
+        "calls.timeout_s",
+        "calls.tokens_per_minute",
+        "env.exec_timeout",
+        "env.out_root",
+        "env.split_output_dir",
+        "gradient.analyst_workers",
+        "model.contexts",
+        "model.prices",
+        "train.diagnose_after",
+        "train.preflight",
+    }
+)
+"""Keys that say how a machine goes about its work: they are neither part of the digest nor recorded in history."""
+
+_PLACES = frozenset({"env.data_path", "env.skill_init", "env.split_dir", "gate.pinned"})
+"""Keys that are recorded, and are not part of the digest."""
+
+LATER = frozenset(
+    {
+        "optimizer.check",
+        "optimizer.files",
+        "optimizer.max_file_tokens",
+        "target.companions",
+        "target.max_companion_tokens",
+    }
+)
+"""Keys that identify a run only with another value than their default."""
+
+_PATIENCE = re.compile(r"\w+_(?:timeout_s|settle_s|pass_env|request_retries)")
+"""Settings of a backend that say how patiently, and with which variables of this machine, it is asked."""
+
+_WHERE = re.compile(r"\w+_(?:base_url|path|dir|api_key_env|azure_endpoint|azure_client_id)")
+"""Settings of a backend that say where it is reached, not what it answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One key for ``skillgit config``: its value as it was written, and where that is."""
+
+    key: str
+    value: object
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedConfig:
+    """A configuration with everything filled in.
+
+    Attributes:
+        name: What the user asked for.
+        path: The file.
+        root: The folder that relative paths in the environment's own options refer to.
+        values: Typed values; paths are absolute.
+        options: What the environment is constructed with.
+        entries: Every key in the order of the sections; paths are spelled as they were written.
+        notes: What the user should know: other names of keys, keys without effect.
+        places: Keys of the environment that are paths.
+    """
+
+    name: str
+    path: Path
+    root: Path
+    values: Config
+    options: Mapping[str, str | float | bool]
+    entries: tuple[Entry, ...]
+    notes: tuple[str, ...] = ()
+    places: frozenset[str] = frozenset()
+
+    @property
+    def document(self) -> dict[str, dict[str, object]]:
+        """The configuration as nested JSON values, with paths as they were written: evidence of a run."""
+        return _nested(tuple(entry for entry in self.entries if not is_local(entry.key) and not self._is_usual(entry)))
+
+    @property
+    def local(self) -> dict[str, object]:
+        """What was said of how this machine goes about its work, by key: no part of history."""
+        return {entry.key: entry.value for entry in self.entries if is_local(entry.key) and entry.origin != DEFAULT}
+
+    @property
+    def digest(self) -> str:
+        """Identify what a run is asked to do; see the module for the keys that are left out."""
+        identifying = (
+            entry
+            for entry in self.entries
+            if not is_neutral(entry.key) and entry.key not in self.places and not self._is_usual(entry)
+        )
+        return short_digest(_nested(tuple(identifying)))
+
+    def _is_usual(self, entry: Entry) -> bool:
+        """Say whether ``entry`` is a later key with its default."""
+        if entry.key not in LATER:
+            return False
+        section, _, name = entry.key.partition(".")
+        settings = getattr(self.values, section)
+        return bool(getattr(settings, name) == type(settings).model_fields[name].default)
+
+    def origin(self, key: str) -> Origin:
+        """Return where ``key`` comes from."""
+        return next(entry.origin for entry in self.entries if entry.key == key)
+
+    def backend(self, role: str) -> str:
+        """Return the name of the backend of ``role``; the judge has the optimizer's if it has none of its own."""
+        name: str = getattr(self.values.model, f"{role}_backend")
+        return name or self.values.model.optimizer_backend
+
+    def settings(self, role: str) -> dict[str, object]:
+        """Return the settings of the backend of ``role``, under the names that the backend knows.
+
+        A judge without a backend of its own has the optimizer's settings, and its own on top.
+        """
+        backends = [plugin.name for plugin in installed(BACKENDS)]
+        return settings_of(self.values.model.backend_settings, self.players(role), self.backend(role), backends)
+
+    def players(self, role: str) -> tuple[str, ...]:
+        """Return the roles whose settings ``role`` has, its own last."""
+        return ("optimizer", role) if role == "judge" and not self.values.model.judge_backend else (role,)
+
+    def origin_of_setting(self, role: str, setting: str) -> str:
+        """Return the key that ``setting`` of a role's backend was, or would be, written as."""
+        return written_as(self.values.model.backend_settings, self.players(role), self.backend(role), setting)
+
+    def variant(self, role: str) -> str:
+        """Identify those settings of a role's backend that may change what it answers; empty if there are none."""
+        said = {name: value for name, value in self.settings(role).items() if not is_neutral(f"model.x_{name}")}
+        return short_digest(said) if said else ""
+
+
+def is_local(key: str) -> bool:
+    """Say whether ``key`` is a matter of the machine that does the work, so that no history records it."""
+    return key in LOCAL or nested(key) in LOCAL or _is_of_backend(key, _PATIENCE)
+
+
+def is_neutral(key: str) -> bool:
+    """Say whether ``key`` cannot change results, so that it is no part of the digest."""
+    return is_local(key) or key in _PLACES or _is_of_backend(key, _WHERE)
+
+
+def _is_of_backend(key: str, names: re.Pattern[str]) -> bool:
+    section, _, name = key.partition(".")
+    return section == "model" and names.fullmatch(name) is not None
+
+
+def _nested(entries: tuple[Entry, ...]) -> dict[str, dict[str, object]]:
+    document: dict[str, dict[str, object]] = {}
+    for entry in entries:
+        section, _, name = entry.key.partition(".")
+        outer = nested(entry.key)
+        if outer:
+            whole = document[section].setdefault(outer.partition(".")[2], {})
+            cast("dict[str, object]", whole)[entry.key.removeprefix(f"{outer}.")] = entry.value
+        else:
+            document.setdefault(section, {})[name] = entry.value
+    return document
+
+
+SPELLED = frozenset((*PATHS, *PLUGINS))
+"""Keys that are recorded as they were written, for their absolute form differs from machine to machine."""

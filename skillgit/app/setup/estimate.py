@@ -1,0 +1,214 @@
+"""What a training asks, stage by stage: bounds of its calls, provided that none fails."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import TYPE_CHECKING
+
+from skillgit.app.setup.planner import ANSWER_TOKENS, REPLY_TOKENS, RUBRIC_TOKENS, Asks, tokens_of
+from skillgit.domain.evaluation import Split
+from skillgit.domain.rewrite import UpdateMode
+from skillgit.domain.skill import DOCUMENT
+from skillgit.engine.batches import steps_per_epoch
+from skillgit.engine.companions import delivered
+from skillgit.engine.dialect import DIALECTS
+from skillgit.engine.prompts import FILES, prompt
+from skillgit.engine.salvage import MOST_PARTS
+from skillgit.engine.settings import ControlMode, PairPolicy
+from skillgit.plugin.environment import asks_judge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillgit.app.setup.planner import Planner
+    from skillgit.domain.skill import Skill
+    from skillgit.engine.session import Task
+    from skillgit.engine.settings import MethodSettings, OptimizerSettings
+
+_TESTED = 3
+"""Versions that are measured on the test split: the first, the best and the last."""
+
+
+def plan_training(planner: Planner, skill: Skill) -> None:
+    """Add everything that a training which starts with ``skill`` may ask."""
+    session = planner.session
+    planner.preflight(optimizer=True)
+    planner.roll_out("baseline", [(skill, session.task.items[Split.SELECTION], 0)])
+    _target_stages(planner, skill)
+    lengths = [tokens_of(str(dict(item.content))) for split in Split for item in session.task.items[split]]
+    for asks in _optimizer_stages(session.settings, session.task, skill, item=_mean(lengths)):
+        planner.ask(asks)
+
+
+def largest_prompts(settings: MethodSettings, task: Task, skill: Skill) -> dict[str, int]:
+    """Return role to the tokens of its longest prompt, at four characters a token.
+
+    It is that of the longest item, with the skill as long as it is at the start.
+    """
+    lengths = [tokens_of(str(dict(item.content))) for split in Split for item in task.items[split]]
+    longest = max(lengths, default=0)
+    target = longest + tokens_of(delivered(skill, settings.target).document)
+    optimizer = max(asks.prompt for asks in _optimizer_stages(settings, task, skill, item=longest) if asks.calls)
+    judge = {"judge": target + ANSWER_TOKENS + RUBRIC_TOKENS} if asks_judge(task.environment) else {}
+    return {"target": target, "optimizer": optimizer} | judge
+
+
+def least_calls(settings: MethodSettings, task: Task) -> int:
+    """Return the calls that the baseline and the cheapest first step need."""
+    batch = min(settings.train.step_size, len(task.items[Split.TRAIN]))
+    return len(task.items[Split.SELECTION]) + batch + 1
+
+
+def steps_of(settings: MethodSettings, task: Task) -> int:
+    """Return the steps of the whole run."""
+    return steps_per_epoch(len(task.items[Split.TRAIN]), settings.train.step_size) * settings.train.num_epochs
+
+
+def _target_stages(planner: Planner, skill: Skill) -> None:
+    """Add the rollouts after the baseline; of their texts only the lengths can be guessed."""
+    settings, items = planner.session.settings, planner.session.task.items
+    steps, epochs, slow = steps_of(settings, planner.session.task), settings.train.num_epochs, _slow_updates(settings)
+    optimizer, train, selection = settings.optimizer, items[Split.TRAIN], items[Split.SELECTION]
+    planner.may_roll_out("rollout", skill, train, epochs, rounds=steps)
+    planner.may_roll_out("selection", skill, selection, steps, rounds=steps)
+    parts = MOST_PARTS * steps if optimizer.salvage and optimizer.skill_update_mode is UpdateMode.PATCH else 0
+    planner.may_roll_out("salvage", skill, selection, parts, rounds=parts)
+    # Changed pairs may be topped up until all train items have been rolled out with both versions.
+    changed = optimizer.longitudinal_pair_policy is PairPolicy.CHANGED
+    sample = planner.dearest(train, len(train) if changed else optimizer.slow_update_samples)
+    planner.may_roll_out("slow update", skill, sample, 2 * slow, rounds=slow)
+    guided = slow if optimizer.use_slow_update else 0
+    planner.may_roll_out("guidance", skill, selection, guided, rounds=guided)
+    planner.may_roll_out("probe", skill, planner.dearest(train, _probed(settings)), steps, rounds=steps)
+    reflections = _reflections(settings)
+    planner.may_roll_out("meta reflect", skill, selection, reflections, rounds=reflections)
+    placebo = settings.train.placebo
+    planner.may_roll_out("placebo", skill, selection, placebo, rounds=placebo)
+    # Guidance and reflections have gates of their own, whatever the steps have.
+    judged = reflections + (guided if optimizer.slow_update_gate_with_selection else 0)
+    judged += steps + parts + placebo if settings.evaluation.use_gate else 0
+    repeats = settings.gate.repeats
+    planner.may_roll_out("repeats", skill, selection, 2 * repeats * judged, rounds=judged if repeats else 0)
+    tested = _TESTED if settings.evaluation.eval_test else 0
+    planner.may_roll_out("test", skill, items[Split.TEST], tested)
+
+
+def _slow_updates(settings: MethodSettings) -> int:
+    wanted = settings.optimizer.use_slow_update or settings.optimizer.use_meta_skill
+    return max(settings.train.num_epochs - 1, 0) if wanted else 0
+
+
+def _reflections(settings: MethodSettings) -> int:
+    return settings.train.num_epochs if settings.optimizer.use_meta_reflect else 0
+
+
+def _probed(settings: MethodSettings) -> int:
+    """Return how many items a step rolls out again with a probe."""
+    gradient = settings.gradient
+    return gradient.deep_reflect_failures + gradient.deep_reflect_successes if gradient.use_deep_reflect else 0
+
+
+def _other_files(settings: OptimizerSettings, skill: Skill) -> int:
+    """Return the tokens of what the optimizer reads of other files than ``SKILL.md``, and of how to edit them."""
+    files = settings.trainable
+    lengths = (
+        min(tokens_of(text), settings.max_file_tokens)
+        for path, text in skill.text_files()
+        if path != DOCUMENT and (path.endswith(".md") or files.covers(path))
+    )
+    return sum(lengths) + (tokens_of(prompt(FILES)) if files.beyond_document else 0)
+
+
+def _optimizer_stages(settings: MethodSettings, task: Task, skill: Skill, *, item: int) -> Iterator[Asks]:
+    """Yield what the optimizer is asked in a run; ``item`` is the length of an item in tokens."""
+    gradient, optimizer, steps = settings.gradient, settings.optimizer, steps_of(settings, task)
+    words, width = DIALECTS[optimizer.skill_update_mode], gradient.analyst_workers
+    document = tokens_of(skill.document) + _other_files(optimizer, skill)
+    reply = REPLY_TOKENS + (document if optimizer.skill_update_mode is UpdateMode.FULL else 0)
+    shown = min(item + ANSWER_TOKENS, gradient.max_trajectory_tokens)
+    analysts = [most_analysts(batches, settings) for batches in _batches_of_steps(settings, task)]
+    prompted = tokens_of(prompt(words.failures)) + document + gradient.minibatch_size * shown
+    calls = settings.train.num_epochs * sum(analysts)
+    yield Asks(stage="analyst", calls=calls, prompt=prompted, reply=reply, in_a_row=steps, width=width)
+    drafts = [count + (_probed(settings) > 0) for count in analysts]
+    merges = [1 if optimizer.merges_in_one_call else most_merges(count, gradient.merge_batch_size) for count in drafts]
+    at_once = max(drafts) if optimizer.merges_in_one_call else gradient.merge_batch_size
+    prompted = tokens_of(prompt(words.merge)) + document + at_once * reply
+    calls = settings.train.num_epochs * sum(merges)
+    yield Asks(stage="merge", calls=calls, prompt=prompted, reply=reply, in_a_row=min(calls, 2 * steps), width=width)
+    chosen = tokens_of(prompt("rank")) + document + REPLY_TOKENS
+    calls = steps if optimizer.control is ControlMode.AUTONOMOUS else 0
+    yield Asks(stage="budget", calls=calls, prompt=chosen, reply=REPLY_TOKENS, in_a_row=calls)
+    ranked = optimizer.control is not ControlMode.NONE and not optimizer.merges_in_one_call
+    calls = steps if ranked else 0
+    yield Asks(stage="rank", calls=calls, prompt=chosen, reply=REPLY_TOKENS, in_a_row=calls)
+    calls = steps if optimizer.skill_update_mode is UpdateMode.SUGGESTIONS else 0
+    prompted = tokens_of(prompt("rewrite")) + document + REPLY_TOKENS
+    yield Asks(stage="rewrite", calls=calls, prompt=prompted, reply=document + REPLY_TOKENS, in_a_row=calls)
+    yield from _stages_of_epochs(settings, task, document, shown)
+    yield from _stages_of_features(settings, document, shown, steps)
+
+
+def _stages_of_epochs(settings: MethodSettings, task: Task, document: int, shown: int) -> Iterator[Asks]:
+    """Yield what the optimizer is asked at the ends of epochs."""
+    gradient, optimizer = settings.gradient, settings.optimizer
+    pairs = 2 * min(optimizer.slow_update_samples, len(task.items[Split.TRAIN])) * shown
+    slow, asked = _slow_updates(settings), optimizer.use_slow_update + optimizer.use_meta_skill
+    prompted = tokens_of(prompt("slow_update")) + 2 * document + pairs
+    yield Asks(stage="slow update", calls=slow * asked, prompt=prompted, reply=REPLY_TOKENS, in_a_row=slow * asked)
+    reflections = _reflections(settings)
+    prompted = tokens_of(prompt("meta_reflect")) + document + 2 * gradient.max_history_tokens
+    yield Asks(stage="meta reflect", calls=reflections, prompt=prompted, reply=REPLY_TOKENS, in_a_row=reflections)
+
+
+def _stages_of_features(settings: MethodSettings, document: int, shown: int, steps: int) -> Iterator[Asks]:
+    """Yield the optimizer's calls that are made only where a feature is switched on."""
+    optimizer, probed = settings.optimizer, _probed(settings)
+    prompted, calls = tokens_of(prompt("probe")) + document + probed * shown, 2 * steps if probed else 0
+    yield Asks(stage="probe", calls=calls, prompt=prompted, reply=REPLY_TOKENS, in_a_row=calls)
+    reminded = optimizer.use_skill_aware_reflection and optimizer.skill_aware_consolidate_threshold > 0
+    calls = steps if reminded else 0
+    yield Asks(stage="appendix", calls=calls, prompt=2 * document, reply=REPLY_TOKENS, in_a_row=calls)
+
+
+def _batches_of_steps(settings: MethodSettings, task: Task) -> Iterator[list[int]]:
+    """Yield the sizes of the batches of every step of an epoch."""
+    left, size = len(task.items[Split.TRAIN]), settings.train.batch_size
+    while left > 0:
+        taken = min(left, settings.train.step_size)
+        yield [min(size, taken - start) for start in range(0, taken, size)]
+        left -= taken
+
+
+def most_analysts(batches: Sequence[int], settings: MethodSettings) -> int:
+    """Return how many minibatches batches of these sizes are cut into at most, however their items fare."""
+    size, failures_only = settings.gradient.minibatch_size, settings.gradient.failure_only
+
+    def most(items: int) -> int:
+        # Failures and successes of a batch have minibatches of their own, so that two may be short.
+        split = 0 if failures_only or items < 2 else (items - 2) // size + 2  # noqa: PLR2004 - one of each
+        return max(ceil(items / size), split)
+
+    return sum(map(most, batches))
+
+
+def most_merges(drafts: int, size: int) -> int:
+    """Return how many merges so many drafts take at most, failures and successes apart and then together."""
+    alone = [_merges(count, size) for count in range(drafts + 1)]
+    for count in range(1, drafts + 1):  # drafts without proposals are left out
+        alone[count] = max(alone[count], alone[count - 1])
+    apart = (alone[count] + alone[drafts - count] + 1 for count in range(1, drafts))
+    return max(alone[drafts], *apart, 0)
+
+
+def _merges(drafts: int, size: int) -> int:
+    """Return how many merges it takes to make one of so many drafts, level by level."""
+    merges = 0
+    while drafts > 1:
+        merges += drafts // size + (drafts % size > 1)
+        drafts = ceil(drafts / size)
+    return merges
+
+
+def _mean(numbers: Sequence[int]) -> int:
+    return ceil(sum(numbers) / max(len(numbers), 1))

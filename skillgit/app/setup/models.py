@@ -1,0 +1,306 @@
+"""The models of a configuration: the backend of each role, whether it answers, and checks before a run."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from skillgit.calls.fingerprints import QUESTION
+from skillgit.calls.pipeline import Route
+from skillgit.calls.pricing import find_context, find_price, price_of
+from skillgit.domain.ids import short_digest
+from skillgit.engine.concurrency import ordered, side_by_side
+from skillgit.errors import ConfigError, FatalBackendError
+from skillgit.plugin.backend import PlaysRole, Probes, TellsContext
+from skillgit.plugin.registry import find_backend
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+    from typing import TypeAlias
+
+    from skillgit.app.setup.config import ResolvedConfig
+    from skillgit.app.setup.setup import Setup
+    from skillgit.calls.client import Calls
+    from skillgit.domain.skill import Skill
+    from skillgit.plugin.backend import Backend, Probe
+    from skillgit.plugin.source import Source
+
+
+TIMEOUT_S = 120.0
+"""Seconds that one call may take where neither the configuration nor the backend says."""
+_ACCOUNT = ("base_url", "api_key_env", "azure_endpoint", "azure_client_id", "region", "profile", "path")
+"""Settings that tell one provider's account from another one: what has others has rate limits of its own."""
+
+
+def find_routes(config: ResolvedConfig, roles: Iterable[str]) -> dict[str, Route]:
+    """Return the ways to the models of ``roles``; no role shares its backend with another one.
+
+    Raises:
+        ConfigError: A setting of a backend is wrong.
+        NotFoundError: There is no such backend.
+    """
+    return {role: _route(config, role) for role in roles}
+
+
+def _route(config: ResolvedConfig, role: str) -> Route:
+    model, calls = config.values.model, config.values.calls
+    name = getattr(model, role) or model.optimizer
+    settings = config.settings(role)
+    backend, source = _backend(config, role, settings)
+    own = backend.play(config.players(role)[0]) if isinstance(backend, PlaysRole) else ()
+    timeout_s = config.values.env.exec_timeout if role == "target" else calls.timeout_s
+    return Route(
+        backend=backend,
+        backend_name=backend.info.name,
+        variant="".join((config.variant(role), source.code)),
+        model=name,
+        max_output_tokens=calls.max_output_tokens,
+        temperature=calls.temperature,
+        reasoning_effort=getattr(model, f"{role}_reasoning_effort") or model.reasoning_effort,
+        price=find_price(
+            name,
+            overrides={known: price_of(row) for known, row in model.prices.items()},
+            declared=backend.info.prices,
+        ),
+        concurrency=calls.concurrency,
+        timeout_s=timeout_s or backend.info.timeout_s or TIMEOUT_S,
+        lane=_lane(f"{backend.info.name}/{name}", settings, own),
+        as_written=partial(_as_written, config, role),
+    )
+
+
+def _backend(config: ResolvedConfig, role: str, settings: Mapping[str, object]) -> tuple[Backend, Source]:
+    name = config.backend(role)
+    found = find_backend(name, config.root)
+    paths = {path: str(config.root / default) for path, default in found.cls.info.paths.items() if default}
+    given = paths | {key: value for key, value in settings.items() if value is not None or key not in paths}
+    try:
+        return found.cls(given), found.source
+    except ConfigError as error:
+        error.message, error.hint = _as_written(config, role, error.message), _as_written(config, role, error.hint)
+        error.args = (error.message,)
+        raise
+
+
+def _as_written(config: ResolvedConfig, role: str, text: str) -> str:
+    """Return ``text`` with the keys that the user wrote, or would write, for ``role``.
+
+    A backend knows its settings by its own name; the user wrote some of them for a role.
+    """
+    own = rf"\bmodel\.{re.escape(config.backend(role))}_(\w+)"
+    text = re.sub(own, lambda key: config.origin_of_setting(role, key[1]), text)
+    if role == "target":
+        text = re.sub(r"\bcalls\.timeout_s\b", "env.exec_timeout", text)
+    if getattr(config.values.model, f"{role}_reasoning_effort"):
+        text = re.sub(r"\bmodel\.reasoning_effort\b", f"model.{role}_reasoning_effort", text)
+    return text
+
+
+def _lane(name: str, settings: Mapping[str, object], own: tuple[str, ...]) -> str:
+    """Return whose limits a role's calls share: those of other calls of the same model by the same account."""
+    account = {key: settings[key] for key in _ACCOUNT if settings.get(key)}
+    return f"{name}@{short_digest([account, list(own)])}" if account or own else ""
+
+
+_NEAR = 0.8
+_MOST_CHARACTERS_PER_TOKEN = 8
+_ESTIMATED_CHARACTERS_PER_TOKEN = 4
+
+ContextOrigin = Literal["", "configuration", "server", "table"]
+Fit = Literal["unknown", "fits", "near", "too long"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """How much a model takes.
+
+    Attributes:
+        tokens: Tokens, prompt and reply together; None if that is not known.
+        source: Who says so.
+    """
+
+    tokens: int | None
+    source: ContextOrigin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """How the longest prompt of a role compares with what its model takes.
+
+    Attributes:
+        context: Tokens that the model takes, prompt and reply together; None if that is not known.
+        source: Who says so.
+        prompt: Tokens of the longest prompt, estimated at four characters each.
+        reply: Tokens that a reply may have.
+    """
+
+    context: int | None
+    source: ContextOrigin
+    prompt: int
+    reply: int
+
+    @property
+    def fit(self) -> Fit:
+        """Whether the prompt fits; ``too long`` if it does not even at eight characters a token, as no text has."""
+        if self.context is None:
+            return "unknown"
+        if self.prompt * _ESTIMATED_CHARACTERS_PER_TOKEN > self.context * _MOST_CHARACTERS_PER_TOKEN:
+            return "too long"
+        return "near" if self.prompt > _NEAR * self.context or self.prompt + self.reply > self.context else "fits"
+
+
+async def look(route: Route) -> Probe | None:
+    """Return what a backend finds without a call; None if it cannot look.
+
+    Raises:
+        BackendError: The model cannot be called: no key, no login, no program.
+    """
+    if not isinstance(route.backend, Probes):
+        return None
+    probe = await route.backend.probe()
+    if not probe.ready:
+        raise FatalBackendError(f"{route.backend_name} is not ready to call its model", hint=probe.detail)
+    return probe
+
+
+async def context_of(route: Route, contexts: Mapping[str, int]) -> Context:
+    """Return how much the model of ``route`` takes; its server is asked if it tells.
+
+    Args:
+        route: The way to the model.
+        contexts: What the configuration says of models; it goes before everything else.
+    """
+    tokens, source = contexts.get(route.model), "configuration"
+    if tokens is None and isinstance(route.backend, TellsContext):
+        tokens, source = await route.backend.context(route.model), "server"
+    if tokens is None:
+        tokens, source = find_context(route.model), "table"
+    said: ContextOrigin = "" if tokens is None else source  # type: ignore[assignment]
+    return Context(tokens=tokens, source=said)
+
+
+def room(route: Route, prompt: int, context: Context) -> Room:
+    """Return how a prompt of ``prompt`` tokens compares with what the model of ``route`` takes."""
+    return Room(context=context.tokens, source=context.source, prompt=prompt, reply=route.max_output_tokens)
+
+
+STAGE = "preflight"
+Out = TypeVar("Out")
+
+
+def asked_roles(setup: Setup) -> tuple[str, ...]:
+    """Return the roles whose models are asked before a run: those that are not on this machine."""
+    if not setup.config.values.train.preflight:
+        return ()
+    return tuple(role for role, route in setup.routes.items() if route.backend.info.needs_network)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is being found out about the models of a run without a call.
+
+    Attributes:
+        looking: Ends once all keys, logins and programs are known to be there.
+        contexts: Role to what its model takes.
+    """
+
+    looking: asyncio.Future[list[Probe | None]]
+    contexts: asyncio.Future[Reached]
+
+
+def find(setup: Setup) -> Found:
+    """Begin to look for the model of every role that is not on this machine; nothing is spent."""
+    roles = asked_roles(setup)
+    looking = in_background(ordered(lambda role: look(setup.routes[role]), roles, limit=len(setup.routes)))
+    return Found(looking, in_background(_contexts(setup, roles, looking)))
+
+
+def in_background(work: Coroutine[object, object, Out]) -> asyncio.Future[Out]:
+    """Begin ``work``. Whoever waits for it hears of its failure; if nobody comes, something else has failed before."""
+    future = asyncio.ensure_future(work)
+    future.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+    return future
+
+
+async def _contexts(setup: Setup, roles: Sequence[str], looking: asyncio.Future[list[Probe | None]]) -> Reached:
+    await looking
+    known = setup.config.values.model.contexts
+    found = await ordered(lambda role: context_of(setup.routes[role], known), roles, limit=len(setup.routes))
+    return dict(zip(roles, found, strict=True))
+
+
+async def reach(setup: Setup, calls: Calls, found: Found) -> Reached:
+    """Let the model of every role that is not on this machine answer once, if what it needs is there.
+
+    Raises:
+        BackendError: A key, a login or a program is missing, or a model does not answer.
+    """
+    await asyncio.wait({found.looking})
+    if found.looking.exception() is not None:
+        return await found.contexts
+    contexts, _ = await side_by_side(found.contexts, ask_each(setup, calls, asked_roles(setup)))
+    return contexts
+
+
+async def preflight(
+    setup: Setup, calls: Calls, skill: Skill, reaching: Reaching, remark: Callable[[str], None]
+) -> None:
+    """Check that every model was reached and that the longest prompts fit.
+
+    Args:
+        setup: The configuration and the ways to its models.
+        calls: The door.
+        skill: The skill that the run starts with.
+        reaching: A :func:`reach` that has begun.
+        remark: Is told what may become a problem.
+
+    Raises:
+        BackendError: A model does not answer.
+        ConfigError: The longest prompt cannot fit into a model's context.
+    """
+    from skillgit.app.setup.estimate import largest_prompts  # noqa: PLC0415 - loaded while servers are reached
+
+    prompts = largest_prompts(setup.config.values.method, setup.task, skill) if asked_roles(setup) else {}
+    reached = await reaching
+    for role, context in reached.items():
+        route = setup.routes[role]
+        found = room(route, prompts[role], context)
+        if found.fit == "too long":
+            raise _too_long(role, route, found)
+        if found.fit == "near":
+            remark(_near(role, route, found))
+    await ask_each(setup, calls, reached)  # from the ledger now, so that the first event is charged with it
+
+
+async def ask_each(setup: Setup, calls: Calls, roles: Iterable[str]) -> None:
+    """Let the models of ``roles`` answer once, all at the same time.
+
+    Raises:
+        BackendError: One does not.
+    """
+    remote = asked_roles(setup)
+    asked = [role for role in roles if role in remote]
+    await ordered(lambda role: calls.call(role, STAGE, QUESTION, draw=(STAGE, role)), asked, limit=len(setup.routes))
+
+
+def _too_long(role: str, route: Route, found: Room) -> ConfigError:
+    return ConfigError(
+        f"the longest prompt of the {role} has about {found.prompt:,} tokens, but {route.name} takes {found.context:,}",
+        hint="take shorter items or another model; if a number is wrong, set model.contexts, or train.preflight=false",
+    )
+
+
+def _near(role: str, route: Route, found: Room) -> str:
+    return (
+        f"The longest prompt of the {role} has about {found.prompt:,} tokens and its reply may have {found.reply:,}; "
+        f"{route.name} takes {found.context:,} in all, so that some calls may be refused."
+    )
+
+
+if TYPE_CHECKING:
+    Reached: TypeAlias = Mapping[str, Context]
+    """Role to what its model takes."""
+    Reaching: TypeAlias = asyncio.Future[Reached]

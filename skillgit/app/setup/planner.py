@@ -1,0 +1,311 @@
+"""From work that is known to the calls, tokens, dollars and seconds that it takes: what every plan is made of."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from math import ceil
+from typing import TYPE_CHECKING
+
+from skillgit.app.setup.models import STAGE as PREFLIGHT
+from skillgit.app.setup.models import asked_roles
+from skillgit.app.setup.plan import Bound, Plan, PlanRow, cap_notes, total_of
+from skillgit.calls.fingerprints import QUESTION, reply_key
+from skillgit.calls.pricing import dollars
+from skillgit.engine.companions import delivered
+from skillgit.engine.rendering import CHARACTERS_PER_TOKEN
+from skillgit.engine.rollout import rollout_keys
+from skillgit.plugin.backend import Usage
+from skillgit.plugin.environment import CallBounds, asks_judge, call_bounds
+from skillgit.plugin.exchange import request_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from skillgit.app.setup.setup import Setup
+    from skillgit.calls.pipeline import Route
+    from skillgit.domain.caps import Caps
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.trajectory import Item
+    from skillgit.engine.session import Session
+
+ANSWER_TOKENS = 100
+"""Tokens that a reply of the target or of the judge is taken to have."""
+RUBRIC_TOKENS = 300
+"""Tokens that the instructions of a judge are taken to have."""
+REPLY_TOKENS = 400
+"""Tokens that an optimizer's reply is taken to have."""
+AGAIN = "asked again"
+"""The stage of the calls that a reply costs which cannot be used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asks:
+    """Calls of the optimizer in one stage.
+
+    Attributes:
+        stage: The stage.
+        calls: How many, provided that every reply can be used.
+        prompt: Tokens of a prompt.
+        reply: Tokens of a reply.
+        in_a_row: How many of them have to wait for one another.
+        width: How many may be in flight at once.
+        certain: Whether all of them will be made.
+    """
+
+    stage: str
+    calls: int
+    prompt: int
+    reply: int
+    in_a_row: int
+    width: int = 1
+    certain: bool = False
+
+
+@dataclass(slots=True)
+class _Rollouts:
+    """Calls of the rollouts of a stage, added up."""
+
+    target: list[int] = field(default_factory=lambda: [0, 0])
+    judge: list[int] = field(default_factory=lambda: [0, 0])
+    tokens: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    repairs: int = 0
+    repair_tokens: int = 0
+    longest: int = 0
+    unbounded: bool = False
+
+
+class Planner:
+    """Collects what a command will ask, stage by stage.
+
+    Args:
+        setup: The configuration and the ways to its models.
+        session: With what the work would be done; nothing is asked through it.
+        paces: Role and model to the seconds of a call, as far as they are known.
+    """
+
+    def __init__(self, setup: Setup, session: Session, paces: Mapping[tuple[str, str], float]) -> None:
+        self.setup = setup
+        self.session = session
+        self._paces = paces
+        self._rows: list[PlanRow] = []
+        self._again: list[PlanRow] = []
+        self._seen: set[str] = set()
+        self._lengths: dict[str, int] = {}
+        self.rollouts = 0
+        self.known = 0
+
+    def preflight(self, *, optimizer: bool = False) -> None:
+        """Add the tiny call by which every model is reached that is not on this machine."""
+        roles = ("target", *(("judge",) if self.session.judged else ()), *(("optimizer",) if optimizer else ()))
+        for role in (role for role in asked_roles(self.setup) if role in roles):
+            route = self.setup.routes[role]
+            key = reply_key(route.answerer, request_digest(route.request(QUESTION)), (PREFLIGHT, role))
+            if self.session.calls.ledger.reply(key) is None:
+                tokens = (tokens_of(QUESTION[0].text), 1)
+                self._rows.append(self._row(role, PREFLIGHT, (1, Bound.EXACTLY), tokens, (0, 1)))
+
+    def roll_out(self, stage: str, texts: Iterable[tuple[Skill, Sequence[Item], int]], *, certain: bool = True) -> None:
+        """Add rollouts of texts that are known: those that the ledger has, and repetitions, cost nothing.
+
+        Args:
+            stage: What for.
+            texts: Each skill with its items and the number of the draws.
+            certain: Whether all of them will be made.
+        """
+        sums = _Rollouts()
+        for skill, items, sample in texts:
+            keys = rollout_keys(self.session, skill, items, sample=sample)
+            length = self._document(skill)
+            for item, key in zip(items, keys, strict=True):
+                if key in self._seen:
+                    continue
+                self._seen.add(key)
+                self.rollouts += 1
+                if self.session.calls.ledger.rollout(key) is not None:
+                    self.known += 1
+                else:
+                    self._take(sums, item, length, 1)
+        self._add_rollouts(stage, sums, rounds=1, certain=certain)
+
+    def recorded(self, rollouts: int) -> None:
+        """Say that so many rollouts are recorded elsewhere than in the ledger."""
+        self.rollouts += rollouts
+        self.known += rollouts
+
+    def may_roll_out(self, stage: str, skill: Skill, items: Sequence[Item], times: int, *, rounds: int = 1) -> None:
+        """Add at most ``times`` rollouts of each of ``items`` with texts that nobody knows yet, as long as ``skill``.
+
+        Args:
+            stage: What for.
+            skill: A skill of their length.
+            items: The items.
+            times: Rollouts of each.
+            rounds: How often the work waits for such rollouts.
+        """
+        sums, length = _Rollouts(), self._document(skill)
+        for item in items if times else ():
+            self._take(sums, item, length, times)
+        self.rollouts += len(items) * times
+        self._add_rollouts(stage, sums, rounds=rounds, certain=False)
+
+    def dearest(self, items: Sequence[Item], size: int) -> Sequence[Item]:
+        """Return the ``size`` items whose rollouts may take the most calls: the bound of any sample of that size."""
+        return sorted(items, key=lambda item: -self._bounds(item)[0].target[1])[:size]
+
+    def ask(self, asks: Asks) -> None:
+        """Add calls of the optimizer, and those by which unusable replies are sent back once."""
+        if not asks.calls:
+            return
+        bound = Bound.EXACTLY if asks.certain else Bound.AT_MOST
+        tokens, pace = (asks.calls * asks.prompt, asks.calls * asks.reply), (asks.in_a_row, asks.width)
+        self._rows.append(self._row("optimizer", asks.stage, (asks.calls, bound), tokens, pace))
+        repaired = (tokens[0] + tokens[1], tokens[1])
+        self._again.append(self._row("optimizer", AGAIN, (asks.calls, Bound.AT_MOST), repaired, pace))
+
+    def plan(self, command: str, facts: Mapping[str, str], *, caps: Caps, notes: Iterable[str] = ()) -> Plan:
+        """Return the plan of everything that was added."""
+        rows = (*self._rows, *_merged(self._again))
+        total = total_of(rows)
+        return Plan(
+            command=command,
+            facts=facts,
+            stages=rows,
+            rollouts=self.rollouts,
+            known=self.known,
+            total=total,
+            notes=(*notes, *cap_notes(caps, total), *self._hedging()),
+        )
+
+    def _hedging(self) -> tuple[str, ...]:
+        if not self.setup.config.values.calls.hedge or not self._rows:
+            return ()
+        return ("calls.hedge sends slow calls twice, which the plan does not count",)
+
+    def _take(self, sums: _Rollouts, item: Item, document: int, times: int) -> None:
+        """Add ``times`` rollouts of ``item`` to ``sums``."""
+        bounds, told = self._bounds(item)
+        asked = self._length(item)
+        sums.unbounded |= not told
+        for role, calls, prompt in (
+            ("target", bounds.target, asked + document),
+            ("judge", bounds.judge, asked + ANSWER_TOKENS + RUBRIC_TOKENS),
+        ):
+            least, most = calls
+            pair = getattr(sums, role)
+            pair[0] += times * least
+            pair[1] += times * most
+            # A conversation grows by every reply; what tools answer is not known.
+            grown = ANSWER_TOKENS * most * (most - 1) // 2 if role == "target" else 0
+            sums.tokens[role] += times * (most * prompt + grown)
+        sums.longest = max(sums.longest, bounds.target[1])
+        sums.repairs += times * bounds.repairs
+        sums.repair_tokens += times * bounds.repairs * (asked + 2 * ANSWER_TOKENS + RUBRIC_TOKENS)
+
+    def _add_rollouts(self, stage: str, sums: _Rollouts, *, rounds: int, certain: bool) -> None:
+        width = self.session.workers
+        for role, (least, most) in (("target", sums.target), ("judge", sums.judge)):
+            if most:
+                exact = certain and least == most
+                bound = Bound.EXACTLY if exact else Bound.AT_MOST
+                if sums.unbounded:
+                    bound = Bound.AT_LEAST if certain else Bound.ABOUT
+                pace = (rounds * (sums.longest if role == "target" else 1), width)
+                tokens = (sums.tokens[role], most * ANSWER_TOKENS)
+                self._rows.append(self._row(role, stage, (most, bound), tokens, pace))
+        if sums.repairs:
+            tokens = (sums.repair_tokens, sums.repairs * ANSWER_TOKENS)
+            again = self._row("judge", AGAIN, (sums.repairs, Bound.AT_MOST), tokens, (rounds, width))
+            self._again.append(again)
+
+    def _row(
+        self, role: str, stage: str, counted: tuple[int, Bound], tokens: tuple[int, int], pace: tuple[int, int]
+    ) -> PlanRow:
+        """Return a row; ``pace`` is how many of its calls wait for one another, and how many are in flight at once."""
+        route, calls, (in_a_row, width) = self.setup.routes[role], counted[0], pace
+        one = pace_of(self._paces, role, route.name)
+        if not one and route.backend.info.needs_network:  # a run that was imported does not tell times
+            one = None
+        seconds = None if one is None else max(one * max(calls / width, in_a_row), self._throttled(calls, tokens))
+        return row_of(route, role, stage, counted, tokens, seconds=seconds)
+
+    def _throttled(self, calls: int, tokens: tuple[int, int]) -> float:
+        """Return the seconds that calls take under the limits of a minute that the configuration sets."""
+        settings = self.setup.config.values.calls
+        requests, most = settings.requests_per_minute, settings.tokens_per_minute
+        return 60 * max(calls / requests if requests else 0.0, sum(tokens) / most if most else 0.0)
+
+    def _bounds(self, item: Item) -> tuple[CallBounds, bool]:
+        """Return the calls that a rollout of ``item`` takes, and whether the environment says so."""
+        environment = self.session.task.environment
+        told = call_bounds(environment, item)
+        if told is not None:
+            return told, True
+        return CallBounds(judge=(1, 1) if asks_judge(environment) else (0, 0)), False
+
+    def _length(self, item: Item) -> int:
+        if item.digest not in self._lengths:
+            self._lengths[item.digest] = tokens_of(str(dict(item.content)))
+        return self._lengths[item.digest]
+
+    def _document(self, skill: Skill) -> int:
+        return tokens_of(delivered(skill, self.session.settings.target).document)
+
+
+def _merged(rows: Sequence[PlanRow]) -> list[PlanRow]:
+    """Return one row for each role of ``rows``, which are all of one stage."""
+    by_role: dict[str, list[PlanRow]] = {}
+    for row in rows:
+        by_role.setdefault(row.role, []).append(row)
+    merged = []
+    for role, same in by_role.items():
+        total = total_of(same)
+        merged.append(
+            PlanRow(
+                role=role,
+                stage=same[0].stage,
+                model=same[0].model,
+                calls=total.calls,
+                bound=total.bound,
+                tokens_in=total.tokens_in,
+                tokens_out=total.tokens_out,
+                usd=None if total.unpriced else total.usd,
+                seconds=None if total.untimed else total.seconds,
+            )
+        )
+    return merged
+
+
+def row_of(
+    route: Route,
+    role: str,
+    stage: str,
+    counted: tuple[int, Bound],
+    tokens: tuple[int, int],
+    *,
+    seconds: float | None,
+) -> PlanRow:
+    """Return the row of so many calls on ``route`` with so many tokens in and out in all, priced."""
+    calls, bound = counted
+    return PlanRow(
+        role=role,
+        stage=stage,
+        model=route.name,
+        calls=calls,
+        bound=bound,
+        tokens_in=tokens[0],
+        tokens_out=tokens[1],
+        usd=dollars(Usage(tokens_in=tokens[0], tokens_out=tokens[1]), route.price),
+        seconds=seconds,
+    )
+
+
+def pace_of(paces: Mapping[tuple[str, str], float], role: str, model: str) -> float | None:
+    """Return the seconds of a call, in another role if the model never played this one; None if it played none."""
+    others = [seconds for (_, name), seconds in paces.items() if name == model]
+    return paces.get((role, model), max(others, default=None))
+
+
+def tokens_of(text: str) -> int:
+    """Return about how many tokens a text has."""
+    return ceil(len(text) / CHARACTERS_PER_TOKEN)

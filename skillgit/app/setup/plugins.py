@@ -1,0 +1,99 @@
+"""``skillgit envs`` and ``skillgit backends``: what is installed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from skillgit.errors import SkillgitError
+from skillgit.plugin import registry
+from skillgit.plugin.backend import BackendInfo
+from skillgit.plugin.environment import EnvironmentInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from skillgit.app.place.context import Context
+    from skillgit.plugin.registry import Plugin
+
+Info = TypeVar("Info")
+
+
+@dataclass(frozen=True, kw_only=True)  # no slots: Python 3.11 cannot make a frozen one through a generic alias
+class PluginEntry(Generic[Info]):
+    """An installed plug-in.
+
+    Attributes:
+        name: Its entry point.
+        reference: The object that the entry point names.
+        info: What it says of itself; absent if it was not loaded.
+        error: Why it cannot be loaded; empty if it can, or was not tried.
+    """
+
+    name: str
+    reference: str
+    info: Info | None
+    error: str
+
+
+EnvironmentEntry = PluginEntry[EnvironmentInfo]
+BackendEntry = PluginEntry[BackendInfo]
+
+
+def environments(context: Context, *, details: bool = True) -> tuple[EnvironmentEntry, ...]:
+    """Return the installed environments by name; one that cannot be loaded says why.
+
+    Args:
+        context: Where relative paths begin.
+        details: Whether to load them to let them speak for themselves.
+    """
+    return _listed(registry.ENVIRONMENTS, partial(environment, context), details=details)
+
+
+def backends(context: Context, *, details: bool = True) -> tuple[BackendEntry, ...]:
+    """Return the installed backends by name; one that cannot be loaded says why.
+
+    Args:
+        context: Where relative paths begin.
+        details: Whether to load them to let them speak for themselves.
+    """
+    return _listed(registry.BACKENDS, partial(backend, context), details=details)
+
+
+def environment(context: Context, name: str) -> EnvironmentEntry:
+    """Return one environment, installed or at ``path/to/file.py:Class``, and load nothing else.
+
+    Raises:
+        NotFoundError: There is none of that name.
+        UsageError: It cannot be loaded.
+    """
+    info = registry.load_environment(name, context.directory).info
+    return EnvironmentEntry(name=name, reference=_reference(registry.ENVIRONMENTS, name), info=info, error="")
+
+
+def backend(context: Context, name: str) -> BackendEntry:
+    """Return one backend, installed or at ``path/to/file.py:Class``, and load nothing else.
+
+    Raises:
+        NotFoundError: There is none of that name.
+        UsageError: It cannot be loaded.
+    """
+    info = registry.load_backend(name, context.directory).info
+    return BackendEntry(name=name, reference=_reference(registry.BACKENDS, name), info=info, error="")
+
+
+def _listed(group: str, load: Callable[[str], PluginEntry[Info]], *, details: bool) -> tuple[PluginEntry[Info], ...]:
+    return tuple(_entry(plugin, load, details=details) for plugin in registry.installed(group))
+
+
+def _entry(plugin: Plugin, load: Callable[[str], PluginEntry[Info]], *, details: bool) -> PluginEntry[Info]:
+    entry: PluginEntry[Info] = PluginEntry(name=plugin.name, reference=plugin.reference, info=None, error="")
+    try:
+        return replace(entry, info=load(plugin.name).info) if details else entry
+    except SkillgitError as error:
+        return replace(entry, error=error.message)
+
+
+def _reference(group: str, name: str) -> str:
+    return next((plugin.reference for plugin in registry.installed(group) if plugin.name == name), name)

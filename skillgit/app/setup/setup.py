@@ -1,0 +1,250 @@
+"""From a resolved or recorded configuration to the environment, items, models and seed skill of a command."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillgit.app.known.recorded import start_record
+from skillgit.app.place.workspace import BRING
+from skillgit.app.setup import conditions
+from skillgit.app.setup.conditions import CONFIG, Aspect, environment_change
+from skillgit.app.setup.config import load_config, load_recorded, named_keys
+from skillgit.app.setup.config.recorded import read_document, settings_of
+from skillgit.app.setup.models import find_routes
+from skillgit.domain.evaluation import Split
+from skillgit.domain.gate import NoRegression
+from skillgit.domain.ids import short_digest
+from skillgit.domain.untrusted.settings import of_own_run, of_stranger
+from skillgit.engine.artifacts import json_file
+from skillgit.engine.prompts import FILES, prompts_digest
+from skillgit.engine.session import Task, setup_digest
+from skillgit.errors import ConfigError, DataError, NotFoundError, SkillgitError, UsageError
+from skillgit.index import queries
+from skillgit.plugin.environment import asks_judge
+from skillgit.plugin.registry import find_environment, policy_code
+from skillgit.store.evidence import read_evidence
+from skillgit.store.own_runs import is_own, local_settings
+from skillgit.store.reader import read_commit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from skillgit.app.place.context import Context
+    from skillgit.app.place.workspace import Workspace
+    from skillgit.app.setup.config import ResolvedConfig
+    from skillgit.calls.client import Route
+    from skillgit.domain.event import RunStarted
+    from skillgit.domain.trajectory import Item
+    from skillgit.domain.untrusted.settings import RecordedSettings
+    from skillgit.engine.settings import GateSettings
+    from skillgit.index.rows import LogRow
+    from skillgit.plugin.backend import Price
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What a configuration stands for.
+
+    Attributes:
+        config: The configuration.
+        task: The environment and its items.
+        routes: Role to the way to its model.
+        pinned: Ids of the items that may not score lower.
+    """
+
+    config: ResolvedConfig
+    task: Task
+    routes: Mapping[str, Route]
+    pinned: frozenset[str] = frozenset()
+
+    @property
+    def config_digest(self) -> str:
+        """Identify what the run does: configuration, optimizer's prompts, pinned items, a policy of yours."""
+        pinned = [sorted(self.pinned)] if self.pinned else []
+        files = self.config.values.optimizer.trainable
+        prompts = prompts_digest(FILES) if files.beyond_document else prompts_digest()
+        policy = policy_code(self.config.values.gate.policy)
+        return short_digest([self.config.digest, prompts, *pinned, *filter(None, [policy])])
+
+    @property
+    def splits_digest(self) -> str:
+        """Identify the items of all splits."""
+        return short_digest({split.value: self.task.item_set(split) for split in Split})
+
+    @property
+    def digest(self) -> str:
+        """Identify everything that decides an outcome besides item, skill and draw."""
+        return setup_digest(self.task, lambda role: self.routes[role].fingerprint)
+
+    @property
+    def prices(self) -> dict[str, Price | None]:
+        """Role to the price of its model, if that is known."""
+        return {role: route.price for role, route in self.routes.items()}
+
+    def evidence(self) -> dict[str, bytes]:
+        """Return the files behind the digests of a run's first event."""
+        splits = {
+            split.value: [{"id": item.id, "digest": item.digest} for item in items]
+            for split, items in self.task.items.items()
+        }
+        return {
+            "config.json": json_file(self.config.document),
+            "splits.json": json_file(splits),
+            "environment.json": json_file(self._environment()),
+            **({"pinned.json": json_file(sorted(self.pinned))} if self.pinned else {}),
+        }
+
+    def _environment(self) -> dict[str, object]:
+        """Return what ``run_start`` compares setups by."""
+        task, info = self.task, self.task.environment.info
+        return {
+            "name": info.name,
+            "digest": task.digest,
+            "own": task.environment.digest,
+            "plugin": asdict(task.source) if task.source is not None else None,
+            "scorer": info.scorer,
+            "setup": self.digest,
+        }
+
+
+def set_up(config: ResolvedConfig) -> Setup:
+    """Load the environment, its items and the backends that ``config`` names.
+
+    Raises:
+        ConfigError: The number of train items is not the one that the configuration promises.
+        DataError: The items cannot be used.
+        NotFoundError: There is no such environment or backend.
+    """
+    found = find_environment(config.values.env.name, config.root)
+    environment = found.cls(config.options, config.root)
+    evaluation = config.values.evaluation
+    limits = {Split.TRAIN: 0, Split.SELECTION: evaluation.sel_env_num, Split.TEST: evaluation.test_env_num}
+    items: dict[Split, tuple[Item, ...]] = {
+        split: tuple(environment.items(split))[: limit or None] for split, limit in limits.items()
+    }
+    promised, there = config.values.train.train_size, len(items[Split.TRAIN])
+    if promised not in {0, there}:
+        raise ConfigError(
+            f"train.train_size is {promised}, but there are {there} train items",
+            hint="set it to 0 to take the items as they are",
+        )
+    pinned = _pinned(config.values.gate, {item.id for item in items[Split.SELECTION]})
+    task = Task(environment=environment, items=items, source=found.source)
+    roles = ("target", "optimizer", *(("judge",) if asks_judge(environment) else ()))
+    return Setup(config=config, task=task, routes=find_routes(config, roles), pinned=pinned)
+
+
+def _pinned(gate: GateSettings, known: AbstractSet[str]) -> frozenset[str]:
+    """Return the ids in the file of pinned items; blank lines and what follows a ``#`` are passed over.
+
+    Raises:
+        ConfigError: The file cannot be read, or names an item that is not in the selection split.
+    """
+    if gate.no_regression is not NoRegression.PINNED:
+        return frozenset()
+    try:
+        lines = Path(gate.pinned).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"gate.pinned cannot be read: {gate.pinned}", hint="check the path and its UTF-8") from error
+    found = [line.partition("#")[0].strip() for line in lines]
+    strangers = [item for item in found if item and item not in known]
+    if strangers:
+        raise ConfigError(
+            f"gate.pinned names '{strangers[0]}', which is no selection item",
+            hint="one id on a line, of items of the selection split",
+        )
+    return frozenset(item for item in found if item)
+
+
+_HINT = "name one with --config CONFIG"
+
+
+def find_config(
+    context: Context, workspace: Workspace, runs: Sequence[str], *, config: str | None, overrides: Sequence[str]
+) -> ResolvedConfig:
+    """Return the configuration to measure by: ``config`` if it is named, else that of the first of ``runs``.
+
+    Raises:
+        ConfigError: It is not valid.
+        UsageError: No run tells, or its configuration is not here or not to be trusted.
+    """
+    if config is not None:
+        return load_config(context, config, overrides)
+    if not runs:
+        raise UsageError("no run tells by which configuration to measure", hint=_HINT)
+    run = runs[0]
+    with or_name_one():
+        return load_recorded(context, f"run {run}", _settings(workspace, run), overrides)
+
+
+def can_be_found(context: Context, workspace: Workspace, run: str, overrides: Sequence[str]) -> bool:
+    """Say whether ``run`` can be measured by the configuration that it recorded, with ``overrides``."""
+    try:
+        find_config(context, workspace, [run], config=None, overrides=overrides)
+    except SkillgitError:
+        return False
+    return True
+
+
+def refused_settings(workspace: Workspace, run: str) -> str:
+    """Return the keys that a stranger's ``run`` sets and only the user may set; empty if there are none."""
+    try:
+        return named_keys(_settings(workspace, run).refused)
+    except SkillgitError:
+        return ""
+
+
+@contextmanager
+def or_name_one() -> Iterator[None]:
+    """Let errors about a recorded configuration say that another one can be named."""
+    try:
+        yield
+    except (ConfigError, DataError, NotFoundError) as error:
+        error.hint = f"{error.hint}; or {_HINT}" if error.hint else _HINT
+        raise
+
+
+def differences(workspace: Workspace, run: str, setup: Setup) -> tuple[str, ...]:
+    """Return what keeps numbers from being comparable with those of ``run``, one sentence each."""
+    start, row = start_record(workspace, run), queries.row_of_version(workspace.index, run, 0)
+    if start is None or row is None:
+        raise UsageError(f"the start of run {run} is not here", hint=_HINT)
+    changed = environment_change(workspace.repo, start, setup)
+    started: RunStarted = start.event  # type: ignore[assignment]
+    items = f"the items are not those of run {run}" if started.splits != setup.splits_digest else ""
+    return (*filter(None, (changed, items)), *other_models(workspace, row, setup))
+
+
+def other_models(workspace: Workspace, row: LogRow, setup: Setup) -> tuple[str, ...]:
+    """Return how target, judge and their parameters differ from those of the run of ``row``, one sentence each."""
+    then = conditions.of_event(workspace, row, Split.SELECTION)
+    if then is None:
+        return ()
+    every = conditions.differences(then, conditions.of_setup(setup, Split.SELECTION))
+    verbs = {Aspect.TARGET: ("is", "was"), Aspect.JUDGE: ("is", "was"), Aspect.PARAMETERS: ("are", "were")}
+    told = ((found, *verbs[found.aspect]) for found in every if found.aspect in verbs)
+    return tuple(f"the {one.aspect} {now} {one.b} here, and {past} {one.a} in run {row.run}" for one, now, past in told)
+
+
+def _settings(workspace: Workspace, run: str) -> RecordedSettings:
+    """Return what may be acted on of the configuration that ``run`` recorded.
+
+    Raises:
+        UsageError: It is not here.
+    """
+    row = queries.row_of_version(workspace.index, run, 0)
+    tree = read_commit(workspace.repo, row.commit).evidence if row is not None else ""
+    files = read_evidence(workspace.repo, tree, (CONFIG,)) or {}
+    if row is None or CONFIG not in files:
+        raise UsageError(
+            f"the configuration of run {run} is not here",
+            hint=f"{_HINT}, or bring it: {BRING}",
+        )
+    document = read_document(files[CONFIG], f"run {run}")
+    if not is_own(workspace.repo, start=row.commit):
+        return of_stranger(settings_of(document))
+    return of_own_run(settings_of(document) | local_settings(workspace.repo, row.commit))

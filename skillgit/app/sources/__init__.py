@@ -1,0 +1,1 @@
+"""What comes in from elsewhere: SkillOpt runs, public data, and files of tasks."""

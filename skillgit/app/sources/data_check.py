@@ -1,0 +1,341 @@
+"""``skillgit data check``: load every item and look for what spoils a measurement: leaks, duplicates, odd splits."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from rapidfuzz import fuzz, process
+
+from skillgit.app.known.scores import POWER, before_baseline
+from skillgit.app.setup.config import load_config
+from skillgit.app.train.beginning import first_skill
+from skillgit.domain.evaluation import Split, item_set_digest
+from skillgit.domain.leaks import SHORTEST_QUOTED, Kind, Secrets, build_index, find_leaks, words
+from skillgit.domain.statistics import minimum_detectable_effect
+from skillgit.errors import DataError, ExitCode
+from skillgit.plugin.environment import KeepsSecrets, secrets_of
+from skillgit.plugin.faults import singled
+from skillgit.plugin.registry import load_environment
+from skillgit.plugin.repetitions import repetitions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from skillgit.app.place.context import Context
+    from skillgit.app.setup.config import ResolvedConfig
+    from skillgit.domain.leaks import Leak
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.trajectory import Item
+    from skillgit.plugin.environment import Environment
+
+
+@dataclass(frozen=True, kw_only=True)  # no slots: they have no room for cached properties
+class Told:
+    """An item as its environment tells of it.
+
+    Attributes:
+        item: The item.
+        split: Where it stands.
+        secrets: Its answers, and its inputs with the question first.
+    """
+
+    item: Item
+    split: Split
+    secrets: Secrets
+
+    @cached_property
+    def question(self) -> str:
+        """The folded words of the first input."""
+        return " ".join(words("".join(self.secrets.inputs[:1])))
+
+    @cached_property
+    def answers(self) -> frozenset[str]:
+        """The folded answers."""
+        return frozenset(" ".join(words(answer)) for answer in self.secrets.answers)
+
+
+def told(environment: Environment, items: Mapping[Split, Sequence[Item]]) -> list[Told]:
+    """Return all items; none if the environment does not tell what is secret about them."""
+    if not isinstance(environment, KeepsSecrets):
+        return []
+    return [
+        Told(item=item, split=split, secrets=secrets_of(environment, item))
+        for split, found in items.items()
+        for item in found
+    ]
+
+
+def seed_leaks(rows: Sequence[Told], skill: Skill, known: str) -> list[Leak]:
+    """Return what the texts of ``skill`` quote of selection and test items, by the rules of the leak lint.
+
+    Args:
+        rows: All items.
+        skill: The skill that a run starts with.
+        known: What the skill may repeat: the environment's taxonomy.
+    """
+    index = build_index((row.item.id, row.split, _measured(row)) for row in rows)
+    text = "\n\n".join(content for _, content in skill.text_files())
+    return list(find_leaks(index, text, known))
+
+
+def train_leaks(rows: Sequence[Told]) -> Iterator[tuple[str, str]]:
+    """Yield ids of train items, each with the selection or test item that it gives away.
+
+    An answer alone says little, for many questions have the same one. It gives an item away where telling words of the
+    item's own question stand in the same train item.
+    """
+    measured = [replace(row, split=Split.TRAIN, secrets=_measured(row)) for row in rows if row.split is not Split.TRAIN]
+    index = build_index((row.item.id, row.split, row.secrets) for row in measured)
+    # Words that are known tell nothing by themselves, so that every answer needs words of its question.
+    known = " ".join(answer for row in measured for answer in row.secrets.answers)
+    for row in rows:
+        if row.split is Split.TRAIN:
+            text = "\n".join((*row.secrets.inputs, *row.secrets.answers))
+            yield from ((row.item.id, leak.item) for leak in find_leaks(index, text, known))
+
+
+def _measured(row: Told) -> Secrets:
+    """Return the secrets of an item that scores are made of; of a train item its inputs, which say what is common."""
+    return Secrets(inputs=row.secrets.inputs) if row.split is Split.TRAIN else row.secrets
+
+
+ALIKE = 90.0
+"""Questions are alike from this normalised indel similarity on, in percent of the folded texts."""
+
+Pairs = dict[tuple[Split, Split], list[tuple[str, str]]]
+
+
+def near_duplicates(rows: Sequence[Told]) -> Pairs:
+    """Return the ids of alike items by their splits; what is equal is no near-duplicate.
+
+    Two items are alike if their questions are, and if they share an answer where both have one: the same question about
+    two documents is not the same item. Questions of a few words are like others by chance and are passed over.
+    """
+    found: Pairs = defaultdict(list)
+    order = list(Split)
+    for one, other in _alike([row for row in rows if row.question.count(" ") + 1 >= SHORTEST_QUOTED]):
+        first, second = sorted((one, other), key=lambda row: (order.index(row.split), row.item.id))
+        found[first.split, second.split].append((first.item.id, second.item.id))
+    return {splits: sorted(found[splits]) for splits in sorted(found, key=lambda pair: [order.index(s) for s in pair])}
+
+
+def _alike(rows: Sequence[Told]) -> Iterator[tuple[Told, Told]]:
+    # Texts of very different lengths cannot be alike: in the order of lengths only a window has to be compared.
+    ordered = sorted(rows, key=lambda row: len(row.question))
+    lengths = [len(row.question) for row in ordered]
+    for place, row in enumerate(ordered):
+        end = bisect_right(lengths, lengths[place] * (200 - ALIKE) / ALIKE)
+        window = [other.question for other in ordered[place + 1 : end]]
+        matches = process.extract(row.question, window, scorer=fuzz.ratio, score_cutoff=ALIKE, limit=None)
+        for _, _, offset in matches:
+            other = ordered[place + 1 + offset]
+            if row.item.digest != other.item.digest and _could_be_one(row, other):
+                yield row, other
+
+
+def _could_be_one(one: Told, other: Told) -> bool:
+    return not one.answers or not other.answers or bool(one.answers & other.answers)
+
+
+class Severity(StrEnum):
+    """How much a finding matters."""
+
+    FAULT = "fault"
+    """The data cannot be used, or a score on them says nothing."""
+    WARNING = "warning"
+    """Somebody should look at it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something that is wrong with the data.
+
+    Attributes:
+        severity: How much it matters.
+        kind: ``unreadable``, ``repeated``, ``alike`` or ``leak``.
+        sentence: What is wrong, with file and item.
+        hint: What helps.
+        items: The ids that it is about, all of them; empty if the sentence names the place in a file.
+    """
+
+    severity: Severity
+    kind: str
+    sentence: str
+    hint: str
+    items: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitSummary:
+    """What a split amounts to.
+
+    Attributes:
+        split: Which one.
+        items: How many items it has.
+        used: How many of them a run takes.
+        types: Task type to its number of items, the most frequent first.
+        digest: Identifies its items, as on screens of runs that take all of them.
+        step: What one item adds to a mean score.
+        detectable: The smallest true gain that the paired test finds four times out of five; absent if there is none.
+    """
+
+    split: Split
+    items: int
+    used: int
+    types: Mapping[str, int]
+    digest: str
+    step: float
+    detectable: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataCheck:
+    """What was found.
+
+    Attributes:
+        environment: The environment.
+        splits: Its splits; none if they could not be read.
+        findings: What is wrong, faults first.
+        notes: What the selection split can tell, and what could not be looked for.
+        exit_code: What the process exits with.
+    """
+
+    environment: str
+    splits: tuple[SplitSummary, ...]
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...]
+    exit_code: ExitCode
+
+
+def check_data(context: Context, config: str, overrides: tuple[str, ...] = ()) -> DataCheck:
+    """Return what is wrong with the items of a configuration; no model is asked.
+
+    Raises:
+        ConfigError: The configuration is not valid.
+        NotFoundError: There is no such environment.
+        SkillError: The seed skill is not valid.
+    """
+    resolved = load_config(context, config, overrides)
+    environment = load_environment(resolved.values.env.name, resolved.root)(resolved.options, resolved.root)
+    items, unreadable = _load(environment)
+    findings = [_fault("unreadable", fault) for fault in unreadable]
+    notes: list[str] = []
+    if not unreadable:
+        findings += [_fault("repeated", fault) for fault in repetitions(items)]
+        findings += _repeated_inside(items)
+        rows = told(environment, items)
+        findings += _of_texts(rows, context, resolved, environment)
+        notes += _notes(resolved, items, rows)
+    broken = any(finding.severity is Severity.FAULT for finding in findings)
+    return DataCheck(
+        environment=environment.info.name,
+        splits=() if unreadable else tuple(_summary(split, items[split], resolved) for split in Split),
+        findings=tuple(sorted(findings, key=lambda finding: finding.severity is Severity.WARNING)),
+        notes=tuple(notes),
+        exit_code=ExitCode.NO if broken else ExitCode.OK,
+    )
+
+
+def _load(environment: Environment) -> tuple[Items, tuple[DataError, ...]]:
+    items: dict[Split, Sequence[Item]] = {}
+    faults = []
+    for split in Split:
+        try:
+            items[split] = environment.items(split)
+            if not items[split]:
+                faults.append(DataError(f"the {split} split has no items", hint="every split needs at least one item"))
+        except DataError as fault:
+            faults.append(fault)
+    return items, singled(faults)
+
+
+def _fault(kind: str, fault: DataError) -> Finding:
+    return Finding(severity=Severity.FAULT, kind=kind, sentence=fault.message, hint=fault.hint)
+
+
+def _repeated_inside(items: Items) -> Iterator[Finding]:
+    for split, found in items.items():
+        first: dict[str, str] = {}
+        pairs = [(first[item.digest], item.id) for item in found if first.setdefault(item.digest, item.id) != item.id]
+        if pairs:
+            yield _pairs("repeated", f"items of the {split} split have the same content", "=", pairs)
+
+
+def _of_texts(
+    rows: Sequence[Told], context: Context, config: ResolvedConfig, environment: Environment
+) -> Iterator[Finding]:
+    leaks = seed_leaks(rows, first_skill(context, config, environment), environment.taxonomy()) if rows else []
+    for kind in Kind:
+        yield from _seed_finding(kind, [leak for leak in leaks if leak.kind is kind])
+    given_away = list(train_leaks(rows))
+    if given_away:
+        sentence = "train items hold answers of selection or test items beside words of their questions"
+        yield _pairs("leak", sentence, "gives away", given_away)
+    for (one, other), pairs in near_duplicates(rows).items():
+        where = f"the {one} split" if one is other else f"the {one} and the {other} split"
+        yield _pairs("alike", f"items of {where} are almost the same", "~", pairs)
+
+
+def _seed_finding(kind: Kind, leaks: Sequence[Leak]) -> Iterator[Finding]:
+    if leaks:
+        ids = tuple(leak.item for leak in leaks)
+        yield Finding(
+            severity=Severity.FAULT,
+            kind="leak",
+            sentence=f"the seed skill quotes {kind}s of selection or test items: {_shown(ids)}",
+            hint="take the words out of the skill, or the items out of the splits",
+            items=ids,
+        )
+
+
+def _pairs(kind: str, sentence: str, sign: str, pairs: Sequence[tuple[str, str]]) -> Finding:
+    return Finding(
+        severity=Severity.WARNING,
+        kind=kind,
+        sentence=f"{sentence}: {_shown([f'{one} {sign} {other}' for one, other in pairs])}",
+        hint="look at them with --json, which lists all, and keep one of each in one split",
+        items=tuple(dict.fromkeys(name for pair in pairs for name in pair)),
+    )
+
+
+def _shown(names: Sequence[str], limit: int = 5) -> str:
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return f"{', '.join(names[:limit])}{more}"
+
+
+def _summary(split: Split, items: Sequence[Item], config: ResolvedConfig) -> SplitSummary:
+    used = _used(split, len(items), config)
+    return SplitSummary(
+        split=split,
+        items=len(items),
+        used=used,
+        types=dict(Counter(item.task_type for item in items).most_common()),
+        digest=item_set_digest({item.id: item.digest for item in items}),
+        step=1 / used,
+        detectable=minimum_detectable_effect(used, alpha=config.values.gate.alpha, power=POWER),
+    )
+
+
+def _used(split: Split, items: int, config: ResolvedConfig) -> int:
+    evaluation = config.values.evaluation
+    limits = {Split.SELECTION: evaluation.sel_env_num, Split.TEST: evaluation.test_env_num}
+    return min(items, limits.get(split) or items)
+
+
+def _notes(config: ResolvedConfig, items: Items, rows: Sequence[Told]) -> Iterator[str]:
+    used = _used(Split.SELECTION, len(items[Split.SELECTION]), config)
+    yield before_baseline(used, config.values.method.rule())
+    promised, found = config.values.train.train_size, len(items[Split.TRAIN])
+    if promised not in {0, found}:
+        yield f"train.train_size is {promised}, but there are {found} train items: a run would refuse them"
+    if not rows:
+        yield "the environment does not tell answers and questions, so that leaks and likeness were not looked for"
+
+
+if TYPE_CHECKING:
+    Items = Mapping[Split, Sequence[Item]]

@@ -1,0 +1,350 @@
+"""``skillgit data fetch``: public data from the Hugging Face hub, written as files that an environment reads."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import shutil
+from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillgit.app.format.placing import refuse_way_out, typed_path
+from skillgit.domain.evaluation import Split
+from skillgit.domain.ids import digest
+from skillgit.errors import ConflictError, DataError, NotFoundError, ServiceError, UsageError
+from skillgit.plugin.environment import SourceKind
+from skillgit.plugin.faults import raise_all
+from skillgit.plugin.manifests import missing_ids, read_ids
+from skillgit.plugin.registry import load_conversion, load_environment
+from skillgit.plugin.rows import read_rows
+from skillgit.plugin.splits import read_folders
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from typing import IO
+
+    from skillgit.app.place.context import Context
+    from skillgit.plugin.environment import EnvironmentInfo, PublicSource
+
+
+PARQUET = ".parquet"
+_PATIENCE_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """What was fetched.
+
+    Attributes:
+        revision: The commit of the repository.
+        files: The files, by path.
+    """
+
+    revision: str
+    files: tuple[Path, ...]
+
+
+def download(source: PublicSource, revision: str, environ: Mapping[str, str]) -> Snapshot:
+    """Fetch the files of ``source`` as they are at ``revision``.
+
+    Args:
+        source: The repository.
+        revision: A commit, branch or tag.
+        environ: ``HF_ENDPOINT`` names another hub, ``HF_HUB_CACHE`` another cache; the library reads ``HF_TOKEN``.
+
+    Raises:
+        NotFoundError: The repository, the revision or files of such names do not exist, or are not for everybody.
+        ServiceError: The hub cannot be reached.
+        UsageError: The extra is not installed.
+    """
+    if find_spec("huggingface_hub") is None or find_spec("pyarrow") is None:
+        raise UsageError(
+            f"fetching {source.place} needs the extra 'data'", hint=f"pip install 'skillgit[data]'; or {source.layout}"
+        )
+    place = _snapshot(source, revision, environ)
+    files = tuple(sorted(path for path in place.rglob("*") if path.is_file()))
+    if not files:
+        raise NotFoundError(
+            f"{source.place} at {revision} has no file like {' or '.join(source.files)}", hint=source.layout
+        )
+    return Snapshot(revision=place.name, files=files)
+
+
+def _snapshot(source: PublicSource, revision: str, environ: Mapping[str, str]) -> Path:
+    from huggingface_hub import HfApi, errors  # noqa: PLC0415 - an extra
+    from huggingface_hub.utils.tqdm import disable_progress_bars  # noqa: PLC0415 - an extra
+
+    disable_progress_bars()
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+    hub = HfApi(endpoint=environ.get("HF_ENDPOINT") or None)
+    try:
+        # Asked first: it fails at once where the download would try for half a minute, and it knows a tag's commit.
+        commit = hub.dataset_info(source.place, revision=revision, timeout=_PATIENCE_S).sha
+        place = hub.snapshot_download(
+            source.place,
+            repo_type="dataset",
+            revision=commit,
+            allow_patterns=list(source.files),
+            cache_dir=environ.get("HF_HUB_CACHE") or None,
+        )
+    except (errors.GatedRepoError, errors.RepositoryNotFoundError, errors.RevisionNotFoundError) as error:
+        raise NotFoundError(
+            f"the hub does not give out {source.place} at {revision}",
+            hint=f"check --revision, and HF_TOKEN if access has to be asked for; or {source.layout}",
+        ) from error
+    except Exception as error:  # the library raises errors of several others besides its own
+        raise ServiceError(
+            f"{source.place} cannot be fetched: {_first_line(error)}", hint=f"check the network; or {source.layout}"
+        ) from error
+    return Path(str(place))
+
+
+def rows(snapshot: Snapshot) -> Iterator[Mapping[str, object]]:
+    """Yield the rows of Parquet, JSON, JSON lines and CSV files, one after the other.
+
+    Raises:
+        DataError: A file is broken.
+    """
+    for path in snapshot.files:
+        if path.suffix == PARQUET:
+            yield from _parquet(path)
+        else:
+            yield from (row.fields for row in read_rows(path))
+
+
+def _parquet(path: Path) -> Iterator[Mapping[str, object]]:
+    from pyarrow import ArrowException  # type: ignore[import-untyped]  # noqa: PLC0415 - an extra
+    from pyarrow.parquet import ParquetFile  # type: ignore[import-untyped]  # noqa: PLC0415 - an extra
+
+    try:
+        with ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=1000):
+                yield from batch.to_pylist()
+    except ArrowException as error:
+        raise DataError(
+            f"{path} is not Parquet: {_first_line(error)}", hint="remove it, so that it is fetched anew"
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+ITEMS = "items.jsonl"
+FOLDERS = {Split.TRAIN: "train", Split.SELECTION: "val", Split.TEST: "test"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A file of items.
+
+    Attributes:
+        path: Where it stands in the folder.
+        items: How many rows it has.
+        sha256: The digest of its bytes.
+    """
+
+    path: str
+    items: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sorted:
+    """What became of the rows.
+
+    Attributes:
+        files: The files of items.
+        ids: The ids of all items in them.
+        repeated: How many rows were left out because they stood there already.
+    """
+
+    files: tuple[Written, ...]
+    ids: Collection[str]
+    repeated: int
+
+
+class _File:
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self._sha = stream, hashlib.sha256()
+        self._items = 0
+
+    def add(self, row: Mapping[str, object]) -> None:
+        line = f"{json.dumps(row, ensure_ascii=False)}\n".encode()
+        self._stream.write(line)
+        self._sha.update(line)
+        self._items += 1
+
+    def written(self, path: str) -> Written:
+        return Written(path=path, items=self._items, sha256=self._sha.hexdigest())
+
+
+def write_items(folder: Path, rows: Iterable[Mapping[str, object]], splits: Mapping[str, Split] | None) -> Sorted:
+    """Write ``rows`` below ``folder``, which is made.
+
+    Args:
+        folder: Where to.
+        rows: Rows with an ``id``; they are read once, as they come.
+        splits: Id to the split that it belongs to; rows with other ids are left out. None writes all rows to one file.
+
+    Raises:
+        DataError: Two rows with one id have different content.
+    """
+    names = {None: ITEMS} if splits is None else {split: f"{FOLDERS[split]}/{ITEMS}" for split in Split}
+    seen: dict[str, str] = {}
+    repeated = 0
+    with ExitStack() as stack:
+        files = {key: _File(stack.enter_context(_opened(folder / name))) for key, name in names.items()}
+        for row in rows:
+            identity = str(row["id"])
+            split = splits.get(identity) if splits is not None else None
+            if splits is not None and split is None:
+                continue
+            if identity not in seen:
+                seen[identity] = digest(row)
+                files[split].add(row)
+                continue
+            if seen[identity] != digest(row):
+                raise DataError(f"two different rows have the id {identity}", hint="try another --revision")
+            repeated += 1
+    return Sorted(files=tuple(files[key].written(name) for key, name in names.items()), ids=seen, repeated=repeated)
+
+
+def _opened(path: Path) -> IO[bytes]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.open("wb")
+
+
+NOTE = "SOURCE.md"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """What was written.
+
+    Attributes:
+        environment: The environment.
+        place: The folder.
+        source: The repository.
+        revision: The commit that the rows are of.
+        files: The files of items.
+        repeated: How many rows were left out because they stood there already.
+        options: What names the data in a configuration, as ``section.key=value``.
+    """
+
+    environment: str
+    place: Path
+    source: str
+    revision: str
+    files: tuple[Written, ...]
+    repeated: int
+    options: tuple[str, ...]
+
+
+def fetch(
+    context: Context,
+    name: str,
+    *,
+    to: Path | None = None,
+    revision: str | None = None,
+    ids: Path | None = None,
+    remark: Callable[[str], None] = lambda _: None,
+) -> Fetched:
+    """Fetch the public data of the environment ``name`` and write it to a new folder.
+
+    Args:
+        context: The outside world.
+        name: An environment, installed or at ``path/to/file.py:Class``.
+        to: The folder, ``data/<environment>`` if it is not named.
+        revision: A commit of the repository, instead of the one that the environment names.
+        ids: A manifest; only its items are written, divided as it says.
+        remark: Is told what takes long.
+
+    Raises:
+        ConflictError: The folder is there already.
+        DataError: Rows cannot be used, or ids of the manifest are not among them.
+        NotFoundError: The environment's data are not on a hub.
+        ServiceError: The hub cannot be reached.
+        UsageError: The extra ``data`` is not installed, or the folder cannot be written.
+    """
+    info = load_environment(name, context.directory).info
+    source = _fetchable(info)
+    named = str(to or f"data/{info.name}")
+    place = refuse_way_out(typed_path(context.directory, named))
+    if place.exists():
+        raise ConflictError(f"{place} is there already", hint="name another folder with --to, or remove this one")
+    divided = read_folders(context.directory / ids, read_ids) if ids is not None else None
+    remark(f"fetching {source.place} at {revision or source.revision}")
+    snapshot = download(source, revision or source.revision, context.environ)
+    files, repeated = _write(info, source, snapshot, divided, place)
+    return Fetched(
+        environment=info.name,
+        place=place,
+        source=source.place,
+        revision=snapshot.revision,
+        files=files,
+        repeated=repeated,
+        options=(f"env.data_path={named}",) if ids is None else ("env.split_mode=split_dir", f"env.split_dir={named}"),
+    )
+
+
+def _fetchable(info: EnvironmentInfo) -> PublicSource:
+    source = info.public
+    if source is None:
+        raise NotFoundError(f"{info.name} names no public data", hint=f"skillgit envs {info.name}")
+    if source.kind is not SourceKind.HUGGINGFACE:
+        raise NotFoundError(f"the data of {info.name} cannot be fetched from a hub", hint=source.layout)
+    return source
+
+
+def _write(
+    info: EnvironmentInfo,
+    source: PublicSource,
+    snapshot: Snapshot,
+    divided: Mapping[Split, Sequence[str]] | None,
+    place: Path,
+) -> tuple[tuple[Written, ...], int]:
+    """Write everything beside ``place`` and put it there when it is complete."""
+    convert = load_conversion(source.convert)
+    splits = None if divided is None else {name: split for split, names in divided.items() for name in names}
+    part = place.with_name(f".{place.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    try:
+        found = write_items(part, convert(rows(snapshot)), splits)
+        _refuse_missing(divided or {}, found.ids, f"{source.place} at {snapshot.revision}")
+        (part / NOTE).write_text(_note(info, source, snapshot.revision, found.files), encoding="utf-8")
+        part.rename(place)
+    except OSError as error:
+        raise UsageError(
+            f"{place} cannot be written: {error.strerror}", hint="check the disk and its rights"
+        ) from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return found.files, found.repeated
+
+
+def _refuse_missing(divided: Mapping[Split, Sequence[str]], found: Collection[str], source: str) -> None:
+    missing = {split: [name for name in names if name not in found] for split, names in divided.items()}
+    raise_all([missing_ids(split, names, len(divided[split]), source) for split, names in missing.items() if names])
+
+
+def _note(info: EnvironmentInfo, source: PublicSource, revision: str, files: Sequence[Written]) -> str:
+    """Return what a folder of fetched data says of itself; it is the same for the same data."""
+    rows = [f"| `{file.path}` | {file.items} | `{file.sha256}` |" for file in files]
+    return "\n".join(
+        [
+            f"# Data of {info.name}",
+            "",
+            f"From {source.place} at {revision}, written by `skillgit data fetch`.",
+            f"Licence: {info.licence or 'not stated'}",
+            "",
+            "| file | items | sha256 |",
+            "|---|--:|---|",
+            *rows,
+            "",
+        ]
+    )

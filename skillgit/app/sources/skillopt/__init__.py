@@ -1,0 +1,1 @@
+"""The output directory of a SkillOpt run becomes a run with commits."""

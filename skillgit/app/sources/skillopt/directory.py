@@ -1,0 +1,372 @@
+"""A SkillOpt output directory as it lies on disk: its files, read once within bounds, and its settings."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TypedDict
+
+from skillgit.app.setup.config.aliases import FLAT, RENAMED
+from skillgit.app.sources.skillopt.outcomes import number
+from skillgit.domain.evaluation import Gauge, Metric
+from skillgit.domain.event import Models
+from skillgit.domain.gate import GateRule
+from skillgit.domain.ids import short_digest
+from skillgit.domain.rewrite import UpdateMode
+from skillgit.domain.untrusted.documents import loads
+from skillgit.domain.untrusted.text import clean, storable
+from skillgit.errors import DataError
+from skillgit.plugin.redaction import MASK, redact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from skillgit.app.sources.skillopt.history import Step
+    from skillgit.app.sources.skillopt.outcomes import Outcomes
+    from skillgit.app.sources.skillopt.story import Story
+    from skillgit.app.sources.skillopt.texts import Texts
+    from skillgit.domain.untrusted.text import SkillText
+
+
+_SECRET_KEY = re.compile(r"(?i)api_?key|secret|passw(?:or)?d|(?:\A|_)(?:access_|auth_)?token\Z")
+_SHORTEST_SECRET = 4
+_LARGEST = 64 * 1024 * 1024
+"""No file of a directory is larger in earnest, in bytes."""
+
+Row = dict[str, object]
+
+
+@dataclass(slots=True)
+class Directory:
+    """The files of a directory.
+
+    Attributes:
+        path: The directory.
+        remarks: What could not be read, one sentence each.
+        secrets: Values that its configuration gives to keys of credentials; they are taken out of everything.
+    """
+
+    path: Path
+    remarks: list[str] = field(default_factory=list)
+    secrets: frozenset[str] = frozenset()
+
+    @classmethod
+    def open(cls, path: Path) -> Directory:
+        """Return the directory at ``path``.
+
+        Raises:
+            DataError: It is none, or none that SkillOpt wrote.
+        """
+        if not path.is_dir():
+            told = f"{path} is no folder" if path.exists() else f"there is no folder {path}"
+            raise DataError(told, hint="name the output directory of a SkillOpt run")
+        found = cls(path)
+        config = found._json("config.json")
+        if not isinstance(config, dict):
+            torn = found.remarks[0] if found.remarks else "it has no config.json"
+            raise DataError(
+                f"{path} is not the output directory of a SkillOpt run: {torn}",
+                hint="name the folder that holds config.json, history.json and skills/",
+            )
+        found.secrets = frozenset(_secrets(config))
+        return found
+
+    def mapping(self, name: str) -> Row | None:
+        """Return the JSON object in the file ``name``; None if it is missing or is none."""
+        found = self._json(name)
+        if found is not None and not isinstance(found, dict):
+            self._remark(f"{name} holds no JSON object, and is left out")
+        return self._clean(found) if isinstance(found, dict) else None  # type: ignore[return-value]
+
+    def listing(self, name: str) -> list[Row] | None:
+        """Return the JSON objects in the array in the file ``name``; None if it is missing or holds none."""
+        found = self._json(name)
+        if found is None:
+            return None
+        if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
+            self._remark(f"{name} holds no list of JSON objects, and is left out")
+            return None
+        return self._clean(found)  # type: ignore[return-value]
+
+    def lines(self, name: str) -> list[Row] | None:
+        """Return the JSON objects in the file ``name``, one a line; None if it is missing.
+
+        A line that is torn, as a process leaves it that was killed, is left out.
+        """
+        content = self._bytes(name)
+        if content is None:
+            return None
+        found, torn = list[Row](), 0
+        for line in content.decode("utf-8-sig", errors="replace").split("\n"):
+            if not line.strip():
+                continue
+            try:
+                row = loads(line)
+            except (ValueError, RecursionError):
+                row = None
+            if isinstance(row, dict):
+                found.append(self._clean(row))  # type: ignore[arg-type]
+            else:
+                torn += 1
+        if torn:
+            self._remark(f"{name} has {torn} line{'s' if torn > 1 else ''} that cannot be read, and is used without")
+        return found
+
+    def text(self, name: str) -> SkillText | None:
+        """Return the text of a skill in the file ``name``, clean and without secrets; None if it is missing."""
+        content = self._bytes(name)
+        if content is None:
+            return None
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            self._remark(f"{name} is not UTF-8, and is left out")
+            return None
+        cleaned = clean(self.without_secrets(text))
+        if cleaned.removed:
+            self._remark(f"{name} is imported without {cleaned.removed} control or invisible characters")
+        return cleaned
+
+    def without_secrets(self, text: str) -> str:
+        """Return ``text`` with every credential replaced by a mask."""
+        for value in self.secrets:
+            text = text.replace(value, MASK)
+        return redact(storable(text))
+
+    def time(self, *names: str) -> datetime | None:
+        """Return when the first of ``names`` that is here was written; None if none of them is."""
+        for name in names:
+            path = self.path / name
+            if path.is_file():
+                return datetime.fromtimestamp(int(path.stat().st_mtime), UTC)
+        return None
+
+    def numbered(self, folder: str, prefix: str) -> list[int]:
+        """Return the numbers of the subfolders of ``folder`` that are called ``prefix`` and a number, ascending."""
+        place = self.path / folder
+        if not place.is_dir():
+            return []
+        names = (path.name for path in place.iterdir() if path.is_dir())
+        return sorted(int(match[1]) for name in names if (match := re.fullmatch(rf"{prefix}(\d+)", name)))
+
+    def files(self, folder: str, suffix: str) -> Iterable[str]:
+        """Return the paths of the files right in ``folder`` that end in ``suffix``, sorted."""
+        place = self.path / folder
+        if not place.is_dir():
+            return []
+        return sorted(f"{folder}/{path.name}" for path in place.iterdir() if path.is_file() and path.suffix == suffix)
+
+    def _remark(self, sentence: str) -> None:
+        if sentence not in self.remarks:
+            self.remarks.append(sentence)
+
+    def _json(self, name: str) -> object:
+        content = self._bytes(name)
+        if content is None:
+            return None
+        try:
+            return loads(content)
+        except (ValueError, RecursionError):
+            self._remark(f"{name} is torn or no JSON, and is left out")
+            return None
+
+    def _bytes(self, name: str) -> bytes | None:
+        path = self.path / name
+        try:
+            if not path.is_file():
+                return None
+            if not path.resolve().is_relative_to(self.path.resolve()):
+                self._remark(f"{name} leads out of the directory, and is left out")
+                return None
+            if path.stat().st_size > _LARGEST:
+                self._remark(f"{name} is larger than {_LARGEST >> 20} MiB, and is left out")
+                return None
+            return path.read_bytes()
+        except OSError as error:
+            self._remark(f"{name} cannot be read ({error.strerror}), and is left out")
+            return None
+
+    def _clean(self, value: object) -> object:
+        if isinstance(value, str):
+            return self.without_secrets(value)
+        if isinstance(value, dict):
+            return {
+                self.without_secrets(str(key)): MASK if _is_secret(str(key), part) else self._clean(part)
+                for key, part in value.items()
+            }
+        if isinstance(value, list):
+            return [self._clean(part) for part in value]
+        return value
+
+
+def _is_secret(key: str, value: object) -> bool:
+    return isinstance(value, str) and bool(value) and _SECRET_KEY.search(key) is not None
+
+
+def _secrets(value: object) -> Iterable[str]:
+    """Yield the values of keys of credentials; the masks that the reference put in their place are none."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            if _is_secret(str(key), part) and len(part) >= _SHORTEST_SECRET and not re.fullmatch(r"[*\[<].*", part):
+                yield part
+            else:
+                yield from _secrets(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _secrets(part)
+
+
+_LONG_AGO = datetime.fromtimestamp(0, UTC)
+
+
+class Common(TypedDict):
+    """What all events have."""
+
+    run: str
+    skill: str
+    epoch: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Import:
+    """A directory that is being told.
+
+    Attributes:
+        directory: Its files.
+        settings: Its configuration.
+        texts: Turns its texts into versions.
+        run: The name of the run.
+        steps: Its steps.
+        summary: What it says of its end; empty if the run was interrupted.
+        items: The items of the selection split, as far as they are known.
+        story: The events so far.
+        by_hash: The outcomes of texts that were measured, by the hash that the reference has of them.
+    """
+
+    directory: Directory
+    settings: Settings
+    texts: Texts
+    run: str
+    steps: list[Step]
+    summary: Row
+    items: tuple[str, ...]
+    story: Story
+    by_hash: dict[str, Outcomes]
+
+    @property
+    def path(self) -> str:
+        """The skill folder."""
+        return f"skills/{self.texts.name}"
+
+    def common(self, epoch: int) -> Common:
+        """Return what all events have."""
+        return Common(run=self.run, skill=self.path, epoch=epoch)
+
+    def time(self, *names: str) -> datetime:
+        """Return when the first of the files ``names`` that is here was written, or the event before."""
+        earlier = self.story.chapters[-1].time if self.story.chapters else _LONG_AGO
+        return self.directory.time(*names) or earlier
+
+
+ORIGIN = "skillopt"
+"""What the configuration and the environment of an imported run are marked with."""
+SECTIONED = {
+    "train": ("num_epochs", "train_size", "batch_size", "accumulation", "seed"),
+    "gradient": ("minibatch_size", "merge_batch_size", "analyst_workers", "failure_only"),
+    "optimizer": (
+        *("learning_rate", "min_learning_rate", "lr_scheduler", "lr_control_mode", "skill_update_mode"),
+        *("use_slow_update", "slow_update_samples", "slow_update_gate_with_selection", "longitudinal_pair_policy"),
+        *("use_meta_skill", "use_skill_aware_reflection", "skill_aware_appendix_source"),
+        "skill_aware_consolidate_threshold",
+    ),
+    "evaluation": ("use_gate", "gate_metric", "gate_mixed_weight", "sel_env_num", "test_env_num", "eval_test"),
+    "model": ("optimizer", "target", "optimizer_backend", "target_backend", "reasoning_effort"),
+    "env": ("name", "split_mode", "split_ratio", "split_seed", "split_dir", "data_path", "exec_timeout"),
+}
+"""The keys that both have, by section."""
+_MODES = {
+    **dict.fromkeys(("rewrite", "suggestions", "rewrite_suggestions", UpdateMode.SUGGESTIONS), UpdateMode.SUGGESTIONS),
+    **dict.fromkeys(
+        ("full_rewrite", "minibatch_full_rewrite", "skill_rewrite_minibatch", UpdateMode.FULL), UpdateMode.FULL
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the recorded configuration says.
+
+    Attributes:
+        sections: The keys that both have, under the names of skillgit; what it does not say is absent.
+        digest: Digest of all of it.
+        environment: The name of the environment; empty if it is not told.
+        models: The models.
+        seed: The seed; 0 if it is not told.
+        rule: The gate.
+        mode: What a proposal was.
+        density: Whether the gate's scores hold a bonus for emphatic words.
+    """
+
+    sections: Mapping[str, Mapping[str, object]]
+    digest: str
+    environment: str
+    models: Models
+    seed: int
+    rule: GateRule
+    mode: UpdateMode
+    density: bool
+
+    @property
+    def gauge(self) -> Gauge:
+        """What the gate compares."""
+        return Gauge(metric=self.rule.metric, soft_weight=self.rule.soft_weight)
+
+    @classmethod
+    def of(cls, config: Row) -> Settings:
+        """Read the content of ``config.json``, flat or in sections."""
+        flat = _flat(config)
+        found = {
+            section: {name: flat[f"{section}.{name}"] for name in names if f"{section}.{name}" in flat}
+            for section, names in SECTIONED.items()
+        }
+        metric, weight = flat.get("evaluation.gate_metric"), number(flat.get("evaluation.gate_mixed_weight"))
+        seed = flat.get("train.seed")
+        return cls(
+            sections={section: values for section, values in found.items() if values},
+            digest=short_digest(config),
+            environment=str(flat.get("env.name") or ""),
+            models=Models(target=_model(flat, "target"), optimizer=_model(flat, "optimizer")),
+            seed=seed if isinstance(seed, int) and not isinstance(seed, bool) else 0,
+            rule=GateRule(
+                metric=Metric(str(metric)) if metric in set(Metric) else Metric.HARD,
+                soft_weight=0.5 if weight is None or not 0.0 <= weight <= 1.0 else weight,
+                enabled=flat.get("evaluation.use_gate") is not False,
+            ),
+            mode=_MODES.get(str(flat.get("optimizer.skill_update_mode") or ""), UpdateMode.PATCH),
+            density=flat.get("use_semantic_density", flat.get("evaluation.use_semantic_density")) is True,
+        )
+
+
+def _flat(config: Row) -> dict[str, object]:
+    """Return dotted keys under the names of skillgit; a key that is not among them keeps its own."""
+    dotted = {name: f"{section}.{name}" for section, names in SECTIONED.items() if section != "model" for name in names}
+    found: dict[str, object] = {}
+    for key, value in config.items():
+        if isinstance(value, dict):
+            found |= {RENAMED.get(f"{key}.{name}", f"{key}.{name}"): part for name, part in value.items()}
+        else:
+            found[_sectioned(key, dotted)] = value
+    return found
+
+
+def _sectioned(key: str, dotted: Mapping[str, str]) -> str:
+    if key in FLAT:
+        return FLAT[key]
+    return f"model.{key}" if key in SECTIONED["model"][2:] else dotted.get(key, key)
+
+
+def _model(flat: Mapping[str, object], role: str) -> str:
+    backend, name = str(flat.get(f"model.{role}_backend") or ""), str(flat.get(f"model.{role}") or "")
+    return f"{backend}/{name}" if backend and name else name or backend

@@ -1,0 +1,214 @@
+"""Outcomes of items as the reference leaves them: ``results.jsonl`` and one conversation for each item."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from skillgit.domain.evaluation import Evaluation, EvaluationSummary, FailedToEvaluate, Scored, item_set_digest
+from skillgit.domain.ids import text_digest
+from skillgit.engine.artifacts import json_file
+from skillgit.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from skillgit.app.sources.skillopt.directory import Directory, Row
+    from skillgit.domain.evaluation import Outcome, Split
+
+ROUNDING = 1e-9
+"""Means that differ by less differ by the order in which they were added up."""
+_ANSWERS = ("predicted_answer", "prediction", "answer", "response")
+_FEEDBACK = ("fail_reason", "feedback")
+_ROLES = {"system", "user", "assistant", "tool"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcomes:
+    """What one folder tells of items.
+
+    Attributes:
+        rows: A row for each result, in the form of evidence; trajectories named in them are among ``files``.
+        scored: Item to its outcome; empty if the rows contradict themselves.
+        files: The conversations, path to content, ``<name>/`` in front.
+    """
+
+    rows: Sequence[Row]
+    scored: Mapping[str, Outcome] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+    def evidence(self, path: str) -> dict[str, bytes]:
+        """Return the rows as the file ``path``, and the conversations."""
+        return {path: json_file(list(self.rows)), **self.files}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """A score with the outcomes behind it.
+
+    Attributes:
+        summary: What the trailer says.
+        evaluation: The outcomes; absent if they are not here, or do not add up to the score.
+        remark: What does not add up; empty if nothing.
+    """
+
+    summary: EvaluationSummary
+    evaluation: Evaluation | None = None
+    remark: str = ""
+
+
+def read_outcomes(directory: Directory, folders: Sequence[str], name: str) -> Outcomes | None:
+    """Return the outcomes in ``folders``, which hold one batch each; None if none of them holds results.
+
+    Args:
+        directory: The directory.
+        folders: The folders with a ``results.jsonl``.
+        name: What the conversations are called after, such as ``rollout``.
+    """
+    rows, files = list[dict[str, object]](), dict[str, bytes]()
+    scored: dict[str, Outcome] | None = {}
+    found = [(folder, lines) for folder in folders if (lines := directory.lines(f"{folder}/results.jsonl")) is not None]
+    for folder, lines in found:
+        for line in lines:
+            row, content = _row(directory, folder, line, name)
+            rows.append(row)
+            files |= content
+            scored = _with(scored, row)
+        for line in directory.lines(f"{folder}/failed.jsonl") or ():
+            reason = str(line.get("reason") or "failed")
+            rows.append({"id": str(line.get("id", "")), "failed": reason})
+            if scored is not None:
+                scored[str(line.get("id", ""))] = FailedToEvaluate(reason)
+    return Outcomes(rows=rows, scored=scored or {}, files=files) if rows else None
+
+
+def _with(scored: dict[str, Outcome] | None, row: Row) -> dict[str, Outcome] | None:
+    """Return ``scored`` with ``row``; None from the first row on that has no id of its own, or no score."""
+    item, hard, soft = row["id"], row.get("hard"), row.get("soft")
+    if scored is None or not item or str(item) in scored or not isinstance(hard, float) or not isinstance(soft, float):
+        return None
+    try:
+        return {**scored, str(item): Scored(hard, soft)}
+    except DataError:
+        return None
+
+
+def _row(directory: Directory, folder: str, line: Row, name: str) -> tuple[Row, dict[str, bytes]]:
+    item = str(line.get("id", ""))
+    row: Row = {"id": item, "task_type": str(line.get("task_type") or line.get("type") or "default")}
+    hard, soft = number(line.get("hard")), number(line.get("soft"))
+    row |= {
+        key: value for key, value in (("hard", hard), ("soft", hard if soft is None else soft)) if value is not None
+    }
+    row["answer"] = str(next((line[key] for key in _ANSWERS if line.get(key)), ""))
+    row["feedback"] = str(next((line[key] for key in _FEEDBACK if line.get(key)), ""))
+    parts = item.replace("\\", "/").split("/")
+    if not item or ".." in parts or item.startswith("/"):
+        return row, {}
+    turns = list(_turns(directory.listing(f"{folder}/predictions/{item}/conversation.json") or ()))
+    if not turns:
+        return row, {}
+    path = f"{name}/trajectories/{text_digest(item)}.json"
+    return row | {"trajectory": path}, {path: json_file({"id": item, "turns": turns})}
+
+
+def _turns(entries: Sequence[Row]) -> Iterator[dict[str, str]]:
+    """Yield the entries of a conversation as turns; calls of tools and steps of games become one of each side."""
+    for entry in entries:
+        if "cmd" in entry or "action" in entry:
+            reasoning = str(entry.get("reasoning") or "")
+            done = str(entry.get("cmd") or entry.get("action") or "")
+            yield {"role": "assistant", "content": f"{reasoning}\n\n{done}" if reasoning else done}
+            answer = entry.get("obs") or entry.get("env_feedback")
+            if answer:
+                yield {"role": "tool", "content": str(answer)}
+        elif "content" in entry:
+            role = str(entry.get("role") or "user")
+            yield {"role": role if role in _ROLES else "user", "content": str(entry["content"])}
+
+
+def number(value: object) -> float | None:
+    """Return ``value`` if it is a finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) < float("inf") else None
+
+
+def count(value: object) -> int | None:
+    """Return ``value`` if it is a whole number and not negative."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """The score that a record tells of a text.
+
+    Attributes:
+        place: Which record, for sentences.
+        split: The split.
+        hard: The strict score, if it is told.
+        soft: The score with partial credit, if it is told.
+        unneeded: Whether items without an outcome were left out because the decision did not need them.
+        spare: How many of those were rolled out all the same.
+    """
+
+    place: str
+    split: Split
+    hard: float | None
+    soft: float | None
+    unneeded: bool = False
+    spare: int = 0
+
+
+def measured(told: Told, outcomes: Outcomes | None, items: Sequence[str], seed: int) -> Measured | None:
+    """Return what ``told`` and ``outcomes`` say together; None if neither tells a score.
+
+    What is told is kept where the outcomes contradict it. Means that differ by rounding are those of the outcomes.
+
+    Args:
+        told: What the record says.
+        outcomes: The outcomes of items, if they are here.
+        items: The items of the split, as far as they are known.
+        seed: The seed.
+    """
+    evaluation = None
+    if outcomes is not None and outcomes.scored:
+        left = tuple(item for item in items if item not in outcomes.scored) if told.unneeded else ()
+        evaluation = Evaluation(
+            split=told.split,
+            item_set=set_digest((*outcomes.scored, *left)),
+            outcomes=outcomes.scored,
+            seed=seed,
+            unneeded=left,
+            spare=min(told.spare, len(left)),
+        )
+    if evaluation is not None:
+        summary = evaluation.summary()
+        if _agree(summary.hard, told.hard) and _agree(summary.soft, told.soft):
+            return Measured(summary=summary, evaluation=evaluation)
+    if told.hard is None:
+        return None
+    n = len(outcomes.rows) if outcomes is not None else len(items)
+    summary = EvaluationSummary(
+        split=told.split,
+        item_set=set_digest(items) if items and n == len(items) else "",
+        n=n,
+        scored=n,
+        hard=told.hard,
+        soft=told.hard if told.soft is None else told.soft,
+        seed=seed,
+    )
+    remark = ""
+    if outcomes is not None:
+        found = f"{evaluation.summary().hard:.6g}" if evaluation is not None else "nothing that can be used"
+        remark = f"{told.place} says {told.hard:.6g}, and its results.jsonl says {found}; the first is kept"
+    return Measured(summary=summary, remark=remark)
+
+
+def set_digest(items: Sequence[str]) -> str:
+    """Return the digest of a set of items of which the contents are not known."""
+    return item_set_digest(dict.fromkeys(items, ""))
+
+
+def _agree(found: float, told: float | None) -> bool:
+    return told is None or abs(found - told) <= ROUNDING

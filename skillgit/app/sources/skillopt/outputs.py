@@ -1,0 +1,325 @@
+"""``skillgit import``: the output directory of a SkillOpt run becomes a run with commits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from os.path import normpath
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skillgit.app.place.workspace import open_workspace
+from skillgit.app.sources.skillopt import epochs, history, steps
+from skillgit.app.sources.skillopt import epochs as ends
+from skillgit.app.sources.skillopt.directory import ORIGIN, Directory, Import, Settings
+from skillgit.app.sources.skillopt.outcomes import Told, measured, read_outcomes
+from skillgit.app.sources.skillopt.story import Chapter, Story
+from skillgit.app.sources.skillopt.texts import Texts
+from skillgit.domain.evaluation import Metric, Split
+from skillgit.domain.event import Accepted, Rejected, RunFinished, RunStarted, Skipped, SlowMerged
+from skillgit.domain.ids import check_run_name, new_run_name, text_digest
+from skillgit.engine.artifacts import json_file
+from skillgit.errors import ConflictError, DataError, RevisionNotFoundError
+from skillgit.store import reader, refs
+from skillgit.store.lock import RunLock
+from skillgit.store.writer import RunWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from skillgit.app.place.context import Context
+    from skillgit.app.place.workspace import Workspace
+    from skillgit.app.sources.skillopt.directory import Row
+    from skillgit.app.sources.skillopt.outcomes import Outcomes
+    from skillgit.domain.event import Event
+    from skillgit.domain.untrusted.text import SkillText
+    from skillgit.store.repo import Repo
+
+
+_SEED = "skills/skill_v0000.md"
+_BASELINE = "selection_eval_baseline"
+
+
+def read_source(directory: Directory, run: str) -> Import:
+    """Return ``directory`` with its seed told.
+
+    Raises:
+        DataError: It was interrupted before the seed had a score, or is not what it should be.
+    """
+    config = directory.mapping("config.json") or {}
+    settings = Settings.of(config)
+    first = directory.text(_SEED)
+    if first is None:
+        raise DataError(
+            f"{directory.path} has no {_SEED}, so that nobody can tell what the run began with",
+            hint="it was interrupted before its first step, or copied in part",
+        )
+    found, remarks = history.read_steps(directory)
+    baseline = read_outcomes(directory, [_BASELINE], "selection")
+    source = Import(
+        directory=directory,
+        settings=settings,
+        texts=Texts(settings.environment or "skill", first),
+        run=run,
+        steps=found,
+        summary=directory.mapping("summary.json") or {},
+        items=tuple(baseline.scored) if baseline is not None else (),
+        story=Story(remarks=remarks),
+        by_hash={} if baseline is None else {steps.text_hash(first): baseline},
+    )
+    _tell_start(source, config, first, baseline)
+    return source
+
+
+def tell(source: Import) -> Story:
+    """Return the whole story of ``source``.
+
+    Raises:
+        DataError: A score is none.
+        SkillError: A text is no skill.
+    """
+    for place, step in enumerate(source.steps):
+        steps.tell_step(source, step)
+        following = source.steps[place + 1 : place + 2]
+        if not following or following[0].epoch > step.epoch:
+            epochs.tell_epoch(source, step, last=not following)
+        steps.check_text(source, step)
+    ends.tell_end(source)
+    ends.check_end(source)
+    for sentence in source.directory.remarks:
+        source.story.remark(sentence)
+    return source.story
+
+
+def _tell_start(source: Import, config: Row, first: SkillText, baseline: Outcomes | None) -> None:
+    settings, directory = source.settings, source.directory
+    score = measured(_baseline_told(source), baseline, source.items, settings.seed)
+    if score is None:
+        raise DataError(
+            f"{directory.path} was interrupted before its first skill had a score, so that there is nothing to import",
+            hint="resume the run where it was made",
+        )
+    source.story.remark(score.remark)
+    if baseline is None:
+        source.story.remark(
+            f"{_BASELINE}/results.jsonl is missing; the one score that is told of the first skill stands for both its"
+            " strict score and the one with partial credit"
+        )
+    name = settings.environment or "an unnamed environment"
+    mark = f"{ORIGIN}:{settings.environment}" if settings.environment else ORIGIN
+    event = RunStarted(
+        **source.common(0),
+        title=f"import {settings.environment or 'a run'} from {ORIGIN}",
+        why=f"The run was trained by the reference implementation on {name}, and imported from its output directory.",
+        config=f"{ORIGIN}:{settings.digest}",
+        splits="",
+        environment=mark,
+        models=settings.models,
+        evaluation=score.summary,
+        gauge=settings.gauge,
+    )
+    evidence = {
+        "config.json": json_file(settings.sections),
+        "environment.json": json_file({"name": settings.environment, "digest": mark, "imported_from": ORIGIN}),
+        f"{ORIGIN}/config.json": json_file(config),
+    }
+    if baseline is not None:
+        shown = score.evaluation is not None
+        evidence |= baseline.evidence("selection.json" if shown else f"{ORIGIN}/selection.json")
+    time = source.time("config.json", _SEED)
+    chapter = Chapter(event=event, skill=source.texts.skill(first), evidence=evidence, time=time)
+    source.story.tell(chapter, score.evaluation)
+
+
+def _baseline_told(source: Import) -> Told:
+    """Return what the directory says of the seed's score: the summary does, or the first step that did not accept."""
+    metric, place = source.settings.rule.metric, "summary.json"
+    found = ends.score_of(source.summary, "baseline_selection_hard")
+    first = source.steps[0] if source.steps else None
+    if found is None and first is not None and first.action and not first.accepted:
+        found, place = first.score("current_score"), "history.json"
+    # Under other metrics the number is the gate's, not the strict score that it is named after.
+    hard = found if metric is Metric.HARD or not source.items else None
+    return Told(place=place, split=Split.SELECTION, hard=hard, soft=None)
+
+
+_NAMELESS = "import"
+"""What the run is called while its name is not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What an import did, or would do.
+
+    Attributes:
+        run: The run.
+        skill: Path of its skill folder.
+        events: How many events it has.
+        written: How many of them were written now, or would be.
+        versions: How many versions it has, the seed included.
+        rejected: How many candidates were rejected.
+        skipped: How many steps had no candidate.
+        slow: How many slow updates were merged.
+        best: The best version.
+        first_score: The score of the seed under the metric of its gate.
+        best_score: That of the best version.
+        finished: Whether the run reached its end.
+        remarks: What the directory does not say, or says in two ways, one sentence each.
+        dry_run: Whether nothing was written.
+    """
+
+    run: str
+    skill: str
+    events: int
+    written: int
+    versions: int
+    rejected: int
+    skipped: int
+    slow: int
+    best: int
+    first_score: float
+    best_score: float
+    finished: bool
+    remarks: tuple[str, ...]
+    dry_run: bool
+
+    @property
+    def already(self) -> bool:
+        """Whether everything was here before."""
+        return self.written == 0
+
+
+def import_outputs(context: Context, outputs: Path, run: str | None = None, *, dry_run: bool = False) -> Imported:
+    """Turn a SkillOpt output directory into a run, or add to the run that it became what is new in it.
+
+    A directory that was imported before is found by its events, whatever the run is called. So an import that was
+    killed is finished by the next one, and so is the import of a run that went on meanwhile.
+
+    Args:
+        context: Where the repository is.
+        outputs: The directory.
+        run: The name of the run; None makes one from environment and date.
+        dry_run: Whether only to say what would be done.
+
+    Raises:
+        ConflictError: There is another run of that name.
+        DataError: The directory is none of SkillOpt's, or holds nothing to import.
+        RevisionNotFoundError: The repository has no ``main`` to start from.
+        UsageError: ``run`` cannot name a run.
+    """
+    if run is not None:
+        check_run_name(run)
+    source = read_source(Directory.open(Path(normpath(context.directory / outputs))), _NAMELESS)
+    story = tell(source)
+    with open_workspace(context) as workspace:
+        known = _known(workspace.repo, story)
+        name = known or run or _new_name(source, story)
+        chapters = [replace(chapter, event=replace(chapter.event, run=name)) for chapter in story.chapters]
+        with RunLock(workspace.repo, name, context.clock):
+            there = _there(workspace, name, chapters)
+            if not dry_run and there < len(chapters):
+                _write(workspace, name, chapters, there)
+    return _result(source, name, len(story.chapters) - there, dry_run=dry_run)
+
+
+def _new_name(source: Import, story: Story) -> str:
+    """Return a name that is the same for every copy of the directory whose files keep their times."""
+    digest = text_digest(f"{source.settings.digest} {story.skills[0].digest}")
+    day = story.chapters[0].time.date()
+    return new_run_name(source.settings.environment or "import", day, bytes.fromhex(digest))
+
+
+def _known(repo: Repo, story: Story) -> str:
+    """Return the run that this directory became; empty if it is new here.
+
+    Runs of the same beginning are told apart by what they have further on.
+    """
+    first = story.chapters[0].event
+    found: list[tuple[int, str]] = []
+    for name in reader.runs(repo):
+        try:
+            start = reader.read_commit(repo, _beginning(repo, name)).event
+        except RevisionNotFoundError:
+            continue
+        if isinstance(start, RunStarted) and isinstance(first, RunStarted) and start == replace(first, run=name):
+            events = [record.event for record in reader.read_run(repo, name)]
+            same = _same(events, [replace(chapter.event, run=name) for chapter in story.chapters])
+            if same == min(len(events), len(story.chapters)):
+                found.append((same, name))
+    return max(found)[1] if found else ""
+
+
+def _beginning(repo: Repo, run: str) -> str:
+    """Return the commit of the version 0 of ``run``."""
+    tip = repo.tip(refs.version_tag(run, 0))
+    if tip is None:
+        raise RevisionNotFoundError(f"run {run} has no v0 here", hint="skillgit runs")
+    return tip
+
+
+def _same(there: Sequence[Event], told: Sequence[Event]) -> int:
+    """Return how many events two runs have in common before they differ."""
+    pairs = zip(there, told, strict=False)
+    return next((place for place, (one, other) in enumerate(pairs) if one != other), min(len(there), len(told)))
+
+
+def _there(workspace: Workspace, name: str, chapters: Sequence[Chapter]) -> int:
+    """Return how many of the events are in the repository already.
+
+    Raises:
+        ConflictError: The run has others.
+    """
+    if name not in reader.runs(workspace.repo):
+        return 0
+    events = [record.event for record in reader.read_run(workspace.repo, name)]
+    same = _same(events, [chapter.event for chapter in chapters])
+    if same < min(len(events), len(chapters)):
+        raise ConflictError(
+            f"run {name} exists already, and is not what this directory tells from its event {same + 1} on",
+            hint="--run NAME imports it under another name",
+        )
+    return min(len(events), len(chapters))
+
+
+def _write(workspace: Workspace, name: str, chapters: Sequence[Chapter], there: int) -> None:
+    main = workspace.repo.tip(refs.MAIN)
+    if main is None:
+        raise RevisionNotFoundError("the repository has no branch main to start from", hint="skillgit init")
+    clock = _Clock(chapters[there].time)
+    writer = RunWriter(workspace.repo, name, clock, workspace.repo.identity())
+    for chapter in chapters[there:]:
+        clock.time = chapter.time
+        writer.append(chapter.event, chapter.skill, chapter.evidence, start=main)
+    workspace.index.refresh()
+
+
+class _Clock:
+    """Shows the time of the event that is being written."""
+
+    def __init__(self, time: datetime) -> None:
+        self.time = time
+
+    def __call__(self) -> datetime:
+        return self.time
+
+
+def _result(source: Import, name: str, written: int, *, dry_run: bool) -> Imported:
+    story, rule = source.story, source.settings.rule
+    events = [chapter.event for chapter in story.chapters]
+    state = story.state
+    return Imported(
+        run=name,
+        skill=source.path,
+        events=len(events),
+        written=written,
+        versions=1 + sum(isinstance(event, Accepted | SlowMerged) for event in events),
+        rejected=sum(isinstance(event, Rejected) for event in events),
+        skipped=sum(isinstance(event, Skipped) for event in events),
+        slow=sum(isinstance(event, SlowMerged) for event in events),
+        best=state.best,
+        first_score=state.evaluation(0).score(rule.metric, rule.soft_weight),
+        best_score=story.best_score(rule),
+        finished=any(isinstance(event, RunFinished) for event in events),
+        remarks=tuple(story.remarks),
+        dry_run=dry_run,
+    )

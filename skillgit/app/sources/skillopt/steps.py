@@ -1,0 +1,367 @@
+"""The steps of a directory as events, with their edits."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, TypedDict
+
+from skillgit.app.sources.skillopt.directory import ORIGIN
+from skillgit.app.sources.skillopt.history import cost
+from skillgit.app.sources.skillopt.outcomes import ROUNDING, Measured, Told, count, measured, number, read_outcomes
+from skillgit.app.sources.skillopt.story import Chapter
+from skillgit.app.sources.skillopt.texts import alike, with_our_markers
+from skillgit.domain.changed_lines import changed_lines
+from skillgit.domain.edit import Edit, EditReport, EditStatus, Op, Patch, Source, apply
+from skillgit.domain.evaluation import Split
+from skillgit.domain.event import Accepted, BudgetSource, EditRecord, PatchCounts, Rejected, Skipped
+from skillgit.domain.gate import NoRegression
+from skillgit.domain.policies import POLICIES
+from skillgit.domain.rewrite import RewriteError, Template, UpdateMode, changed_hunks, rewritten
+from skillgit.domain.untrusted.text import EMPTY, clean, verbatim
+from skillgit.engine.artifacts import json_file, patch_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from skillgit.app.sources.skillopt.directory import Directory, Import, Row
+    from skillgit.app.sources.skillopt.history import Step
+    from skillgit.app.sources.skillopt.outcomes import Outcomes
+    from skillgit.app.sources.skillopt.story import Judged
+    from skillgit.domain.cost import Cost
+    from skillgit.domain.event import Models
+    from skillgit.domain.gate import GateRule
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.untrusted.text import SkillText
+
+
+_FILES = (
+    *("step_record.json", "merged_patch.json", "ranked_edits.json", "lr_decision.json", "rewrite_result.json"),
+    *("full_rewrite_result.json", "trajectory_digest.json"),
+)
+_LISTS = ("edit_apply_report.json", "appendix_notes.json")
+_REASONS = {
+    "skip_no_patches": "no usable patches",
+    "skip_no_rewrite": "no usable rewrite",
+    "": "nothing is recorded of this step",
+}
+
+
+class _Told(TypedDict):
+    title: str
+    why: str
+    step: int
+    models: Models
+    cost: Cost
+
+
+def tell_step(source: Import, step: Step) -> None:
+    """Tell what became of ``step``."""
+    text = _candidate(source, step) if step.action == "reject" or step.accepted else None
+    score = _score(source, step)
+    if text is None or score is None:
+        _tell_skip(source, step, score)
+        return
+    skill, story = source.texts.skill(text), source.story
+    if skill.name != source.texts.name:
+        raise AssertionError("all texts of a directory are versions of one skill")
+    story.remark(score.remark)
+    patched = read_patch(source.directory, step, source.settings.mode, story.skill, skill)
+    story.remark(patched.remark)
+    judged = story.judge(_rule(source, step), score, accepted=step.accepted, place=f"step {step.number}")
+    story.remark(judged.remark)
+    _check_numbers(source, step, judged)
+    base = story.state.version
+    outcomes = _outcomes(source, step)
+    evidence = _evidence(source, step, patched)
+    if outcomes is not None:
+        shown = score.evaluation is not None and judged.shown
+        evidence |= outcomes.evidence("selection.json" if shown else f"{ORIGIN}/selection.json")
+        source.by_hash[text_hash(text)] = outcomes
+    event = Rejected(
+        **source.common(step.epoch),
+        **_told(source, step, patched),
+        base=base,
+        edits=patched.edits,
+        changes=changed_lines(story.skill, skill),
+        patch=patched.counts,
+        evaluation=score.summary,
+        verdict=judged.verdict,
+        fixed=judged.pairs.fixed,
+        broken=judged.pairs.broken,
+    )
+    fields = {name: getattr(event, name) for name in event.__dataclass_fields__}
+    told = Accepted(**fields, version=base + 1) if step.accepted else event
+    time = source.time(f"{step.folder}/step_record.json", f"skills/skill_v{step.number:04d}.md")
+    story.tell(Chapter(event=told, skill=skill, evidence=evidence, time=time), score.evaluation)
+
+
+def text_hash(text: str) -> str:
+    """Return what the reference knows ``text`` by: 16 hexadecimal characters of its SHA-256."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def check_text(source: Import, step: Step) -> None:
+    """Tell where the text that the directory has after ``step`` is not that of the current version."""
+    found = source.directory.text(f"skills/skill_v{step.number:04d}.md")
+    if found is not None and not alike(source.texts.skill(found).document, source.story.skill.document):
+        version = source.story.state.version
+        source.story.remark(
+            f"skills/skill_v{step.number:04d}.md is not the text of v{version}, which was current after step"
+            f" {step.number}: it changed without a gate, and the difference shows with the next candidate"
+        )
+
+
+def _candidate(source: Import, step: Step) -> SkillText | None:
+    """Return the text of the candidate, as far as it is here; that of an accepted one is the current text too."""
+    text = source.directory.text(f"{step.folder}/candidate_skill.md")
+    if text is None and step.accepted:
+        text = source.directory.text(f"skills/skill_v{step.number:04d}.md")
+    return text
+
+
+def _outcomes(source: Import, step: Step) -> Outcomes | None:
+    """Return the outcomes of the candidate; one whose text had been measured before was not measured again."""
+    own = read_outcomes(source.directory, [f"{step.folder}/selection_eval"], "selection")
+    return own if own is not None else source.by_hash.get(str(step.record.get("candidate_hash")))
+
+
+def _score(source: Import, step: Step) -> Measured | None:
+    told = Told(
+        place=f"step {step.number} of history.json",
+        split=Split.SELECTION,
+        hard=step.score("selection_hard"),
+        soft=step.score("selection_soft"),
+        unneeded=bool(step.own.get("unneeded")),
+        spare=count(step.own.get("spare")) or 0,
+    )
+    return measured(told, _outcomes(source, step), source.items, source.settings.seed)
+
+
+def _rule(source: Import, step: Step) -> GateRule:
+    """Return the gate of ``step``, which says itself where nothing was gated."""
+    rule = replace(source.settings.rule, enabled=source.settings.rule.enabled and step.action != "force_accept")
+    return rule_of(rule, step.own)
+
+
+def rule_of(rule: GateRule, own: Mapping[str, object]) -> GateRule:
+    """Return ``rule`` with what ``own`` tells of a gate that the reference does not have."""
+    policy, guard = own.get("policy"), own.get("guard")
+    if policy not in POLICIES or guard not in set(NoRegression):
+        return rule
+    alpha, margin = number(own.get("alpha")), number(own.get("margin"))
+    return replace(
+        rule,
+        policy=POLICIES[str(policy)],
+        no_regression=NoRegression(str(guard)),
+        alpha=rule.alpha if alpha is None else alpha,
+        margin=margin or 0.0,
+    )
+
+
+def _tell_skip(source: Import, step: Step, score: Measured | None) -> None:
+    """Tell a step without a candidate, or with one whose text or score is lost."""
+    title = _REASONS.get(step.action, "")
+    if not title:
+        lost = "score" if score is None else "text"
+        title = f"{'accepted' if step.accepted else 'rejected'}, and the candidate's {lost} is lost"
+        source.story.remark(f"step {step.number} was {title}; it is imported as a step without a candidate")
+    patched = read_patch(source.directory, step, source.settings.mode, source.story.skill, None)
+    source.story.remark(patched.remark)
+    told = _told(source, step, patched)
+    told["title"] = str(step.own.get("title") or title)
+    event = Skipped(**source.common(step.epoch), **told, patch=patched.counts)
+    time = source.time(f"{step.folder}/step_record.json", f"skills/skill_v{step.number:04d}.md")
+    source.story.tell(Chapter(event=event, evidence=_evidence(source, step, patched), time=time))
+
+
+def _told(source: Import, step: Step, patched: Patched) -> _Told:
+    own = "why" in step.own
+    patterns = [] if own else [str(row["pattern"]) for row in _findings(source, step)]
+    return _Told(
+        title=patched.title,
+        why="\n\n".join([patched.reasoning, *patterns[:8]]),
+        step=step.number,
+        models=source.settings.models,
+        cost=cost(step.record, "wall_time_s"),
+    )
+
+
+def _evidence(source: Import, step: Step, patched: Patched) -> dict[str, bytes]:
+    directory, found = source.directory, dict(patched.evidence)
+    batches = [f"{step.folder}/batch_{number_}/rollout" for number_ in directory.numbered(step.folder, "batch_")]
+    rollout = read_outcomes(directory, [f"{step.folder}/rollout", *batches], "rollout")
+    if rollout is not None:
+        found |= rollout.evidence("rollout.json")
+    findings = list(_findings(source, step))
+    if findings:
+        found["findings.json"] = json_file({"findings": findings, "unusable_replies": 0})
+    for name in _FILES:
+        if (content := directory.mapping(f"{step.folder}/{name}")) is not None:
+            found[f"{ORIGIN}/{name}"] = json_file(content)
+    for name in _LISTS:
+        if (rows := directory.listing(f"{step.folder}/{name}")) is not None:
+            found[f"{ORIGIN}/{name}"] = json_file(rows)
+    for path in _patches(source, step):
+        if (content := directory.mapping(path)) is not None:
+            found[f"{ORIGIN}/patches/{path.rpartition('/')[2]}"] = json_file(content)
+    if step.record and f"{ORIGIN}/step_record.json" not in found:
+        found[f"{ORIGIN}/step_record.json"] = json_file(step.record)
+    return found
+
+
+def _patches(source: Import, step: Step) -> Iterator[str]:
+    folders = [step.folder]
+    folders += [f"{step.folder}/batch_{number_}" for number_ in source.directory.numbered(step.folder, "batch_")]
+    for folder in folders:
+        yield from source.directory.files(f"{folder}/patches", ".json")
+
+
+def _findings(source: Import, step: Step) -> Iterator[Row]:
+    """Yield what analysts said of failures."""
+    for path in _patches(source, step):
+        summary = (source.directory.mapping(path) or {}).get("failure_summary")
+        for row in summary if isinstance(summary, list) else ():
+            if isinstance(row, dict) and (row.get("description") or row.get("failure_type")):
+                told = str(row.get("description") or row["failure_type"])
+                yield {"pattern": told, "count": count(row.get("count")) or 0, "items": _ids(row.get("task_ids"))}
+
+
+def _ids(value: object) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list) else []
+
+
+def _check_numbers(source: Import, step: Step, judged: Judged) -> None:
+    """Tell where the gate of the directory compared another number than the score is."""
+    told = number(step.record.get("candidate_gate_score"))
+    if told is None or source.settings.density or abs(told - judged.verdict.score) <= ROUNDING:
+        return
+    source.story.remark(
+        f"step {step.number} of history.json gives the candidate's score as {told:.6g} to the gate, and its evaluation"
+        f" says {judged.verdict.score:.6g}; the latter is kept"
+    )
+
+
+_ITEMS = ("edits", "revise_suggestions", "skill_candidates")
+_AUTONOMOUS = frozenset({"autonomous", "auto", "optimizer"})
+_UNLIMITED = frozenset({"none", "off", "no_lr"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patched:
+    """What a step changed.
+
+    Attributes:
+        title: A few words for it.
+        reasoning: Why.
+        edits: The edits, where they are edits.
+        counts: How many there were.
+        evidence: ``patch.json``, if applying the edits to the base gives the candidate here too.
+        remark: What is odd about it; empty if nothing is.
+    """
+
+    title: str
+    reasoning: str
+    edits: tuple[EditRecord, ...]
+    counts: PatchCounts
+    evidence: Mapping[str, bytes]
+    remark: str = ""
+
+
+def read_patch(directory: Directory, step: Step, mode: UpdateMode, base: Skill, candidate: Skill | None) -> Patched:
+    """Return what ``step`` changed; ``candidate`` is absent for a step without one."""
+    ranked = directory.mapping(f"{step.folder}/ranked_edits.json") or {}
+    merged = directory.mapping(f"{step.folder}/merged_patch.json") or {}
+    items = _items(ranked) or _items(merged)
+    statuses = [str(row.get("status", "")) for row in directory.listing(f"{step.folder}/edit_apply_report.json") or ()]
+    reports = zip(items, chain(statuses, repeat("applied")), strict=False)
+    applied = [(item, status) for item, status in reports if status.startswith("applied")]
+    edits = tuple(_edits(applied))
+    title = str(step.own.get("title") or _title(step, [item for item, _ in applied]))
+    # What the optimizer wrote speaks of all its edits.
+    written = ranked.get("reasoning") or merged.get("reasoning") if len(applied) == len(items) else ""
+    reasoning = str(step.own.get("why") or written or "")
+    evidence: Mapping[str, bytes] = {}
+    records = tuple(EditRecord.of(edit) for edit in edits)
+    if candidate is not None and mode is UpdateMode.PATCH:
+        done = apply(base, edits)
+        if len(done.applied) == len(edits) and done.skill.digest == candidate.digest:
+            evidence = patch_file(Patch(edits=edits, reasoning=reasoning, title=title), done.reports)
+    elif candidate is not None:
+        records, evidence = _rewrite(base, candidate, title, reasoning)
+    counts, remark = _counts(step, mode, len(records))
+    return Patched(title=title, reasoning=reasoning, edits=records, counts=counts, evidence=evidence, remark=remark)
+
+
+def _items(patch: Row) -> list[Row]:
+    for key in _ITEMS:
+        found = patch.get(key)
+        if isinstance(found, list):
+            return [row for row in found if isinstance(row, dict)]
+    return []
+
+
+def _edits(applied: Sequence[tuple[Row, str]]) -> Iterator[Edit]:
+    """Yield the edits that took effect, each given with its status, as far as they are of a kind that we know."""
+    for item, status in applied:
+        op = str(item.get("op") or "")
+        if op not in set(Op):
+            continue
+        fallen = "fallback" in status
+        source = str(item.get("source_type") or "")
+        yield Edit(
+            op=Op.APPEND if fallen else Op(op),
+            anchor=EMPTY if fallen or op == Op.APPEND else clean(with_our_markers(str(item.get("target") or ""))),
+            content=clean(str(item.get("content") or "")),
+            support=count(item.get("support_count")) or 0,
+            source=Source(source) if source in set(Source) else Source.MIXED,
+        )
+
+
+def _title(step: Step, items: Sequence[Row]) -> str:
+    summary = step.record.get("rewrite_change_summary")
+    told = [str(line) for line in summary] if isinstance(summary, list) else []
+    told += [str(item.get("title") or item.get("content") or item.get("target") or "") for item in items]
+    lines = [line.strip(" -*#") for text in told for line in text.splitlines()]
+    return next((line for line in lines if line), f"step {step.number}")
+
+
+def _rewrite(
+    base: Skill, candidate: Skill, title: str, reasoning: str
+) -> tuple[tuple[EditRecord, ...], Mapping[str, bytes]]:
+    """Return the stretches of lines that a rewrite changed, and the evidence if it kept what is protected here."""
+    edits = changed_hunks(base, candidate, support=0, source=Source.MIXED)
+    records = tuple(EditRecord.of(edit) for edit in edits)
+    body = verbatim(Template.of(candidate.document).body)
+    try:
+        same = rewritten(base, body).digest == candidate.digest
+    except RewriteError:
+        same = False
+    if not same:
+        return records, {}
+    reports = [EditReport(edit=edit, status=EditStatus.APPLIED) for edit in edits]
+    return records, patch_file(Patch(edits=edits, reasoning=reasoning, title=title), reports, body)
+
+
+def _counts(step: Step, mode: UpdateMode, applied: int) -> tuple[PatchCounts, str]:
+    summary = step.record.get("edit_apply_summary")
+    summary = summary if isinstance(summary, dict) else {}
+    ranked = step.counted("n_edits_ranked")
+    control = str(step.record.get("lr_control_mode") or "")
+    found = PatchCounts(
+        merged=step.counted("n_edits_merged"),
+        ranked=ranked,
+        applied=applied if count(summary.get("applied")) is None else int(str(summary["applied"])),
+        skipped=(count(summary.get("skipped")) or 0) + (count(summary.get("errors")) or 0),
+        budget=count(step.record.get("edit_budget")),
+        by=BudgetSource.OPTIMIZER if control in _AUTONOMOUS else BudgetSource.SCHEDULE,
+        mode=mode,
+    )
+    unlimited = control in _UNLIMITED and mode is UpdateMode.FULL
+    over = found.budget is not None and ranked > found.budget and not unlimited
+    if found.budget is None or unlimited or over:
+        without = replace(found, budget=None, by=BudgetSource.NONE)
+        told = f"step {step.number} applied {ranked} edits with a budget of {found.budget}; the budget is left out"
+        return without, told if over else ""
+    return found, ""

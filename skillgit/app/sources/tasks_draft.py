@@ -1,0 +1,204 @@
+"""``skillgit tasks draft``: a model drafts tasks for a skill, and people review them before a run uses them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from importlib.resources import files
+from random import Random
+from typing import TYPE_CHECKING
+
+from skillgit.app.format.seed import read_seed
+from skillgit.app.place.workspace import open_workspace
+from skillgit.app.setup.config import load_config
+from skillgit.app.setup.models import find_routes
+from skillgit.app.setup.plan import Bound, Plan, cap_notes, total_of
+from skillgit.app.setup.planner import AGAIN, pace_of, row_of, tokens_of
+from skillgit.app.sources.tasks import DRAFT, Entry, TaskFile, check_new, reader_of_tasks
+from skillgit.calls.client import Calls
+from skillgit.calls.ledger import Ledger
+from skillgit.domain.caps import Caps
+from skillgit.domain.untrusted.text import removed_from
+from skillgit.engine.replies import Reply, UnusableReplyError, parse
+from skillgit.errors import DataError, FatalBackendError, RepositoryNotFoundError, ServiceError, UsageError
+from skillgit.index.spending import paces
+from skillgit.plugin.backend import assistant, system, user
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from skillgit.app.place.context import Context
+    from skillgit.app.sources.tasks import ReadsTasks, Row
+    from skillgit.calls.pipeline import Route
+    from skillgit.domain.cost import Cost
+    from skillgit.domain.skill import Skill
+    from skillgit.plugin.backend import Message
+
+MOST = 100
+"""Drafts that can be asked for at once."""
+_ROLE = "optimizer"
+_TASK_TOKENS = 120
+"""Tokens that a drafted task is taken to have."""
+_FIELDS = ("prompt", "answers", "answer", "check", "criteria")
+_RUNS_CODE = ("python", "command")
+
+
+class _Reply(Reply):
+    """What the model says."""
+
+    tasks: list[dict[str, object]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drafted:
+    """What was drafted.
+
+    Attributes:
+        path: The file that the drafts were added to.
+        ids: Their ids.
+        refused: Why others were left out.
+        removed: How many control and invisible characters were removed from what the model wrote.
+        model: The model that wrote them.
+        cost: What it took.
+    """
+
+    path: Path
+    ids: tuple[str, ...]
+    refused: tuple[str, ...]
+    removed: int
+    model: str
+    cost: Cost
+
+
+def draft(
+    context: Context,
+    skill: Path,
+    path: Path,
+    *,
+    count: int,
+    config: str,
+    overrides: tuple[str, ...] = (),
+    caps: Caps | None = None,
+    dry_run: bool = False,
+) -> Drafted | Plan:
+    """Let the optimizer's model draft tasks for a skill and add them, as drafts, to a file.
+
+    Args:
+        context: The outside world.
+        skill: A skill folder, a ``SKILL.md`` or a Markdown file.
+        path: The file, which is made if it is missing.
+        count: How many tasks to ask for.
+        config: The configuration that names the model.
+        overrides: ``section.key=value``; later ones win.
+        caps: What it may cost; None for whatever it costs.
+        dry_run: Whether to plan it and ask nobody.
+
+    Returns:
+        What was drafted; for a dry run the plan.
+
+    Raises:
+        BudgetError: A cap was reached.
+        UsageError: The file, the skill or the configuration cannot be used.
+        BackendError: The model cannot be called, or cannot draft.
+        ServiceError: It replied with no usable draft.
+    """
+    if not 1 <= count <= MOST:
+        raise UsageError(f"{count} drafts cannot be asked for", hint=f"ask for 1 to {MOST}")
+    file, reader = TaskFile(path=context.directory / path), reader_of_tasks(context)
+    entries, found = file.read(reader), read_seed(context.directory / skill)
+    routes = find_routes(load_config(context, config, overrides), (_ROLE,))
+    caps = caps or Caps()
+    if dry_run:
+        return _plan(context, routes[_ROLE], found, count, caps)
+    with Ledger.in_memory() as ledger:
+        calls = Calls(
+            routes=routes,
+            ledger=ledger,
+            caps=caps,
+            sleep=asyncio.sleep,
+            random=Random(context.entropy(8)),  # noqa: S311 - jitter of retries
+        )
+        given = asyncio.run(_asked(calls, found, count))
+    rows, refused = _checked(given[:count], file, reader, entries)
+    if not rows:
+        raise ServiceError(f"no draft can be used: {'; '.join(refused[:3])}", hint="try again, or another model")
+    file.append(rows)
+    return Drafted(
+        path=file.path,
+        ids=tuple(str(row["id"]) for row in rows),
+        refused=tuple(refused),
+        removed=removed_from(rows),
+        model=calls.model_name(_ROLE),
+        cost=calls.spent(),
+    )
+
+
+def _messages(skill: Skill, count: int) -> list[Message]:
+    prompt = (files(__package__) / "prompts" / "draft.md").read_text(encoding="utf-8")
+    return [system(prompt), user(f"<skill>\n{skill.document.strip()}\n</skill>\n\nWrite {count} tasks.")]
+
+
+def _plan(context: Context, route: Route, skill: Skill, count: int, caps: Caps) -> Plan:
+    try:
+        with open_workspace(context) as workspace:
+            known = paces(workspace.index)
+    except RepositoryNotFoundError:
+        known = {}
+    asked, replied = sum(tokens_of(message.text) for message in _messages(skill, count)), count * _TASK_TOKENS
+    seconds = pace_of(known, _ROLE, route.name)
+    rows = (
+        row_of(route, _ROLE, "draft", (1, Bound.EXACTLY), (asked, replied), seconds=seconds),
+        row_of(route, _ROLE, AGAIN, (1, Bound.AT_MOST), (asked + replied, replied), seconds=seconds),
+    )
+    total = total_of(rows)
+    facts = {"skill": skill.name, "drafts": str(count)}
+    return Plan(command="tasks draft", facts=facts, stages=rows, total=total, notes=cap_notes(caps, total))
+
+
+async def _asked(calls: Calls, skill: Skill, count: int) -> list[dict[str, object]]:
+    """Ask for drafts; a reply that is no such JSON is sent back once with the reason."""
+    messages = _messages(skill, count)
+    try:
+        for attempt in (1, 2):
+            reply = await calls.call(_ROLE, "draft", messages, draw=("draft", attempt))
+            try:
+                return parse(reply.text, _Reply).tasks
+            except UnusableReplyError as error:
+                reason = str(error)
+                messages += [
+                    assistant(reply.text),
+                    user(f"This reply cannot be used: {reason}. Reply with the JSON only."),
+                ]
+    except FatalBackendError as error:
+        error.hint = "drafting needs a language model: -o model.optimizer_backend=… -o model.optimizer=…"
+        raise
+    finally:
+        await calls.aclose()
+    raise ServiceError(f"{calls.model_name(_ROLE)} drafted nothing: {reason}", hint="try again, or another model")
+
+
+def _checked(
+    given: Sequence[dict[str, object]], file: TaskFile, reader: ReadsTasks, entries: Sequence[Entry]
+) -> tuple[list[Row], list[str]]:
+    """Return the drafts that are tasks and new, and why others are not."""
+    known, rows, refused = list(entries), [], []
+    for number, fields in enumerate(given, start=1):
+        row: Row = {name: fields[name] for name in _FIELDS if fields.get(name)}
+        where = f"draft {number}"
+        try:
+            _check_harmless(row, where)
+            item = reader.task(where, row, file.path)
+            check_new(known, item, where)
+        except DataError as error:
+            refused.append(error.message)
+            continue
+        rows.append({"id": item.id, "status": DRAFT, **row})
+        known.append(Entry(line=number, row=row, item=item))
+    return rows, refused
+
+
+def _check_harmless(row: Row, where: str) -> None:
+    check = row.get("check")
+    if (check.get("type") if isinstance(check, dict) else check) in _RUNS_CODE:
+        raise DataError(f"{where} has a check that runs code", hint="a model's drafts have none")

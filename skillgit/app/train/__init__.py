@@ -1,0 +1,1 @@
+"""A training run: how it begins, goes on, publishes its progress and ends."""

@@ -1,0 +1,111 @@
+"""``skillgit init``: a repository whose ``main`` holds the seed skill."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.app.format import seed
+from skillgit.app.format.frontmatter import skill_name
+from skillgit.errors import RepositoryNotFoundError, UsageError
+from skillgit.index.refresh import open_index
+from skillgit.store import main_branch, refs
+from skillgit.store.repo import Repo
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from skillgit.app.place.context import Context
+    from skillgit.domain.skill import Skill
+
+SKILLS = "skills"
+"""The folder of a repository that holds its skills."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Initialised:
+    """What ``init`` left behind.
+
+    Attributes:
+        path: The repository's work tree.
+        skill_path: Path of the skill folder in it.
+        commit: The commit that ``main`` points at.
+        created: Whether the repository is new.
+        added: Whether the skill was added now; otherwise ``main`` had it already.
+    """
+
+    path: Path
+    skill_path: str
+    commit: str
+    created: bool
+    added: bool
+
+
+def init(context: Context, directory: Path | None, skill: Path | None, environment: str | None = None) -> Initialised:
+    """Make ``directory`` a repository whose ``main`` holds a seed skill, or add the skill to the one that is there.
+
+    Nothing is overwritten: a skill that ``main`` has already stays as it is, and so does everything uncommitted.
+
+    Args:
+        context: Where relative paths begin.
+        directory: The folder, which is made if it is missing; None for the context's folder.
+        skill: The seed: a skill folder, a ``SKILL.md`` or another Markdown file.
+        environment: The environment whose seed to take if ``skill`` is None. Without either, a repository that has no
+            skill gets one without rules.
+
+    Raises:
+        UsageError: Both seeds are given, ``directory`` is a file, or the seed is no valid skill.
+        RepositoryNotFoundError: ``directory`` is a repository that skillgit cannot use.
+        ConflictError: A file on ``main`` is in the way of the skill.
+    """
+    if skill is not None and environment is not None:
+        raise UsageError("a skill and an environment both name a seed", hint="give one of them")
+    place = (context.directory / directory if directory is not None else context.directory).resolve()
+    first = _seed(context, skill, environment)
+    repo, created = _open(place)
+    if first is None:
+        there = main_branch.skills_on_main(repo)
+        if there:
+            commit = repo.tip(refs.MAIN) or ""
+            return Initialised(path=_root(repo), skill_path=there[0], commit=commit, created=created, added=False)
+        first = seed.starter(skill_name(place.name))
+    path = f"{SKILLS}/{first.name}"
+    done = main_branch.add_skill(repo, path, first, time=context.clock())
+    open_index(repo).close()  # now, for whoever makes a repository can wait longer than whoever looks into one
+    return Initialised(path=_root(repo), skill_path=path, commit=done.commit, created=created, added=done.added)
+
+
+def _seed(context: Context, skill: Path | None, environment: str | None) -> Skill | None:
+    """Return the seed that was asked for; read before anything is made, so that a bad one leaves nothing behind."""
+    if skill is not None:
+        return seed.read_seed(context.directory / skill)
+    if environment is None:
+        return None
+    from skillgit.plugin.registry import load_environment  # noqa: PLC0415 - loads an environment only if one is named
+
+    found = load_environment(environment, context.directory)
+    defaults = {option.name: option.default for option in found.info.options}
+    return seed.normalise(found(defaults, context.directory).seed_skill())
+
+
+def _open(place: Path) -> tuple[Repo, bool]:
+    """Return the repository at ``place``, which is made if it is missing, and whether it was made.
+
+    As for ``git init``, a repository that ``place`` merely lies in does not count.
+    """
+    if place.exists() and not place.is_dir():
+        raise UsageError(f"{place} is a file", hint="name a folder")
+    place.mkdir(parents=True, exist_ok=True)
+    try:
+        found = Repo.discover(place)
+    except RepositoryNotFoundError:
+        if (place / ".git").exists():
+            raise
+        return Repo.init(place), True
+    if _root(found).resolve() != place:
+        return Repo.init(place), True
+    return found, False
+
+
+def _root(repo: Repo) -> Path:
+    return repo.workdir or repo.common_dir

@@ -1,0 +1,213 @@
+"""``skillgit train``: from what the user asks for to a run that is finished, or stopped with nothing lost."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from skillgit.app.known.scores import before_baseline
+from skillgit.app.place.workspace import open_workspace
+from skillgit.app.setup.config import load_config
+from skillgit.app.setup.estimate import least_calls, plan_training, steps_of
+from skillgit.app.setup.measuring import open_session, planner
+from skillgit.app.setup.models import STAGE, asked_roles, find, in_background, reach
+from skillgit.app.setup.planner import Planner, pace_of
+from skillgit.app.setup.setup import set_up
+from skillgit.app.train.beginning import find_beginning
+from skillgit.domain.caps import Caps
+from skillgit.domain.evaluation import Split
+from skillgit.domain.ids import check_run_name, new_run_name
+from skillgit.engine.scope import start_scope
+from skillgit.errors import ConfigError
+from skillgit.index.spending import paces
+from skillgit.store.history import run_names
+from skillgit.store.lock import RunLock
+
+if TYPE_CHECKING:
+    from skillgit.app.place.context import Context
+    from skillgit.app.place.workspace import Workspace
+    from skillgit.app.setup.models import Found, Reaching
+    from skillgit.app.setup.plan import Plan
+    from skillgit.app.setup.setup import Setup
+    from skillgit.app.train.outcome import Trained
+    from skillgit.calls.client import Calls
+    from skillgit.domain.skill import Skill
+    from skillgit.engine.progress import Watcher
+    from skillgit.engine.session import Session
+
+
+_LOADED_MEANWHILE = (
+    "skillgit.domain.event",
+    "skillgit.store.writer",
+    "skillgit.engine.loop",
+    "skillgit.app.train.training",
+)
+_BREATH_S = 0.005
+"""How long requests get to move on between two of them."""
+_BREATHS = 3
+"""How many it takes from nothing to a request on its way: the first one goes while the backend's client is loaded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainRequest:
+    """What the user asks for.
+
+    Attributes:
+        config: A configuration file, or the name of a shipped one.
+        overrides: ``section.key=value``; later ones win.
+        run: The run's name; a new one is made if there is none.
+        start: The revision that a new run starts from; None takes the configuration's seed.
+        caps: What the run may cost; where it names no cap, the configuration's holds.
+        ask_again: Whether to ask once more what was recorded as never to be answered.
+    """
+
+    config: str
+    overrides: tuple[str, ...] = ()
+    run: str | None = None
+    start: str | None = None
+    caps: Caps = field(default_factory=Caps)
+    ask_again: bool = False
+
+
+def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
+    """Train until the run is finished; a run of that name with the same configuration goes on where it stands.
+
+    The first Ctrl-C lets calls in flight end and be recorded; a second one leaves at once. Neither loses an event.
+
+    Raises:
+        BudgetError: A cap was reached.
+        ConfigError: The run was started with another configuration.
+        ProviderFailureError: A provider failed systematically.
+        RunLockedError: A live process trains this run.
+        StoppedError: The user stopped it.
+    """
+    config = load_config(context, request.config, request.overrides)
+    setup = set_up(config)
+    caps = caps_of(setup, request)
+    name = check_run_name(request.run) if request.run else _new_name(context, setup)
+    with (
+        open_workspace(context) as workspace,
+        RunLock(workspace.repo, name, context.clock),
+        asyncio.Runner() as runner,
+    ):
+        new = name not in run_names(workspace.repo.tips())
+        if new:
+            _check_budget(setup, caps)
+        found = runner.run(_begin_to_find(setup)) if new else None
+        from skillgit.app.setup.session import open_door, stop_on_interrupt  # noqa: PLC0415
+        from skillgit.app.train.publisher import publishing  # noqa: PLC0415
+        from skillgit.calls.ledger import Ledger  # noqa: PLC0415 - loaded while servers answer, as is what follows
+
+        with Ledger.open(workspace.repo.private_dir / "ledger.db") as ledger:
+            calls = open_door(context, setup, caps, ledger, ask_again=request.ask_again)
+            with stop_on_interrupt(calls):
+                reaching = runner.run(_begin_to_reach(setup, calls, name, found)) if found is not None else None
+                from skillgit.app.train.training import Training, continuing, left_unfinished  # noqa: PLC0415
+
+                command = continuing(request, name)
+                with publishing(workspace.repo, name, watcher, caps=caps, command=command) as published:
+                    training = Training(
+                        context, workspace, setup, request, name=name, calls=calls, watcher=published, reaching=reaching
+                    )
+                    with left_unfinished(training, request):
+                        return published.finished(runner.run(training.to_the_end()))
+
+
+async def _begin_to_find(setup: Setup) -> Found:
+    """Look for the models of a new run and ask their servers what they take."""
+    found = find(setup)
+    for _ in range(_BREATHS if asked_roles(setup) else 0):
+        await asyncio.sleep(_BREATH_S)
+    return found
+
+
+async def _begin_to_reach(setup: Setup, calls: Calls, run: str, found: Found) -> Reaching:
+    """Let the models answer, and load meanwhile what comes after."""
+    with calls.charged_to(start_scope(run)):
+        reaching = in_background(reach(setup, calls, found))
+    for name in _LOADED_MEANWHILE if asked_roles(setup) else ():
+        await asyncio.sleep(_BREATH_S)
+        import_module(name)
+    return reaching
+
+
+def _new_name(context: Context, setup: Setup) -> str:
+    return new_run_name(setup.task.environment.info.name, context.clock().date(), context.entropy(4))
+
+
+def caps_of(setup: Setup, request: TrainRequest) -> Caps:
+    """Return the caps of the request, and where it names none, those of the configuration."""
+    budget = setup.config.values.budget
+    return Caps(
+        max_calls=request.caps.max_calls or budget.max_calls,
+        max_tokens=request.caps.max_tokens or budget.max_tokens,
+        max_usd=request.caps.max_usd or budget.max_usd,
+    )
+
+
+def _check_budget(setup: Setup, caps: Caps) -> None:
+    """Refuse a budget that cannot pay for anything.
+
+    Raises:
+        ConfigError: The cap on calls is under what the baseline and one step need.
+    """
+    if caps.max_calls is None:
+        return
+    from skillgit.app.setup.estimate import least_calls  # noqa: PLC0415 - most runs have no such cap
+
+    least = least_calls(setup.config.values.method, setup.task) + len(asked_roles(setup))
+    if caps.max_calls < least:
+        raise ConfigError(
+            f"{caps.max_calls} calls do not pay for one step: baseline and first step need {least}",
+            hint=f"raise --max-calls to {least} or more; --dry-run shows what the whole run needs",
+        )
+
+
+def plan_train(context: Context, request: TrainRequest) -> Plan:
+    """Return what ``train`` would do with the same request; nothing is written and no model is asked."""
+    setup = set_up(load_config(context, request.config, request.overrides))
+    caps = caps_of(setup, request)
+    with open_workspace(context) as workspace:
+        beginning = find_beginning(workspace, setup.config, setup.task.environment, request.start)
+        with open_session(context, workspace, setup, caps, dry_run=True) as session:
+            made = planner(workspace, setup, session)
+            plan_training(made, beginning.skill)
+            facts = _facts(setup, request, beginning.skill_path)
+            return made.plan("train", facts, caps=caps, notes=_notes(setup, caps))
+
+
+def plan_of_started(workspace: Workspace, setup: Setup, session: Session, skill: Skill) -> Plan:
+    """Return the plan of a run whose models have just answered: a model without a pace has that of its first answer."""
+    names = {role: route.name for role, route in setup.routes.items()}
+    answered = (part for part in session.calls.meter.cost().parts if part.stage == STAGE and part.cost.seconds)
+    first = {(part.role, names[part.role]): part.cost.seconds / part.cost.calls for part in answered}
+    known = paces(workspace.index)
+    made = Planner(setup, session, first | known)
+    plan_training(made, skill)
+    tiny = sorted({model for role, model in first if pace_of(known, role, model) is None})
+    notes = (f"the pace of {', '.join(tiny)} is that of a tiny call, and longer ones take longer",) if tiny else ()
+    return made.plan("train", {}, caps=session.calls.caps, notes=notes)
+
+
+def _facts(setup: Setup, request: TrainRequest, path: str) -> dict[str, str]:
+    settings, task = setup.config.values.method, setup.task
+    counts = ", ".join(f"{len(task.items[split])} {split.value}" for split in Split)
+    epochs, steps = settings.train.num_epochs, steps_of(settings, task)
+    return {
+        "run": request.run or "a new one",
+        "config": setup.config.name,
+        "skill": path,
+        "items": f"{counts}, of {task.environment.info.name}",
+        "length": f"{epochs} {'epoch' if epochs == 1 else 'epochs'}, {steps} {'step' if steps == 1 else 'steps'}",
+    }
+
+
+def _notes(setup: Setup, caps: Caps) -> tuple[str, ...]:
+    settings, task = setup.config.values.method, setup.task
+    notes = [*setup.config.notes, before_baseline(len(task.items[Split.SELECTION]), settings.rule())]
+    least = least_calls(settings, task)
+    if caps.max_calls is not None:
+        notes.append(f"baseline and first step need {least} calls")
+    return tuple(notes)

@@ -1,0 +1,295 @@
+"""One process's work on a run: what the engine answers is written, and asked again, until the run is finished.
+
+The only place where the method and the store meet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from skillgit.app.change.fork import tried_before
+from skillgit.app.history.status import Unfinished, in_the_making, lacking_calls
+from skillgit.app.known.diagnosis import remark
+from skillgit.app.known.gates import version_outcomes
+from skillgit.app.known.scores import after_baseline, before_baseline
+from skillgit.app.setup.conditions import environment_change
+from skillgit.app.setup.models import asked_roles, preflight
+from skillgit.app.train.beginning import find_beginning
+from skillgit.app.train.outcome import Trained, finished, unfinished
+from skillgit.domain.evaluation import Split
+from skillgit.domain.event import RunFinished, RunStarted, version_of
+from skillgit.domain.state import advance, fold
+from skillgit.engine.budget import analyst_budget
+from skillgit.engine.concurrency import unless_failed
+from skillgit.engine.loop import Start, Trainer
+from skillgit.engine.session import Monitor, Session
+from skillgit.engine.tried import TRIED_FILE, read_tried, tried_file
+from skillgit.errors import BudgetError, ConfigError, HistoryError, SkillgitError, StoppedError
+from skillgit.index import spending
+from skillgit.store.evidence import read_evidence
+from skillgit.store.notes import feedback_reader
+from skillgit.store.reader import read_run, runs, skill_at
+from skillgit.store.repair import repair_run
+from skillgit.store.writer import RunWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+
+    from skillgit.app.place.context import Context
+    from skillgit.app.place.workspace import Workspace
+    from skillgit.app.setup.models import Reaching
+    from skillgit.app.setup.setup import Setup
+    from skillgit.app.train.publisher import Publisher
+    from skillgit.app.train.train import TrainRequest
+    from skillgit.calls.client import Calls
+    from skillgit.domain.event import Event
+    from skillgit.domain.feedback import Feedback
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.state import RunState
+    from skillgit.domain.tried import Tried
+    from skillgit.engine.transition import Transition
+    from skillgit.store.event_commit import Recorded
+    from skillgit.store.repo import Repo
+
+
+class Training:
+    """The history so far, and the loop."""
+
+    def __init__(
+        self,
+        context: Context,
+        workspace: Workspace,
+        setup: Setup,
+        request: TrainRequest,
+        *,
+        name: str,
+        calls: Calls,
+        watcher: Publisher,
+        reaching: Reaching | None,
+    ) -> None:
+        self._workspace, self._setup = workspace, setup
+        self._watcher = watcher
+        self._reaching = reaching
+        self._recorded = read_run(workspace.repo, name) if name in runs(workspace.repo) else []
+        self._begun = len(self._recorded)
+        self._started = _check_same_work(workspace.repo, name, self._recorded, setup)
+        self._start, path, self._parent = self._beginning(request)
+        self._writer = RunWriter(workspace.repo, name, context.clock, workspace.repo.identity())
+        self._versions: dict[int, str] = {}
+        self._skills: dict[int, Skill] = {}
+        self._outcomes = version_outcomes(workspace.repo, self._recorded)
+        for record in self._recorded:
+            self._note_version(record)
+        self.session = Session(
+            run=name,
+            skill_path=path,
+            task=setup.task,
+            settings=setup.config.values.method,
+            calls=calls,
+            workers=setup.config.values.calls.concurrency,
+            clock=context.clock,
+            monitor=Monitor(report=watcher.progress, saw=watcher.rolled, spent=calls.spent),
+            pinned=setup.pinned,
+            feedback=partial(self._said, feedback_reader(workspace.repo)),
+            tried=self._tried(),
+            recorded=self._outcomes.of,
+        )
+        watcher.budget = partial(analyst_budget, self.session)
+
+    def _beginning(self, request: TrainRequest) -> tuple[Start, str, str]:
+        setup = self._setup
+        digests = {"config": setup.config_digest, "splits": setup.splits_digest, "evidence": setup.evidence()}
+        if self._started is not None:
+            first, repo = self._recorded[0], self._workspace.repo
+            seed = skill_at(repo, first.commit, self._started.skill)
+            return Start(skill=seed, **digests), self._started.skill, first.parents[0]  # type: ignore[arg-type]
+        found = find_beginning(self._workspace, setup.config, setup.task.environment, request.start)
+        if found.fork_of:
+            tried = tried_before(self._workspace.repo, found.commit, found.skill_path)
+            digests["evidence"] = {**setup.evidence(), **tried_file(tried)}
+        start = Start(skill=found.skill, fork_of=found.fork_of, **digests)  # type: ignore[arg-type]
+        return start, found.skill_path, found.commit
+
+    def _tried(self) -> tuple[Tried, ...]:
+        """Return what had been tried on the seed when the run began, as it is recorded."""
+        if not self._recorded:
+            return read_tried(self._start.evidence)
+        return read_tried(read_evidence(self._workspace.repo, self._recorded[0].evidence, (TRIED_FILE,)))
+
+    def _said(self, read: Callable[[Collection[str]], tuple[Feedback, ...]]) -> tuple[Feedback, ...]:
+        """Return what people have said about the events of the run and the version that it began at."""
+        return read([self._parent, *(record.commit for record in self._recorded)])
+
+    def skill(self, version: int) -> Skill:
+        """Return the skill of a version, read from its commit."""
+        if version not in self._skills:
+            commit = self._versions[version]
+            self._skills[version] = skill_at(self._workspace.repo, commit, self.session.skill_path)
+        return self._skills[version]
+
+    async def to_the_end(self) -> Trained:
+        """Compute and write transitions until there is none."""
+        begun = self._begun
+        if told := self._lacking():
+            self._watcher.remark(told)
+        if not begun:
+            self._watcher.remark(before_baseline(len(self.session.task.items[Split.SELECTION]), self.session.rule))
+        trainer = Trainer(session=self.session, start=self._start, history=self, prepare=self._prepare)
+        state = fold(record.event for record in self._recorded) if self._recorded else None
+        writing: asyncio.Task[None] | None = None
+        try:
+            while (transition := await unless_failed(trainer.next(state), writing)) is not None:
+                if writing is not None:
+                    await writing
+                before, state = state, _advanced(state, transition.event)
+                self._note_made(transition)
+                writing = asyncio.create_task(self._write(transition, before, state))
+                if self._watcher.asked_to_stop and state.outcome is None:
+                    await writing
+                    await trainer.stop()
+                    raise StoppedError("stopped", hint="type the same command with --run to go on")
+        finally:
+            await trainer.close()
+            if writing is not None:
+                await asyncio.wait({writing})  # what has been computed is written, whatever befell what follows it
+            await self.session.calls.aclose()
+        if writing is not None:
+            await writing
+        ends = [record.event for record in self._recorded if isinstance(record.event, RunFinished)]
+        if state is None or not ends:
+            raise AssertionError("the loop ends with run-finished")
+        report = finished(self.session, state, ends[-1], resumed=bool(begun))
+        if any(isinstance(record.event, RunFinished) for record in self._recorded[:begun]):
+            repair_run(self._workspace.repo, self.session.run)  # a process that died as refs moved may have left some
+            return replace(report, sentence=f"The run had finished before. {report.sentence}")
+        return report
+
+    def _lacking(self) -> str:
+        """Say before the run goes on that it will not be the one that it would have been; empty if it may be."""
+        events = [record.event for record in self._recorded]
+        lacking = lacking_calls(self.session.calls.ledger, events)
+        if not lacking or isinstance(events[-1], RunFinished):
+            return ""
+        return (
+            f"the ledger of this repository lacks {lacking} of the calls that run {self.session.run} has paid for; what"
+            " is needed of them is bought again, so that costs, and with them commit ids, are not those of a run whose"
+            " ledger was kept"
+        )
+
+    async def _prepare(self) -> None:
+        if self._reaching is not None:
+            await preflight(self._setup, self.session.calls, self._start.skill, self._reaching, self._watcher.remark)
+            if asked_roles(self._setup):
+                self._watcher.remark(self._planned())
+
+    def _planned(self) -> str:
+        from skillgit.app.train.train import plan_of_started  # noqa: PLC0415 - servers have answered by now
+
+        plan = plan_of_started(self._workspace, self._setup, self.session, self._start.skill)
+        return "; ".join((plan.sentence, *plan.notes))
+
+    async def _write(self, transition: Transition, before: RunState | None, after: RunState) -> None:
+        """Write a transition and tell of it; its evidence, the bulk of it, in a thread, while the next one is made."""
+        await asyncio.to_thread(self._writer.store_evidence, transition.evidence)
+        record = self._writer.append(
+            transition.event,
+            transition.skill,
+            transition.evidence,
+            start=self._parent,
+            check=partial(_advanced, before),
+            local=self._setup.config.local if isinstance(transition.event, RunStarted) else None,
+        )
+        if record.event != transition.event:
+            raise AssertionError(f"{record.commit} does not read as it was written")
+        self._recorded.append(record)
+        self._note_version(record)
+        self._workspace.index.refresh()
+        self._watcher.happened(record.event, record.commit)
+        self._say_what_is_wrong(after, record.event)
+        if isinstance(record.event, RunStarted):
+            for told in after_baseline(record.event, transition.evidence, self.session.rule):
+                self._watcher.remark(told)
+
+    def _say_what_is_wrong(self, state: RunState, event: Event) -> None:
+        settings = self.session.settings
+        said = remark(state, event, after=settings.train.diagnose_after, rule=self.session.rule)
+        if said:
+            self._watcher.remark(said)
+
+    def unfinished(self, error: SkillgitError, command: str) -> Trained | None:
+        """Return where ``error`` leaves the run that ``command`` continues."""
+        state = fold(record.event for record in self._recorded) if self._recorded else None
+        run = self.session.run
+        making: tuple[Unfinished, ...] = ()
+        with suppress(HistoryError):  # a ledger that fails may be what ended it
+            making = in_the_making(self.session.calls.ledger, run, spending.progress(self._workspace.index, run))
+        return unfinished(self.session, state, error, resumed=bool(self._begun), command=command, making=making)
+
+    def _note_made(self, transition: Transition) -> None:
+        """Remember the text and the outcomes of a transition that may not be written yet."""
+        self._outcomes.take(transition.event, transition.evidence)
+        version = version_of(transition.event)
+        if version is not None and transition.skill is not None:
+            self._skills[version] = transition.skill
+
+    def _note_version(self, record: Recorded) -> None:
+        version = version_of(record.event)
+        if version is not None:
+            self._versions[version] = record.commit
+
+
+def _advanced(state: RunState | None, event: Event) -> RunState:
+    return fold([event]) if state is None else advance(state, event)
+
+
+def _check_same_work(repo: Repo, name: str, recorded: list[Recorded], setup: Setup) -> RunStarted | None:
+    """Return the run's first event, if there is one and it was started to do what ``setup`` asks for.
+
+    Raises:
+        ConfigError: It was started to do something else.
+    """
+    if not recorded:
+        return None
+    started = fold(record.event for record in recorded).started
+    differences = {
+        "configuration": started.config != setup.config_digest,
+        "items": started.splits != setup.splits_digest,
+        "environment": bool(changed := environment_change(repo, recorded[0], setup)),
+    }
+    different = [what for what, differs in differences.items() if differs]
+    fork = f"fork it into a run of its own: --from {name}/v0 --run NAME"
+    if different == ["environment"]:
+        raise ConfigError(changed, hint=f"undo that to go on, or {fork}")
+    if different:
+        raise ConfigError(f"run {name} was started with another {' and other '.join(different)}", hint=fork)
+    return started
+
+
+def continuing(request: TrainRequest, run: str) -> str:
+    """Return the command that goes on with ``run``."""
+    return " ".join(
+        ("skillgit train", request.config, *(f"-o {override}" for override in request.overrides), f"--run {run}")
+    )
+
+
+@contextmanager
+def left_unfinished(training: Training, request: TrainRequest) -> Iterator[None]:
+    """Give errors that leave a run unfinished the command that continues it, and what is known of the run."""
+    name = training.session.run
+    command = continuing(request, name)
+    try:
+        yield
+    except (StoppedError, KeyboardInterrupt) as error:
+        stopped = StoppedError(f"run {name} is stopped; nothing is lost", hint=f"{command} goes on")
+        stopped.result = training.unfinished(stopped, command)
+        raise stopped from error
+    except SkillgitError as error:
+        if isinstance(error, BudgetError):
+            error.hint = f"{command} with a larger cap goes on where it stands"
+        error.hint = error.hint or f"{command} goes on where it stands"
+        error.result = training.unfinished(error, command)
+        raise

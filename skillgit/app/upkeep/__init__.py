@@ -1,0 +1,1 @@
+"""Whether history is whole: checks, repair, garbage, the index, and replay."""

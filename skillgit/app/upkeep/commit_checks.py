@@ -1,0 +1,244 @@
+"""Whether a commit holds what its event says: its tree, its evidence, the numbers of its gate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from skillgit.app.upkeep.score_checks import final_item_problems, selection_problems
+from skillgit.domain.edit import Edit, EditStatus, Op, Source, apply
+from skillgit.domain.evaluation import EvaluationSummary
+from skillgit.domain.event import (
+    EDITS_SHOWN,
+    Accepted,
+    BudgetSource,
+    Edited,
+    EditRecord,
+    Measured,
+    Origin,
+    Rejected,
+    Reverted,
+    RunFinished,
+    RunStarted,
+    Skipped,
+    SlowMerged,
+    SlowProposed,
+)
+from skillgit.domain.rewrite import RewriteError, UpdateMode, changed_hunks, rewritten
+from skillgit.domain.skill import DOCUMENT, slow_guidance, with_appendix, with_slow_guidance
+from skillgit.domain.untrusted.documents import loads
+from skillgit.domain.untrusted.text import verbatim
+from skillgit.errors import SkillgitError, UnsafeNameError
+from skillgit.store import reader
+from skillgit.store.evidence import read_evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from skillgit.domain.skill import Skill
+    from skillgit.domain.untrusted.text import SkillText
+    from skillgit.store.event_commit import Recorded
+    from skillgit.store.repo import Repo
+
+MERGE = 2
+"""How many parents a merge of the slow line has: the run's tip and the slow tip."""
+
+
+_WHOLE = frozenset({Origin.MERGE, Origin.REVERT})
+"""Origins of candidates that are whole texts, not edits of the base."""
+_SHORTER = frozenset({Origin.PRUNE, Origin.COMPRESS})
+"""Origins of candidates that say less than the base, or the same in fewer words."""
+
+
+def budget_problems(event: Accepted | Rejected | Skipped, schedule: Callable[[int], int] | None) -> Iterator[str]:
+    """Yield what is wrong with the edit budget of a step; ``schedule`` gives it, where it is known."""
+    patch = event.patch
+    if (patch.budget is None) != (patch.by is BudgetSource.NONE):
+        yield f"step {event.step} had the edit budget {patch.budget}, though it was set by '{patch.by}'"
+        return
+    if patch.budget is None:
+        return
+    if event.origin.intervenes:
+        yield f"the {event.origin} after step {event.step} had the edit budget {patch.budget}, and it has none"
+        return
+    if (event.origin is Origin.META) != (patch.by is BudgetSource.META):
+        yield f"the reflection on epoch {event.epoch} and its edit budget do not belong together"
+    wanted = schedule(event.step) if schedule is not None else patch.budget
+    if patch.by not in {BudgetSource.OPTIMIZER, BudgetSource.META} and patch.budget != wanted:
+        yield f"step {event.step} had an edit budget of {patch.budget}, and the schedule says {wanted}"
+    if patch.ranked > patch.budget:
+        yield f"step {event.step} chose {patch.ranked} of its proposals with an edit budget of {patch.budget}"
+
+
+def tree_problems(repo: Repo, record: Recorded, versions: Mapping[int, str]) -> Iterator[str]:
+    """Yield what is wrong with the tree of ``record``'s commit; ``versions`` are the commits of the run's versions."""
+    event = record.event
+    try:
+        yield from _foreign_changes(repo, record)
+        skill = reader.skill_at(repo, record.commit, event.skill)
+        target = _reverts_to(record)
+        if target in versions:
+            wanted = reader.skill_at(repo, versions[target], event.skill)
+            if wanted.digest != skill.digest:
+                yield f"the skill is not that of v{target}, which it reverts to"
+        if isinstance(event, SlowMerged) and len(record.parents) == MERGE:
+            base = reader.skill_at(repo, record.parents[0], event.skill)
+            guidance = slow_guidance(reader.skill_at(repo, record.parents[1], event.skill).document)
+            if base.with_text(DOCUMENT, with_slow_guidance(base.document, guidance)).digest != skill.digest:
+                yield "the skill is not that of its first parent with the guidance of the second"
+    except SkillgitError as error:
+        if not isinstance(error.__cause__, UnsafeNameError):  # name_checks tells of each name
+            yield f"the skill cannot be read: {error.message}"
+
+
+def _reverts_to(record: Recorded) -> int:
+    """Return the version whose text the event takes up again, also one that the gate refused; -1 if it takes none."""
+    event = record.event
+    if isinstance(event, Reverted):
+        return event.target
+    refused = isinstance(event, Rejected) and event.origin is Origin.REVERT
+    number = event.of.removeprefix(f"{event.run}/v") if isinstance(event, Rejected) and refused else ""
+    return int(number) if number.isdecimal() else -1
+
+
+def _foreign_changes(repo: Repo, record: Recorded) -> Iterator[str]:
+    """Yield changes of files that are none of the event's business."""
+    if isinstance(record.event, RunStarted | Edited) or not record.parents:
+        return
+    parent = repo.commit(record.parents[0])
+    if str(parent.tree_id) == record.tree:
+        return
+    if isinstance(record.event, Skipped | Measured | RunFinished):
+        yield "the commit changes files, though its event changes nothing"
+        return
+    allowed = {reader.MEMORY} if isinstance(record.event, SlowProposed) else set()
+    changes = repo.commit(record.commit).tree.diff_to_tree(parent.tree)
+    for delta in changes.deltas:
+        path = delta.new_file.path
+        if path not in allowed and not path.startswith(f"{record.event.skill}/"):
+            yield f"the commit changes '{path}', which is not part of {record.event.skill}"
+
+
+def evidence_problems(repo: Repo, record: Recorded, versions: Mapping[int, str], *, imported: bool) -> Iterator[str]:
+    """Yield what the evidence of ``record``, as far as it is here, contradicts.
+
+    What was ``imported`` from elsewhere need not have every file.
+    """
+    event = record.event
+    files = read_evidence(repo, record.evidence) if record.evidence else None
+    if files is None:
+        return
+    if isinstance(event, RunFinished):
+        yield from _placebo_problems(event, files.get("placebo.json"))
+        yield from final_item_problems(event, files, imported=imported)
+    told = None if isinstance(event, Skipped | SlowMerged | Edited | RunFinished) else event.evaluation
+    if isinstance(told, EvaluationSummary) and "selection.json" in files:
+        yield from selection_problems(files, told, getattr(event, "verdict", None))
+    if isinstance(event, Accepted | Rejected) and event.origin in _WHOLE:
+        return
+    if "patch.json" in files:
+        yield from _patch_problems(repo, record, files["patch.json"], versions, imported=imported)
+
+
+def _placebo_problems(event: RunFinished, content: bytes | None) -> Iterator[str]:
+    if event.placebo is None and content is None:
+        return
+    try:
+        rows = loads(content or b"[]")
+        found = len(rows), sum(bool(row["accepted"]) for row in rows)
+    except (ValueError, TypeError, KeyError):
+        yield "placebo.json in the evidence cannot be read"
+        return
+    if event.placebo is None or found != (event.placebo.n, event.placebo.accepted):
+        yield "the evidence tells of other placebos than the commit"
+
+
+def _patch_problems(
+    repo: Repo, record: Recorded, content: bytes, versions: Mapping[int, str], *, imported: bool
+) -> Iterator[str]:
+    event = record.event
+    if not isinstance(event, Accepted | Rejected) or event.base not in versions:
+        return
+    try:
+        document = loads(content)
+        edits = [_edit(row) for row in document["edits"] if row["status"] == EditStatus.APPLIED]
+        left = len(document["edits"]) - len(edits)
+        body = verbatim(str(document["rewrite"])) if "rewrite" in document else None
+        notes = [verbatim(str(note)) for note in document["appendix"]] if "appendix" in document else None
+    except (ValueError, TypeError, KeyError):
+        yield "patch.json in the evidence cannot be read"
+        return
+    yield from _edit_problems(event, edits, left, imported=imported)
+    try:
+        base = reader.skill_at(repo, versions[event.base], event.skill)
+        skill = reader.skill_at(repo, record.commit, event.skill)
+    except SkillgitError:
+        # tree_problems has said so
+        return
+    if (notes is None) != (event.appendix is None) or (event.appendix and len(notes or ()) != event.appendix.total):
+        yield "the appendix in the evidence is not that of the commit"
+        return
+    # Reminders alone are no rewrite.
+    if body is not None if event.patch.mode is UpdateMode.PATCH else body is None and edits:
+        yield f"the evidence is not that of the update mode {event.patch.mode}"
+        return
+    if body is not None:
+        yield from _rewrite_problems(base, skill, body, edits, notes)
+    elif event.origin.intervenes and document.get("lines") is True:
+        yield from _line_problems(event, base, skill, edits)
+    elif _with_notes(apply(base, edits).skill, notes).digest != skill.digest:
+        yield f"the patch in the evidence, applied to v{event.base}, does not give the committed skill"
+
+
+def _edit_problems(event: Accepted | Rejected, edits: Sequence[Edit], left: int, *, imported: bool) -> Iterator[str]:
+    """Yield where the commit tells other edits than those applied in the evidence, or of others that were ``left``."""
+    unattributed = tuple(replace(record, fixed=None, broken=None) for record in event.edits)
+    if tuple(EditRecord.of(edit) for edit in edits)[:EDITS_SHOWN] != unattributed:
+        yield "the edits in the evidence are not those of the commit"
+    applied, skipped = event.patch.applied, event.patch.skipped
+    if not imported and (applied, skipped) != (len(edits), left):
+        found = f"applied={len(edits)} skipped={left}"
+        yield f"the commit says applied={applied} skipped={skipped}, and the evidence says {found}"
+
+
+def _line_problems(event: Accepted | Rejected, base: Skill, skill: Skill, edits: Sequence[Edit]) -> Iterator[str]:
+    """Yield where edits that only tell which lines changed, for applying them gives another text, are not the commit's.
+
+    What is taken from elsewhere may bring other files than the document; what shortens the document does not.
+    """
+    if event.origin in _SHORTER and base.with_text(DOCUMENT, skill.document).digest != skill.digest:
+        yield f"the {event.origin} after step {event.step} changes files besides {DOCUMENT}"
+    support, source = (edits[0].support, edits[0].source) if edits else (1, Source.HUMAN)
+    if changed_hunks(base, skill, support=support, source=source) != tuple(edits):
+        yield "the edits in the evidence are not what changed in the base"
+
+
+def _with_notes(skill: Skill, notes: Sequence[SkillText] | None) -> Skill:
+    return skill if notes is None else skill.with_text(DOCUMENT, with_appendix(skill.document, notes))
+
+
+def _rewrite_problems(
+    base: Skill, skill: Skill, body: SkillText, edits: Sequence[Edit], notes: Sequence[SkillText] | None
+) -> Iterator[str]:
+    """Yield where the new text in the evidence, or the lines that are said to have changed, are not the commit's."""
+    try:
+        wanted = rewritten(base, body)
+    except RewriteError as error:
+        yield f"the rewrite in the evidence does not keep what is protected in the base: {error}"
+        return
+    if _with_notes(wanted, notes).digest != skill.digest:
+        yield "the rewrite in the evidence, put into the base, does not give the committed skill"
+    support, source = (edits[0].support, edits[0].source) if edits else (1, Source.MIXED)
+    if changed_hunks(base, wanted, support=support, source=source) != tuple(edits):
+        yield "the edits in the evidence are not what the rewrite changed in the base"
+
+
+def _edit(row: Mapping[str, object]) -> Edit:
+    return Edit(
+        op=Op(str(row["op"])),
+        file=str(row["file"]),
+        anchor=verbatim(str(row.get("anchor", ""))),
+        content=verbatim(str(row.get("content", ""))),
+        support=int(str(row.get("support", 1))),
+        source=Source(str(row.get("source", Source.FAILURE))),
+    )

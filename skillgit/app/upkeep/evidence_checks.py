@@ -1,0 +1,311 @@
+"""Whether the evidence of a run is here, complete, readable, and that of the run's own events."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from skillgit.domain.evaluation import EvaluationSummary, Split, item_set_digest
+from skillgit.domain.event import (
+    Accepted,
+    Edited,
+    Measured,
+    Origin,
+    Rejected,
+    Reverted,
+    RunFinished,
+    RunStarted,
+    Skipped,
+    SlowMerged,
+    SlowProposed,
+    event_name,
+)
+from skillgit.domain.ids import short_digest
+from skillgit.domain.untrusted.documents import loads
+from skillgit.errors import SkillgitError
+from skillgit.store import reader, refs
+from skillgit.store.evidence import dropped_trees, dropping_problems, evidence_names, read_evidence
+from skillgit.store.integrity import Blob, GitError, Problem, Tree, missing_files
+from skillgit.store.own_runs import evidence_elsewhere, is_own
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from skillgit.domain.event import Event
+    from skillgit.store.event_commit import Recorded
+    from skillgit.store.evidence import Link
+    from skillgit.store.repo import Repo
+
+
+_PLAN = ("config.json", "environment.json", "splits.json")
+
+
+def lacking_files(repo: Repo, record: Recorded, *, trained: bool) -> Iterator[str]:
+    """Yield which files the evidence of ``record`` does not have.
+
+    Evidence that is not here tells nothing. A history may be written without any, but not by a trainer: where it is
+    known that one ``trained`` the run, an event that names no evidence is told too.
+    """
+    needed = needed_files(record.event)
+    if not needed:
+        return
+    if not record.evidence:
+        if trained:
+            yield f"the commit names no evidence, and {event_name(record.event)} always has some"
+        return
+    found = evidence_names(repo, record.evidence)
+    if found is None:
+        return
+    for name in needed:
+        if name not in found:
+            yield f"the evidence lacks '{name}', which {event_name(record.event)} always has"
+
+
+def needed_files(event: Event) -> tuple[str, ...]:
+    """Return the files that the evidence of an event like ``event`` always has, test scores and placebos left out."""
+    match event:
+        case RunStarted():
+            # A fork takes over what is here of the run that it comes from, which may be nothing.
+            return () if event.fork_of else (*_PLAN, "selection.json")
+        case Accepted() | Rejected():
+            rolled = ("rollout.json",) if event.origin is Origin.STEP else ()
+            repeated = ("repeats.json",) if event.verdict.repeats else ()
+            return ("patch.json", *rolled, "selection.json", *repeated)
+        case Skipped():
+            return ("rollout.json",) if event.origin is Origin.STEP else ()
+        case SlowProposed():
+            return ("comparison.json", *(("selection.json",) if event.evaluation is not None else ()))
+        case Reverted():
+            return ("selection.json",) if isinstance(event.evaluation, EvaluationSummary) else ()
+        case Measured():
+            return ("selection.json",)
+        case SlowMerged() | Edited() | RunFinished():
+            return ()
+
+
+CONFIG, SPLITS, ENVIRONMENT = "config.json", "splits.json", "environment.json"
+
+
+def plan_problems(repo: Repo, records: Sequence[Recorded]) -> Iterator[tuple[Recorded, str]]:
+    """Yield the events that contradict the files behind the first of ``records``, and how, as far as those are here.
+
+    The digest of the configuration covers the prompts of the program that wrote it too, and cannot be made again.
+    """
+    first = records[0]
+    if not isinstance(first.event, RunStarted):
+        return
+    try:
+        files = read_evidence(repo, first.evidence, (CONFIG, SPLITS, ENVIRONMENT)) or {}
+    except (GitError, KeyError):
+        # that a file is missing is told where objects are looked for
+        return
+    documents: dict[str, Mapping[str, object]] = {}
+    for name, content in files.items():
+        found = _document(content)
+        if found is None or (name == CONFIG and not all(isinstance(section, dict) for section in found.values())):
+            yield first, f"{name} in the evidence cannot be read"
+        else:
+            documents[name] = found
+    if ENVIRONMENT in documents:
+        for sentence in _environment_problems(first.event, documents[ENVIRONMENT]):
+            yield first, sentence
+    if SPLITS in documents:
+        try:
+            sets = {name: item_set_digest(_items(rows)) for name, rows in documents[SPLITS].items()}
+        except (TypeError, KeyError):
+            yield first, f"{SPLITS} in the evidence cannot be read"
+            return
+        yield from _split_problems(records, documents[SPLITS], sets)
+
+
+def _document(content: bytes) -> Mapping[str, object] | None:
+    try:
+        found = loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _items(rows: object) -> dict[str, str]:
+    """Return item to digest of its content."""
+    if not isinstance(rows, list):
+        raise TypeError(rows)
+    return {row["id"]: row["digest"] for row in rows}
+
+
+def _environment_problems(event: RunStarted, document: Mapping[str, object]) -> Iterator[str]:
+    found = document.get("digest")
+    if found != event.environment:
+        told = f"the digest {found}" if isinstance(found, str) else "no digest"
+        yield f"the environment in the evidence has {told}, and the commit says {event.environment}"
+
+
+def _split_problems(
+    records: Sequence[Recorded], splits: Mapping[str, object], sets: Mapping[str, str]
+) -> Iterator[tuple[Recorded, str]]:
+    first = records[0]
+    event, found = first.event, short_digest(sets)
+    if not isinstance(event, RunStarted):
+        return
+    if found != event.splits:
+        yield first, f"the splits in the evidence have the digest {found}, and the commit says {event.splits}"
+        return
+    told = event.evaluation
+    selection = sets.get(Split.SELECTION, "")
+    if splits.get(Split.SELECTION) and isinstance(told, EvaluationSummary) and told.item_set != selection:
+        yield (
+            first,
+            f"the selection items in the evidence are the set {selection}, and the commit says {told.item_set}",
+        )
+    for record in records:
+        ends = record.event.evaluations if isinstance(record.event, RunFinished) else ()
+        for item_set in {one.item_set for one in ends if splits.get(Split.TEST)} - {sets.get(Split.TEST)}:
+            yield (
+                record,
+                f"the test items in the evidence are the set {sets[Split.TEST]}, and the commit says {item_set}",
+            )
+
+
+_TABLE = re.compile(r"(?:rollout|selection|test-v\d+)\.json")
+_TRAJECTORY = re.compile(r"(?:.+/)?trajectories/[^/]+\.json")
+
+
+def trajectory_problems(repo: Repo, records: Sequence[Recorded]) -> Iterator[Problem]:
+    """Yield which files in the evidence of ``records``, as far as it is here, cannot be read."""
+    readable: dict[str, str] = {}
+    for record in records:
+        found = repo.raw.get(record.evidence) if record.evidence else None
+        if isinstance(found, Tree):
+            for sentence in _problems(dict(_files(found)), readable):
+                yield Problem(commit=record.commit, sentence=sentence)
+
+
+def _problems(files: Mapping[str, Blob], readable: dict[str, str]) -> Iterator[str]:
+    """Yield what is wrong with ``files``; ``readable`` are those that were read, with the item of a trajectory."""
+    for path, blob in files.items():
+        if not path.endswith(".json") or str(blob.id) in readable:
+            continue
+        try:
+            readable[str(blob.id)] = _item(path, loads(blob.data))
+        except (ValueError, TypeError, KeyError, RecursionError):
+            yield f"{path} in the evidence cannot be read"
+    for path in filter(_TABLE.fullmatch, files):
+        if str(files[path].id) not in readable:
+            continue
+        for row in loads(files[path].data):
+            named = row.get("trajectory")
+            if named is None:
+                continue
+            trajectory = files.get(str(named))
+            if trajectory is None:
+                yield f"{path} in the evidence names '{named}', which it lacks"
+            elif readable.get(str(trajectory.id), row["id"]) != row["id"]:
+                yield f"{path} in the evidence names '{named}' for {row['id']}, and it is of another item"
+
+
+def _item(path: str, document: object) -> str:
+    """Return the item of the trajectory ``path``, empty for another file.
+
+    Raises:
+        TypeError: It has another shape than such a file.
+        KeyError: It lacks something.
+    """
+    if _TABLE.fullmatch(path):
+        if not isinstance(document, list) or not all(isinstance(row, dict) and "id" in row for row in document):
+            raise TypeError(path)
+    elif _TRAJECTORY.fullmatch(path):
+        if not isinstance(document, dict) or not isinstance(document["turns"], list):
+            raise TypeError(path)
+        if not all(isinstance(turn["role"], str) and isinstance(turn["content"], str) for turn in document["turns"]):
+            raise TypeError(path)
+        return str(document["id"])
+    return ""
+
+
+def _files(folder: Tree, prefix: str = "") -> Iterator[tuple[str, Blob]]:
+    """Yield path and content of every file that is here; what is missing is told elsewhere."""
+    for entry in folder:
+        if isinstance(entry, Tree):
+            yield from _files(entry, f"{prefix}{entry.name}/")
+        elif isinstance(entry, Blob):
+            yield f"{prefix}{entry.name}", entry
+
+
+_SHORT = 12
+
+
+def evidence_problems(
+    repo: Repo, run: str, records: Sequence[Recorded], tips: Mapping[str, str], chain: Sequence[Link]
+) -> Iterator[Problem]:
+    """Yield what is wrong with the evidence of ``run``, whose hidden ref keeps ``chain``.
+
+    A clone has none, rightly, or only that of what was written in it since.
+    """
+    place = refs.evidence_ref(run)
+    kept, dropped = {link.tree for link in chain}, dropped_trees(repo, run)
+    whole = place in tips and bool(records) and records[0].evidence in kept
+    wanted = whole or (bool(records) and is_own(repo, start=records[0].commit))
+    elsewhere = evidence_elsewhere(repo, run)
+    seen: set[str] = set()
+    for record in records:
+        if not record.evidence or (record.evidence not in kept and record.evidence in dropped):
+            continue
+        here = repo.has_object(record.evidence)
+        missing = list(missing_files(repo, record.evidence, seen)) if here else []
+        if missing:
+            yield Problem(commit=record.commit, sentence=f"its evidence lacks {_listed(missing)}")
+        elif here and wanted and record.evidence not in kept:
+            sentence = f"its evidence is not kept by {refs.short(place)}, so that git gc will drop it"
+            yield Problem(commit=record.commit, sentence=sentence, repairable=True)
+        elif not here and wanted and record.commit not in elsewhere:
+            yield Problem(commit=record.commit, sentence="its evidence is lost")
+    yield from dropping_problems(repo, run, records, kept)
+    yield from _stray_links(repo, run, records, chain, tips)
+
+
+def _listed(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return f"'{paths[0]}'{more}"
+
+
+def _stray_links(
+    repo: Repo, run: str, records: Sequence[Recorded], chain: Sequence[Link], tips: Mapping[str, str]
+) -> Iterator[Problem]:
+    """Yield evidence of events that the run does not have: its own that were lost, or those of another run."""
+    known = {record.commit: record for record in records}
+    for link in chain:
+        if link.event in known:
+            yield from _other_tree(run, known[link.event], link)
+            continue
+        if not link.event:
+            sentence = f"a commit of {refs.short(refs.evidence_ref(run))} names no event, so that it is no evidence"
+            yield Problem(commit=link.commit, sentence=sentence)
+            continue
+        try:
+            found = reader.read_commit(repo, link.event)
+        except SkillgitError:
+            sentence = (
+                f"{refs.short(refs.evidence_ref(run))} keeps evidence of commit {link.event[:_SHORT]}, which is lost"
+            )
+            yield Problem(commit=link.commit, sentence=sentence)
+            continue
+        if found.event.run != run:
+            sentence = f"{refs.short(refs.evidence_ref(run))} keeps evidence of run {found.event.run}"
+            yield Problem(commit=link.commit, sentence=sentence, repairable=True)
+        else:
+            branch = refs.short(found.branch)
+            sentence = f"it was an event of the run, and {branch} does not lead to it any more"
+            if gone := found.branch not in {*tips, *repo.damaged_refs(run)}:
+                sentence += f"; git branch {branch} {link.event[:_SHORT]} brings it back"
+            mendable = gone and isinstance(found.event, Rejected) and refs.run_branch(run) in tips
+            yield Problem(commit=link.event, sentence=sentence, repairable=mendable)
+
+
+def _other_tree(run: str, record: Recorded, link: Link) -> Iterator[Problem]:
+    """Yield that a commit names other evidence than the chain keeps for it."""
+    if link.tree == record.evidence:
+        return
+    named = f"names other evidence, {record.evidence[:_SHORT]}" if record.evidence else "names none"
+    place = refs.short(refs.evidence_ref(run))
+    sentence = f"{place} keeps the evidence {link.tree[:_SHORT]} of it, and the commit {named}"
+    yield Problem(commit=record.commit, sentence=sentence)

@@ -1,0 +1,134 @@
+"""Whether the files of a run's trees and its notes can be used: their names, hidden characters, readable lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillgit.domain.untrusted.documents import loads
+from skillgit.domain.untrusted.hidden import hidden_characters
+from skillgit.domain.untrusted.names import PATH_BYTES, entry_name, git_fault, name_fault, name_key, path_fault, shown
+from skillgit.errors import SkillgitError
+from skillgit.store import notes, refs
+from skillgit.store.integrity import Blob, GitError, Object, Problem, Tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillgit.store.event_commit import Recorded
+    from skillgit.store.repo import Repo
+
+
+class NameChecks:
+    """Looks at the names that the events of one run bring; each name is found once, at the first event that has it.
+
+    Args:
+        repo: The repository.
+    """
+
+    def __init__(self, repo: Repo) -> None:
+        self._repo = repo
+        self._seen: set[tuple[str, bool]] = set()
+        """Trees, each with whether it was looked at by the rules of a skill."""
+        self._found: set[str] = set()
+
+    def problems(self, record: Recorded) -> Iterator[str]:
+        """Yield what is wrong with the names in the commit and the evidence of ``record``."""
+        skill = record.event.skill
+        if fault := path_fault(skill):
+            yield from self._new(f"its skill folder {shown(skill)} is no path: {fault}")
+        for sentence in self._faults(record.tree, skill, strict=False):
+            yield from self._new(f"its tree has {sentence}")
+        for sentence in self._faults(record.evidence, "", strict=True) if record.evidence else ():
+            yield from self._new(f"its evidence has {sentence}")
+
+    def _new(self, sentence: str) -> Iterator[str]:
+        if sentence not in self._found:
+            self._found.add(sentence)
+            yield sentence
+
+    def _faults(self, tree: str, skill: str, *, strict: bool) -> Iterator[str]:
+        """Yield every name in ``tree``, and in the folders in it, that cannot be written to, with the reason."""
+        waiting = [(tree, "", strict)]
+        while waiting:
+            oid, path, strict = waiting.pop()
+            folder = self._repo.raw.get(oid)
+            if not isinstance(folder, Tree) or (oid, strict) in self._seen:
+                continue
+            if strict or not f"{skill}/".startswith(path):
+                # Folders that lead to a skill are looked at again: another event may have its skill elsewhere in them.
+                self._seen.add((oid, strict))
+            names: dict[str, str] = {}
+            for entry in folder:
+                name = entry_name(entry.raw_name or b"")
+                inside = f"{path}{name}"
+                if fault := _fault(name, names, strict=strict):
+                    yield f"the name {shown(inside)}: {fault}"
+                if isinstance(entry, Tree) and len(inside) <= PATH_BYTES:
+                    waiting.append((str(entry.id), f"{inside}/", strict or inside == skill))
+                elif isinstance(entry, Tree):
+                    yield f"the name {shown(inside)}: it is longer than {PATH_BYTES} bytes"
+
+
+def _fault(name: str, beside: dict[str, str], *, strict: bool) -> str:
+    """Return why ``name`` cannot stand in a folder; ``beside`` are the names before it, which it is added to."""
+    key = name_key(name) if strict else name
+    other = beside.get(key)
+    beside[key] = name
+    if fault := name_fault(name) if strict else git_fault(name):
+        return fault
+    if other == name:
+        return "it is there twice"
+    return "" if other is None else f"on some systems it is the same as {shown(other)}"
+
+
+def text_problems(repo: Repo, records: Sequence[Recorded]) -> Iterator[Problem]:
+    """Yield which files hold hidden characters, each with the first of ``records`` that has it."""
+    seen = set[str]()
+    for record in records:
+        try:
+            folder = repo.commit(record.commit).tree[record.event.skill]
+            for path, content in _new_files(folder, seen):
+                if hidden := hidden_characters(path, content):
+                    yield Problem(commit=record.commit, sentence=hidden.sentence, remark=True)
+        except (GitError, KeyError):
+            continue  # what is missing or damaged is reported where objects are checked
+
+
+def _new_files(entry: Object, seen: set[str], path: str = "") -> Iterator[tuple[str, bytes]]:
+    """Yield path and content of the files of ``entry`` that are not in ``seen``, which is added to."""
+    if str(entry.id) in seen:
+        return
+    seen.add(str(entry.id))
+    if isinstance(entry, Tree):
+        for inner in entry:
+            if isinstance(inner, Tree | Blob):
+                yield from _new_files(inner, seen, f"{path}/{inner.name}" if path else str(inner.name))
+    elif isinstance(entry, Blob):
+        yield path, entry.data
+
+
+_SHOWN = 40
+
+
+def note_problems(repo: Repo) -> Iterator[Problem]:
+    """Yield what is wrong with the notes of all commits.
+
+    A commit that is not here is no fault: ``gate`` notes what it measured on the head of a pull request, whose branch
+    is never pushed, or deleted after the merge, and the note travels all the same.
+    """
+    try:
+        told = notes.read_all(repo)
+    except SkillgitError as error:
+        yield Problem(commit="", sentence=f"{refs.short(refs.NOTES)} cannot be read: {error.message}")
+        return
+    for commit, lines in told.items():
+        for line in lines:
+            if not _is_object(line):
+                yield Problem(commit=commit, sentence=f"a line of its note is no JSON object: '{line[:_SHOWN]}'")
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return isinstance(loads(line), dict)
+    except (ValueError, RecursionError):
+        return False

@@ -1,0 +1,320 @@
+"""``skillgit fsck``: whether history keeps its invariants, and the repair of what follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.app.format import frontmatter
+from skillgit.app.history.status import unfinished
+from skillgit.app.known.gates import recompute_gates
+from skillgit.app.known.recorded import edit_schedule, least_coverage
+from skillgit.app.place.revision import find_run
+from skillgit.app.place.workspace import Workspace, open_workspace
+from skillgit.app.setup.setup import refused_settings
+from skillgit.app.upkeep import run_checks
+from skillgit.app.upkeep.evidence_checks import trajectory_problems
+from skillgit.app.upkeep.file_checks import note_problems
+from skillgit.domain.event import event_name
+from skillgit.domain.skill import DOCUMENT
+from skillgit.errors import ConflictError, HistoryError, RevisionNotFoundError, SkillError, SkillgitError
+from skillgit.index import comparison, queries, refresh
+from skillgit.store import derived, integrity, reader, refs
+from skillgit.store import repair as repairs
+from skillgit.store.integrity import Problem as Found
+from skillgit.store.integrity import sight_problems
+from skillgit.store.lock import RunLock
+from skillgit.store.private import folders_elsewhere
+from skillgit.store.repo import Repo
+from skillgit.store.step_back import StepBack, plan_step_back, step_back
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillgit.app.place.context import Context
+    from skillgit.store.event_commit import Recorded
+
+_OWN = {refs.Kind.RUN, refs.Kind.REJECTED, refs.Kind.SLOW, refs.Kind.BEST, refs.Kind.ATTIC, refs.Kind.EVIDENCE}
+"""The refs that a run has in its writer's repository, and in no clone of its accepted line."""
+_STALE = "the index differs from one that is built anew; skillgit reindex"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Something that is wrong.
+
+    Attributes:
+        run: The run; empty if it is not wrong with one run alone.
+        commit: The commit; empty if the problem lies in no commit.
+        sentence: What is wrong.
+        repairable: Whether it can be mended without losing a fact.
+        remark: Whether it breaks no rule of history, and is something to know before the run is used.
+    """
+
+    run: str
+    commit: str
+    sentence: str
+    repairable: bool
+    remark: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What was checked and what was found.
+
+    Attributes:
+        runs: Number of runs.
+        commits: Number of events.
+        problems: What is wrong, and remarks; after a repair, what is left of it.
+        mended: What the repair did.
+    """
+
+    runs: int
+    commits: int
+    problems: tuple[Problem, ...]
+    mended: tuple[str, ...] = ()
+
+    @property
+    def sound(self) -> bool:
+        """Whether no rule of history is broken."""
+        return all(problem.remark for problem in self.problems)
+
+
+def fsck(context: Context, run: str | None, deep: bool = False, *, repair: bool = False) -> Checked:  # noqa: FBT001, FBT002 - as agreed
+    """Check the invariants of a run, or of all.
+
+    Args:
+        context: Where to look.
+        run: The run; None for all.
+        deep: Whether to ask every gate again, and to compare the index with one that is built anew.
+        repair: Whether to mend what follows from the rest.
+
+    Raises:
+        RevisionNotFoundError: There is no such run.
+        RunLockedError: A run that is to be mended is being trained.
+    """
+    repo = Repo.discover(context.directory)
+    mended = _mended_files(repo) if repair else []
+    if told := repairs.packed_damage(repo):
+        return Checked(runs=0, commits=0, problems=(_packed_problem(told),), mended=tuple(mended))
+    if damaged := integrity.damaged_files(repo):
+        # Whatever reads such a file may wait for ever.
+        return Checked(runs=0, commits=0, problems=tuple(map(_of_file, damaged)), mended=tuple(mended))
+    sight = [_of("", problem) for problem in sight_problems(repo)]
+    with open_workspace(context) as workspace:
+        names = _names(workspace) if run is None else [_known(workspace, run)]
+        if repair and not sight:
+            mended += [told for name in names for told in _mended_run(context, workspace, name)]
+            workspace.index.refresh()
+        problems = [
+            *sight,
+            *_private_remarks(repo),
+            *_left_problems(repo),
+            *_main_remarks(repo),
+            *_note_problems(workspace, names if run is not None else None),
+        ]
+        with workspace.repo.still():
+            problems += [problem for name in names for problem in _problems(workspace, name, deep=deep)]
+        stale = _stale(workspace, names) if deep else []
+        commits = sum(queries.events_of(workspace.index, name) for name in names)
+    if stale and repair:
+        refresh.rebuild(repo).close()
+        mended.append("built the index anew")
+        stale = []
+    return Checked(runs=len(names), commits=commits, problems=(*problems, *stale), mended=tuple(mended))
+
+
+def _mended_files(repo: Repo) -> list[str]:
+    aside = [damage for damage in integrity.damaged_files(repo) if damage.loose]
+    told = [f"{damage.sentence}; set aside as {integrity.set_aside(repo, damage)}" for damage in aside]
+    return [*told, *repairs.remove_locks(repo), *repairs.mend_packed(repo)]
+
+
+def _of_file(damage: integrity.Damage) -> Problem:
+    sentence = f"{damage.sentence}; history is not read beside it"
+    return Problem(run="", commit="", sentence=sentence, repairable=damage.loose)
+
+
+def _packed_problem(told: str) -> Problem:
+    sentence = f"{told}; git reads no history beside it, and a repair keeps the lines that are whole"
+    return Problem(run="", commit="", sentence=sentence, repairable=True)
+
+
+def _private_remarks(repo: Repo) -> list[Problem]:
+    """Return which private folders were moved out of the way; one's own from another machine is one, too."""
+    return [
+        Problem(
+            run="",
+            commit="",
+            sentence=f"{folder} is another user's or another machine's and is not used; if it is yours, move what you"
+            f" want to keep, such as ledger.db, to {folder.with_name('skillgit')}",
+            repairable=False,
+            remark=True,
+        )
+        for folder in folders_elsewhere(repo.common_dir)
+    ]
+
+
+def _left_problems(repo: Repo) -> list[Problem]:
+    try:
+        left = repairs.left_locks(repo)
+    except ConflictError:
+        # nobody can lock anything where nobody can write
+        return []
+    told = (f"{path} was left by a process that died" for path in left)
+    return [Problem(run="", commit="", sentence=sentence, repairable=True) for sentence in told]
+
+
+def _main_remarks(repo: Repo) -> list[Problem]:
+    """Return why the last commit of main cannot be read; what plain git wrote there is no part of any run."""
+    tip = repo.tip(refs.MAIN)
+    try:
+        if tip is not None:
+            repo.commit(tip)
+    except SkillgitError as error:
+        sentence = f"main: {error.message}; its runs are whole, and a promotion needs a later commit on main"
+        return [Problem(run="", commit=tip or "", sentence=sentence, repairable=False, remark=True)]
+    return []
+
+
+def _names(workspace: Workspace) -> list[str]:
+    """Return all runs, those included of which only side branches or reflogs are left."""
+    names = (*workspace.repo.tips(), *workspace.repo.damaged_refs())
+    found = {ref.run for name in names if (ref := refs.parse(name)) is not None and _is_local(ref)}
+    return sorted({*reader.runs(workspace.repo), *found, *repairs.logged_runs(workspace.repo)})
+
+
+def _is_local(ref: refs.Ref) -> bool:
+    return ref.kind in _OWN and not ref.remote
+
+
+def _known(workspace: Workspace, run: str) -> str:
+    return run if run in workspace.index.broken or run in _names(workspace) else find_run(workspace, run)
+
+
+def _mended_run(context: Context, workspace: Workspace, run: str) -> list[str]:
+    if refs.run_branch(run) not in workspace.repo.tips() and not _is_damaged(workspace.repo, run):
+        # a clone; its writer's repository is where such a run is mended
+        return []
+    with RunLock(workspace.repo, run, context.clock):
+        try:
+            back = [f"{run}: {told}" for told in repairs.restore_candidates(workspace.repo, run)]
+        except (HistoryError, RevisionNotFoundError):
+            # the check says what of it cannot be read
+            back = []
+        if (plan := plan_step_back(workspace.repo, run)) is not None:
+            told = step_back(workspace.repo, run, plan)
+            workspace.index.refresh()
+            return [*back, *(f"{run}: {one}" for one in (*told, *_bought_again(workspace, run, plan)))]
+        # names that follow from a history that is not sound may be all that is left of the one that was
+        if not all(problem.repairable or problem.remark for problem in run_checks.check_run(workspace.repo, run)):
+            return back
+        try:
+            return [*back, *(f"{run}: {told}" for told in repairs.repair_run(workspace.repo, run))]
+        except (HistoryError, RevisionNotFoundError):
+            # what cannot be read cannot be mended; the check says what it is
+            return back
+
+
+def _is_damaged(repo: Repo, run: str) -> bool:
+    """Say whether the branch of ``run`` is lost, and not only absent as in a clone."""
+    name = refs.run_branch(run)
+    return name in repo.damaged_refs() or (repo.common_dir / "logs" / name).is_file()
+
+
+def _bought_again(workspace: Workspace, run: str, plan: StepBack) -> Iterator[str]:
+    """Yield what going on with ``run`` buys again, by what the ledger keeps of the events that are lost."""
+    kept = unfinished(workspace, [run]) or ()
+    for one in kept:
+        yield f"{one.what} is made again; the ledger keeps {_calls(one.cost.calls)} of it, which are not bought again"
+    cost = sum(record.event.cost.calls for record in plan.lost if hasattr(record.event, "cost"))
+    if (lacking := cost - sum(one.cost.calls for one in kept)) > 0:
+        yield f"the ledger lacks {_calls(lacking)} of the {cost} that what is lost had cost; they are bought again"
+    elif not kept:
+        yield "the ledger keeps no call of what is lost; going on buys again what it takes to make it"
+
+
+def _calls(count: int) -> str:
+    return f"{count} call{'s' * (count != 1)}"
+
+
+def _problems(workspace: Workspace, run: str, *, deep: bool) -> Iterator[Problem]:
+    repo = workspace.repo
+    if (plan := plan_step_back(repo, run)) is not None:
+        last = plan.kept[-1]
+        sentence = f"what comes after {event_name(last.event)} is damaged; the run can go on from there"
+        yield Problem(run=run, commit=last.commit, sentence=sentence, repairable=True)
+    found = list(run_checks.check_run(repo, run, budget=edit_schedule(workspace, run)))
+    for problem in found:
+        yield _of(run, problem)
+    try:
+        yield from _vanished(repo, run, {problem.commit for problem in found})
+        records = reader.read_run(repo, run)
+        if refused := refused_settings(workspace, run):
+            sentence = f"it began elsewhere, and its configuration sets {refused}, which only you may set"
+            yield Problem(run=run, commit=records[0].commit, sentence=sentence, repairable=False, remark=True)
+        for version, commit in derived.versions(records).items():
+            if told := _frontmatter_problem(repo, commit, records[0].event.skill):
+                yield Problem(run=run, commit=commit, sentence=f"v{version}: {told}", repairable=False)
+        known = {(problem.commit, problem.sentence) for problem in found}
+        for problem in _deep_problems(repo, records) if deep else ():
+            if (problem.commit, problem.sentence) not in known:
+                yield _of(run, problem)
+    except SkillgitError:
+        # said already, by the commits that cannot be read
+        return
+
+
+def _vanished(repo: Repo, run: str, known: set[str]) -> Iterator[Problem]:
+    """Yield the refused candidates of a run of this repository, but for those in ``known``, whose branch is gone."""
+    if refs.run_branch(run) in repo.tips(run):
+        for name, oid in repairs.lost_candidates(repo, run).items():
+            if oid not in known:
+                sentence = f"{refs.short(name)} is gone, and its reflog says where it stood"
+                yield Problem(run=run, commit=oid, sentence=sentence, repairable=True)
+
+
+def _deep_problems(repo: Repo, records: list[Recorded]) -> Iterator[Found]:
+    """Yield what only those find who open every file and ask every gate again."""
+    yield from trajectory_problems(repo, records)
+    for gate in recompute_gates(repo, records, least_coverage(repo, records)):
+        for sentence in gate.differing:
+            yield Found(commit=gate.commit, sentence=sentence)
+
+
+def _frontmatter_problem(repo: Repo, commit: str, path: str) -> str:
+    try:
+        text = reader.skill_at(repo, commit, path).files.get(DOCUMENT)
+    except (SkillgitError, KeyError):
+        return ""
+    try:
+        frontmatter.read((text or b"").decode())
+    except UnicodeDecodeError:
+        return f"{DOCUMENT} is not UTF-8"
+    except SkillError as error:
+        return error.message
+    return ""
+
+
+def _note_problems(workspace: Workspace, names: list[str] | None) -> Iterator[Problem]:
+    """Yield problems of notes; those on commits of other runs only where all runs are asked for."""
+    for problem in note_problems(workspace.repo):
+        row = queries.row_of_commit(workspace.index, problem.commit)
+        run = row.run if row is not None else ""
+        if names is None or run in names:
+            yield _of(run, problem)
+
+
+def _of(run: str, problem: Found) -> Problem:
+    return Problem(
+        run=run,
+        commit=problem.commit,
+        sentence=problem.sentence,
+        repairable=problem.repairable,
+        remark=problem.remark,
+    )
+
+
+def _stale(workspace: Workspace, runs: list[str]) -> list[Problem]:
+    differing = comparison.differing_runs(workspace.index)
+    return [Problem(run=run, commit="", sentence=_STALE, repairable=True) for run in runs if run in differing]

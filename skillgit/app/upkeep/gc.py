@@ -1,0 +1,126 @@
+"""``skillgit gc``: fold the branches of refused candidates into an attic, and drop old evidence."""
+
+from __future__ import annotations
+
+import re
+from contextlib import nullcontext
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from skillgit.app.place.revision import find_run
+from skillgit.app.place.workspace import Workspace, open_workspace
+from skillgit.errors import ConflictError, UsageError
+from skillgit.index import queries
+from skillgit.store import archive as attic
+from skillgit.store import binary, evidence, reader, refs
+from skillgit.store.lock import RunLock
+
+if TYPE_CHECKING:
+    from skillgit.app.place.context import Context
+
+_DAYS = re.compile(r"(?P<days>\d+)\s*(?:d|days?)?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tidied:
+    """What was done to a run, or would be.
+
+    Attributes:
+        run: The run.
+        folded: Candidates whose branches went into the attic.
+        unfolded: Candidates that got their branches back.
+        attic: Candidates that are in the attic afterwards.
+        dropped: Events whose evidence was dropped.
+        freed: Bytes of that evidence before compression; git frees them when it prunes.
+        left: Why nothing was done to it; empty if something was, or nothing had to be.
+    """
+
+    run: str
+    folded: int = 0
+    unfolded: int = 0
+    attic: int = 0
+    dropped: int = 0
+    freed: int = 0
+    left: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What to tidy up.
+
+    Attributes:
+        runs: The runs; none for all.
+        fold: Whether to fold the branches of refused candidates.
+        unfold: Whether to give them back.
+        evidence_older: Drop evidence older than so many days, or than a time; empty to drop none.
+        dry_run: Whether to do nothing but tell.
+    """
+
+    runs: tuple[str, ...] = ()
+    fold: bool = False
+    unfold: bool = False
+    evidence_older: str = ""
+    dry_run: bool = False
+
+
+def gc(context: Context, request: Request) -> tuple[Tidied, ...]:
+    """Tidy up finished runs and return what was done to each.
+
+    Raises:
+        UsageError: It is not said what to do, or when evidence is old.
+        RevisionNotFoundError: There is no such run.
+        ConflictError: A run that was named has not finished.
+        RunLockedError: A run is being trained.
+    """
+    if not (request.fold or request.unfold or request.evidence_older):
+        raise UsageError("gc was not told what to tidy up", hint="skillgit gc --fold")
+    if request.fold and request.unfold:
+        raise UsageError("--fold and --unfold undo each other", hint="choose one of them")
+    with open_workspace(context) as workspace:
+        before = _moment(context, workspace, request.evidence_older) if request.evidence_older else None
+        names = [find_run(workspace, run) for run in request.runs] or list(queries.run_names(workspace.index))
+        return tuple(_tidied(context, workspace, run, request, before) for run in names)
+
+
+def _tidied(context: Context, workspace: Workspace, run: str, request: Request, before: datetime | None) -> Tidied:
+    repo, dry = workspace.repo, request.dry_run
+    if reason := _unfit(workspace, run):
+        if request.runs:
+            raise ConflictError(f"run {run} {reason}", hint="skillgit train goes on with it; then fold it")
+        return Tidied(run=run, left=f"it {reason}")
+    folded = unfolded = dropped = freed = 0
+    with nullcontext() if dry else RunLock(repo, run, context.clock):
+        if request.fold:
+            folded = len(attic.foldable(run, repo.tips()) if dry else attic.fold(repo, run))
+        if request.unfold:
+            unfolded = _attic(workspace, run) if dry else len(attic.unfold(repo, run))
+        if before is not None:
+            records = reader.read_run(repo, run)
+            plan = evidence.plan_drop(repo, records, before=before, spared=evidence.spared(records), run=run)
+            if plan.records and not dry:
+                evidence.drop(repo, run, records, plan, context.clock)
+            dropped, freed = len(plan.records), plan.size
+    return Tidied(run=run, folded=folded, unfolded=unfolded, attic=_attic(workspace, run), dropped=dropped, freed=freed)
+
+
+def _unfit(workspace: Workspace, run: str) -> str:
+    """Return why ``run`` is left alone; empty if it is not."""
+    if refs.run_branch(run) not in workspace.repo.tips():
+        return "is another repository's, fetched from there"
+    row = queries.run_row(workspace.index, run, {})
+    return "" if row is not None and row.outcome else "has not finished"
+
+
+def _attic(workspace: Workspace, run: str) -> int:
+    tip = workspace.repo.tip(refs.attic_ref(run))
+    return len(attic.read_attic(workspace.repo, tip)) if tip else 0
+
+
+def _moment(context: Context, workspace: Workspace, text: str) -> datetime:
+    if text.strip().startswith("-"):
+        raise UsageError(f"'{text}' is no age", hint="write it like 30, which are days, or 2026-11-21")
+    days = _DAYS.fullmatch(text.strip())
+    if days is not None:
+        return context.clock() - timedelta(days=int(days["days"]))
+    return datetime.fromtimestamp(binary.moment(workspace.repo, text, context.clock()), UTC)

@@ -1,0 +1,57 @@
+"""``skillgit reindex``: drop the index and build it again from git."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.errors import ConflictError, SkillgitError
+from skillgit.index import comparison, queries, refresh
+from skillgit.store.repo import Repo
+
+if TYPE_CHECKING:
+    from skillgit.app.place.context import Context
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reindexed:
+    """What the new index holds.
+
+    Attributes:
+        runs: Number of runs.
+        events: Number of events.
+        seconds: How long it took.
+    """
+
+    runs: int
+    events: int
+    seconds: float
+
+
+def reindex(context: Context) -> Reindexed:
+    """Drop the index and build it again from git.
+
+    Raises:
+        RepositoryNotFoundError: There is no repository.
+        ConflictError: The index cannot be written; reading works all the same, only slower.
+    """
+    started = context.clock()
+    repo = Repo.discover(context.directory)
+    with refresh.rebuild(repo) as index:
+        if not index.on_disk:
+            folder = repo.common_dir / "skillgit"
+            raise ConflictError(
+                f"the index in {folder} cannot be written", hint=f"look who owns or locks it: ls -l {folder}"
+            )
+        runs, events = queries.counts(index)
+    return Reindexed(runs=runs, events=events, seconds=(context.clock() - started).total_seconds())
+
+
+def drop_damaged(context: Context, error: Exception) -> SkillgitError | None:
+    """Remove the index if it is damaged, which ``error`` may have come of; return what to tell then."""
+    if not isinstance(error, comparison.OF_ROWS):
+        return None
+    try:
+        return comparison.drop_damaged(Repo.discover(context.directory))
+    except SkillgitError:
+        return None

@@ -1,0 +1,129 @@
+"""``skillgit replay``: a run made again from its commits and its evidence alone, and held against what is recorded."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.app.known.gates import recompute_gates
+from skillgit.app.known.recorded import edit_schedule, least_coverage
+from skillgit.app.place.revision import find_run
+from skillgit.app.place.workspace import open_workspace
+from skillgit.app.upkeep import run_checks
+from skillgit.domain.event import Accepted, Rejected, event_address, event_name
+from skillgit.index import comparison
+from skillgit.store import reader
+from skillgit.store.evidence import read_evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from skillgit.app.known.gates import Recomputed
+    from skillgit.app.place.context import Context
+    from skillgit.store.event_commit import Recorded
+    from skillgit.store.repo import Repo
+
+INDEX = "the index says something else than one that is built from these commits; skillgit reindex"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """One event, made again.
+
+    Attributes:
+        commit: Its commit.
+        kind: What kind of event it is.
+        label: What it is called, as ``v7`` or ``r17``.
+        title: Its title.
+        gate: Whether its gate was asked again.
+        patch: Whether its patch was applied to its base again.
+        differing: What came out otherwise, one sentence each.
+        lacking: What could not be made again, and for want of what.
+    """
+
+    commit: str
+    kind: str
+    label: str
+    title: str
+    gate: bool
+    patch: bool
+    differing: tuple[str, ...]
+    lacking: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """A run, made again.
+
+    Attributes:
+        run: The run.
+        events: Its events, oldest first.
+        differing: What differs that lies in no event.
+        index: Whether the index says what one that is built anew says.
+        history: Digest of all commits in their order; equal for two copies of the run exactly if these are equal.
+    """
+
+    run: str
+    events: tuple[Replayed, ...]
+    differing: tuple[str, ...]
+    index: bool
+    history: str
+
+    @property
+    def same(self) -> bool:
+        """Whether everything came out as it is recorded."""
+        return self.index and not self.differing and not any(event.differing for event in self.events)
+
+
+def replay(context: Context, run: str | None) -> Replay:
+    """Make a run again, offline, and compare.
+
+    Everything is folded again, every edit budget and tree is computed again, and with the evidence that is here every
+    mean, every gate decision and every patch.
+
+    Raises:
+        RevisionNotFoundError: There is no such run.
+        HistoryError: Its history cannot be read.
+    """
+    with open_workspace(context) as workspace:
+        repo, name = workspace.repo, find_run(workspace, run)
+        records = reader.read_run(repo, name)
+        problems = run_checks.check_run(repo, name, budget=edit_schedule(workspace, name))
+        gates = {gate.commit: gate for gate in recompute_gates(repo, records, least_coverage(repo, records))}
+        known = {record.commit for record in records}
+        said: dict[str, list[str]] = {}
+        for problem in problems:
+            said.setdefault(problem.commit if problem.commit in known else "", []).append(problem.sentence)
+        return Replay(
+            run=name,
+            events=tuple(_replayed(repo, one, gates.get(one.commit), said.get(one.commit, [])) for one in records),
+            differing=tuple(said.get("", ())),
+            index=name not in comparison.differing_runs(workspace.index),
+            history=history_digest(records),
+        )
+
+
+def history_digest(records: Sequence[Recorded]) -> str:
+    """Return the SHA-256 of the ids of all commits of a run, a line each, in the order of its events."""
+    return hashlib.sha256("".join(f"{record.commit}\n" for record in records).encode()).hexdigest()
+
+
+def _replayed(repo: Repo, record: Recorded, gate: Recomputed | None, said: Sequence[str]) -> Replayed:
+    event = record.event
+    proposes = isinstance(event, Accepted | Rejected)
+    patched = proposes and bool(read_evidence(repo, record.evidence, ("patch.json",)))
+    lacking = [f"gate, without {gate.lacking}"] if gate is not None and gate.lacking else []
+    if proposes and not patched:
+        lacking.append("patch, without patch.json")
+    differing = dict.fromkeys([*said, *(gate.differing if gate is not None else ())])
+    return Replayed(
+        commit=record.commit,
+        kind=event_name(event),
+        label=event_address(event).label,
+        title=event.title,
+        gate=gate is not None and not gate.lacking,
+        patch=patched,
+        differing=tuple(differing),
+        lacking=tuple(lacking),
+    )

@@ -1,0 +1,247 @@
+"""``fsck``: whether the history of a run keeps its invariants."""
+
+from __future__ import annotations
+
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from skillgit.app.upkeep import commit_checks, score_checks
+from skillgit.app.upkeep import score_checks as scores
+from skillgit.app.upkeep.event_checks import count_problems, sequence_problems, trailer_problems
+from skillgit.app.upkeep.evidence_checks import evidence_problems, lacking_files, plan_problems
+from skillgit.app.upkeep.file_checks import NameChecks, text_problems
+from skillgit.domain.event import (
+    Accepted,
+    Edited,
+    Origin,
+    Rejected,
+    RunFinished,
+    RunStarted,
+    Skipped,
+    SlowMerged,
+    SlowProposed,
+    event_name,
+    version_of,
+)
+from skillgit.domain.state import advance, begin
+from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, SkillgitError
+from skillgit.store import derived, history, integrity, line, reader, refs, trailers
+from skillgit.store.evidence import read_chain
+from skillgit.store.integrity import GitError, Problem
+from skillgit.store.repo import message_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from skillgit.domain.evaluation import Metric
+    from skillgit.domain.state import RunState
+    from skillgit.store.event_commit import Recorded
+    from skillgit.store.repo import Repo
+
+_SHORT = 12
+
+
+def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = None) -> list[Problem]:
+    """Return what is wrong with ``run``.
+
+    Args:
+        repo: The repository.
+        run: The run.
+        budget: Step to the edit budget that the run's configuration gives it, if that is known.
+
+    Raises:
+        RevisionNotFoundError: There is no such run.
+    """
+    tips = repo.tips(run)
+    if not tips and not repo.damaged_refs(run):
+        raise RevisionNotFoundError(f"there is no run '{run}'", hint="skillgit runs")
+    try:
+        # The chain goes first: a run that is being trained may only have more events than evidence, never fewer.
+        chain, branches = read_chain(repo, run), history.sources(repo, run, tips)
+    except (HistoryError, RevisionNotFoundError) as error:
+        return [Problem(commit="", sentence=error.message)]
+    damaged = [*_damaged_refs(repo, run)]
+    if not branches:
+        return damaged or [
+            Problem(commit="", sentence=f"it has refs, and its branch {refs.short(refs.run_branch(run))} is gone")
+        ]
+    try:
+        records = reader.read_run(repo, run)
+    except (HistoryError, RevisionNotFoundError) as error:
+        if repo.raw.is_shallow:
+            return [Problem(commit="", sentence=error.message)]
+        unreadable = dict.fromkeys(problem for branch in branches for problem in _unreadable(repo, branch.tip))
+        return list(unreadable) or [Problem(commit="", sentence=error.message)]
+    versions, seen, name_checks = derived.versions(records), set[str](), NameChecks(repo)
+    problems = [*damaged, *_fold_problems(run, records, budget)]
+    guidance = frozenset(record.commit for record in records if isinstance(record.event, SlowProposed))
+    first = records[0].event
+    # An import knows no digests of items.
+    imported = isinstance(first, RunStarted) and not first.splits
+    for record in records:
+        told = _event_problems(repo, record, imported=imported, trained=budget is not None)
+        held = _content_problems(repo, record, versions, seen, imported=imported)
+        found = (*_parent_problems(record, guidance, versions), *told, *name_checks.problems(record), *held)
+        problems.extend(Problem(commit=record.commit, sentence=sentence) for sentence in found)
+    problems.extend(text_problems(repo, records))
+    planned = plan_problems(repo, records)
+    problems.extend(Problem(commit=record.commit, sentence=sentence) for record, sentence in planned)
+    problems.extend(_branch_problems(branches, records))
+    problems.extend(evidence_problems(repo, run, records, tips, chain))
+    problems.extend(_derived_problems(repo, run, records, tips))
+    return problems
+
+
+def _damaged_refs(repo: Repo, run: str) -> Iterator[Problem]:
+    """Yield which refs of the run, but for those that follow from its history, hold no commit."""
+    for name in repo.damaged_refs(run):
+        ref = refs.parse(name)
+        if ref is not None and ref.kind not in {refs.Kind.TAG, refs.Kind.BEST}:
+            sentence = f"the file of {refs.short(name)} holds no commit; git reflog {refs.short(name)} may tell which"
+            yield Problem(commit="", sentence=sentence)
+
+
+def _unreadable(repo: Repo, tip: str) -> Iterator[Problem]:
+    """Yield the commits from ``tip`` back to the start of the run that hold no readable event."""
+    if repo.dead_ends.get(tip, False) is None:
+        yield Problem(commit=tip, sentence="no event on the way back from here starts the run")
+        return
+    try:
+        for commit in reader.first_parents(repo, tip):
+            if not trailers.has_trailers(message_of(commit)):
+                continue
+            try:
+                event = line.decoded(commit, reader.slow_text).event
+            except HistoryError as error:
+                yield Problem(commit=str(commit.id), sentence=error.message)
+                continue
+            if isinstance(event, RunStarted):
+                return
+        yield Problem(commit=str(commit.id), sentence="the branch goes back to here, and no event starts the run")
+    except (HistoryError, RevisionNotFoundError, GitError) as error:
+        yield Problem(commit="", sentence=getattr(error, "message", str(error)))
+
+
+def _fold_problems(run: str, records: Sequence[Recorded], budget: Callable[[int], int] | None) -> Iterator[Problem]:
+    """Yield what the events say that contradicts the events before them; after a contradiction nothing follows."""
+    state: RunState | None = None
+    rules: set[tuple[Metric, float]] = set()
+    for record in records:
+        event = record.event
+        if event.run != run:
+            yield Problem(commit=record.commit, sentence=f"an event of run {event.run} stands in run {run}")
+        try:
+            if state is None:
+                if not isinstance(event, RunStarted):
+                    raise InvariantError(f"the run begins with {event_name(event)}", hint="skillgit fsck")  # noqa: TRY301 - one way out
+                state = begin(event)
+                continue
+            told = _follow_problems(state, record, rules)
+            yield from (Problem(commit=record.commit, sentence=sentence) for sentence in told)
+            state = advance(state, event)
+        except InvariantError as error:
+            yield Problem(commit=record.commit, sentence=error.message)
+            return
+        if isinstance(event, Accepted | Rejected | Skipped):
+            told = commit_checks.budget_problems(event, budget)
+            yield from (Problem(commit=record.commit, sentence=sentence) for sentence in told)
+
+
+def _follow_problems(state: RunState, record: Recorded, rules: set[tuple[Metric, float]]) -> Iterator[str]:
+    """Yield what ``record`` says that does not follow from ``state``; ``rules`` are those of the gates so far."""
+    event = record.event
+    yield from scores.score_problems(state, record)
+    yield from sequence_problems(state, event, rules)
+    if isinstance(event, RunFinished):
+        yield from score_checks.final_score_problems(state, event)
+    verdict = getattr(event, "verdict", None)
+    if verdict is not None:
+        rules.add((verdict.metric, verdict.soft_weight))
+
+
+def _parent_problems(record: Recorded, guidance: frozenset[str], versions: Mapping[int, str]) -> Iterator[str]:
+    """Yield what is wrong with the parents of ``record``; ``guidance`` are the commits of the slow line."""
+    event, parents = record.event, record.parents
+    merges = isinstance(event, Accepted) and event.origin is Origin.MERGE
+    if merges and len(parents) != commit_checks.MERGE:
+        yield f"a merge of another line has two parents, and this commit has {len(parents)}"
+    if len(parents) > 1 and not merges and not isinstance(event, SlowMerged | Edited):
+        yield f"the commit has {len(parents)} parents, though its event merges nothing"
+    if isinstance(event, Rejected) and parents != (versions.get(event.base, ""),):
+        yield f"it was proposed on v{event.base}, and its parent is not the commit of v{event.base}"
+    if isinstance(event, SlowMerged) and not (len(parents) == commit_checks.MERGE and parents[1] in guidance):
+        yield "a slow merge has the run and the slow line as parents, and this commit has others"
+    if isinstance(event, SlowProposed) and not (parents and (parents[0] in guidance or parents[0] == versions.get(0))):
+        yield "its parent is neither the guidance before it nor v0"
+
+
+def _event_problems(repo: Repo, record: Recorded, *, imported: bool, trained: bool) -> Iterator[str]:
+    """Yield what is wrong with what ``record`` tells, whatever else its run holds."""
+    yield from trailer_problems(repo, record)
+    yield from count_problems(record.event, imported=imported)
+    if not imported:
+        yield from lacking_files(repo, record, trained=trained)
+
+
+def _content_problems(
+    repo: Repo, record: Recorded, versions: Mapping[int, str], seen: set[str], *, imported: bool
+) -> Iterator[str]:
+    """Yield what is wrong with what ``record``'s commit and evidence hold; ``seen`` are objects that are here."""
+    missing = list(integrity.missing_objects(repo, record, seen))
+    if missing:
+        yield from missing
+        return
+    try:
+        yield from commit_checks.tree_problems(repo, record, versions)
+        if not record.evidence or not any(integrity.missing_files(repo, record.evidence, seen)):
+            yield from commit_checks.evidence_problems(repo, record, versions, imported=imported)
+    except (GitError, KeyError, ValueError, RecursionError) as error:
+        yield f"git cannot read what it builds on: {error}"
+
+
+def _branch_problems(branches: Sequence[history.Source], records: Sequence[Recorded]) -> Iterator[Problem]:
+    """Yield branches of refused candidates that hold another candidate than their name says."""
+    at = {record.commit: record for record in records}
+    for branch in branches:
+        record = at.get(branch.tip)
+        if branch.ref.kind is refs.Kind.REJECTED and record is not None and record.branch != branch.ref.local:
+            found, meant = refs.short(branch.ref.local), refs.short(record.branch)
+            yield Problem(commit=branch.tip, sentence=f"{found} holds the candidate of {meant}")
+
+
+def _derived_problems(repo: Repo, run: str, records: Sequence[Recorded], tips: Mapping[str, str]) -> Iterator[Problem]:
+    if refs.run_branch(run) not in tips:
+        # A clone: what it lacks is made with the first event that is written here.
+        return
+    waiting = {
+        record.commit for record in takewhile(lambda record: isinstance(record.event, Edited), reversed(records))
+    }
+    for update in derived.derived_updates(run, records, tips):
+        if update.new in waiting and update.name not in tips:
+            # A person's commit: the event that follows it brings its tag.
+            continue
+        found, name = tips.get(update.name, ""), refs.short(update.name)
+        if update.new is None and _is_lost(repo, run, update.name, found):
+            branch = refs.short(refs.run_branch(run))
+            sentence = f"{branch} does not lead to {name} any more; git branch -f {branch} {name} brings it back"
+            yield Problem(commit=found, sentence=sentence)
+            continue
+        if update.new is None:
+            sentence = f"{name} is a version that the run does not have"
+        elif not found:
+            sentence = f"{name} is missing; it belongs to commit {update.new[:_SHORT]}"
+        else:
+            sentence = f"{name} points to commit {found[:_SHORT]}, not to {update.new[:_SHORT]}"
+        yield Problem(commit=update.new or found, sentence=sentence, repairable=True)
+
+
+def _is_lost(repo: Repo, run: str, tag: str, commit: str) -> bool:
+    """Say whether ``commit``, which ``tag`` points to, is the version of ``run`` that the tag names.
+
+    Where it is not part of the history, the line was moved back, and the tag may be all that is left of it.
+    """
+    try:
+        event = reader.read_commit(repo, commit).event
+    except SkillgitError:
+        return False
+    return refs.version_tag(event.run, version_of(event) or 0) == tag and event.run == run

@@ -1,0 +1,376 @@
+"""The one door to a model: whoever wants a reply or an item outcome asks here.
+
+What was paid for is never bought twice: a reply is in the ledger before its caller sees it, and identical calls share
+one. What will never be answered is recorded too (``skillgit.calls.failures``). What a call costs is charged to the
+event in the making that first made it, so that a killed and resumed run reports the same costs as an unbroken one.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from skillgit.calls.budget import Budget, Charge, Meter, Tab, estimate, estimated_usage
+from skillgit.calls.deadline import Stop, item_deadline
+from skillgit.calls.failures import Failures
+from skillgit.calls.fingerprints import QUESTION, STAGE, reply_key
+from skillgit.calls.ledger_rows import JSON, KnownRollout, PaidReply, encode_json
+from skillgit.calls.limiter import lanes
+from skillgit.calls.pipeline import Asking, Order, Question, Route
+from skillgit.calls.policy import Policy
+from skillgit.calls.pricing import call_cost
+from skillgit.calls.single_flight import Flights
+from skillgit.domain.caps import Caps
+from skillgit.domain.cost import Cost
+from skillgit.domain.evaluation import FailureKind
+from skillgit.domain.ids import digest
+from skillgit.domain.untrusted.text import storable
+from skillgit.errors import BackendError, ConfigError, ProviderFailureError, UnanswerableError
+from skillgit.plugin.exchange import request_digest
+from skillgit.plugin.redaction import Redactor
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
+    from random import Random
+
+    from skillgit.calls.ledger import Ledger
+    from skillgit.plugin.backend import Message, Reply, Request, Tool
+
+__all__ = ["JSON", "Calls", "Policy", "Route", "Unanswered"]
+
+_UNCOUNTED = Cost(calls=1)
+_TAB: ContextVar[Tab | None] = ContextVar("skillgit_tab", default=None)
+_SCOPE: ContextVar[str | None] = ContextVar("skillgit_scope", default=None)
+
+
+@dataclass(frozen=True, slots=True, order=True, kw_only=True)
+class Unanswered:
+    """A call that will never be answered.
+
+    Attributes:
+        role: Who asked.
+        stage: What for.
+        place: The place in the run that asked.
+        kind: What kind of failure it is.
+        reason: Why, as one sentence.
+    """
+
+    role: str
+    stage: str
+    place: str
+    kind: FailureKind
+    reason: str
+
+
+class Calls:
+    """The door.
+
+    Args:
+        routes: Role to who answers it.
+        ledger: Where replies and outcomes are recorded.
+        caps: What the run may cost at most.
+        sleep: Waits so many seconds.
+        random: Chance for the waits between attempts.
+        clock: Returns seconds, for the durations of calls; without one they are 0.
+        policy: How fast and how patiently calls are made; None for the usual.
+        ask_again: Whether to ask once more what was recorded as unanswerable.
+
+    Attributes:
+        ledger: Where replies and outcomes are recorded.
+        meter: What the event in the making has cost, by role and stage.
+        caps: What the run may cost at most.
+
+    Raises:
+        ConfigError: There is a cap in dollars, but the price of a model is not known.
+    """
+
+    def __init__(
+        self,
+        *,
+        routes: Mapping[str, Route],
+        ledger: Ledger,
+        caps: Caps,
+        sleep: Callable[[float], Awaitable[None]],
+        random: Random,
+        clock: Callable[[], float] = lambda: 0.0,
+        policy: Policy | None = None,
+        ask_again: bool = False,
+    ) -> None:
+        self._routes = dict(routes)
+        self._fingerprints = {role: route.fingerprint for role, route in routes.items()}
+        self._policy = policy or Policy()
+        self._stop = Stop()
+        self._asking = Asking(
+            policy=self._policy,
+            lanes=lanes(self._routes.values(), policy=self._policy, stop=self._stop, random=random),
+            budget=Budget(caps, self.spent, self._stop),
+            estimate=self._estimate,
+            stop=self._stop,
+            sleep=sleep,
+            random=random,
+            clock=clock,
+        )
+        self._failures = Failures(ledger, attempts=self._policy.attempts, ask_again=ask_again)
+        self._unanswered: set[Unanswered] = set()
+        self._replies: Flights[PaidReply] = Flights()
+        self._rollouts: Flights[KnownRollout] = Flights()
+        self._scope, self._before = "", Cost()
+        self.caps = caps
+        self._counted = self.capped or bool(self._policy.requests_per_minute or self._policy.tokens_per_minute)
+        self._redactor = Redactor.now()
+        self._clock = clock
+        self.ledger = ledger
+        self.meter = Meter()
+        self._check_prices(caps)
+
+    def _check_prices(self, caps: Caps) -> None:
+        if caps.max_usd is not None and self.unpriced:
+            raise ConfigError(
+                f"max_usd cannot be kept: the price of {', '.join(self.unpriced)} is not known",
+                hint="give the model's price in the configuration, or cap max_tokens or max_calls instead",
+            )
+
+    @property
+    def unpriced(self) -> tuple[str, ...]:
+        """The models whose price is not known; their calls count as 0 dollars."""
+        return tuple(sorted({route.name for route in self._routes.values() if route.price is None}))
+
+    def enter(self, scope: str, spent: Cost) -> None:
+        """Begin an event: the meter starts at what attempts at it have cost that failed.
+
+        Args:
+            scope: The event in the making; the same name every time that it is tried.
+            spent: What the run has cost before it.
+        """
+        if not self._scope:  # an earlier process may have had answers for the same run
+            self._failures.answered_before(self.ledger.roles_answered(scope.rpartition("/")[0]))
+        self._scope = scope
+        self._before = spent
+        self._redactor = Redactor.now()
+        self._unanswered.clear()
+        self.meter = Meter()
+        for attempt in self.ledger.failures_of(scope):
+            self.meter.add(attempt.charge)
+
+    @property
+    def asks_again(self) -> bool:
+        """Whether what was recorded as unanswerable is asked for once more."""
+        return self._failures.asks_again
+
+    @property
+    def unanswered(self) -> tuple[Unanswered, ...]:
+        """The calls of the event in the making that will never be answered, in an order that is always the same."""
+        return tuple(sorted(self._unanswered))
+
+    def retract(self) -> None:
+        """Let what was found to be unanswerable for the event in the making be asked again, for it says too little.
+
+        Where nothing at all is answered, the cause is not in the questions.
+        """
+        self.ledger.retract(self._scope)
+
+    @property
+    def capped(self) -> bool:
+        """Whether there is a cap, so that it matters which call comes first."""
+        return self.caps != Caps()
+
+    @contextmanager
+    def charged_to(self, scope: str) -> Iterator[None]:
+        """Charge what is called in this block, and in tasks that it starts, to an event that has yet to be entered."""
+        token = _SCOPE.set(scope)
+        try:
+            yield
+        finally:
+            _SCOPE.reset(token)
+
+    def spent(self) -> Cost:
+        """Return what the run has cost so far, the event in the making included."""
+        return self._before + self.meter.total()
+
+    def model_name(self, role: str) -> str:
+        """Return ``backend/model`` of a role."""
+        return self._routes[role].name
+
+    def fingerprint(self, role: str) -> str:
+        """Return the digest of the backend, model and parameters that answer a role."""
+        return self._fingerprints[role]
+
+    async def call(
+        self,
+        role: str,
+        stage: str,
+        messages: Sequence[Message],
+        *,
+        draw: tuple[str | int, ...],
+        tools: Sequence[Tool] = (),
+    ) -> Reply:
+        """Return the reply to ``messages``; a call that was made before is answered from the ledger.
+
+        Args:
+            role: Who asks.
+            stage: What for.
+            messages: The conversation.
+            draw: The place in the run that asks; a deliberate second sample has another one.
+            tools: The tools on offer.
+
+        Raises:
+            BudgetError: The call would go over a cap.
+            UnanswerableError: It will never be answered; it is recorded, and not made again.
+            BackendError: It failed for good.
+            ProviderFailureError: The provider failed systematically.
+        """
+        route = self._routes[role]
+        request = route.request(messages, tools)
+        asked = request_digest(request)
+        key = reply_key(route.answerer, asked, draw)
+        paid = self.ledger.reply(key)
+        known = paid is not None
+        if paid is None:
+            scope = _SCOPE.get() or self._scope
+            order = Order(key=key, route=route, request=request, asked=asked, role=role, stage=stage, scope=scope)
+            try:
+                paid = await self._replies.share(key, lambda: self._buy(order))
+            except UnanswerableError as error:
+                kind, place = FailureKind.of(error), json.dumps(draw)
+                self._unanswered.add(Unanswered(role=role, stage=stage, place=place, kind=kind, reason=error.message))
+                raise
+        self._failures.answered(role, tools=bool(tools))
+        self._charge(paid.scope, (paid.charge,))
+        if known or self._policy.hedge:
+            copy = self.ledger.reply(_copy_key(key))
+            if copy is not None:
+                self._charge(copy.scope, (copy.charge,))
+        return paid.reply
+
+    async def rollout(self, key: str, produce: Callable[[], Awaitable[tuple[JSON, bool]]]) -> JSON:
+        """Return the item outcome ``key``; an outcome that was kept before is read from the ledger.
+
+        Args:
+            key: What decides the outcome.
+            produce: Makes it, and says whether to keep it: what infrastructure spoilt must not be kept. The calls that
+                it makes through this door are the outcome's cost. An object whose first key is ``failed`` is
+                that of an item that will never be evaluated.
+
+        Returns:
+            The outcome as it was recorded: redacted, and as JSON gives it back. It is the caller's own copy.
+        """
+        known = self.ledger.rollout(key)
+        if known is not None and not known.failed:
+            self._failures.answered_before(charge.role for charge in known.charges)
+        elif known is None or self._failures.lets_ask(key):
+            known = await self._rollouts.share(key, lambda: self._produce(key, produce))
+        self._charge(known.scope, known.charges)
+        outcome: JSON = json.loads(known.value)
+        return outcome
+
+    async def settle(self) -> None:
+        """Ask providers whose last call failed whether they answer at all.
+
+        An outage that begins with the last items of an event must not be taken for faults of these items.
+
+        Raises:
+            ProviderFailureError: One does not answer.
+        """
+        for role, route in self._routes.items():
+            if not self._asking.doubts(route):
+                continue
+            request, scope = route.request(QUESTION), self._scope
+            key = digest([STAGE, scope, role, self._clock()])
+            order = Order(key=key, route=route, request=request, asked="", role=role, stage=STAGE, scope=scope)
+            try:
+                await self._buy(order)
+            except BackendError as error:
+                raise ProviderFailureError(
+                    f"{route.name} does not answer any more: {error.message}",
+                    hint=error.hint or "check the provider's status, then resume the run",
+                ) from error
+
+    def stop(self) -> None:
+        """Let no further call pass; those in flight end and are recorded, and then callers get ``StoppedError``."""
+        self._stop.ask()
+
+    def item_deadline(self) -> AbstractAsyncContextManager[None]:
+        """Return a block that is cancelled if the item that is worked on in it takes too long.
+
+        Raises:
+            EnvironmentFaultError: It did; its calls are cancelled.
+        """
+        return item_deadline(self._policy.item_timeout_s)
+
+    async def aclose(self) -> None:
+        """Release the connections of the backends."""
+        for backend in {id(route.backend): route.backend for route in self._routes.values()}.values():
+            await backend.aclose()
+
+    def _estimate(self, route: Route, request: Request) -> Cost:
+        """Return what a call will cost, roughly; where nothing is counted in advance, nobody needs to know."""
+        return estimate(route, request, self.spent()) if self._counted else _UNCOUNTED
+
+    async def _buy(self, order: Order) -> PaidReply:
+        def keep(reply: Reply, seconds: float, copies: int) -> PaidReply:
+            if copies > 1:
+                self._record(_copy(order), replace(reply, text="", tool_calls=()), 0.0)
+            return self._record(order, reply, seconds)
+
+        def failed(error: BackendError, seconds: float) -> BackendError:
+            taken, charge = self._failures.attempt(order, error, seconds)
+            if charge is not None:
+                self._charge(order.scope, (charge,))
+            return taken
+
+        question = Question(
+            route=order.route,
+            request=order.request,
+            role=order.role,
+            keep=keep,
+            failed=failed,
+            given_up=lambda error: self._failures.given_up(order, error),
+            failures=self._failures.before(order),
+        )
+        return await self._asking.ask(question)
+
+    def _record(self, order: Order, reply: Reply, seconds: float) -> PaidReply:
+        if not reply.usage.plausible:
+            reply = replace(reply, usage=estimated_usage(order.request, reply.text))
+        cost = call_cost(reply.usage, order.route.price, seconds)
+        charge = Charge(key=order.key, role=order.role, stage=order.stage, cost=cost)
+        paid = self.ledger.record_reply(
+            PaidReply(reply=self._redactor.reply(reply), scope=order.scope, charge=charge, request=order.asked)
+        )
+        if paid.scope == self._scope:
+            self.meter.add(paid.charge)  # now, not when a waiter wakes: the next call is checked against it
+        return paid
+
+    async def _produce(self, key: str, produce: Callable[[], Awaitable[tuple[JSON, bool]]]) -> KnownRollout:
+        tab = Tab(_SCOPE.get() or self._scope)
+        _TAB.set(tab)  # this coroutine is a task of its own, so that no other sees it
+        value, keep = await produce()
+        known = KnownRollout(
+            value=self._redactor.text(storable(encode_json(value))), scope=tab.scope, charges=tab.charges()
+        )
+        return self.ledger.record_rollout(key, known) if keep else known
+
+    def _charge(self, scope: str, charges: Sequence[Charge]) -> None:
+        tab = _TAB.get()
+        if tab is not None and tab.scope == scope:
+            tab.add(charges)
+        if scope == self._scope:
+            for charge in charges:
+                self.meter.add(charge)
+
+
+def _copy_key(key: str) -> str:
+    return digest(["copy", key])
+
+
+def _copy(order: Order) -> Order:
+    """Return the order under which a second copy of a call is charged.
+
+    A provider bills what it has begun, answered or not, so a call that was sent twice costs two calls with the same
+    tokens. The copy has a row of its own in the ledger, without an answer that anybody could take for one.
+    """
+    return replace(order, key=_copy_key(order.key), asked="")

@@ -1,0 +1,229 @@
+"""What all calls of one provider's model share: how many are in flight, their pace, and what the provider allows."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from skillgit.calls.failures import Breaker, is_refusal
+from skillgit.calls.queue import Line
+from skillgit.calls.single_flight import Latency
+from skillgit.errors import RetryableBackendError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from random import Random
+
+    from aiolimiter import AsyncLimiter
+
+    from skillgit.calls.deadline import Stop
+    from skillgit.calls.pipeline import Route
+    from skillgit.calls.policy import Policy
+    from skillgit.errors import BackendError
+
+
+class Window:
+    """A limit between 1 and ``width`` that begins at the width.
+
+    A round is as many ended attempts as the limit was when it began; attempts that were sent before it began do not
+    count. If the share f of them was refused, the limit becomes max(1, floor(limit * (1 - f))), else it grows by one.
+    So it falls in proportion to how much was refused, after DCTCP (RFC 8257, section 3.3), and few refusals by chance
+    do not make it collapse.
+
+    A refusal takes effect when it is told, before the round has ended: with n attempts in a round of the limit n, k
+    refusals make the limit n - k, and every further one only makes it smaller.
+
+    Args:
+        width: The largest limit.
+
+    Attributes:
+        limit: Attempts that may be in flight.
+    """
+
+    def __init__(self, width: int) -> None:
+        self.limit = width
+        self._width = width
+        self._round = 0
+        self._begin()
+
+    def sent(self) -> int:
+        """Note that an attempt is sent; return what ``ended`` wants to know of it."""
+        return self._round
+
+    def ended(self, sent: int, *, refused: bool) -> None:
+        """Note that the provider refused an attempt, or that it ended in another way.
+
+        Args:
+            sent: What ``sent`` returned for it.
+            refused: Whether there were too many.
+        """
+        if sent != self._round:
+            return
+        self._ended += 1
+        if refused:
+            self._refused += 1
+            self.limit = max(1, self._size - self._refused)
+        if self._ended < self._size:
+            return
+        if not self._refused:
+            self.limit = min(self._width, self.limit + 1)
+        self._round += 1
+        self._begin()
+
+    def _begin(self) -> None:
+        self._size, self._ended, self._refused = self.limit, 0, 0
+
+
+_MINUTE_S = 60.0
+
+
+class _Bucket:
+    """One limit in one event loop.
+
+    The bucket holds the amount of one second, or one unit: a bucket of a whole minute would let twice the limit through
+    in the first one. What is larger than the bucket is taken in portions, one caller after the other.
+    """
+
+    def __init__(self, per_minute: int) -> None:
+        from aiolimiter import AsyncLimiter  # noqa: PLC0415 - only those who set a limit need it
+
+        size = max(1.0, per_minute / _MINUTE_S)
+        self._limiter: AsyncLimiter = AsyncLimiter(size, _MINUTE_S * size / per_minute)
+        self._line = asyncio.Lock()
+
+    def has(self, amount: int) -> bool:
+        """Say whether ``amount`` can be taken without waiting."""
+        return self._limiter.has_capacity(amount)
+
+    async def take(self, amount: int) -> None:
+        """Wait until ``amount`` was taken."""
+        left = float(amount)
+        async with self._line:
+            while left > 0:
+                portion = min(left, self._limiter.max_rate)
+                await self._limiter.acquire(portion)
+                left -= portion
+
+
+class Rates:
+    """The limits of one provider's model, in one event loop.
+
+    Args:
+        requests_per_minute: Requests; None is no limit.
+        tokens_per_minute: Tokens; None is no limit.
+
+    Attributes:
+        limited: Whether there is any limit.
+    """
+
+    def __init__(self, *, requests_per_minute: int | None, tokens_per_minute: int | None) -> None:
+        self._requests = _Bucket(requests_per_minute) if requests_per_minute else None
+        self._tokens = _Bucket(tokens_per_minute) if tokens_per_minute else None
+        self.limited = bool(self._requests or self._tokens)
+        self._waiting = 0
+
+    @contextmanager
+    def line(self) -> Iterator[None]:
+        """Stand in line while the block lasts: nobody who comes later has a request to spare before."""
+        self._waiting += 1
+        try:
+            yield
+        finally:
+            self._waiting -= 1
+
+    def have(self, tokens: int) -> bool:
+        """Say whether a request with so many tokens may be sent without waiting."""
+        return not self._waiting and all(bucket.has(amount) for bucket, amount in self._asked(tokens))
+
+    async def take(self, tokens: int) -> None:
+        """Wait until a request with so many tokens may be sent."""
+        for bucket, amount in self._asked(tokens):
+            await bucket.take(amount)
+
+    def _asked(self, tokens: int) -> list[tuple[_Bucket, int]]:
+        amounts = ((self._requests, 1), (self._tokens, tokens))
+        return [(bucket, amount) for bucket, amount in amounts if bucket is not None]
+
+
+_SHORTEST_S = 0.05
+_LONGEST_S = 1.0
+
+
+class Lane:
+    """What all calls of one backend and model share, whichever role makes them.
+
+    Attributes:
+        breaker: Opens when the provider fails systematically.
+        window: How many calls may be in flight.
+        latency: How long calls take.
+    """
+
+    def __init__(self, *, name: str, width: int, policy: Policy, stop: Stop, random: Random) -> None:
+        self.breaker = Breaker(name=name, limit=policy.breaker_limit)
+        self.window = Window(width)
+        self.latency = Latency()
+        self._policy = policy
+        self._stop = stop
+        self._random = random
+        self._here: tuple[asyncio.AbstractEventLoop, Line, Rates] | None = None
+
+    @property
+    def line(self) -> Line:
+        """The line in the event loop that runs."""
+        return self._in_loop()[1]
+
+    @property
+    def rates(self) -> Rates:
+        """The limits on requests and tokens in the event loop that runs."""
+        return self._in_loop()[2]
+
+    def first_ceiling(self) -> float:
+        """Return the seconds that the pause before a second attempt may last: about as long as a call takes."""
+        usual = self.latency.median()
+        return _LONGEST_S if usual is None else min(_LONGEST_S, max(_SHORTEST_S, usual))
+
+    def answered(self, sent: int, role: str, seconds: float) -> None:
+        """Note an attempt that was answered; ``sent`` is what the window said when it was sent."""
+        self.window.ended(sent, refused=False)
+        self.latency.add(role, seconds)
+
+    def failed(self, sent: int, error: BackendError) -> None:
+        """Note an attempt that failed; if the provider says when to come back, nobody goes there before."""
+        refused = is_refusal(error)
+        self.window.ended(sent, refused=refused)
+        after = error.retry_after if isinstance(error, RetryableBackendError) else None
+        if refused and after is not None and 0.0 < after <= self._policy.patience_s:
+            self.line.pause(after)
+
+    def _in_loop(self) -> tuple[asyncio.AbstractEventLoop, Line, Rates]:
+        # Who waits belongs to an event loop; a front end may start several, one by one.
+        loop = asyncio.get_running_loop()
+        if self._here is None or self._here[0] is not loop:
+            policy = self._policy
+            line = Line(window=self.window, stop=self._stop, random=self._random, spread=self.first_ceiling)
+            rates = Rates(requests_per_minute=policy.requests_per_minute, tokens_per_minute=policy.tokens_per_minute)
+            self._here = loop, line, rates
+        return self._here
+
+
+def lane_of(route: Route) -> str:
+    """Return the name of the lane that a route's calls go on."""
+    return route.lane or route.name
+
+
+def lanes(routes: Iterable[Route], *, policy: Policy, stop: Stop, random: Random) -> dict[str, Lane]:
+    """Return the lanes of ``routes`` by name; the smallest of the limits of a lane's routes counts."""
+    by_lane: dict[str, list[Route]] = {}
+    for route in routes:
+        by_lane.setdefault(lane_of(route), []).append(route)
+    return {
+        name: Lane(
+            name=shared[0].name,
+            width=min(route.concurrency for route in shared),
+            policy=policy,
+            stop=stop,
+            random=random,
+        )
+        for name, shared in by_lane.items()
+    }

@@ -1,0 +1,307 @@
+"""Commands that talk to other repositories."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from skillgit.cli.options import Verb, Verbs, complete_runs, document_form, list_forms, verb
+from skillgit.cli.output import Form
+from skillgit.errors import RemoteError, SkillgitError
+
+if TYPE_CHECKING:
+    from skillgit.app.exchange.connection import Listener
+    from skillgit.app.exchange.push import Pushed, PushRequest
+    from skillgit.cli.session import Session
+
+
+PUSH_COLUMNS = ("ref", "run", "state", "old", "new", "cause", "reason")
+
+
+@verb("push")
+@click.argument("remote", required=False)
+@click.option(
+    "--run", "runs", multiple=True, metavar="RUN", shell_complete=complete_runs, help="Push RUN; repeat it for more"
+)
+@click.option(
+    "--rejected",
+    type=click.Choice(["branches", "attic", "none"]),
+    help="How rejected candidates go; as before unless you say, and at first in the attic",
+)
+@click.option("--evidence", is_flag=True, help="Push evidence too: trajectories, patches, outcomes")
+@click.option("-n", "--dry-run", is_flag=True, help="Say what would be pushed, and push nothing")
+@click.option(
+    "--no-verify",
+    "--no-scan",
+    "verify",
+    flag_value=False,
+    default=True,
+    help="Neither look for secrets nor ask git's pre-push hook",
+)
+@click.option("-y", "--yes", is_flag=True, help="Create the repository on GitHub if there is none, without asking")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress")
+@list_forms
+@click.pass_obj
+def push_command(
+    session: Session,
+    remote: str | None,
+    *,
+    runs: tuple[str, ...],
+    rejected: str | None,
+    evidence: bool,
+    dry_run: bool,
+    verify: bool,
+    yes: bool,
+    quiet: bool,
+    form: Form,
+) -> None:
+    """Send runs to another repository.
+
+    REMOTE is origin unless you say. main, all runs of this repository and notes go; --run names runs instead. Nothing
+    that is there is overwritten: what the other side has changed meanwhile is told, and skillgit pull brings it in.
+    Before anything goes, it is looked through for secrets.
+    """
+    from skillgit.app.exchange.push import PushRequest  # noqa: PLC0415 - see the package
+    from skillgit.cli.session import listener  # noqa: PLC0415 - see the package
+    from skillgit.view.exchange import pushed  # noqa: PLC0415 - see the package
+
+    request = PushRequest(
+        remote=remote, runs=runs, rejected=rejected, evidence=evidence, verify=verify, dry_run=dry_run
+    )
+    try:
+        result = _push(session, request, listener(session, quiet=quiet), yes=yes)
+    except SkillgitError as error:
+        _tell_findings(session, error)
+        raise
+    for warning in result.warnings:
+        session.diagnostics.note(f"warning: {warning}")
+    if form is Form.TEXT:
+        session.output.text(pushed(result, session.screen))
+    else:
+        head = {"remote": result.remote, "url": result.url, "dry_run": result.dry_run}
+        session.output.listing(form, result.refs, schema="push/1", name="refs", columns=PUSH_COLUMNS, head=head)
+    if result.error is not None:
+        raise result.error
+
+
+def _push(session: Session, request: PushRequest, person: Listener, *, yes: bool) -> Pushed:
+    """Push; where GitHub has no repository of that name, offer to create it first."""
+    from skillgit.app.exchange.push import push  # noqa: PLC0415 - see the package
+    from skillgit.app.exchange.remote import creatable, create  # noqa: PLC0415 - see the package
+
+    try:
+        return push(session.context, request, person)
+    except RemoteError as error:
+        found = creatable(session.context, request.remote) if error.missing and not request.dry_run else None
+        if found is None:
+            raise
+        if not found.by_gh or not (yes or _agreed(found.name)):
+            raise RemoteError(error.message, hint=found.hint) from error
+        create(session.context, found)
+        session.diagnostics.note(f"created the private repository {found.name} on GitHub")
+        return push(session.context, request, person)
+
+
+def _tell_findings(session: Session, error: SkillgitError) -> None:
+    """Tell what stopped the push, if that was something which must not leave."""
+    from skillgit.app.exchange.publication import Scan  # noqa: PLC0415 - see the package
+    from skillgit.view.exchange import found  # noqa: PLC0415 - see the package
+
+    if isinstance(error.result, Scan):
+        for line in found(error.result, session.diagnostics.screen):
+            session.diagnostics.note(line)
+
+
+def _agreed(name: str) -> bool:
+    """Ask; where nobody can answer, the answer is no."""
+    if not sys.stdin.isatty():
+        return False
+    return click.confirm(f"GitHub has no repository {name}. Create it, private, with gh?", err=True)
+
+
+@verb("pull")
+@click.argument("remote", required=False)
+@click.option(
+    "--rejected",
+    type=click.Choice(["branches", "attic", "none"]),
+    default="branches",
+    show_default=True,
+    help="Which rejected candidates come: all, those in attics, or none",
+)
+@click.option("--evidence", is_flag=True, help="Bring evidence too")
+@click.option("-n", "--dry-run", is_flag=True, help="Only fetch, and say what would move")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress")
+@document_form
+@click.pass_obj
+def pull_command(
+    session: Session,
+    remote: str | None,
+    *,
+    rejected: str,
+    evidence: bool,
+    dry_run: bool,
+    quiet: bool,
+    form: Form,
+) -> None:
+    """Take in the runs of another repository.
+
+    REMOTE is origin unless you say. Runs that are unknown here are made, others go forward, notes of both sides are put
+    together, and main goes forward where it can. A run that both sides went on with is left as it is, and told.
+    """
+    from skillgit.app.exchange.pull import PullRequest, pull  # noqa: PLC0415 - see the package
+    from skillgit.cli.session import listener  # noqa: PLC0415 - see the package
+    from skillgit.view.exchange import pulled  # noqa: PLC0415 - see the package
+
+    request = PullRequest(remote=remote, rejected=rejected, evidence=evidence, dry_run=dry_run)
+    result = pull(session.context, request, listener(session, quiet=quiet))
+    if form is Form.JSON:
+        session.output.document("pull/1", result)
+    else:
+        session.output.text(pulled(result, session.screen))
+    if result.error is not None:
+        raise result.error
+
+
+FETCH_COLUMNS = ("ref", "run", "old", "new")
+
+
+@verb("fetch")
+@click.argument("remote", required=False)
+@click.option("--rejected", is_flag=True, help="Bring rejected candidates too")
+@click.option("--evidence", is_flag=True, help="Bring evidence too")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress")
+@list_forms
+@click.pass_obj
+def fetch_command(
+    session: Session, remote: str | None, *, rejected: bool, evidence: bool, quiet: bool, form: Form
+) -> None:
+    """Bring in what another repository has, beside what is here.
+
+    REMOTE is origin unless you say. Nothing of this repository's own moves; skillgit pull does that. A run that is not
+    here can be looked at all the same. Candidates that others rejected are told to the optimizer of a run that goes on
+    from there.
+    """
+    from skillgit.app.exchange.pull import fetch  # noqa: PLC0415 - see the package
+    from skillgit.cli.session import listener  # noqa: PLC0415 - see the package
+    from skillgit.view.exchange import fetched  # noqa: PLC0415 - see the package
+
+    person = listener(session, quiet=quiet)
+    result = fetch(session.context, remote, rejected=rejected, evidence=evidence, listener=person)
+    if form is Form.TEXT:
+        session.output.text(fetched(result, session.screen))
+    else:
+        head = {"remote": result.remote, "url": result.url}
+        session.output.listing(form, result.refs, schema="fetch/1", name="refs", columns=FETCH_COLUMNS, head=head)
+
+
+@verb("clone")
+@click.argument("url")
+@click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+@click.option("--evidence", is_flag=True, help="Bring evidence too")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress")
+@document_form
+@click.pass_obj
+def clone_command(
+    session: Session, url: str, directory: Path | None, *, evidence: bool, quiet: bool, form: Form
+) -> None:
+    """Copy a repository with its runs, notes and rejected candidates.
+
+    It is copied into DIR, which is called as the repository is unless you say. Its runs can be looked at, continued and
+    forked; the commands and files that their configurations name are never used.
+    """
+    from skillgit.app.exchange.pull import clone  # noqa: PLC0415 - see the package
+    from skillgit.cli.session import listener  # noqa: PLC0415 - see the package
+    from skillgit.view.exchange import cloned  # noqa: PLC0415 - see the package
+
+    result = clone(session.context, url, directory, evidence=evidence, listener=listener(session, quiet=quiet))
+    if form is Form.JSON:
+        session.output.document("clone/1", result)
+    else:
+        session.output.text(cloned(result, session.screen))
+
+
+REMOTE_COLUMNS = ("name", "url", "push_url")
+
+
+@click.group("remote", cls=Verbs, invoke_without_command=True, subcommand_metavar="[COMMAND] [ARGS]...")
+@click.option("-v", "--verbose", is_flag=True, help="Show addresses")
+@list_forms
+@click.pass_context
+def remote_command(ctx: click.Context, *, verbose: bool, form: Form) -> None:
+    """List the other repositories that this one knows, or change them.
+
+    An address that holds a password or a token is refused, for git would write it down.
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    from skillgit.app.exchange.remote import remotes  # noqa: PLC0415 - see the package
+    from skillgit.view.exchange import addresses  # noqa: PLC0415 - see the package
+
+    session: Session = ctx.obj
+    rows = remotes(session.context)
+    if form is not Form.TEXT:
+        session.output.listing(form, rows, schema="remote/1", name="remotes", columns=REMOTE_COLUMNS)
+        return
+    session.output.text(addresses(rows) if verbose else (row.name for row in rows))
+    if not rows:
+        session.diagnostics.note("there are no remotes yet")
+        session.diagnostics.hint("skillgit remote add origin URL")
+
+
+@remote_command.command(cls=Verb, name="add", short_help="Call the repository at URL NAME")
+@click.argument("name")
+@click.argument("url")
+@click.pass_obj
+def add_command(session: Session, name: str, url: str) -> None:
+    """Call the repository at URL NAME."""
+    from skillgit.app.exchange.remote import add  # noqa: PLC0415 - see the package
+
+    row = add(session.context, name, url)
+    session.output.text([f"{row.name} is {row.url}; next: skillgit push {row.name}"])
+
+
+@remote_command.command(cls=Verb, name="remove", short_help="Forget NAME and the copies of its refs")
+@click.argument("name")
+@click.pass_obj
+def remove_command(session: Session, name: str) -> None:
+    """Forget NAME and the copies of its refs.
+
+    Nothing of this repository's own goes. Runs that were only fetched, not pulled, go with the copies.
+    """
+    from skillgit.app.exchange.remote import remove  # noqa: PLC0415 - see the package
+    from skillgit.view.words import plural  # noqa: PLC0415 - see the package
+
+    gone = remove(session.context, name)
+    session.output.text([f"{name} is forgotten, with {plural(gone, 'copy of its refs', 'copies of its refs')}"])
+
+
+@remote_command.command(cls=Verb, name="set-url", short_help="Give NAME the address URL")
+@click.argument("name")
+@click.argument("url")
+@click.pass_obj
+def set_url_command(session: Session, name: str, url: str) -> None:
+    """Give NAME the address URL."""
+    from skillgit.app.exchange.remote import set_url  # noqa: PLC0415 - see the package
+
+    row = set_url(session.context, name, url)
+    session.output.text([f"{row.name} is {row.url}"])
+
+
+@remote_command.command(cls=Verb, name="show", short_help="Ask NAME what it has, and compare")
+@click.argument("name", required=False)
+@document_form
+@click.pass_obj
+def show_command(session: Session, name: str | None, form: Form) -> None:
+    """Ask NAME what it has, and compare it with what is here."""
+    from skillgit.app.exchange.remote import show  # noqa: PLC0415 - see the package
+    from skillgit.cli.session import listener  # noqa: PLC0415 - see the package
+    from skillgit.view.exchange import remote_shown  # noqa: PLC0415 - see the package
+
+    result = show(session.context, name, listener(session))
+    if form is Form.JSON:
+        session.output.document("remote-show/1", result)
+    else:
+        session.output.text(remote_shown(result, session.screen))

@@ -1,0 +1,288 @@
+"""Commands that show events, commits and files of history."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import click
+
+from skillgit.cli.diagnostics import tell_unreadable
+from skillgit.cli.options import (
+    Verb,
+    as_of_option,
+    complete_items,
+    complete_revisions,
+    document_form,
+    forms,
+    list_forms,
+    run_argument,
+    verb,
+)
+from skillgit.cli.output import Form
+from skillgit.domain.kinds import EVENT_KINDS
+from skillgit.errors import ExitCode
+from skillgit.view.log import COLUMNS, line, log_lines, with_changes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillgit.app.history.log import Log, Wanted
+    from skillgit.cli.session import Session
+
+
+_NAMED = 6
+"""Versions that one sentence names."""
+_COUNT = re.compile(r"-\d+")
+
+
+class LogVerb(Verb):
+    """``log``, which takes ``-3`` for ``-n 3`` as ``git log`` does."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments."""
+        options = (param for param in self.params if isinstance(param, click.Option) and not param.is_flag)
+        valued = {name for option in options for name in option.opts}
+        end = args.index("--") if "--" in args else len(args)
+        counts = [place for place in range(end) if _COUNT.fullmatch(args[place]) and not {*args[:place][-1:]} & valued]
+        told = [f"--max-count={arg[1:]}" if place in counts else arg for place, arg in enumerate(args)]
+        return super().parse_args(ctx, told)
+
+
+@click.command("log", cls=LogVerb)
+@click.argument("revisions", nargs=-1, metavar="[RUN | REV | REV..REV]", shell_complete=complete_revisions)
+@click.option("--graph", is_flag=True, help="Draw how the events hang together; those of a run stay together")
+@click.option("-p", "--patch", is_flag=True, help="Show under each event what it changed")
+@click.option("--stat", is_flag=True, help="Show under each event how much it changed in which file")
+@click.option("--rejected/--no-rejected", default=True, show_default=True, help="Show rejected candidates")
+@click.option(
+    "-n",
+    "--max-count",
+    "limit",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Show N events at most; -3 is short for -n 3",
+)
+@click.option("--since", "--after", metavar="TIME", default="", help="Show events of TIME or later, like '2 days ago'")
+@click.option("--until", "--before", metavar="TIME", default="", help="Show events of TIME or earlier")
+@click.option(
+    "--grep",
+    metavar="TEXT",
+    default="",
+    help="Show events whose title, reasons or changed lines hold words that begin like those of TEXT",
+)
+@click.option(
+    "--event",
+    "events",
+    multiple=True,
+    type=click.Choice(EVENT_KINDS),
+    metavar="KIND",
+    help=f"Show events of KIND: {' '.join(EVENT_KINDS)}; repeat it for more",
+)
+@click.option(
+    "--item",
+    "items",
+    multiple=True,
+    metavar="ID",
+    shell_complete=complete_items,
+    help="Show events that fixed or broke item ID; repeat it for more",
+)
+@click.option("--reverse", is_flag=True, help="Show the oldest event first")
+@click.option("--all", "all_runs", is_flag=True, help="Show the events of all runs")
+@as_of_option
+@list_forms
+@click.pass_obj
+def log_command(
+    session: Session,
+    revisions: tuple[str, ...],
+    *,
+    limit: int | None,
+    since: str,
+    until: str,
+    grep: str,
+    events: tuple[str, ...],
+    items: tuple[str, ...],
+    graph: bool,
+    patch: bool,
+    stat: bool,
+    rejected: bool,
+    reverse: bool,
+    all_runs: bool,
+    form: Form,
+) -> None:
+    """Show the events of a run, newest first.
+
+    RUN is all of a run, REV everything up to a version, and v3..v7 everything after v3 up to v7; v3.. goes on to the
+    end, ..best begins with the run, and ^v3 v7 is another way to write v3..v7.
+
+    A score in brackets was inherited, not measured. In a graph, the line of a fork leads to the version that it began
+    at, that of a merge to what it took in; … stands for lines that find no room.
+
+    \b
+    ●  new best   ○  accepted   ×  rejected   ◆  slow update   ·  skipped   ↩  reverted   ✎  edited by hand
+    """  # noqa: D301, RUF002 - click reads the mark; the sign of the screens
+    from skillgit.app.history.log import Wanted, log  # noqa: PLC0415 - see the package
+
+    _refuse(form, graph=graph, reverse=reverse, change=patch or stat)
+    wanted = Wanted(
+        words=revisions,
+        all_runs=all_runs,
+        rejected=rejected,
+        limit=limit,
+        events=frozenset(events),
+        grep=grep,
+        since=since,
+        until=until,
+        items=items,
+        reverse=reverse,
+        graph=graph,
+    )
+    result = log(session.context, wanted)
+    _tell_gaps(session, result, wanted)
+    if form is Form.TEXT:
+        _show(session, result, graph=graph, patch=patch, stat=stat, runs=all_runs, several=len(set(items)) > 1)
+        return
+    session.output.listing(form, result.rows, schema="log/1", name="events", columns=COLUMNS, head={"run": result.run})
+
+
+def _refuse(form: Form, *, graph: bool, reverse: bool, change: bool) -> None:
+    ctx = click.get_current_context()
+    if graph and reverse:
+        raise click.UsageError("--graph and --reverse do not go together", ctx)
+    if form is not Form.TEXT and change:
+        raise click.UsageError("-p and --stat are for people; use diff --json", ctx)
+    if form is not Form.TEXT and graph:
+        raise click.UsageError("--graph is for people; --json tells the base of each event", ctx)
+
+
+def _show(session: Session, result: Log, *, graph: bool, patch: bool, stat: bool, runs: bool, several: bool) -> None:
+    if not result.rows:
+        session.diagnostics.note("there are no such events" if result.run or runs else "there are no runs yet")
+        session.diagnostics.hint("" if result.run or runs else "skillgit train CONFIG")
+        return
+    edges, flips = result.parents if graph else None, _flips(result, several=several)
+    shown = log_lines(result.rows, session.screen, session.now, graph=edges, runs=runs, flips=flips)
+    with session.output.paged():
+        if not (patch or stat):
+            session.output.text(line.text for line in shown)
+            return
+        for text in with_changes(shown, _changes(session, result, patch=patch, stat=stat), session.screen_for_diff()):
+            if isinstance(text, bytes):
+                session.output.raw(text)
+            else:
+                session.output.text([text])
+
+
+def _tell_gaps(session: Session, result: Log, wanted: Wanted) -> None:
+    """Tell what is missing from the list: runs that cannot be read, and what nobody knows of items any more."""
+    if not wanted.words:
+        tell_unreadable(session)
+    if result.untold and result.absence is not None:
+        names = f"{', '.join(result.untold[:_NAMED])}{', …' if len(result.untold) > _NAMED else ''}"
+        lost = result.absence.sentence("what they are compared by")
+        session.diagnostics.note(f"whether {names} fixed or broke {' or '.join(wanted.items)} is not known: {lost}")
+        session.diagnostics.hint(result.absence.remedy(result.untold[0]))
+
+
+def _flips(result: Log, *, several: bool) -> dict[str, str]:
+    """Return commit to what its event did to the items that were asked for; a single one need not be named."""
+    return {
+        commit: ", ".join(f"{flip} {item}" if several else flip for item, flip in moved.items())
+        for commit, moved in result.flips.items()
+    }
+
+
+def _changes(session: Session, result: Log, *, patch: bool, stat: bool) -> Iterator[bytes]:
+    from skillgit.app.history.log import changes  # noqa: PLC0415 - see the package
+
+    return (text for _, text in changes(session.context, result.rows, patch=patch, stat=stat))
+
+
+@verb("events")
+@click.argument("revisions", nargs=-1, metavar="[RUN | REV | REV..REV]", shell_complete=complete_revisions)
+@click.option("--all", "all_runs", is_flag=True, help="Print the events of all runs, run by run")
+@as_of_option
+@forms(Form.JSONL)
+@click.pass_obj
+def events_command(session: Session, revisions: tuple[str, ...], *, all_runs: bool, form: Form) -> None:
+    """Print the events of a run as they stand in git, oldest first.
+
+    Each is one JSON object a line, with or without --jsonl: the commit, and every field of its trailers and its text.
+    """
+    del form
+    from skillgit.app.history.plumbing import events  # noqa: PLC0415 - see the package
+
+    session.output.records(events(session.context, revisions, all_runs=all_runs))
+
+
+@verb("cat")
+@click.argument("name", metavar="REV[:PATH]", shell_complete=complete_revisions)
+@as_of_option
+@click.pass_obj
+def cat_command(session: Session, name: str) -> None:
+    """Print a file of a version, byte for byte.
+
+    PATH lies in the skill folder and is SKILL.md if you leave it out; a path of the repository will do as well.
+    """
+    from skillgit.app.history.plumbing import cat  # noqa: PLC0415 - see the package
+
+    session.output.raw(cat(session.context, name))
+
+
+@verb("trailers")
+@click.argument("revision", metavar="COMMIT", shell_complete=complete_revisions)
+@document_form
+@click.pass_obj
+def trailers_command(session: Session, revision: str, form: Form) -> None:
+    """Print the trailers of a commit, as git reads them.
+
+    COMMIT is any REV. It prints nothing for a commit without trailers.
+    """
+    from skillgit.app.history.plumbing import trailers  # noqa: PLC0415 - see the package
+
+    commit, found = trailers(session.context, revision)
+    if form is Form.JSON:
+        pairs = [{"key": trailer.key, "value": trailer.value} for trailer in found]
+        session.output.document("trailers/1", {"commit": commit, "trailers": pairs})
+    else:
+        session.output.text(f"{trailer.key}: {trailer.value}" for trailer in found)
+
+
+@verb("rev-parse")
+@click.argument("revisions", nargs=-1, required=True, metavar="REV...", shell_complete=complete_revisions)
+@click.option("--short", is_flag=True, help="Shorten ids as git does, so far as they stay unambiguous")
+@as_of_option
+@click.pass_obj
+def rev_parse_command(session: Session, revisions: tuple[str, ...], *, short: bool) -> None:
+    """Print the commit that REV names.
+
+    Of a range A..B it prints the commit of B, then that of A with a ^ in front, as git does.
+    """
+    from skillgit.app.history.plumbing import rev_parse  # noqa: PLC0415 - see the package
+
+    named = rev_parse(session.context, revisions, short=short)
+    session.output.text(f"{'^' if one.excluded else ''}{one.commit}" for one in named)
+
+
+@verb("best")
+@run_argument
+@as_of_option
+@forms(Form.JSON, Form.PLAIN, Form.NUL)
+@click.pass_obj
+def best_command(session: Session, run: str | None, form: Form) -> ExitCode:
+    """Print the best version of a run.
+
+    Exits with 1 if there is none.
+    """
+    from skillgit.app.place.span import best  # noqa: PLC0415 - see the package
+
+    row = best(session.context, run)
+    if form is Form.JSON:
+        session.output.document("best/1", {"best": row})
+    elif row is not None and form is Form.TEXT:
+        session.output.text([line(row, session.screen, session.now)])
+    elif row is not None:
+        session.output.table([[getattr(row, column) for column in COLUMNS]], nul=form is Form.NUL)
+    if row is None:
+        session.diagnostics.note("there is no best version")
+    return ExitCode.OK if row is not None else ExitCode.NO

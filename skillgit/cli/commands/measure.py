@@ -1,0 +1,328 @@
+"""Commands that measure versions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from skillgit.cli.measuring_options import (
+    config_option,
+    note_option,
+    quiet_option,
+    show_plan,
+    spending_options,
+    split_option,
+    watching,
+)
+from skillgit.cli.options import complete_configs, complete_revisions, document_form, override_option, verb
+from skillgit.cli.output import Form
+from skillgit.errors import ExitCode
+from skillgit.view.measured import eval_lines, retest_lines, verify_lines
+
+if TYPE_CHECKING:
+    from skillgit.app.measure.gate_report import GateReport
+    from skillgit.app.measure.retest import Retested
+    from skillgit.cli.output import Output
+    from skillgit.cli.session import Session
+    from skillgit.domain.caps import Caps
+
+
+SPLITS = ("train", "selection", "test", "all")
+
+
+@verb("eval")
+@click.argument("revisions", metavar="REV...", nargs=-1, required=True, shell_complete=complete_revisions)
+@config_option
+@override_option
+@split_option(SPLITS)
+@click.option(
+    "--against",
+    multiple=True,
+    metavar="REV,...",
+    shell_complete=complete_revisions,
+    help="Compare with these versions, item by item; none is no skill",
+)
+@note_option()
+@spending_options()
+@quiet_option
+@document_form
+@click.pass_obj
+def eval_command(
+    session: Session,
+    *,
+    revisions: tuple[str, ...],
+    config: str | None,
+    overrides: tuple[str, ...],
+    split: str,
+    against: tuple[str, ...],
+    note: bool,
+    caps: Caps,
+    dry_run: bool,
+    quiet: bool,
+    form: Form,
+) -> int:
+    """Measure versions side by side and note the scores on their commits.
+
+    They are measured as the run of the first one was: same items, same model, same seed. What was measured before costs
+    nothing. Exits with 5 if too few items could be evaluated.
+
+    The test split is for the end. Each evaluation on it is counted, and show tells how many a version has had.
+    """
+    from skillgit.app.measure.eval import EvalRequest, evaluate  # noqa: PLC0415 - see the package
+    from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - as above
+
+    request = EvalRequest(
+        revisions=revisions,
+        against=tuple(name for names in against for name in names.split(",") if name),
+        config=config,
+        overrides=overrides,
+        split=split,
+        note=note,
+        caps=caps,
+        dry_run=dry_run,
+    )
+    with watching(session, quiet=quiet or dry_run) as watcher:
+        result = evaluate(session.context, request, watcher)
+    if isinstance(result, Plan):
+        return show_plan(session, result, form)
+    for warning in result.warnings:
+        session.diagnostics.note(warning)
+    if form is Form.JSON:
+        session.output.document("eval/1", result)
+    else:
+        session.output.text(eval_lines(result, session.screen))
+    return int(result.exit_code)
+
+
+@verb("retest")
+@click.argument("revisions", metavar="REV...", nargs=-1, required=True, shell_complete=complete_revisions)
+@click.option("--model", metavar="M", help="The target, as BACKEND/MODEL or as a model of the run's backend")
+@split_option(("train", "selection", "test"))
+@config_option
+@override_option
+@note_option()
+@spending_options()
+@quiet_option
+@document_form
+@click.pass_obj
+def retest_command(
+    session: Session,
+    *,
+    revisions: tuple[str, ...],
+    model: str | None,
+    split: str,
+    config: str | None,
+    overrides: tuple[str, ...],
+    note: bool,
+    caps: Caps,
+    dry_run: bool,
+    quiet: bool,
+    form: Form,
+) -> int:
+    """Measure old versions under another target model.
+
+    Without --model it is the run's own model at a later date: every item is drawn afresh, so that drift and noise show.
+    Each version is paired with what its run recorded, and a note on its commit keeps the outcomes. Under another model,
+    items that score higher or lower are counted and nothing is tested.
+
+    What it costs at most is told first. Exits with 5 if too few items could be evaluated.
+    """
+    from skillgit.app.measure.retest import RetestRequest, retest  # noqa: PLC0415 - see the package
+    from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - see the package
+    from skillgit.cli.measuring_options import watching  # noqa: PLC0415 - see the package
+
+    request = RetestRequest(
+        revisions=revisions,
+        model=model,
+        split=split,
+        config=config,
+        overrides=overrides,
+        note=note,
+        caps=caps,
+        dry_run=dry_run,
+    )
+
+    with watching(session, quiet=quiet or dry_run) as watcher:
+        result = retest(session.context, request, watcher)
+    if isinstance(result, Plan):
+        return show_plan(session, result, form)
+    _report(session, result, form)
+    return int(result.exit_code)
+
+
+def _report(session: Session, result: Retested, form: Form) -> None:
+    for warning in result.warnings:
+        session.diagnostics.note(warning)
+    if form is Form.JSON:
+        session.output.document("retest/2", result)
+    else:
+        session.output.text(retest_lines(result, session.screen))
+
+
+@verb("verify")
+@click.argument("revision", metavar="REV", shell_complete=complete_revisions)
+@click.option(
+    "--sample", type=click.IntRange(min=1), default=20, show_default=True, metavar="N", help="How many items to draw"
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="S",
+    help="Decides which items are drawn",
+)
+@split_option(("selection", "test"), "Which items to draw from")
+@config_option
+@override_option
+@note_option("the commit")
+@spending_options()
+@quiet_option
+@document_form
+@click.pass_obj
+def verify_command(
+    session: Session,
+    *,
+    revision: str,
+    sample: int,
+    seed: int,
+    split: str,
+    config: str | None,
+    overrides: tuple[str, ...],
+    note: bool,
+    caps: Caps,
+    dry_run: bool,
+    quiet: bool,
+    form: Form,
+) -> ExitCode:
+    """Measure a version again and say whether its recorded score holds.
+
+    A sample of the items is drawn and measured afresh, and compared item by item with what was recorded. The answer is
+    consistent, lower, higher or not comparable; the last if items, environment or target are not those of the run, and
+    then nothing is spent. Exits with 1 unless it is consistent.
+    """
+    from skillgit.app.measure.verify import VerifyRequest, verify  # noqa: PLC0415 - see the package
+    from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - see the package
+    from skillgit.cli.measuring_options import watching  # noqa: PLC0415 - see the package
+
+    request = VerifyRequest(
+        revision=revision,
+        sample=sample,
+        seed=seed,
+        split=split,
+        config=config,
+        overrides=overrides,
+        note=note,
+        caps=caps,
+        dry_run=dry_run,
+    )
+
+    with watching(session, quiet=quiet or dry_run) as watcher:
+        result = verify(session.context, request, watcher)
+    if isinstance(result, Plan):
+        return show_plan(session, result, form)
+    if form is Form.JSON:
+        session.output.document("verify/2", result)
+    else:
+        session.output.text(verify_lines(result, session.screen))
+    return ExitCode.OK if result.verdict.word == "consistent" else ExitCode.NO
+
+
+_RULES = ("strict", "paired", "margin", "not-worse")
+
+
+@verb("gate")
+@click.option(
+    "--base", metavar="REV", required=True, shell_complete=complete_revisions, help="What the head would replace"
+)
+@click.option(
+    "--head", metavar="REV", default="HEAD", show_default=True, shell_complete=complete_revisions, help="What to judge"
+)
+@click.option(
+    "--config",
+    "configs",
+    multiple=True,
+    metavar="[SKILL=]CONFIG",
+    shell_complete=complete_configs,
+    help="Measure SKILL as CONFIG says, not as its run did",
+)
+@click.option(
+    "--cfg-options", "overrides", multiple=True, metavar="KEY=VALUE", help="Set KEY of the configuration; repeatable"
+)
+@split_option(("selection", "test"))
+@click.option("--rule", type=click.Choice(_RULES), help="How to compare; without it as the configuration says")
+@click.option("--recorded-only", is_flag=True, help="Measure nothing; say which outcomes are not recorded")
+@note_option()
+@spending_options()
+@quiet_option
+@click.option("--markdown", is_flag=True, help="Print Markdown, for a comment on a pull request")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write Markdown, or with --json the document, to FILE",
+)
+@document_form
+@click.pass_obj
+def gate_command(
+    session: Session,
+    /,
+    *,
+    rule: str | None,
+    dry_run: bool,
+    quiet: bool,
+    markdown: bool,
+    output: Path | None,
+    form: Form,
+    **asked: object,
+) -> int:
+    """Judge the skills that a pull request changes by their scores.
+
+    Every skill under skills/ that the head changed since it left the base is compared with what stands at the base.
+    Outcomes that runs and notes tell of the same text are taken from there; only the others are measured, and noted.
+
+    Exits with 0 if every changed skill passes or none is changed, with 1 if one does not pass, with 5 if too few items
+    could be evaluated, and with 21 if it cannot be told: outcomes are not recorded, no configuration is known, or the
+    items are too few for the rule.
+    """
+    from skillgit.app.measure.gate import GateRequest, gate  # noqa: PLC0415 - see the package
+    from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - see the package
+    from skillgit.cli.measuring_options import watching  # noqa: PLC0415 - see the package
+
+    if dry_run and (markdown or output is not None):
+        raise click.UsageError("a dry run has no verdict to write", click.get_current_context())
+    if markdown and form is Form.JSON:
+        raise click.UsageError("choose one output format", click.get_current_context())
+    # The other options bear the names of what is asked for.
+    request = GateRequest(rule=rule, dry_run=dry_run, **asked)  # type: ignore[arg-type]
+
+    with watching(session, quiet=quiet or dry_run) as watcher:
+        report = gate(session.context, request, watcher)
+    if isinstance(report, Plan):
+        return show_plan(session, report, form)
+    _show(session, report, form, markdown=markdown, output=output)
+    return int(report.exit_code)
+
+
+def _show(session: Session, report: GateReport, form: Form, *, markdown: bool, output: Path | None) -> None:
+    from skillgit.cli.output import output_to  # noqa: PLC0415 - see the package
+    from skillgit.view.gate import lines  # noqa: PLC0415 - as above
+    from skillgit.view.gate_markdown import markdown as as_markdown  # noqa: PLC0415 - as above
+
+    def write(to: Output) -> None:
+        if form is Form.JSON:
+            to.document("gate/2", report)
+        else:
+            to.text(as_markdown(report))
+
+    if output is not None:
+        with output_to(session.context.directory / output) as file:
+            write(file)
+        session.output.text(lines(report, session.screen))
+    elif markdown or form is Form.JSON:
+        write(session.output)
+    else:
+        session.output.text(lines(report, session.screen))

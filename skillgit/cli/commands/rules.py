@@ -1,0 +1,209 @@
+"""Commands about the rules of a skill: their origin, their worth, and dropping what is worth nothing."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import click
+
+from skillgit.cli.measuring_options import looking_on, show_plan, terms_options
+from skillgit.cli.options import as_of_option, complete_revisions, document_form, list_forms, verb
+from skillgit.cli.output import Form
+from skillgit.errors import ExitCode
+from skillgit.view.rules import COLUMNS, lines
+
+if TYPE_CHECKING:
+    from skillgit.app.change.measuring import Terms
+    from skillgit.cli.session import Session
+
+
+_RANGE = re.compile(r"(?P<first>[1-9]\d*)(?:(?P<comma>,)(?P<plus>\+)?(?P<last>[1-9]\d*)?)?")
+
+
+@verb("blame")
+@click.argument("revision", metavar="[REV]", required=False, default="", shell_complete=complete_revisions)
+@click.argument("path", metavar="[PATH]", required=False, default="")
+@click.option(
+    "-L",
+    "wanted",
+    multiple=True,
+    metavar="N,M",
+    help="Show lines N to M; N,+COUNT and N alone work, too; repeat it for more",
+)
+@as_of_option
+@list_forms
+@click.pass_obj
+def blame_command(session: Session, revision: str, path: str, wanted: tuple[str, ...], form: Form) -> None:
+    """Show where each line of a skill comes from.
+
+    Each line has the version and the step that brought it, what it rests on and how many rollouts, how much the
+    version gained, the items that it fixed and broke, and the train items whose rollouts moved the edit.
+
+    REV is the newest version of the default run unless you name one, PATH is SKILL.md. Lines that were moved or that
+    a revert brought back keep their origin.
+    """
+    from skillgit.app.place.workspace import BRING  # noqa: PLC0415 - see the package
+    from skillgit.app.rules.blame import blame  # noqa: PLC0415
+
+    result = blame(session.context, revision, path, [_range(one) for one in wanted])
+    if form is not Form.TEXT:
+        head = {"run": result.run, "version": result.version, "commit": result.commit, "path": result.path}
+        session.output.listing(form, result.lines, schema="blame/1", name="lines", columns=COLUMNS, head=head)
+    else:
+        with session.output.paged():
+            session.output.text(lines(result, session.screen))
+    if result.absent:
+        session.diagnostics.hint(f"the evidence is not here, so that items and some sources are not known: {BRING}")
+
+
+def _range(wanted: str) -> tuple[int, int | None]:
+    """Return first and last line of ``N,M``, ``N,+COUNT``, ``N,`` or ``N``."""
+    found = _RANGE.fullmatch(wanted)
+    first = int(found["first"]) if found else 0
+    last = _last(found, first) if found else None
+    if found is None or (last is not None and last < first):
+        raise click.UsageError(f"-L {wanted} names no lines; write -L 3,7", click.get_current_context())
+    return first, last
+
+
+def _last(found: re.Match[str], first: int) -> int | None:
+    if not found["comma"]:
+        return first
+    if not found["last"]:
+        return None
+    return first + int(found["last"]) - 1 if found["plus"] else int(found["last"])
+
+
+@verb("why")
+@click.argument("what", metavar="LINE|TEXT")
+@click.option("--rev", "revision", metavar="REV", default="", shell_complete=complete_revisions, help="Look at REV")
+@click.option("--file", "path", metavar="PATH", default="", help="Look in this file of the skill only")
+@as_of_option
+@document_form
+@click.pass_obj
+def why_command(session: Session, what: str, revision: str, path: str, form: Form) -> None:
+    """Tell why a rule stands in a skill, from the rollouts that failed to the gate.
+
+    Name the rule by the number of its line in SKILL.md, or by some of its words. Words that no rule has now are
+    looked for in history, so that a rule that was removed or never accepted is found, too.
+
+    REV is the newest version of the default run unless you name one.
+    """
+    from skillgit.app.place.workspace import BRING  # noqa: PLC0415 - see the package
+    from skillgit.app.rules.why import why  # noqa: PLC0415 - see the package
+    from skillgit.view.why import lines  # noqa: PLC0415 - it reads events, which help does not need
+
+    story = why(session.context, what, revision, path)
+    if form is Form.JSON:
+        session.output.document("why/1", story)
+    else:
+        with session.output.paged():
+            session.output.text(lines(story, session.screen, session.now))
+    if story.absent:
+        session.diagnostics.hint(f"the evidence is not here, so that failures and findings are not known: {BRING}")
+
+
+SPLITS = ("train", "selection", "test")
+
+
+@verb("ablate")
+@click.argument("revision", metavar="[REV]", default="head", shell_complete=complete_revisions)
+@click.option("--rule", type=click.IntRange(min=1), metavar="N", help="Leave out rule N only")
+@click.option(
+    "--split", type=click.Choice(SPLITS), default="selection", show_default=True, help="Which items to measure on"
+)
+@click.option("--no-note", "note", flag_value=False, default=True, help="Leave no note on the commit")
+@terms_options()
+@document_form
+@click.pass_obj
+def ablate_command(
+    session: Session,
+    *,
+    revision: str,
+    rule: int | None,
+    split: str,
+    note: bool,
+    terms: Terms,
+    quiet: bool,
+    form: Form,
+) -> int:
+    """Leave out each rule of a version and measure what it is worth.
+
+    A rule is a list item or a sentence of SKILL.md. The skill is measured without it, on the same items and with the
+    same model as its run, and compared item by item; p is the chance of so many broken items if every change were a
+    coin flip. Dead rules, without which nothing changes, stand last. The result is noted on the commit, where prune
+    finds it.
+
+    REV is the newest version of the default run unless you name one.
+    """
+    from skillgit.app.change.ablate import AblateRequest, ablate  # noqa: PLC0415 - see the package
+    from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - as above
+    from skillgit.view.rules import ablated  # noqa: PLC0415 - see the package
+
+    request = AblateRequest(revision=revision, rule=rule, split=split, note=note, terms=terms)
+    with looking_on(session, quiet=quiet or terms.dry_run) as watcher:
+        result = ablate(session.context, request, watcher)
+    if isinstance(result, Plan):
+        return show_plan(session, result, form)
+    for warning in result.warnings:
+        session.diagnostics.note(warning)
+    if form is Form.JSON:
+        session.output.document("ablate/1", result)
+    else:
+        session.output.text(ablated(result, session.screen))
+    return int(result.exit_code)
+
+
+@verb("prune")
+@click.argument("revision", metavar="[REV]", default="head", shell_complete=complete_revisions)
+@terms_options()
+@document_form
+@click.pass_obj
+def prune_command(session: Session, *, revision: str, terms: Terms, quiet: bool, form: Form) -> int:
+    """Drop the rules that change nothing, if the score does not fall.
+
+    REV is the newest version of a run, that of the default run unless you name one. Which rules can go is taken from
+    the notes of ablate, and measured where they do not tell. The gate accepts the shorter text if its score is not
+    lower. What is refused stays on a side branch, and the exit code is 1.
+    """
+    from skillgit.app.change.shorten import PruneRequest, prune  # noqa: PLC0415 - see the package
+    from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - as above
+    from skillgit.view.rules import pruned  # noqa: PLC0415 - see the package
+
+    with looking_on(session, quiet=quiet or terms.dry_run) as watcher:
+        result = prune(session.context, PruneRequest(revision=revision, terms=terms), watcher)
+    if isinstance(result, Plan):
+        return show_plan(session, result, form)
+    if form is Form.JSON:
+        session.output.document("prune/1", result)
+    else:
+        session.output.text(pruned(result, session.screen))
+    return ExitCode.OK if result.decided.accepted else ExitCode.NO
+
+
+@verb("compress")
+@click.argument("revision", metavar="[REV]", default="head", shell_complete=complete_revisions)
+@terms_options()
+@document_form
+@click.pass_obj
+def compress_command(session: Session, *, revision: str, terms: Terms, quiet: bool, form: Form) -> int:
+    """Say the same in fewer words, if the score does not fall.
+
+    REV is the newest version of a run, that of the default run unless you name one. The optimizer's model is asked
+    once for a shorter text; frontmatter and protected regions stay. The gate accepts it if its score is not lower.
+    What is refused stays on a side branch, and the exit code is 1; the same command then asks anew.
+    """
+    from skillgit.app.change.shorten import CompressRequest, compress  # noqa: PLC0415 - see the package
+    from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - as above
+    from skillgit.view.gate import decided  # noqa: PLC0415 - see the package
+
+    with looking_on(session, quiet=quiet or terms.dry_run) as watcher:
+        result = compress(session.context, CompressRequest(revision=revision, terms=terms), watcher)
+    if isinstance(result, Plan):
+        return show_plan(session, result, form)
+    if form is Form.JSON:
+        session.output.document("compress/1", result)
+    else:
+        session.output.text(decided(result, session.screen))
+    return ExitCode.OK if result.accepted else ExitCode.NO

@@ -1,0 +1,300 @@
+"""Commands about this machine and a configuration."""
+
+from __future__ import annotations
+
+import json
+import platform
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+from click.shell_completion import CompletionItem, get_completion_class
+
+from skillgit import __version__
+from skillgit.cli.measuring_options import show_plan, spending_options
+from skillgit.cli.options import (
+    COMPLETION_VARIABLE,
+    PROGRAM,
+    Verb,
+    complete_backends,
+    complete_configs,
+    complete_environments,
+    document_form,
+    list_forms,
+    override_option,
+    verb,
+)
+from skillgit.cli.output import Form
+from skillgit.view import setup as render
+from skillgit.view.catalogue import ENTRIES
+from skillgit.view.documents import plain_value
+from skillgit.view.screen import Style
+from skillgit.view.setup import backend_lines, environment_lines, lines
+from skillgit.view.text import table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from skillgit.app.place.context import Context
+    from skillgit.app.setup.config import Entry
+    from skillgit.app.setup.plugins import BackendEntry, EnvironmentEntry
+    from skillgit.cli.session import Session
+    from skillgit.domain.caps import Caps
+    from skillgit.view.screen import Screen
+
+
+Plugin = TypeVar("Plugin", bound="EnvironmentEntry | BackendEntry")
+_SHOW = "show"
+
+
+class Listing(Verb):
+    """A command of an optional NAME, before which the word ``show`` may stand."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Leave the word out; it says nothing that NAME does not say."""
+        if args[:1] == [_SHOW]:
+            args = args[1:]
+            if all(arg.startswith("-") for arg in args) and not ctx.resilient_parsing:
+                raise click.UsageError("show which one?", ctx)
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Say that the word may stand there."""
+        return [f"[[{_SHOW}] NAME]" if piece == "[NAME]" else piece for piece in super().collect_usage_pieces(ctx)]
+
+
+def plugin_command(
+    verb: str,
+    text: str,
+    *,
+    rows: str,
+    find: Callable[[Context, str | None], tuple[Plugin, ...]],
+    describe: Callable[[Plugin, Screen], Iterable[str]],
+    complete: Callable[[click.Context, click.Parameter, str], list[str]],
+) -> Listing:
+    """Make the command that lists one kind of plug-in.
+
+    Args:
+        verb: Its name, and that of its machine formats.
+        text: Its help.
+        rows: The field of the JSON document that holds the plug-ins.
+        find: Returns all plug-ins, or the one of a name.
+        describe: Yields everything about one for people.
+        complete: Completes a name.
+    """
+
+    @click.command(verb, cls=Listing, help=text)
+    @click.argument("name", required=False, shell_complete=complete)
+    @list_forms
+    @click.pass_obj
+    def command(session: Session, name: str | None, form: Form) -> None:
+        entries = find(session.context, name)
+        if form is not Form.TEXT:
+            session.output.listing(form, entries, schema=f"{verb}/1", name=rows, columns=render.COLUMNS)
+        elif name is None:
+            session.output.text(render.listed(entries, session.screen))
+        else:
+            session.output.text(describe(entries[0], session.screen))
+
+    return command
+
+
+@verb("config")
+@click.argument("config", shell_complete=complete_configs)
+@override_option
+@click.option("--show-origin", is_flag=True, help="Show where each value comes from")
+@list_forms
+@click.pass_obj
+def config_command(session: Session, config: str, overrides: tuple[str, ...], *, show_origin: bool, form: Form) -> None:
+    """Show the settings that CONFIG amounts to.
+
+    Each line can be given to train with -o.
+    """
+    from skillgit.app.setup.config import load_config  # noqa: PLC0415 - see the package
+
+    resolved = load_config(session.context, config, overrides)
+    entries = resolved.entries
+    if form is Form.JSON:
+        settings = [{"key": entry.key, "value": entry.value, "origin": str(entry.origin)} for entry in entries]
+        body = {"name": resolved.name, "path": resolved.path, "digest": resolved.digest, "settings": settings}
+        session.output.document("config/1", {**body, "notes": resolved.notes})
+    elif form is Form.JSONL:
+        session.output.records(
+            {"key": entry.key, "value": entry.value, "origin": str(entry.origin)} for entry in entries
+        )
+    elif form is Form.TEXT:
+        session.output.text(_lines(entries, session.screen, origins=show_origin))
+    else:
+        cells = ((entry.key, _value(entry.value), str(entry.origin)) for entry in entries)
+        session.output.table(cells, nul=form is Form.NUL)
+    if form is Form.TEXT:
+        for note in resolved.notes:
+            session.diagnostics.note(note)
+
+
+def _lines(entries: Sequence[Entry], screen: Screen, *, origins: bool) -> Iterator[str]:
+    settings = [f"{entry.key}={_value(entry.value)}" for entry in entries]
+    if not origins:
+        yield from settings
+        return
+    rows = [(screen.paint(Style.FAINT, str(entry.origin)), line) for entry, line in zip(entries, settings, strict=True)]
+    if rows:
+        yield from table(rows, align="ll")
+
+
+def _value(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    return json.dumps(plain_value(value), ensure_ascii=False)
+
+
+@verb("doctor")
+@click.argument("config", required=False, shell_complete=complete_configs)
+@override_option
+@click.option("--no-call", "call", flag_value=False, default=True, help="Ask no model, look only")
+@spending_options()
+@document_form
+@click.pass_obj
+def doctor_command(
+    session: Session,
+    config: str | None,
+    overrides: tuple[str, ...],
+    *,
+    call: bool,
+    caps: Caps,
+    dry_run: bool,
+    form: Form,
+) -> int:
+    """Check this machine and the models of CONFIG.
+
+    Each model gets one tiny call. It tells whether they answer and how fast, which variable a key comes from, whether
+    tokens are counted, what they cost, and whether the longest prompt fits. It never shows a key. Exits with 5 if a
+    model cannot be called.
+    """
+    from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - as above
+    from skillgit.app.train.doctor import doctor  # noqa: PLC0415 - see the package
+
+    if overrides and config is None:
+        raise click.UsageError("-o goes with a CONFIG", click.get_current_context())
+    found = doctor(session.context, config, overrides, call=call, caps=caps, dry_run=dry_run)
+    if isinstance(found, Plan):
+        return show_plan(session, found, form)
+    for note in found.notes:
+        session.diagnostics.note(note)
+    if form is Form.JSON:
+        session.output.document("doctor/1", found)
+    else:
+        session.output.text(lines(found, session.screen))
+    return int(found.exit_code)
+
+
+_ENVIRONMENT_HELP = """\
+List the environments, or describe one.
+
+NAME is an environment of the list, or path/to/file.py:Class. It is described by the fields of its items, its options,
+its scorer, and where its data come from.
+"""
+
+
+def _environment(context: Context, name: str | None) -> tuple[EnvironmentEntry, ...]:
+    from skillgit.app.setup.plugins import environment, environments  # noqa: PLC0415 - see the package
+
+    return environments(context) if name is None else (environment(context, name),)
+
+
+envs_command = plugin_command(
+    "envs",
+    _ENVIRONMENT_HELP,
+    rows="environments",
+    find=_environment,
+    describe=environment_lines,
+    complete=complete_environments,
+)
+
+
+_BACKEND_HELP = """\
+List the model backends, or describe one.
+
+NAME is a backend of the list, or path/to/file.py:Class.
+"""
+
+
+def _backend(context: Context, name: str | None) -> tuple[BackendEntry, ...]:
+    from skillgit.app.setup.plugins import backend, backends  # noqa: PLC0415 - see the package
+
+    return backends(context) if name is None else (backend(context, name),)
+
+
+backends_command = plugin_command(
+    "backends", _BACKEND_HELP, rows="backends", find=_backend, describe=backend_lines, complete=complete_backends
+)
+
+
+@verb("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_obj
+def completion_command(session: Session, shell: str) -> None:
+    """Print a script that completes commands in your shell.
+
+    \b
+    bash  eval "$(skillgit completion bash)"         in ~/.bashrc
+    zsh   eval "$(skillgit completion zsh)"          in ~/.zshrc
+    fish  skillgit completion fish | source          in ~/.config/fish/config.fish
+    """  # noqa: D301 - click reads the mark
+    found = get_completion_class(shell)
+    if found is None:
+        raise click.UsageError(f"there is no completion for {shell}", click.get_current_context())
+    maker = found(click.get_current_context().find_root().command, {}, PROGRAM, COMPLETION_VARIABLE)
+    # Not source(): for bash that runs bash to look at its version, and this only has to print.
+    session.output.text((maker.source_template % maker.source_vars()).strip("\n").split("\n"))
+
+
+def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    found = ctx.params.get(param.name or "")
+    if found:
+        return []
+    return [CompletionItem(name, help=entry.summary) for name, entry in ENTRIES.items() if name.startswith(incomplete)]
+
+
+@verb("help")
+@click.argument("words", nargs=-1, metavar="[COMMAND]...", shell_complete=_complete)
+@click.option("--man", "manual", is_flag=True, help="Print its manual page, for man -l -")
+@click.pass_context
+def help_command(ctx: click.Context, words: tuple[str, ...], *, manual: bool) -> None:
+    """Show the help of a command.
+
+    It is what skillgit COMMAND --help shows; without COMMAND all commands are listed.
+    """
+    here = _context_of(ctx, words)
+    session: Session = ctx.obj
+    if manual:
+        from skillgit.cli.man import page  # noqa: PLC0415 - rarely asked for
+
+        session.output.raw(page(here).encode())
+    else:
+        session.output.text(here.get_help().split("\n"))
+
+
+def _context_of(ctx: click.Context, words: tuple[str, ...]) -> click.Context:
+    root = ctx.find_root()
+    here, found = root, root.command
+    for word in words:
+        if not isinstance(found, click.Group):
+            raise click.UsageError(f"{here.command_path} has no commands of its own", here)
+        # it tells what was meant if there is no such command
+        name, inner, _ = found.resolve_command(here, [word])
+        if inner is None:
+            raise click.UsageError(f"there is no command '{word}'", here)
+        here = click.Context(inner, info_name=name, parent=here)
+        found = inner
+    return here
+
+
+@verb("version")
+@document_form
+@click.pass_obj
+def version_command(session: Session, form: Form) -> None:
+    """Print the version of skillgit."""
+    if form is Form.JSON:
+        session.output.document("version/1", {"version": __version__, "python": platform.python_version()})
+    else:
+        session.output.text([f"skillgit {__version__} (Python {platform.python_version()})"])

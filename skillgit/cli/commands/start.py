@@ -1,0 +1,292 @@
+"""Commands that begin: a repository, imported runs, tasks and data."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from skillgit.cli.measuring_options import show_plan, spending_options
+from skillgit.cli.options import (
+    Verb,
+    complete_configs,
+    complete_environments,
+    document_form,
+    override_option,
+    verb,
+    verbs,
+)
+from skillgit.cli.output import Form
+from skillgit.errors import ExitCode
+from skillgit.view import setup as render
+from skillgit.view.words import plural, short
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillgit.app.train.init import Initialised
+    from skillgit.cli.session import Session
+    from skillgit.domain.caps import Caps
+    from skillgit.view.screen import Screen
+
+
+@verb("init")
+@click.argument("directory", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--skill",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Take the seed from a skill folder, a SKILL.md or a Markdown file",
+)
+@click.option(
+    "--env",
+    "environment",
+    metavar="NAME",
+    shell_complete=complete_environments,
+    help="Take the seed that environment NAME brings",
+)
+@document_form
+@click.pass_obj
+def init_command(
+    session: Session, directory: Path | None, skill: Path | None, environment: str | None, form: Form
+) -> None:
+    """Create a repository for skills, or prepare an existing one.
+
+    The seed skill stands on branch main. Files of your own are left alone.
+    """
+    from skillgit.app.train.init import init  # noqa: PLC0415 - see the package
+
+    result = init(session.context, directory, skill, environment=environment)
+    if form is Form.JSON:
+        session.output.document("init/1", result)
+    else:
+        session.output.text(_lines(result, session.screen))
+
+
+def _lines(result: Initialised, screen: Screen) -> Iterator[str]:
+    made = "created" if result.created else "prepared"
+    seed = "seed" if result.added else "skill there before"
+    yield f"{made} {result.path}, {seed} {result.skill_path} on main {screen.glyphs.dot} {short(result.commit)}"
+    yield "next: skillgit train CONFIG"
+
+
+@verb("import")
+@click.argument("outputs", metavar="OUTPUTS", type=click.Path(path_type=Path))
+@click.option("--run", metavar="NAME", help="What to call the run; by default, environment and date")
+@click.option("-n", "--dry-run", is_flag=True, help="Say what would be done, and do nothing")
+@document_form
+@click.pass_obj
+def import_command(session: Session, *, outputs: Path, run: str | None, dry_run: bool, form: Form) -> None:
+    """Turn the output directory of a SkillOpt run into a run.
+
+    OUTPUTS holds config.json, history.json and skills/. Its steps become versions and rejected candidates, its slow
+    updates merges, and its results evidence; times are those of its files. What it does not say stays absent, and what
+    it says in two ways is told. A directory that was imported before only brings what is new in it.
+    """
+    from skillgit.app.sources.skillopt.outputs import import_outputs  # noqa: PLC0415 - see the package
+    from skillgit.view.delivered import lines  # noqa: PLC0415 - see the package
+
+    result = import_outputs(session.context, outputs, run, dry_run=dry_run)
+    if form is Form.JSON:
+        session.output.document("import/1", result)
+        return
+    session.output.text(lines(result, session.screen))
+    for sentence in result.remarks:
+        session.diagnostics.note(sentence)
+
+
+_FILE = click.argument("file", type=click.Path(path_type=Path))
+
+
+@verbs("tasks")
+def tasks_command() -> None:
+    """Add to a file of tasks, or have tasks drafted.
+
+    A file of tasks has one JSON object a line; the README of the environment tasks lists its fields. Train on it with
+    skillgit train tasks/default -o env.data_path=FILE.
+    """
+
+
+@tasks_command.command(cls=Verb, name="add", short_help="Add a task to FILE after checking it")
+@_FILE
+@click.option("--prompt", required=True, metavar="TEXT", help="What to do; - reads it from stdin")
+@click.option("--answer", "answers", multiple=True, metavar="TEXT", help="An accepted answer; repeat it for more")
+@click.option("--check", metavar="CHECK", help='A kind of check, or a check as JSON, like {"type": "regex", …}')
+@click.option("--rubric", metavar="TEXT", help="What a judge grades by")
+@click.option("--file", "files", multiple=True, metavar="PATH", help="A file beside FILE that the task is about")
+@click.option("--split", metavar="NAME", help="train, selection or test; otherwise tasks are divided by ratio")
+@click.option("--id", "identity", metavar="ID", help="A name; made from the content if there is none")
+@document_form
+@click.pass_obj
+def add_command(session: Session, /, file: Path, form: Form, **fields: Any) -> None:  # noqa: ANN401 - the options of a row
+    """Add a task to FILE after checking it.
+
+    FILE is made if it is missing. A task that stands there already is refused.
+    """
+    from skillgit.app.sources.tasks import add  # noqa: PLC0415 - see the package
+
+    result = add(session.context, file, _row(fields))
+    if form is Form.JSON:
+        session.output.document("tasks-add/1", result)
+    else:
+        session.output.text([f"added {result.id} to {result.path.name}, {plural(result.count, 'task')}"])
+
+
+def _row(fields: dict[str, Any]) -> dict[str, object]:
+    """Return the row that the options say, without those that were not given."""
+    prompt: str = fields["prompt"]
+    row = {
+        "id": fields["identity"],
+        "prompt": sys.stdin.read() if prompt == "-" else prompt,
+        "answers": [*fields["answers"]],
+        "check": _check(fields["check"]),
+        "rubric": fields["rubric"],
+        "files": [*fields["files"]],
+        "split": fields["split"],
+    }
+    return {name: value for name, value in row.items() if value}
+
+
+def _check(text: str | None) -> object:
+    if text is None or not text.lstrip().startswith("{"):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise click.UsageError(f"--check is no JSON: {error}", click.get_current_context()) from error
+
+
+@tasks_command.command(cls=Verb, name="draft", short_help="Have a model draft tasks for SKILL")
+@click.argument("skill", type=click.Path(path_type=Path))
+@click.option("-n", "count", type=int, default=10, show_default=True, metavar="N", help="How many tasks to ask for")
+@click.option(
+    "-f",
+    "--file",
+    "file",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Add the drafts to FILE",
+)
+@click.option(
+    "--config",
+    default="tasks/default",
+    metavar="CONFIG",
+    shell_complete=complete_configs,
+    help="Take the model of the optimizer from CONFIG; tasks/default unless you say",
+)
+@override_option
+@spending_options(short=False)
+@document_form
+@click.pass_obj
+def draft_command(
+    session: Session,
+    skill: Path,
+    file: Path,
+    *,
+    count: int,
+    config: str,
+    overrides: tuple[str, ...],
+    caps: Caps,
+    dry_run: bool,
+    form: Form,
+) -> ExitCode:
+    """Have the optimizer's model draft tasks for SKILL.
+
+    Each is marked as a draft, and no run uses a file with drafts until they were reviewed.
+    """
+    from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - see the package
+    from skillgit.app.sources.tasks_draft import draft  # noqa: PLC0415 - see the package
+
+    result = draft(
+        session.context, skill, file, count=count, config=config, overrides=overrides, caps=caps, dry_run=dry_run
+    )
+    if isinstance(result, Plan):
+        return show_plan(session, result, form)
+    for reason in result.refused:
+        session.diagnostics.note(f"left out: {reason}")
+    if result.removed:
+        session.diagnostics.note(f"{result.removed} control or invisible characters were removed from the drafts")
+    if form is Form.JSON:
+        session.output.document("tasks-draft/1", result)
+    else:
+        session.output.text(render.drafted(result, session.screen))
+    return ExitCode.OK
+
+
+@tasks_command.command(cls=Verb, name="review", short_help="Show the drafts in FILE, or accept them")
+@_FILE
+@click.option("--accept", multiple=True, metavar="ID", help="Accept the draft ID, or all; repeat it for more")
+@document_form
+@click.pass_obj
+def review_command(session: Session, file: Path, accept: tuple[str, ...], form: Form) -> None:
+    """Show the drafts in FILE, or accept them."""
+    from skillgit.app.sources.tasks import review  # noqa: PLC0415 - see the package
+
+    result = review(session.context, file, accept)
+    if form is Form.JSON:
+        session.output.document("tasks-review/1", result)
+    else:
+        session.output.text(render.reviewed(result, session.screen))
+
+
+@verbs("data")
+def data_command() -> None:
+    """Check the items of CONFIG, or fetch public ones."""
+
+
+@data_command.command(
+    cls=Verb, name="check", short_help="Load every item of CONFIG and look for what spoils a measurement"
+)
+@click.argument("config", shell_complete=complete_configs)
+@override_option
+@document_form
+@click.pass_obj
+def check_command(session: Session, config: str, overrides: tuple[str, ...], form: Form) -> int:
+    """Load every item of CONFIG and look for what spoils a measurement.
+
+    It tells all faults of the files and not the first one only, ids and contents that repeat, items that are almost the
+    same, answers of selection and test items in the seed skill or beside train items, and the gain that a split of such
+    a size can show. No model is asked. Exits with 1 if there is a fault; warnings leave it at 0.
+    """
+    from skillgit.app.sources.data_check import check_data  # noqa: PLC0415 - see the package
+
+    found = check_data(session.context, config, overrides)
+    if form is Form.JSON:
+        session.output.document("data-check/1", found)
+    else:
+        session.output.text(render.checked(found, session.screen))
+    return int(found.exit_code)
+
+
+@data_command.command(cls=Verb, name="fetch", short_help="Write the public data of environment NAME to a folder")
+@click.argument("name", shell_complete=complete_environments)
+@click.option("--to", metavar="DIR", type=click.Path(path_type=Path), help="The new folder; data/NAME if not given")
+@click.option("--revision", metavar="REV", help="Take another commit of the public data than the pinned one")
+@click.option(
+    "--ids",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Take only the items of this manifest, divided as it says",
+)
+@document_form
+@click.pass_obj
+def fetch_command(
+    session: Session, /, *, name: str, to: Path | None, revision: str | None, ids: Path | None, form: Form
+) -> None:
+    """Write the public data of environment NAME to a folder.
+
+    The rows are those of a pinned commit, so that everybody gets the same ones; SOURCE.md in the folder names it. It
+    needs a network and the extra 'data' of skillgit. Where data cannot be fetched, it says what to place where. Exits
+    with 2 without the extra, with 3 if the data are not on a hub, and with 5 if the hub cannot be reached.
+    """
+    from skillgit.app.sources.data_fetch import fetch  # noqa: PLC0415 - see the package
+
+    found = fetch(session.context, name, to=to, revision=revision, ids=ids, remark=session.diagnostics.note)
+    if form is Form.JSON:
+        session.output.document("data-fetch/1", found)
+    else:
+        session.output.text(render.fetched(found, session.screen))

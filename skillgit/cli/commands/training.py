@@ -1,0 +1,215 @@
+"""Commands around a training run: train, note, fork."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from skillgit.cli.measuring_options import show_plan, spending_options
+from skillgit.cli.options import (
+    complete_configs,
+    complete_revisions,
+    complete_runs,
+    document_form,
+    list_forms,
+    override_option,
+    verb,
+)
+from skillgit.cli.output import Form
+from skillgit.cli.watchers import watching
+from skillgit.errors import SkillgitError
+from skillgit.view.plan import stopped, trained
+
+if TYPE_CHECKING:
+    from skillgit.app.train.train import TrainRequest
+    from skillgit.cli.session import Session
+    from skillgit.domain.caps import Caps
+
+
+@verb("train")
+@click.argument("config", shell_complete=complete_configs)
+@click.option("--run", metavar="NAME", shell_complete=complete_runs, help="Name the run, or continue the run NAME")
+@click.option("--from", "start", metavar="REV", shell_complete=complete_revisions, help="Start from the skill at REV")
+@override_option
+@spending_options()
+@click.option(
+    "--placebo", type=click.IntRange(min=0), metavar="N", help="Send N no-op candidates through the gate at the end"
+)
+@click.option("--ask-again", is_flag=True, help="Ask once more what models refused to answer before")
+@click.option("--exit-code", "strict", is_flag=True, help="Exit with a code of its own for each outcome")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress")
+@click.option("--tui", "screen", is_flag=True, help="Watch the run on the screen; it goes on when the screen is closed")
+@document_form
+@click.pass_obj
+def train_command(
+    session: Session,
+    *,
+    config: str,
+    run: str | None,
+    start: str | None,
+    overrides: tuple[str, ...],
+    caps: Caps,
+    placebo: int | None,
+    ask_again: bool,
+    dry_run: bool,
+    strict: bool,
+    quiet: bool,
+    screen: bool,
+    form: Form,
+) -> int:
+    """Train a skill as CONFIG says, one commit for each decision.
+
+    CONFIG is a file, or the name of a configuration that comes with skillgit. A run that was stopped goes on where it
+    stood when it is trained again under its name. Ctrl-C stops after the current call and loses nothing.
+
+    With --tui the run is a process of its own, which no key reaches by mistake: K asks it to stop after its step, q
+    closes the screen and leaves it at work.
+    """
+    from skillgit.app.train.train import TrainRequest  # noqa: PLC0415 - see the package
+
+    request = TrainRequest(
+        config=config,
+        overrides=overrides if placebo is None else (*overrides, f"train.placebo={placebo}"),
+        run=run,
+        start=start,
+        caps=caps,
+        ask_again=ask_again,
+    )
+    if dry_run:
+        from skillgit.app.train.train import plan_train  # noqa: PLC0415 - see the package
+
+        return show_plan(session, plan_train(session.context, request), form)
+    if screen:
+        from skillgit.cli.watchers import watched  # noqa: PLC0415 - see the package
+
+        return watched(session, request, form, strict=strict)
+    return _train(session, request, form, quiet=quiet, strict=strict)
+
+
+def _train(session: Session, request: TrainRequest, form: Form, *, quiet: bool, strict: bool) -> int:
+    from skillgit.app.train.outcome import Trained, exit_code  # noqa: PLC0415 - see the package
+    from skillgit.app.train.train import train  # noqa: PLC0415 - see the package
+
+    try:
+        with watching(session, quiet=quiet) as watcher:
+            result = train(session.context, request, watcher)
+    except SkillgitError as error:
+        if form is Form.JSON and error.result is not None:
+            session.output.document("train/1", error.result)
+            session.output.flush()
+        elif isinstance(error.result, Trained):
+            for line in stopped(error.result, session.diagnostics.screen):
+                session.diagnostics.note(line)
+        raise
+    result = replace(result, exit_code=exit_code(result.outcome, strict=strict))
+    if form is Form.JSON:
+        session.output.document("train/1", result)
+    else:
+        session.output.text(trained(result, session.screen))
+    return int(result.exit_code)
+
+
+COLUMNS = ("id", "name", "commit", "author", "time", "text")
+_FROM_STDIN = "-"
+
+
+@verb("note")
+@click.argument("revision", metavar="[REV]", required=False, shell_complete=complete_revisions)
+@click.argument("text", metavar="[TEXT]", required=False)
+@click.option("--list", "listing", is_flag=True, help="List the notes on REV, or on a run")
+@click.option("--remove", metavar="ID", help="Withdraw the note called ID")
+@list_forms
+@click.pass_obj
+def note_command(
+    session: Session, *, revision: str | None, text: str | None, listing: bool, remove: str | None, form: Form
+) -> None:
+    """Say something about a version, for the steps that come.
+
+    The steps that begin after it read the note as advice, and so do forks of the version. It moves no score and no
+    gate, and no target model sees it. TEXT may be - for what stands on stdin; without it a terminal opens your editor.
+    """
+    context = click.get_current_context()
+    if listing + (remove is not None) + (revision is not None and not listing) != 1 or (text and listing):
+        raise click.UsageError("give either REV and TEXT, --list or --remove ID", context)
+    if form not in {Form.TEXT, Form.JSON} and not listing:
+        raise click.UsageError(f"--{form.value} goes with --list", context)
+    if listing:
+        _list(session, revision, form)
+    elif remove is not None:
+        _remove(session, remove, form)
+    elif revision is not None:
+        _note(session, revision, _written(context) if text is None else text, form)
+
+
+def _note(session: Session, revision: str, text: str, form: Form) -> None:
+    from skillgit.app.change.note import note  # noqa: PLC0415 - see the package
+    from skillgit.view.show import masked, noted  # noqa: PLC0415 - see the package
+
+    said = sys.stdin.read() if text == _FROM_STDIN else text
+    result = note(session.context, revision, said)
+    if masked(result, said):
+        session.diagnostics.note("something in it looked like a credential and was masked")
+    if form is Form.JSON:
+        session.output.document("note/1", result)
+    else:
+        session.output.text(noted(result))
+
+
+def _remove(session: Session, name: str, form: Form) -> None:
+    from skillgit.app.change.note import remove_note  # noqa: PLC0415 - see the package
+    from skillgit.view.show import removed  # noqa: PLC0415 - see the package
+
+    result = remove_note(session.context, name)
+    if form is Form.JSON:
+        session.output.document("note/1", result)
+    else:
+        session.output.text(removed(result))
+
+
+def _list(session: Session, name: str | None, form: Form) -> None:
+    from skillgit.app.change.note import list_notes  # noqa: PLC0415 - see the package
+    from skillgit.view.show import listed, rows  # noqa: PLC0415 - see the package
+
+    notes = list_notes(session.context, name)
+    if form is Form.TEXT:
+        session.output.text(listed(notes, session.screen, session.now))
+    elif form in {Form.JSON, Form.JSONL}:
+        session.output.listing(form, notes, schema="notes/1", name="notes", columns=())
+    else:
+        session.output.listing(form, rows(notes), schema="notes/1", name="notes", columns=COLUMNS)
+
+
+def _written(context: click.Context) -> str:
+    """Return what the user writes in an editor.
+
+    Raises:
+        click.UsageError: There is no terminal.
+    """
+    if not sys.stdin.isatty():
+        raise click.UsageError("give TEXT, or - to read it from stdin", context)
+    return click.edit("", extension=".md") or ""
+
+
+@verb("fork")
+@click.argument("revision", metavar="REV", shell_complete=complete_revisions)
+@click.argument("name", metavar="[NAME]", required=False)
+@click.option("-n", "--dry-run", is_flag=True, help="Say what would be done, and do nothing")
+@document_form
+@click.pass_obj
+def fork_command(session: Session, *, revision: str, name: str | None, dry_run: bool, form: Form) -> None:
+    """Start a run of its own at a version of another one.
+
+    The fork has the text and the score of REV and the configuration of its run. Training goes on in it with the same
+    CONFIG. Without NAME it is called after the run, with -fork behind it.
+    """
+    from skillgit.app.change.fork import fork  # noqa: PLC0415 - see the package
+    from skillgit.view.changed import forked  # noqa: PLC0415 - see the package
+
+    result = fork(session.context, revision, name, dry_run=dry_run)
+    if form is Form.JSON:
+        session.output.document("fork/1", result)
+    else:
+        session.output.text(forked(result, session.screen))

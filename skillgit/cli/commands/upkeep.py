@@ -1,0 +1,235 @@
+"""Commands that check, repair and tidy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from skillgit.cli.options import complete_revisions, complete_runs, document_form, list_forms, run_argument, verb
+from skillgit.cli.output import Form
+from skillgit.errors import ExitCode, UsageError
+from skillgit.view.checks import replay_lines
+from skillgit.view.screen import Style
+from skillgit.view.text import pad
+from skillgit.view.words import plural, short
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillgit.app.upkeep.fsck import Checked, Problem
+    from skillgit.app.upkeep.gc import Tidied
+    from skillgit.cli.session import Session
+    from skillgit.view.screen import Screen
+
+
+FSCK_COLUMNS = ("run", "commit", "repairable", "sentence", "remark")
+_WIDTH = len("repairable")
+
+
+@verb("fsck")
+@run_argument
+@click.option("--deep", is_flag=True, help="Ask every gate again, and compare the index with a fresh one")
+@click.option("--repair", is_flag=True, help="Mend what follows from the rest of the history, and say what")
+@list_forms
+@click.pass_obj
+def fsck_command(session: Session, run: str | None, *, deep: bool, repair: bool, form: Form) -> ExitCode:
+    """Check that history keeps its rules.
+
+    Checks all runs unless you name one. Exits with 1 if there is a problem, after --repair if one is left; a remark is
+    none. What can be mended are tags and best branches, the ref that keeps evidence, the index, damaged objects, which
+    are set aside, lock files of dead processes, and the end of a run that lacks objects: it steps back to its last
+    whole event.
+    """
+    from skillgit.app.upkeep.fsck import fsck  # noqa: PLC0415 - see the package
+
+    checked = fsck(session.context, run, deep=deep, repair=repair)
+    if form is Form.TEXT:
+        session.output.text(_problem_lines(checked, session.screen))
+        if any(problem.repairable for problem in checked.problems):
+            if repair:
+                session.diagnostics.note("what can be repaired in a run waits until nothing in it is broken")
+            else:
+                session.diagnostics.hint("skillgit fsck --repair")
+    else:
+        head = {"runs": checked.runs, "commits": checked.commits, "mended": checked.mended}
+        problems = checked.problems
+        session.output.listing(form, problems, schema="fsck/1", name="problems", columns=FSCK_COLUMNS, head=head)
+    return ExitCode.OK if checked.sound else ExitCode.NO
+
+
+def _problem_lines(checked: Checked, screen: Screen) -> Iterator[str]:
+    for told in checked.mended:
+        yield f"{pad(screen.paint(Style.ACCEPTED, 'mended'), _WIDTH)}  {told}"
+    for problem in checked.problems:
+        place = f"{screen.paint(Style.OID, short(problem.commit))}  " if problem.commit else ""
+        word, style = _severity(problem)
+        run = f"{problem.run}  " if problem.run else ""
+        yield f"{pad(screen.paint(style, word), _WIDTH)}  {run}{place}{problem.sentence}"
+    remarks = sum(problem.remark for problem in checked.problems)
+    count = "no problems" if checked.sound else plural(len(checked.problems) - remarks, "problem")
+    also = f", {plural(remarks, 'remark')}" if remarks else ""
+    yield f"checked {plural(checked.runs, 'run')}, {plural(checked.commits, 'event')}: {count}{also}"
+
+
+def _severity(problem: Problem) -> tuple[str, Style]:
+    if problem.remark:
+        return "remark", Style.SKIPPED
+    return ("repairable", Style.REVERTED) if problem.repairable else ("broken", Style.REJECTED)
+
+
+@verb("lint")
+@click.argument("words", metavar="[PATH|REV]...", nargs=-1)
+@click.option("--strict", is_flag=True, help="Count warnings as errors")
+@document_form
+@click.pass_obj
+def lint_command(session: Session, *, words: tuple[str, ...], strict: bool, form: Form) -> ExitCode:
+    """Check skill folders by the rules of Agent Skills.
+
+    PATH is a skill folder, a SKILL.md, or a folder that holds skills; without one it is the current folder. REV checks
+    the skill of a version, or all skills of a commit. Each finding names its rule, the line and what to do. Exits with
+    1 if there is an error; warnings leave it at 0.
+    """
+    from skillgit.app.format.lint import lint  # noqa: PLC0415 - see the package
+    from skillgit.view.checks import linted  # noqa: PLC0415 - see the package
+
+    found = lint(session.context, words)
+    if form is Form.JSON:
+        counts = {"errors": found.errors, "warnings": found.warnings}
+        session.output.document("lint/1", {**counts, "skills": found.skills})
+    else:
+        session.output.text(linted(found, session.screen))
+    return ExitCode.NO if found.errors or (strict and found.warnings) else ExitCode.OK
+
+
+@verb("scan")
+@click.argument("revision", metavar="[REV|RANGE]", required=False, shell_complete=complete_revisions)
+@click.option("--evidence", is_flag=True, help="Look at evidence and folded candidates too")
+@document_form
+@click.pass_obj
+def scan_command(session: Session, *, revision: str | None, evidence: bool, form: Form) -> ExitCode:
+    """Look for secrets, leaked items and large files in what a push would publish.
+
+    Without REV it looks at every commit of branches and tags that no remote has. With REV it looks at everything that
+    REV leads to, with A..B at what came after A. What is found is named with commit, path and line, and with a
+    fingerprint that the file .skillgit-allow can hold. Exits with 1 if a push would be stopped; warnings leave it at 0.
+    """
+    from skillgit.app.exchange.publication import scan  # noqa: PLC0415 - see the package
+    from skillgit.view.exchange import scanned  # noqa: PLC0415 - see the package
+
+    if revision is not None and evidence:
+        raise UsageError("--evidence looks at all runs, and REV at one line", hint="skillgit scan --evidence")
+    result = scan(session.context, revision, evidence=evidence)
+    if form is Form.JSON:
+        session.output.document("scan/1", result)
+    else:
+        session.output.text(scanned(result, session.screen))
+        for sentence in result.unchecked:
+            session.diagnostics.note(sentence)
+    return ExitCode.NO if result.stops else ExitCode.OK
+
+
+REPLAY_COLUMNS = ("commit", "label", "kind", "gate", "patch", "differing", "lacking", "title")
+
+
+@verb("replay")
+@run_argument
+@click.option("-q", "--quiet", is_flag=True, help="Print only what differs, and the summary")
+@list_forms
+@click.pass_obj
+def replay_command(session: Session, run: str | None, *, quiet: bool, form: Form) -> ExitCode:
+    """Make a run again from its commits, and compare.
+
+    Asks no model: it folds all events, asks every gate again with the recorded outcomes of items, applies every patch
+    to its base again, and builds the index anew. Exits with 1 if anything comes out otherwise than it is recorded.
+    """
+    from skillgit.app.upkeep.replay import replay  # noqa: PLC0415 - see the package
+
+    done = replay(session.context, run)
+    if form is Form.TEXT:
+        session.output.text(replay_lines(done, session.screen, quiet=quiet))
+    else:
+        head = {
+            "run": done.run,
+            "same": done.same,
+            "differing": done.differing,
+            "index": done.index,
+            "history": done.history,
+        }
+        session.output.listing(form, done.events, schema="replay/1", name="events", columns=REPLAY_COLUMNS, head=head)
+    return ExitCode.OK if done.same else ExitCode.NO
+
+
+GC_COLUMNS = ("run", "folded", "unfolded", "attic", "dropped", "freed", "left")
+_KILO = 1000
+_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+
+
+@verb("gc")
+@click.argument("runs", nargs=-1, metavar="[RUN]...", shell_complete=complete_runs)
+@click.option("--fold", is_flag=True, help="Fold branches of rejected candidates into an attic")
+@click.option("--unfold", is_flag=True, help="Give candidates in the attic their branches back")
+@click.option("--evidence-older", metavar="AGE", default="", help="Drop evidence older than AGE: 30 (days) or a date")
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing")
+@list_forms
+@click.pass_obj
+def gc_command(
+    session: Session,
+    runs: tuple[str, ...],
+    *,
+    fold: bool,
+    unfold: bool,
+    evidence_older: str,
+    dry_run: bool,
+    form: Form,
+) -> None:
+    """Fold the branches of finished runs, or drop old evidence.
+
+    Takes all finished runs unless you name some. Folded candidates stay in history and keep their names: log, show and
+    diff find r17 as before. Evidence that is dropped is gone; that of the first, the best and the last version stays.
+    """
+    from skillgit.app.upkeep.gc import Request, gc  # noqa: PLC0415 - see the package
+
+    request = Request(runs=runs, fold=fold, unfold=unfold, evidence_older=evidence_older, dry_run=dry_run)
+    done = gc(session.context, request)
+    if form is not Form.TEXT:
+        session.output.listing(form, done, schema="gc/1", name="runs", columns=GC_COLUMNS, head={"dry_run": dry_run})
+        return
+    session.output.text(_gc_lines(done, dry_run=dry_run))
+    if any(one.dropped for one in done) and not dry_run:
+        session.diagnostics.hint("git gc --prune=now frees the space")
+
+
+def _gc_lines(done: Sequence[Tidied], *, dry_run: bool) -> Iterator[str]:
+    width = max((len(one.run) for one in done), default=0)
+    for one in done:
+        for told in _told(one, dry_run=dry_run):
+            yield f"{one.run.ljust(width)}  {told}"
+    if not done:
+        yield "there are no runs yet"
+
+
+def _told(one: Tidied, *, dry_run: bool) -> Iterator[str]:
+    would = "would " if dry_run else ""
+    if one.left:
+        yield f"left as it is: {one.left}"
+        return
+    if one.folded:
+        verb_of = "fold" if dry_run else "folded"
+        yield f"{would}{verb_of} {plural(one.folded, 'candidate')}; undo: skillgit gc --unfold {one.run}"
+    if one.unfolded:
+        verb_of = "give back" if dry_run else "gave back"
+        yield f"{would}{verb_of} {plural(one.unfolded, 'branch', 'branches')}"
+    if one.dropped:
+        verb_of = "drop" if dry_run else "dropped"
+        yield f"{would}{verb_of} the evidence of {plural(one.dropped, 'event')}, {_size(one.freed)} uncompressed"
+    if not (one.folded or one.unfolded or one.dropped):
+        yield "nothing to do" + (f", {plural(one.attic, 'candidate')} in the attic" if one.attic else "")
+
+
+def _size(count: int) -> str:
+    """Return a number of bytes as people read it."""
+    value, place = float(count), 0
+    while value >= _KILO and place + 1 < len(_UNITS):
+        value, place = value / _KILO, place + 1
+    return f"{value:.1f} {_UNITS[place]}" if place else f"{count} {_UNITS[0]}"

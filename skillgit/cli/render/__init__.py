@@ -1,1 +1,0 @@
-"""Values of the application as text: pure functions of a value, a screen and the time."""

@@ -1,0 +1,284 @@
+"""What was fetched becomes ours: unknown runs are made, known ones and ``main`` go forward."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from typing import TYPE_CHECKING
+
+from skillgit.domain.state import fold
+from skillgit.errors import ConflictError, HistoryError, SkillgitError
+from skillgit.store import archive, derived, reader, refs
+from skillgit.store.at_work import until_kept
+from skillgit.store.binary import git
+from skillgit.store.evidence import joined_chain
+from skillgit.store.exchange.sending import Rejected, candidates
+from skillgit.store.lock import RunLock
+from skillgit.store.own_runs import note_elsewhere
+from skillgit.store.promotion import move_main
+from skillgit.store.transaction import RefUpdate, update_refs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+
+    from skillgit.store.event_commit import Recorded
+    from skillgit.store.repo import Repo
+
+
+def adopt_main(repo: Repo, remote: str, theirs: str | None, *, dry_run: bool = False) -> Joined | None:
+    """Let ``main`` go forward to ``theirs``; None if ``remote`` has no such branch.
+
+    Whatever keeps it where it is is told, not raised.
+    """
+    if theirs is None:
+        return None
+    mine, reason = repo.tip(refs.MAIN), f"skillgit: pull from {remote}"
+    if mine == theirs:
+        return Joined(run="", state=Joining.UP_TO_DATE)
+    if mine is None:
+        if not dry_run:
+            update = RefUpdate(name=refs.MAIN, new=theirs, expected=None)
+            update_refs(repo, [update], identity=repo.identity(), reason=reason)
+        return Joined(run="", state=Joining.NEW, moved=1)
+    if _reaches(repo, mine, theirs):
+        return Joined(run="", state=Joining.AHEAD)
+    if not _reaches(repo, theirs, mine):
+        told = f"main went on here and on {remote}; git merge {remote}/main brings both together"
+        return Joined(run="", state=Joining.DIVERGED, reason=told)
+    try:
+        if not dry_run:
+            move_main(repo, mine, theirs, reason=reason)
+    except ConflictError as error:
+        return Joined(run="", state=Joining.REFUSED, reason=error.message)
+    return Joined(run="", state=Joining.FORWARD, moved=1)
+
+
+def _reaches(repo: Repo, tip: str, ancestor: str) -> bool:
+    """Say whether ``ancestor`` is ``tip`` or one of its ancestors; git reads dates that libgit2 takes for damage."""
+    return git(repo, "merge-base", "--is-ancestor", ancestor, tip).code == 0
+
+
+_LINES = {refs.Kind.RUN, refs.Kind.SLOW}
+
+
+class Joining(StrEnum):
+    """What became of a run."""
+
+    NEW = "new"
+    FORWARD = "forward"
+    UP_TO_DATE = "up_to_date"
+    AHEAD = "ahead"
+    DIVERGED = "diverged"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joined:
+    """What became of a run of another repository here, or would.
+
+    Attributes:
+        run: The run.
+        state: What became of it.
+        moved: How many of its refs here moved.
+        reason: Why it stays as it is, where it does.
+        note: What the user should know of it all the same.
+    """
+
+    run: str
+    state: Joining
+    moved: int = 0
+    reason: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """How runs are taken in.
+
+    Attributes:
+        remote: The remote that they come from.
+        rejected: Which refused candidates are taken in.
+        clock: The time, which a lock tells.
+        checked_out: Branch to the work tree that has it checked out.
+        dry_run: Whether to move nothing.
+    """
+
+    remote: str
+    rejected: Rejected
+    clock: Callable[[], datetime]
+    checked_out: Mapping[str, str]
+    dry_run: bool = False
+
+
+class _DivergedError(Exception):
+    """Both sides went on with a run."""
+
+
+def adopt(repo: Repo, run: str, theirs: Mapping[str, str], mine: Mapping[str, str], terms: Terms) -> Joined:
+    """Take in ``run`` of another repository, where its refs are ``theirs``; ours are ``mine``.
+
+    Whatever keeps it out is told, not raised, so that other runs can go on.
+    """
+    try:
+        adoption = _Adoption(repo, run, theirs, mine, terms)
+        if adoption.is_idle() or terms.dry_run:
+            # a run that is being trained here is no hindrance as long as there is nothing new
+            return adoption.join(write=False)
+        with RunLock(repo, run, terms.clock):
+            return adoption.join(write=True)
+    except _DivergedError as found:
+        return Joined(run=run, state=Joining.DIVERGED, reason=str(found))
+    except ConflictError as error:
+        return Joined(run=run, state=Joining.REFUSED, reason=error.message)
+    except HistoryError as error:
+        return Joined(run=run, state=Joining.REFUSED, reason=f"its history cannot be read: {error.message}")
+
+
+class _Adoption:
+    """The work on one run."""
+
+    def __init__(self, repo: Repo, run: str, theirs: Mapping[str, str], mine: Mapping[str, str], terms: Terms) -> None:
+        self._repo, self._run, self._terms = repo, run, terms
+        self._theirs, self._mine = theirs, dict(mine)
+        self._moves: dict[str, str] = {}
+        self._chains: list[Callable[[], str | None]] = []
+        self._ahead = False
+        self._note = ""
+        self._line = refs.run_branch(run)
+        for name in sorted(theirs, key=lambda one: one != self._line):
+            self._look_at(name)
+
+    def is_idle(self) -> bool:
+        """Say whether there is nothing to take in."""
+        return not self._moves
+
+    def join(self, *, write: bool) -> Joined:
+        """Check that both sides make one history, and let ours go forward."""
+        if self.is_idle():
+            state = Joining.AHEAD if self._ahead else Joining.UP_TO_DATE
+            return Joined(run=self._run, state=state, note=self._note)
+        if self._line in self._moves and (place := self._terms.checked_out.get(self._line)):
+            raise ConflictError(
+                f"{refs.short(self._line)} is checked out in {place}",
+                hint=f"git -C {place} switch --detach; then pull again",
+            )
+        records = self._records(self._mine | self._moves)
+        self._check(records)
+        updates = [*self._updates(), *derived.derived_updates(self._run, records, self._mine)]
+        if write:
+            note_elsewhere(self._repo, self._run, self._without_evidence(records))
+            reason = f"skillgit: pull from {self._terms.remote}"
+            identity, chains = self._repo.identity(), self._chains
+            update_refs(
+                self._repo, updates, identity=identity, reason=reason, write=lambda: [write() for write in chains]
+            )
+        state = Joining.FORWARD if self._line in self._mine else Joining.NEW
+        return Joined(run=self._run, state=state, moved=len(updates), note=self._note)
+
+    def _look_at(self, name: str) -> None:
+        ref, their, mine = refs.parse(name), self._theirs[name], self._mine.get(name)
+        if ref is None or their == mine:
+            return
+        if ref.kind in _LINES:
+            self._look_at_line(name, their, mine)
+        elif ref.kind is refs.Kind.REJECTED and self._terms.rejected is Rejected.BRANCHES:
+            self._look_at_candidate(name, their)
+        elif ref.kind is refs.Kind.ATTIC and self._terms.rejected is not Rejected.NONE:
+            self._look_at_attic(name, their)
+        elif ref.kind in {refs.Kind.EVIDENCE, refs.Kind.DROPPED}:
+            self._look_at_bulk(name, their, mine)
+
+    def _look_at_line(self, name: str, their: str, mine: str | None) -> None:
+        if mine is None or self._repo.reaches(their, mine):
+            self._moves[name] = their
+        elif self._repo.reaches(mine, their):
+            self._ahead = True
+        else:
+            raise _DivergedError(f"{refs.short(name)} went on here and on {self._terms.remote}")
+
+    def _look_at_candidate(self, name: str, their: str) -> None:
+        mine = self._known().get(name)
+        if mine is None:
+            self._moves[name] = their
+        elif mine != their:
+            raise _DivergedError(f"{refs.short(name)} is another candidate here than on {self._terms.remote}")
+
+    def _look_at_attic(self, name: str, their: str) -> None:
+        kept, known = candidates(self._repo, their), self._known()
+        if kept is None:
+            raise HistoryError(f"the attic of run {self._run} on {self._terms.remote} is damaged", hint="skillgit fsck")
+        for branch, commit in kept.items():
+            if known.get(branch, commit) != commit:
+                raise _DivergedError(f"{refs.short(branch)} is another candidate here than on {self._terms.remote}")
+        missing = [archive.Folded(branch=one, commit=oid) for one, oid in kept.items() if one not in known]
+        if not missing:
+            return
+        mine = self._mine.get(name)
+        forward = mine is None or self._repo.reaches(their, mine)
+        end = their if forward else self._chained(partial(archive.extended, self._repo, mine, missing))
+        if end is not None:
+            self._moves[name] = end
+
+    def _chained(self, write: Callable[[], str | None]) -> str | None:
+        self._chains.append(write)
+        return until_kept(self._repo, write)
+
+    def _look_at_bulk(self, name: str, their: str, mine: str | None) -> None:
+        if mine is None or self._repo.reaches(their, mine):
+            self._moves[name] = their
+        elif self._repo.reaches(mine, their):
+            return
+        elif name == refs.evidence_ref(self._run) and self._keeps_all():
+            end = self._chained(partial(joined_chain, self._repo, mine, their))
+            self._moves[name] = end or their
+        else:
+            place = refs.tracking(self._terms.remote, name)
+            self._note = f"{refs.short(name)} is another chain here; theirs stays at {refs.short(place)}"
+
+    def _keeps_all(self) -> bool:
+        """Say whether neither side dropped evidence on purpose, which a chain of both would bring back."""
+        return not {refs.dropped_ref(self._run)} & {*self._mine, *self._theirs}
+
+    def _known(self) -> dict[str, str]:
+        """Return branch to commit for all candidates that are here, or will be."""
+        stored = self._mine.get(refs.attic_ref(self._run))
+        folded = (candidates(self._repo, stored) or {}) if stored else {}
+        return folded | {name: oid for name, oid in (self._mine | self._moves).items() if "/rejected/" in name}
+
+    def _updates(self) -> list[RefUpdate]:
+        return [RefUpdate(name=name, new=oid, expected=self._mine.get(name)) for name, oid in self._moves.items()]
+
+    def _check(self, records: Sequence[Recorded]) -> None:
+        """Refuse ``records`` if the events of both sides make no history together."""
+        if _holds_together(records):
+            return
+        if self._line in self._mine and _holds_together(self._records(self._mine)):
+            raise _DivergedError(f"what {self._terms.remote} has does not follow what is here")
+        self._note = self._note or "rejected candidates are missing: it can be read, not continued or forked"
+
+    def _without_evidence(self, records: Sequence[Recorded]) -> list[str]:
+        """Return the events among ``records`` that come without their evidence."""
+        known = self._line in self._mine
+        before = {one.commit for one in self._records(self._mine)} if known else set()
+        fresh = (one for one in records if one.commit not in before and one.evidence)
+        return [one.commit for one in fresh if not self._repo.has_object(one.evidence)]
+
+    def _records(self, tips: Mapping[str, str]) -> list[Recorded]:
+        return reader.read_new(self._repo, self._run, {}, tips)
+
+
+def _holds_together(records: Sequence[Recorded]) -> bool:
+    try:
+        fold(record.event for record in records)
+    except SkillgitError:
+        return False
+    return True
+
+
+def checked_out(repo: Repo) -> dict[str, str]:
+    """Return branch to the work tree that has it checked out."""
+    listed = git(repo, "worktree", "list", "--porcelain").out.decode(errors="surrogateescape")
+    entries = (dict(row.partition(" ")[::2] for row in entry.split("\n") if row) for entry in listed.split("\n\n"))
+    return {facts["branch"]: facts["worktree"] for facts in entries if "branch" in facts}

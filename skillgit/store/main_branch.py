@@ -1,0 +1,165 @@
+"""``main``: where the seed skills of a repository are, and how one is added without disturbing anybody."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os.path import lexists
+from typing import TYPE_CHECKING
+
+import pygit2
+from pygit2.enums import CheckoutStrategy, FileMode
+
+from skillgit.errors import ConflictError
+from skillgit.store import refs, tree
+from skillgit.store.at_work import until_kept
+from skillgit.store.transaction import RefUpdate, update_refs
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from skillgit.domain.skill import Skill
+    from skillgit.store.repo import Repo
+
+
+ATTRIBUTES = b"*.md diff=markdown\n*.md text eol=lf\n"
+"""The ``.gitattributes`` of a repository that begins with a skill."""
+
+_LITERAL = CheckoutStrategy.SAFE | CheckoutStrategy.RECREATE_MISSING | CheckoutStrategy.DISABLE_PATHSPEC_MATCH
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seeded:
+    """Where ``main`` stands.
+
+    Attributes:
+        commit: The commit that it points to.
+        added: Whether the skill was added now; otherwise it was there.
+    """
+
+    commit: str
+    added: bool
+
+
+def skills_on_main(repo: Repo) -> tuple[str, ...]:
+    """Return the paths of the skill folders under ``skills/`` on ``main``."""
+    tip = repo.tip(refs.MAIN)
+    return skills_at(repo, tip) if tip else ()
+
+
+def skills_at(repo: Repo, commit: str) -> tuple[str, ...]:
+    """Return the paths of the skill folders under ``skills/`` at ``commit``."""
+    folder = _at(repo.commit(commit).tree, "skills")
+    if not isinstance(folder, pygit2.Tree):
+        return ()
+    return tuple(
+        f"skills/{entry.name}" for entry in folder if isinstance(entry, pygit2.Tree) and _at(entry, "SKILL.md")
+    )
+
+
+def add_skill(repo: Repo, path: str, skill: Skill, *, time: datetime) -> Seeded:
+    """Bring ``skill`` to the folder ``path`` on ``main`` with a commit, unless there is something already.
+
+    A ``main`` that is missing begins where HEAD stands; a repository without commits gets ``.gitattributes`` too. Where
+    the work tree is on ``main``, the new files appear in it and in git's index; a file that stands there already is
+    left as it is.
+
+    Raises:
+        ConflictError: A file is in the way of the folder.
+        ConcurrentWriteError: ``main`` moved meanwhile.
+    """
+    tip = repo.tip(refs.MAIN)
+    base = tip or _head_commit(repo)
+    old = repo.commit(base).tree if base else None
+    there = old is not None and _at(old, path) is not None
+    if tip and there:
+        return Seeded(commit=tip, added=False)
+
+    def write() -> tuple[pygit2.Tree, str]:
+        new = _with_skill(repo, old, path, skill)
+        return new, base if base and there else _commit(repo, new, base, f"Add skill {skill.name}\n", time)
+
+    new, commit = until_kept(repo, write)
+    update = RefUpdate(name=refs.MAIN, new=commit, expected=tip)
+    reason = f"skillgit: add skill {skill.name}"
+    update_refs(repo, [update], identity=repo.identity(), reason=reason, write=write)
+    try:
+        _follow(repo, old, new)
+    except (pygit2.GitError, OSError) as error:
+        raise ConflictError(
+            f"main has the skill now, but the work tree cannot take it in: {error}", hint=f"git checkout main -- {path}"
+        ) from error
+    return Seeded(commit=commit, added=not there)
+
+
+def _with_skill(repo: Repo, old: pygit2.Tree | None, path: str, skill: Skill) -> pygit2.Tree:
+    if old is None:
+        return tree.with_skill(repo, None, path, skill, {".gitattributes": ATTRIBUTES})
+    top = path.partition("/")[0]
+    if tree.read_file(old, top) is not None:
+        raise ConflictError(f"'{top}' on main is a file, not a folder", hint="rename it")
+    return old if _at(old, path) is not None else tree.with_skill(repo, old, path, skill)
+
+
+def _commit(repo: Repo, content: pygit2.Tree, parent: str | None, message: str, time: datetime) -> str:
+    identity = repo.identity()
+    signature = pygit2.Signature(identity.name, identity.email, int(time.timestamp()), 0)
+    oid = repo.raw.create_commit(None, signature, signature, message, content.id, [parent] if parent else [])
+    return str(oid)
+
+
+def _head_commit(repo: Repo) -> str | None:
+    return None if repo.raw.head_is_unborn else str(repo.raw.head.target)
+
+
+def _follow(repo: Repo, old: pygit2.Tree | None, new: pygit2.Tree) -> None:
+    """Let index and work tree take in what a commit on the checked-out ``main`` added."""
+    if repo.workdir is None:
+        return
+    if repo.raw.head_is_unborn and len(repo.raw.index) == 0:
+        # nothing was ever committed or staged, so that no branch is left behind
+        repo.raw.set_head(refs.MAIN)
+    if repo.raw.head_is_unborn or repo.raw.head.name != refs.MAIN:
+        return
+    index = repo.raw.index
+    added = [delta.new_file for delta in _added(old, new) if delta.new_file.path not in index]
+    for file in added:
+        index.add(pygit2.IndexEntry(file.path, file.id, FileMode(file.mode)))
+    index.write()
+    missing = [file.path for file in added if not lexists(repo.workdir / file.path)]
+    if missing:
+        repo.raw.checkout_index(strategy=_LITERAL, paths=missing)  # type: ignore[no-untyped-call]
+
+
+def _added(old: pygit2.Tree | None, new: pygit2.Tree) -> list[pygit2.DiffDelta]:
+    changes = new.diff_to_tree(swap=True) if old is None else old.diff_to_tree(new)
+    return list(changes.deltas)
+
+
+def _at(folder: pygit2.Tree, path: str) -> pygit2.Object | None:
+    try:
+        return folder[path]
+    except KeyError:
+        return None
+
+
+def skill_trees(repo: Repo, commit: str) -> dict[str, str]:
+    """Return the path of every skill folder under ``skills/`` at ``commit`` with the id of its tree.
+
+    Raises:
+        RevisionNotFoundError: There is no such commit.
+    """
+    return {path: skill_tree(repo, commit, path) for path in skills_at(repo, commit)}
+
+
+def skill_tree(repo: Repo, commit: str, path: str) -> str:
+    """Return the id of the tree at ``path`` of ``commit``; empty if the commit or the folder is not here."""
+    if not repo.has_object(commit):
+        return ""
+    found = repo.raw[commit]
+    if not isinstance(found, pygit2.Commit):
+        return ""
+    try:
+        folder = found.tree[path]
+    except KeyError:
+        return ""
+    return str(folder.id) if isinstance(folder, pygit2.Tree) else ""

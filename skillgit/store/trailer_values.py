@@ -1,0 +1,375 @@
+"""The values of trailers: a record declares its fields, and is read and written by them."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
+from urllib.parse import unquote
+
+from skillgit.domain.appendix import AppendixCounts
+from skillgit.domain.cost import Cost, CostPart
+from skillgit.domain.edit import Op, Source
+from skillgit.domain.evaluation import EvaluationSummary, Gauge, Metric, Split
+from skillgit.domain.event import BudgetSource, EditRecord, Inherited, Models, Origin, PatchCounts
+from skillgit.domain.gate import Decision, NoRegression, Verdict
+from skillgit.domain.placebo import Placebo
+from skillgit.domain.rewrite import UpdateMode
+from skillgit.errors import TrailerError
+from skillgit.store import trailers
+from skillgit.store.trailers import TOKEN, format_token, parse_value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from enum import StrEnum
+
+    from skillgit.domain.event import Measurement
+
+
+T = TypeVar("T")
+NEEDED: Final[Any] = object()
+"""What the absence of a field says that is always there."""
+AS_THE_CLASS: Final[Any] = object()
+"""What the absence of a field says that has a default in the class that is read."""
+WORD: Final = ""
+"""The key of the word that a value begins with."""
+
+
+class Form(NamedTuple):
+    """How a value is read and written.
+
+    Attributes:
+        name: What it is, for documentation.
+        read: Returns what a text says; ValueError, KeyError and TrailerError say that it cannot be read.
+        write: Returns the text that says a value.
+    """
+
+    name: str
+    read: Callable[[str], Any]
+    write: Callable[[Any], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of token.
+
+    Attributes:
+        name: What it is, for documentation.
+        pattern: How its tokens look; it has no groups.
+        value: Returns the value of a token that looks so; ValueError and KeyError say that it is none all the same.
+        write: Returns the token of a value.
+    """
+
+    name: str
+    pattern: re.Pattern[str]
+    value: Callable[[str], Any]
+    write: Callable[[Any], str] = format_token
+
+    def read(self, token: str) -> Any:  # noqa: ANN401 - kinds have values of their own types
+        """Return the value of ``token``; ValueError and KeyError say that it is of another kind."""
+        if self.pattern.fullmatch(token) is None:
+            raise ValueError(token)
+        return self.value(token)
+
+
+def _text(token: str) -> str:
+    return unquote(token) if "%" in token else token
+
+
+def _number(token: str) -> float:
+    number = float(token)
+    if not isfinite(number):
+        raise ValueError(token)
+    return number
+
+
+TEXT = Kind("a text", TOKEN, _text)
+INTEGER = Kind("an integer", trailers.INTEGER, int)
+# the sum over a history of any length has to fit into what a database calls an integer
+AMOUNT = Kind("an integer from 0, of at most 15 digits", re.compile(r"[0-9]{1,15}"), int)
+NUMBER = Kind("a number", re.compile(r"-?[0-9][0-9.e+-]*"), _number)
+VERSION = Kind("`v` and a number", re.compile(r"v[0-9]{1,18}"), lambda token: int(token[1:]), "v{}".format)
+
+
+def member(members: type[StrEnum]) -> Kind:
+    """Return the kind of tokens that name a member of an enumeration."""
+    # an enumeration finds its members in a function of Python's, which is slower by far
+    names = {str(value): value for value in members}
+    return Kind("one of " + " ".join(f"`{name}`" for name in names), TOKEN, names.__getitem__, str)
+
+
+def flag(token: str, *, means: bool) -> Kind:
+    """Return the kind of a field that says one truth value with ``token``, and the other one by its absence."""
+    return Kind(f"`{token}`", re.compile(re.escape(token)), lambda _: means, lambda _: token)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a record.
+
+    Attributes:
+        key: Its key in the trailer; ``WORD`` for the word that the value begins with.
+        kind: What its token is.
+        name: The attribute that it is, where that is not called like the key.
+        absent: What its absence says, where that is not the default of the class; ``NEEDED`` if it cannot be absent.
+        when: Says of a whole whether the field is written, where that does not follow from its value.
+        derived: Whether the class computes it: it is written for those who read trailers, and checked, but not kept.
+    """
+
+    key: str
+    kind: Kind
+    name: str = ""
+    absent: Any = AS_THE_CLASS
+    when: Callable[[Any], bool] | None = None
+    derived: bool = False
+
+    @property
+    def attribute(self) -> str:
+        """The attribute that it is."""
+        return self.name or self.key
+
+
+class Record(Generic[T]):
+    """A value that is made of fields.
+
+    Attributes:
+        make: The class that is read, or another function that takes the attributes by name.
+        fields: Its own fields, in the order in which they are written.
+        inner: The attribute that the fields behind them make, with its record.
+        elsewhere: The attribute, with its default, that a trailer of its own says.
+    """
+
+    def __init__(
+        self,
+        make: Callable[..., T],
+        *fields: Field,
+        inner: tuple[str, Record[Any]] | None = None,
+        elsewhere: str = "",
+    ) -> None:
+        self.make, self.fields, self.inner, self.elsewhere = make, fields, inner, elsewhere
+        self._keys: tuple[str, ...] = (*(field.key for field in fields), *(inner[1]._keys if inner else ()))  # noqa: SLF001 - of this class
+        self._pattern: str = "".join(map(self._one, fields)) + (inner[1]._pattern if inner else "")  # noqa: SLF001 - of this class
+        self._match = re.compile(self._pattern).fullmatch
+        self._make = self._compiled()
+        self._written = [(field, self.absent(field)) for field in fields]
+
+    def _one(self, field: Field) -> str:
+        """Return the pattern of a field with the blank before it."""
+        token = f" {_prefix(field)}({field.kind.pattern.pattern})"
+        return token if self.absent(field) is NEEDED else f"(?:{token})?"
+
+    def absent(self, field: Field) -> Any:  # noqa: ANN401 - attributes have types of their own
+        """Return what the absence of ``field`` says; ``NEEDED`` if it is always there."""
+        if field.absent is not AS_THE_CLASS:
+            return field.absent
+        said = default_of(self.make, field.attribute)
+        return "" if said is NEEDED and field.kind is TEXT else said
+
+    def read(self, text: str, *more: object) -> T:
+        """Return what the value ``text`` says; ``more`` is the attribute that stands elsewhere.
+
+        Raises:
+            TrailerError: It breaks the grammar, lacks a field, or has one of another kind.
+        """
+        match = self._match(f" {text}") or self._match(self._in_order(text))
+        try:
+            if match is not None:
+                return self._make(*match.groups(), *more)
+        except (ValueError, KeyError):
+            pass
+        raise TrailerError(self._fault(parse_value(text)), hint="skillgit fsck")
+
+    def _fault(self, tokens: Mapping[str, str]) -> str:
+        """Return why these tokens do not make a value."""
+        for field in self.fields:
+            token = tokens.get(field.key)
+            if token is None and self.absent(field) is NEEDED:
+                return f"a trailer has no {_prefix(field) or 'word'}"
+            try:
+                if token is not None:
+                    field.kind.read(token)
+            except (ValueError, KeyError):
+                return f"'{_prefix(field)}{token}' is not {field.kind.name}"
+        return self.inner[1]._fault(tokens) if self.inner else "a trailer cannot be read"  # noqa: SLF001 - of this class
+
+    def _in_order(self, text: str) -> str:
+        """Return the value with its fields as they would be written, and without those of a newer skillgit."""
+        tokens = parse_value(text)
+        if WORD in tokens and WORD not in self._keys:
+            raise TrailerError(f"'{text[:60]}' begins with a word", hint="skillgit fsck")
+        return "".join(f" {key}{'=' if key else ''}{tokens[key]}" for key in self._keys if key in tokens)
+
+    def _compiled(self) -> Callable[..., T]:
+        """Return the function that makes the value of the tokens of all fields, as a dataclass has its own compiled."""
+        names: dict[str, object] = {}
+        takes = ", ".join(f"token{place}" for place in range(len(self._keys)))
+        makes = self._source(names, 0)
+        last = f", {self.elsewhere}=()" if self.elsewhere else ""
+        return eval(f"lambda {takes}{last}: {makes}", names)  # type: ignore[no-any-return]  # noqa: S307 - see above
+
+    def _source(self, names: dict[str, object], first: int) -> str:
+        """Return the expression that makes the value, and add what it refers to to ``names``."""
+        parts, checks = [], []
+        for place, field in enumerate(self.fields, first):
+            names |= {f"read{place}": field.kind.value, f"absent{place}": self.absent(field)}
+            value = f"read{place}(token{place})"
+            if self.absent(field) is not NEEDED:
+                value = f"absent{place} if token{place} is None else {value}"
+            if field.derived:
+                checks.append(f"({value})")
+            else:
+                parts.append(f"{field.attribute}={value}")
+        if self.inner is not None:
+            name, record = self.inner
+            parts.append(f"{name}={record._source(names, first + len(self.fields))}")  # noqa: SLF001 - of this class
+        if self.elsewhere and not first:
+            parts.append(f"{self.elsewhere}={self.elsewhere}")
+        names[f"make{first}"] = self.make
+        made = f"make{first}({', '.join(parts)})"
+        return f"({', '.join(checks)}, {made})[-1]" if checks else made
+
+    def write(self, whole: object) -> str:
+        """Return the value that says ``whole``; empty if the absence of every field does."""
+        tokens = []
+        for field, absent in self._written:
+            value = getattr(whole, field.attribute)
+            if field.when(whole) if field.when is not None else value != absent:
+                tokens.append(_prefix(field) + field.kind.write(value))
+        if self.inner is not None:
+            name, record = self.inner
+            tokens.append(record.write(getattr(whole, name)))
+        return " ".join(tokens)
+
+
+def _prefix(field: Field) -> str:
+    return f"{field.key}=" if field.key else ""
+
+
+def default_of(make: Callable[..., object], name: str) -> Any:  # noqa: ANN401 - attributes have types of their own
+    """Return the default that the dataclass ``make`` has for an attribute; ``NEEDED`` if there is none."""
+    if not dataclasses.is_dataclass(make):
+        return NEEDED
+    found = next((field for field in dataclasses.fields(make) if field.name == name), None)
+    if found is None:
+        return NEEDED
+    if found.default_factory is not dataclasses.MISSING:
+        return found.default_factory()
+    return NEEDED if found.default is dataclasses.MISSING else found.default
+
+
+EDIT = Record(
+    EditRecord,
+    Field("op", member(Op)),
+    Field("file", TEXT),
+    Field("support", INTEGER),
+    Field("source", member(Source)),
+    Field("anchor", TEXT),
+    Field("fixed", INTEGER),
+    Field("broken", INTEGER),
+)
+PATCH = Record(
+    PatchCounts,
+    Field("merged", INTEGER),
+    Field("ranked", INTEGER),
+    Field("applied", INTEGER),
+    Field("skipped", INTEGER),
+    Field("budget", INTEGER, absent=None),
+    Field("by", member(BudgetSource)),
+    Field("mode", member(UpdateMode)),
+    Field("salvaged", flag("true", means=True)),
+)
+ORIGIN: Record[Mapping[str, Any]] = Record(
+    dict,
+    Field(WORD, member(Origin), "origin", absent=Origin.STEP),
+    Field("number", INTEGER, absent=0),
+    Field("of", TEXT),
+)
+"""The attributes of a candidate that say where it comes from."""
+APPENDIX = Record(AppendixCounts, Field("added", INTEGER), Field("total", INTEGER), Field("consolidated", INTEGER))
+SUMMARY = Record(
+    EvaluationSummary,
+    Field("split", member(Split)),
+    Field("version", INTEGER),
+    Field("set", TEXT, "item_set"),
+    Field("n", INTEGER),
+    Field("scored", INTEGER),
+    Field("hard", NUMBER),
+    Field("soft", NUMBER),
+    Field("seed", INTEGER),
+    Field("stopped", flag("exact", means=True), absent=False, derived=True),
+    Field("unneeded", INTEGER),
+    Field("spare", INTEGER),
+)
+_INHERITED = "inherited"
+INHERITED = Record(Inherited, Field("from", VERSION, "version"))
+GATE = Record(
+    Verdict,
+    Field(WORD, member(Decision), "decision"),
+    Field("policy", TEXT, absent=NEEDED),
+    Field("metric", member(Metric)),
+    Field("score", NUMBER),
+    Field("current", NUMBER),
+    Field("best", NUMBER),
+    Field("fixed", INTEGER),
+    Field("broken", INTEGER),
+    Field("p", NUMBER),
+    Field("weight", NUMBER, "soft_weight", when=lambda verdict: verdict.metric is Metric.MIXED),
+    Field("alpha", NUMBER),
+    Field("margin", NUMBER),
+    Field("guard", member(NoRegression), "no_regression"),
+    Field("blocked", INTEGER, when=lambda verdict: verdict.no_regression is not NoRegression.NONE),
+    Field("repeats", INTEGER),
+    Field("gated", flag("no", means=False)),
+    Field("compared", INTEGER),
+    Field("lost", INTEGER),
+    Field("regained", INTEGER),
+)
+GAUGE = Record(
+    Gauge,
+    Field(WORD, member(Metric), "metric", absent=NEEDED),
+    Field("weight", NUMBER, "soft_weight", when=lambda gauge: gauge.metric is Metric.MIXED),
+)
+PLACEBO = Record(Placebo, Field("n", INTEGER), Field("accepted", INTEGER), Field("rate", NUMBER, derived=True))
+MODELS = Record(Models, Field("target", TEXT), Field("optimizer", TEXT), Field("judge", TEXT))
+COST = Record(
+    Cost,
+    Field("calls", AMOUNT, absent=NEEDED),
+    Field("in", AMOUNT, "tokens_in", absent=NEEDED),
+    Field("out", AMOUNT, "tokens_out", absent=NEEDED),
+    Field("usd", NUMBER, absent=NEEDED),
+    Field("seconds", NUMBER, absent=NEEDED),
+    Field("cached", AMOUNT),
+    Field("cache-written", AMOUNT, "cache_written"),
+    Field("reasoning", AMOUNT),
+    Field("unpriced", AMOUNT),
+    elsewhere="parts",
+)
+SPENT = Record(CostPart, Field("role", TEXT), Field("stage", TEXT), inner=("cost", COST))
+
+
+def _write_measurement(measurement: Measurement) -> str:
+    if isinstance(measurement, Inherited):
+        return f"{_INHERITED} {INHERITED.write(measurement)}"
+    return SUMMARY.write(measurement)
+
+
+def _read_measurement(text: str) -> Measurement:
+    word, _, rest = text.partition(" ")
+    return INHERITED.read(rest) if word == _INHERITED else SUMMARY.read(text)
+
+
+MEASUREMENT = Form("an evaluation, or `inherited from=v<N>`", _read_measurement, _write_measurement)
+
+
+def read_cost(text: str, spent: Iterable[str]) -> Cost:
+    """Read a cost, which may be empty, and its parts.
+
+    Raises:
+        TrailerError: They break the grammar, or two parts are of one role in one stage.
+    """
+    parts = tuple(map(SPENT.read, spent))
+    if len({(part.role, part.stage) for part in parts}) < len(parts):
+        raise TrailerError("two trailers Skillgit-Spent tell of one role in one stage", hint="skillgit fsck")
+    return COST.read(text, parts) if text else Cost(parts=parts)

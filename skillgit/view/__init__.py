@@ -1,0 +1,1 @@
+"""What is shown, in which words, marks and colours, for whichever surface."""

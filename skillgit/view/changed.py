@@ -1,0 +1,197 @@
+"""What a change by hand did, and what to type next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillgit.domain.score import known
+from skillgit.view import gate, words
+from skillgit.view.gate import following
+from skillgit.view.screen import Style
+from skillgit.view.text import fit, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillgit.app.change.fork import Fork
+    from skillgit.app.change.merge import Merged, Stretch
+    from skillgit.app.change.promote import Promoted
+    from skillgit.app.change.restore import RevertResult
+    from skillgit.app.change.retry import Resurrected, Retried
+    from skillgit.view.screen import Screen
+
+
+def reverted(result: RevertResult, screen: Screen) -> Iterator[str]:
+    """Yield what became of a revert."""
+    dot = f" {screen.glyphs.dot} "
+    if result.version is None:
+        stays = f"{result.run} stays at v{result.base}: the gate refused v{result.target}"
+        yield dot.join((stays, _judged(result, screen)))
+        yield following((f"skillgit show {_refused(result)}",), screen)
+        return
+    told = [f"{result.run}/v{result.version} has the text of v{result.target}", _score(result, screen)]
+    if result.event is None:
+        yield dot.join((f"would write: {told[0]}", *told[1:]))
+        return
+    yield dot.join((*told, words.short(result.event.commit)))
+    yield following((f"skillgit diff {result.run}/v{result.base} {result.run}/v{result.version}",), screen)
+
+
+def _score(result: RevertResult, screen: Screen) -> str:
+    if result.verdict is not None:
+        return _judged(result, screen)
+    return "not measured yet" if result.inherited is None else f"score inherited from v{result.inherited}"
+
+
+def _judged(result: RevertResult, screen: Screen) -> str:
+    verdict = result.verdict
+    if verdict is None:
+        raise AssertionError("only a gate refuses")
+    bound = screen.glyphs.at_most if result.event is not None and result.event.bound is not None else ""
+    return f"{verdict.metric.value} {bound}{words.score(verdict.score)} against {words.score(verdict.current)}"
+
+
+def _refused(result: RevertResult) -> str:
+    row = result.event
+    return str(row.address) if row is not None else result.run
+
+
+def forked(result: Fork, screen: Screen) -> Iterator[str]:
+    """Yield where a fork begins."""
+    dot = f" {screen.glyphs.dot} "
+    told = f"run {result.run} begins at {result.source}{dot}{result.metric} {words.score(result.score)}"
+    if result.event is None:
+        yield f"would write: {told}"
+        return
+    yield f"{told}{dot}{words.short(result.event.commit)}"
+    if not result.planned:
+        yield f"the configuration of {result.source} is not in this clone: train with the one that its run had"
+    if result.default:
+        yield "it is the default run now, as the newest one"
+    other = result.source.rpartition("/")[0] if result.default else result.run
+    yield following((f"skillgit train CONFIG --run {result.run}", f"skillgit use {other}"), screen)
+
+
+def promoted(result: Promoted, screen: Screen) -> Iterator[str]:
+    """Yield what ``main`` holds."""
+    dot = f" {screen.glyphs.dot} "
+    name = f"{result.run}/v{result.version}"
+    released = f"released as {result.tag}" if result.tag else ""
+    if result.held:
+        yield f"main holds {name} already{dot + released if released else ''}"
+        return
+    scores = [
+        f"{split} {words.score(score)}"
+        for split, score in (("selection", result.score), ("test", result.test))
+        if score is not None
+    ]
+    before = f"in place of {result.before}" if result.before and result.before != name else ""
+    told = dot.join(part for part in (name, released, before, *(scores or ["not measured yet"])) if part)
+    if not result.commit:
+        yield f"would bring to main: {told}"
+        return
+    yield f"main holds {told}{dot}{words.short(result.commit)}"
+    yield following(("git show --first-parent main",), screen)
+
+
+_NARROW, _INDENT = 100, 4
+
+
+def merge_lines(result: Merged, screen: Screen) -> Iterator[str]:
+    """Yield a merge."""
+    yield from gate.head(result.decided, screen)
+    yield ""
+    yield gate.fact("against", result.ancestor, screen)
+    yield from _stretches(result, screen)
+    yield from gate.facts(result.decided, screen)
+    yield gate.following(gate.next_commands(result.decided), screen)
+
+
+def _stretches(result: Merged, screen: Screen) -> Iterator[str]:
+    if not result.stretches:
+        yield gate.fact("merge", "no line was changed by both", screen)
+        return
+    for number, one in enumerate(result.stretches, 1):
+        yield ""
+        chosen = f"{screen.glyphs.arrow} {one.chosen}" if one.chosen else f"one of {', '.join(one.choices)}"
+        place = screen.paint(Style.STRONG, f"conflict {number}")
+        yield f"{place}  {one.file} line {one.line}  {chosen}"
+        yield from _texts(one, screen)
+        if one.tried:
+            scores = [
+                tuple(tried.choice for tried in one.tried),
+                tuple(words.score(tried.score) for tried in one.tried),
+            ]
+            yield from table(scores, align="r" * len(one.tried), indent=" " * _INDENT)
+
+
+def _texts(one: Stretch, screen: Screen) -> Iterator[str]:
+    room = (screen.width or _NARROW) - _INDENT - 8
+    for side, text in (("ours", one.ours), ("theirs", one.theirs)):
+        told = [line for line in text.splitlines() if line.strip()] or ["nothing"]
+        for number, line in enumerate(told):
+            label = screen.paint(Style.FAINT, (side if number == 0 else "").ljust(6))
+            yield f"{' ' * _INDENT}{label}  {fit(line, room, screen.glyphs.ellipsis)}"
+
+
+_TITLE = 40
+_LEFT = 8
+"""Candidates that were not tried which are told one by one."""
+
+
+def retry_lines(result: Resurrected, screen: Screen) -> Iterator[str]:
+    """Yield the candidates, then those that could not be tried, with the reason."""
+    dot = f" {screen.glyphs.dot} "
+    model = f"target {result.target}{'' if result.own_model else ', not the model of the run'}"
+    whole = f"v{result.base} {result.metric} {words.score(result.base_score)}"
+    items = words.plural(result.n, f"{result.split} item")
+    found = f"{whole} on {items}" if result.base_score is not None else f"nothing applies to v{result.base}"
+    yield f"{screen.paint(Style.STRONG, result.run)}  {dot.join((model, found))}"
+    tried = [row for row in result.rows if not row.reason]
+    if tried:
+        yield ""
+        names = ("", "", "then", "delta", "on", "now", "delta", "fixed", "broken", "p", "")
+        head = tuple(screen.paint(Style.FAINT, cell) for cell in names)
+        yield from table([head, *(_cells(row, screen) for row in tried)], align="llrrlrrrrll")
+    left = [row for row in result.rows if row.reason]
+    if left:
+        yield ""
+    for row in left[:_LEFT]:
+        yield f"{screen.paint(Style.SKIPPED, f'{screen.glyphs.skipped} {row.name}')}  not tried: {row.reason}"
+    if len(left) > _LEFT:
+        yield screen.paint(Style.FAINT, f"{len(left) - _LEFT} more were not tried; --json names all")
+    yield ""
+    if result.kept is not None:
+        yield from gate.head(result.kept, screen)
+        yield from gate.facts(result.kept, screen)
+        yield gate.following(gate.next_commands(result.kept), screen)
+        return
+    yield gate.fact("cost", gate.cost(result.cost, screen), screen)
+    yield gate.following(_next(result, tried), screen)
+
+
+def _cells(row: Retried, screen: Screen) -> tuple[str, ...]:
+    style = Style.ACCEPTED if row.passes else Style.REJECTED
+    sign = screen.glyphs.passed if row.passes else screen.glyphs.rejected
+    return (
+        screen.paint(style, sign),
+        screen.paint(Style.STRONG, row.name),
+        words.known(known(row.old_score, row.bound), screen),
+        words.delta(row.old_delta),
+        f"v{row.old_base}" if row.old_base is not None else "",
+        words.score(row.score),
+        words.delta(row.delta),
+        str(len(row.fixed)),
+        str(len(row.broken)),
+        words.chance(row.p).removeprefix("p ") if row.p is not None else "",
+        fit(row.title, _TITLE, screen.glyphs.ellipsis),
+    )
+
+
+def _next(result: Resurrected, tried: list[Retried]) -> tuple[str, ...]:
+    passed = [row for row in tried if row.passes]
+    if not passed:
+        return (f"skillgit show {result.run}/{tried[0].name}",) if tried else ("skillgit log --graph",)
+    if not result.own_model:
+        return (f"skillgit diff {result.run}/v{result.base} {result.run}/{passed[0].name}",)
+    return (f"skillgit cherry-pick {result.run}/{passed[0].name} --onto {result.run}",)

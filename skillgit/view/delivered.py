@@ -1,0 +1,141 @@
+"""What an install, an export or an import wrote, and what to type next."""
+
+from __future__ import annotations
+
+import re
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from skillgit.view import diff, words
+from skillgit.view.gate import following
+from skillgit.view.items import name
+from skillgit.view.text import inert, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillgit.app.deliver.export.folder import ExportedSkill
+    from skillgit.app.deliver.export.mlflow import ExportedStore
+    from skillgit.app.deliver.export.skillopt import ExportedLayout
+    from skillgit.app.deliver.export.tables import ExportedTables
+    from skillgit.app.deliver.install import Adopted, Standing
+    from skillgit.app.deliver.installed import Installed, Undone
+    from skillgit.app.format.folders import Change
+    from skillgit.app.sources.skillopt.outputs import Imported
+    from skillgit.view.screen import Screen
+
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_SIGNS = {"added": "A", "removed": "D", "changed": "M"}
+
+
+def exported(result: ExportedSkill) -> Iterator[str]:
+    """Yield what was written."""
+    what = f"{name(result.row)} of {result.row.run}" if result.row else words.short(result.commit)
+    place = one_line(result.place)
+    if result.held:
+        yield f"{place} holds {what} already"
+    else:
+        yield f"{place} holds {what}, {words.plural(len(result.files), 'file')}"
+
+
+def would_change(changes: Sequence[Change]) -> Iterator[str]:
+    """Yield a line for each file that is not what it would be."""
+    for change in changes:
+        yield f"{_SIGNS[change.status]}  {one_line(change.path or '.')}"
+
+
+def differences(changes: Sequence[Change], screen: Screen) -> Iterator[str]:
+    """Yield the differences of the texts, with nothing in them that a terminal obeys."""
+    for change in changes:
+        text = inert(change.diff)
+        yield from diff.coloured(text, screen) if screen.colour else diff.plain(text)
+
+
+def adopted(result: Adopted) -> Iterator[str]:
+    """Yield what was put where."""
+    place = one_line(result.place)
+    if result.held:
+        yield f"{place} holds {_called(result.name)} already"
+    elif not result.written:
+        instead = f" instead of {_standing(result.before)}" if result.before is not None else ""
+        yield f"would put {_called(result.name)} at {place}{instead}"
+    else:
+        instead = f" instead of {_standing(result.before)}" if result.before is not None else ""
+        yield f"{place} holds {_called(result.name)}{instead}; back: skillgit adopt --undo --to {quote(result.place)}"
+
+
+def undone(result: Undone) -> Iterator[str]:
+    """Yield what is there again."""
+    again = "nothing" if result.restored is None else _standing(result.restored)
+    place = one_line(result.place)
+    if result.written:
+        yield f"{place} holds {again} again"
+    else:
+        yield f"would leave nothing at {place}" if result.restored is None else f"would bring back {again} to {place}"
+
+
+def listed(rows: Sequence[Installed]) -> Iterator[str]:
+    """Yield a line for each place."""
+    if not rows:
+        yield "nothing was adopted from here"
+        return
+    names = [_called(row.name) for row in rows]
+    widths = [max(map(len, column)) for column in (names, [row.state for row in rows])]
+    for name_, row in zip(names, rows, strict=True):
+        newer = f"   newer: {row.newer}" if row.newer else ""
+        yield f"{name_.ljust(widths[0])}  {row.state.ljust(widths[1])}  {one_line(row.place)}{newer}"
+
+
+def _standing(found: Standing) -> str:
+    if not found.name:
+        return "what did not come from here"
+    return f"an edited {_called(found.name)}" if found.by_hand else _called(found.name)
+
+
+def _called(what: str) -> str:
+    """Return the name of a version; a commit's shortened, as people read it."""
+    return words.short(what) if _COMMIT.fullmatch(what) else what
+
+
+def layout_written(result: ExportedLayout, screen: Screen) -> Iterator[str]:
+    """Yield what was written as a SkillOpt output directory."""
+    steps, files = words.plural(result.steps, "step"), words.plural(result.files, "file")
+    yield f" {screen.glyphs.dot} ".join((f"wrote {result.run} to {result.place}", steps, files))
+
+
+def tables_written(result: ExportedTables, screen: Screen) -> Iterator[str]:
+    """Yield which tables were written, with their rows."""
+    rows = [words.plural(count, name.removesuffix("s")) for name, count in result.rows.items()]
+    yield f" {screen.glyphs.dot} ".join((f"wrote {result.run} to {result.place}", *rows))
+
+
+def store_written(result: ExportedStore, screen: Screen) -> Iterator[str]:
+    """Yield where in an MLflow store the run stands."""
+    parts = (f"experiment {result.experiment}", f"run {result.run_id}", words.plural(result.metrics, "metric"))
+    yield f" {screen.glyphs.dot} ".join((f"wrote {result.run} to {result.place}", *parts))
+    yield following((f"MLFLOW_ALLOW_FILE_STORE=true mlflow ui --backend-store-uri {result.place}",), screen)
+
+
+def lines(result: Imported, screen: Screen) -> Iterator[str]:
+    """Yield what became of an import."""
+    dot = f" {screen.glyphs.dot} "
+    parts = [
+        _done(result),
+        words.plural(result.versions, "version"),
+        f"{result.rejected} rejected",
+        f"{result.skipped} skipped",
+    ]
+    yield dot.join(parts)
+    gained = words.delta(result.best_score - result.first_score)
+    yield f"v{result.best} scores {words.score(result.best_score)}, {gained} over the seed"
+    if not result.dry_run:
+        yield following((f"skillgit log {result.run}", f"skillgit diff {result.run}/v0 {result.run}/best"), screen)
+
+
+def _done(result: Imported) -> str:
+    if result.already:
+        return f"already imported as {result.run}"
+    more = "" if result.written == result.events else f", of which {result.written} are new"
+    told = "would import" if result.dry_run else "imported"
+    return f"{told} {words.plural(result.events, 'event')} as {result.run}{more}"

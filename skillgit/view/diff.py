@@ -1,0 +1,295 @@
+"""A difference on a terminal: its summary, as git prints it, line by line, or in two columns."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from skillgit.domain.text_diff import Sign, detailed
+from skillgit.domain.unified import read
+from skillgit.domain.untrusted.text import visible
+from skillgit.view.items import counted, differing, headline, length
+from skillgit.view.screen import Style
+from skillgit.view.text import pad, painted, visible_line, width
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillgit.app.history.diff.items import Change
+    from skillgit.app.history.diff.summary import DiffStat
+    from skillgit.app.history.diff.text import Diffed
+    from skillgit.domain.text_diff import FileDiff, Hunk, Line, Span
+    from skillgit.view.screen import Screen
+
+
+def stat_lines(found: DiffStat, screen: Screen) -> Iterator[str]:
+    """Yield what git prints, then the two sides and what changed between them."""
+    yield from found.text.rstrip("\n").split("\n") if found.text else ()
+    yield from (f" {line}" for line in differing(found.differs, screen))
+    yield f" {headline(found.a, found.b, screen)}"
+    yield f" {'   '.join(part for part in (_rules(found), _items(found), length(found.length)) if part)}"
+
+
+def _rules(found: DiffStat) -> str:
+    counts = (
+        ("+", found.rules_added),
+        ("-", found.rules_removed),
+        ("~", found.rules_changed),
+        (">", found.rules_moved),
+    )
+    told = [f"{sign}{count}" for sign, count in counts if count]
+    return f"rules {' '.join(told) if told else 'the same'}"
+
+
+def _items(found: DiffStat) -> str:
+    if found.fixed is None or found.broken is None:
+        return ""
+    kinds: tuple[tuple[Change, int | None], ...] = (
+        ("fixed", found.fixed),
+        ("gained", found.gained),
+        ("broken", found.broken),
+        ("lost", found.lost),
+    )
+    parts = (
+        f"items {', '.join(counted([(kind, count or 0) for kind, count in kinds], found.differs))}",
+        f"of {found.compared}" if found.not_measured or found.missing else "",
+        f", {found.not_measured} not measured" if found.not_measured else "",
+        f", {found.missing} without a score on both sides" if found.missing else "",
+    )
+    return " ".join(part for part in parts if part).replace(" ,", ",")
+
+
+_HUNK = re.compile(r"(@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@)(.*)")
+_META, _PLACE, _OLD, _NEW, _SPACE = "1", "36", "31", "32", "41"
+
+
+def coloured(text: str, screen: Screen) -> Iterator[str]:
+    """Yield the lines of a diff in git's default colours, whether ``screen`` wants colour or not."""
+    old = new = 0
+    for raw in text.removesuffix("\n").split("\n") if text else ():
+        line = visible(raw)
+        hunk = _HUNK.match(line)
+        if old <= 0 and new <= 0 and hunk:
+            old, new = int(hunk[2] or 1), int(hunk[3] or 1)
+            yield f"{screen.in_colour(_PLACE, hunk[1])}{_context(hunk[4], screen)}"
+        elif line.startswith("\\"):
+            yield f"{line}{screen.code()}"
+        elif old > 0 or new > 0:
+            old -= line[:1] != "+"
+            new -= line[:1] != "-"
+            yield _changed(line, screen)
+        else:
+            yield screen.in_colour(_META, line)
+
+
+def _context(heading: str, screen: Screen) -> str:
+    return f" {screen.code()}{heading[1:]}{screen.code()}" if heading else ""
+
+
+def _changed(line: str, screen: Screen) -> str:
+    if line.startswith("-"):
+        return screen.in_colour(_OLD, line)
+    if not line.startswith("+"):
+        return f"{line}{screen.code()}"
+    body = line[1:]
+    kept = body.rstrip()
+    text = screen.in_colour(_NEW, kept) if kept else ""
+    space = screen.in_colour(_SPACE, body[len(kept) :]) if len(kept) < len(body) else ""
+    return f"{screen.in_colour(_NEW, '+')}{text}{space}"
+
+
+def plain(text: str) -> Iterator[str]:
+    """Yield the lines of a diff for a terminal without colour."""
+    yield from text.removesuffix("\n").split("\n") if text else ()
+
+
+SAME = "the text is the same"
+UNENDED = "\\ No newline at end of file"
+
+
+def unified_lines(diffed: Diffed, screen: Screen) -> Iterator[str]:
+    """Yield the two sides, then each file with its hunks."""
+    yield headline(diffed.a, diffed.b, screen)
+    if not diffed.files:
+        yield SAME
+    for file in diffed.files:
+        yield ""
+        yield from _file(file, screen)
+
+
+def of_patch(patch: str, screen: Screen) -> Iterator[str]:
+    """Yield the files and hunks of what git printed without colour, a blank line between two files."""
+    for number, file in enumerate(detailed(read(patch))):
+        if number:
+            yield ""
+        yield from _file(file, screen)
+
+
+def _file(file: FileDiff, screen: Screen) -> Iterator[str]:
+    yield from file_head(file, screen)
+    for hunk in file.hunks:
+        yield hunk_head(hunk, screen)
+        for line in hunk.lines:
+            yield from _line(file, line, screen)
+
+
+def file_head(file: FileDiff, screen: Screen) -> Iterator[str]:
+    """Yield the lines above a file: its path, how many lines came and went, and what else git says of it."""
+    counts = f"   +{file.added} -{file.removed}" if file.hunks else ""
+    yield screen.paint(Style.STRONG, file.path) + counts
+    yield from (screen.paint(Style.FAINT, note) for note in file.notes)
+
+
+def hunk_head(hunk: Hunk, screen: Screen) -> str:
+    """Return the line above a hunk: where it stands, and under which heading."""
+    place = screen.paint(Style.RUNNING, f"@@ -{_extent(*hunk.old)} +{_extent(*hunk.new)} @@")
+    return f"{place} {screen.paint(Style.STRONG, hunk.heading)}" if hunk.heading else place
+
+
+def moved(file: FileDiff, line: Line) -> str:
+    """Return where a line moved to or came from; empty for one that did not move."""
+    if line.moved is None:
+        return ""
+    place = f"line {line.moved.line}"
+    where = place if line.moved.path == file.path else f"{line.moved.path}, {place}"
+    return f"moved {'to' if line.sign is Sign.REMOVED else 'from'} {where}"
+
+
+def _line(file: FileDiff, line: Line, screen: Screen) -> Iterator[str]:
+    text, spans = visible_line(line, screen)
+    sign = painted(line, line.sign.value, (), screen)
+    note = moved(file, line)
+    told = f"  {screen.paint(Style.FAINT, f'({note})')}" if note else ""
+    yield f"{sign} {painted(line, text, spans, screen)}{told}".rstrip(" ")
+    if not line.ended:
+        yield screen.paint(Style.FAINT, UNENDED)
+
+
+def _extent(first: int, count: int) -> str:
+    return f"{first}" if count == 1 else f"{first},{count}"
+
+
+WIDTH = 130
+"""Columns where there is no terminal to measure."""
+_NARROWEST = 8
+"""Columns of text on a side, however narrow the terminal is."""
+_SIGNS = 3
+"""Columns around the sign of a line."""
+
+
+def side_by_side_lines(diffed: Diffed, screen: Screen) -> Iterator[str]:
+    """Yield the two sides, then each file with its hunks in two columns."""
+    yield headline(diffed.a, diffed.b, screen)
+    if not diffed.files:
+        yield SAME
+    for file in diffed.files:
+        yield ""
+        yield from file_head(file, screen)
+        numbers = len(str(max((sum(side) for hunk in file.hunks for side in (hunk.old, hunk.new)), default=0)))
+        columns = max(_NARROWEST, ((screen.width or WIDTH) - _SIGNS) // 2 - numbers - _SIGNS)
+        layout = _Layout(numbers=numbers, columns=columns)
+        for hunk in file.hunks:
+            yield hunk_head(hunk, screen)
+            for both in rows(hunk):
+                yield from _row(file, both, screen, layout)
+
+
+def rows(hunk: Hunk) -> Iterator[tuple[Line | None, Line | None]]:
+    """Yield the lines of ``hunk`` side by side: partners share a row, others have one to themselves."""
+    removed: list[Line] = []
+    added: list[Line] = []
+    for line in (*hunk.lines, None):
+        if line is not None and line.sign is Sign.REMOVED and not added:
+            removed.append(line)
+        elif line is not None and line.sign is Sign.ADDED:
+            added.append(line)
+        else:
+            yield from _beside(removed, added)
+            removed, added = [], []
+            if line is not None and line.sign is Sign.REMOVED:
+                removed.append(line)
+            elif line is not None:
+                yield line, line
+
+
+def _beside(removed: Sequence[Line], added: Sequence[Line]) -> Iterator[tuple[Line | None, Line | None]]:
+    at = 0
+    for old in removed:
+        if old.partner is None:
+            yield old, None
+            continue
+        while added[at].new != old.partner:
+            yield None, added[at]
+            at += 1
+        yield old, added[at]
+        at += 1
+    yield from ((None, new) for new in added[at:])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Layout:
+    """Where things stand on a row.
+
+    Attributes:
+        numbers: Columns of a line number.
+        columns: Columns of text on a side.
+    """
+
+    numbers: int
+    columns: int
+
+    @property
+    def gutter(self) -> int:
+        """Columns before the text of a side."""
+        return self.numbers + _SIGNS
+
+    @property
+    def side(self) -> int:
+        """Columns of a side."""
+        return self.gutter + self.columns
+
+
+def _row(file: FileDiff, both: tuple[Line | None, Line | None], screen: Screen, layout: _Layout) -> Iterator[str]:
+    old, new = both
+    left = _cell(file, old, old.old if old else None, screen, layout=layout)
+    right = _cell(file, new, new.new if new else None, screen, layout=layout)
+    between = screen.paint(Style.FAINT, screen.glyphs.line)
+    for first, second in zip_longest(left, right, fillvalue=""):
+        yield f"{pad(first, layout.side)} {between} {second}".rstrip(" ")
+
+
+def _cell(file: FileDiff, line: Line | None, number: int | None, screen: Screen, *, layout: _Layout) -> list[str]:
+    """Return the rows of one side of a line; none where the side has none."""
+    if line is None:
+        return []
+    text, spans = visible_line(line, screen)
+    sign = painted(line, line.sign.value, (), screen)
+    space = " " * layout.gutter
+    found: list[str] = []
+    for start, end in pieces(text, layout.columns):
+        inside = [(max(a, start) - start, min(b, end) - start) for a, b in spans if a < end and b > start]
+        gutter = space if found else f"{screen.paint(Style.FAINT, str(number).rjust(layout.numbers))} {sign} "
+        found.append(gutter + painted(line, text[start:end], inside, screen))
+    notes = [f"({moved(file, line)})"] if line.moved is not None else []
+    notes += [] if line.ended else [UNENDED]
+    for note in notes:
+        found += [space + screen.paint(Style.FAINT, note[start:end]) for start, end in pieces(note, layout.columns)]
+    return found
+
+
+def pieces(text: str, columns: int) -> list[Span]:
+    """Return the stretches of ``text`` that fit into ``columns``, broken at spaces where there are any."""
+    found: list[Span] = []
+    start = 0
+    while width(text[start:]) > columns:
+        end, room = start, columns
+        while (room := room - width(text[end])) >= 0:
+            end += 1
+        end = max(end, start + 1)
+        space = text.rfind(" ", start, end + 1)
+        stop, following = (space, space + 1) if space > start else (end, end)
+        found.append((start, stop))
+        start = following
+    return [*found, (start, len(text))]

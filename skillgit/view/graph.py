@@ -1,0 +1,317 @@
+"""How the events of a log hang together: lanes, edges, and the lines that draw them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from skillgit.view import event as cells
+from skillgit.view.event import Entry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from skillgit.index.rows import LogRow
+    from skillgit.view.screen import Glyphs, Screen
+
+
+BESIDE = frozenset({"rejected", "skipped", "slow-proposed", "measured"})
+"""Kinds of events that stand beside the line of their run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an event stands.
+
+    Attributes:
+        lane: Its lane, from 0.
+        above: For each lane whether a line comes down to the event's row; lanes further on have none.
+        below: The same for lines that go on under it.
+        joined: The lanes that are tied to the event on its row.
+    """
+
+    lane: int
+    above: tuple[bool, ...]
+    below: tuple[bool, ...]
+    joined: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class _Lane:
+    """A lane that is taken.
+
+    Attributes:
+        toward: The next event in it.
+        drawn: Whether there is a line: not above the newest version of a run, where candidates stand beside nothing.
+        own: Whether it is that of the event's run; otherwise it leads there from another one.
+    """
+
+    toward: int
+    drawn: bool
+    own: bool
+
+
+def places(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]]) -> Iterator[Place]:
+    """Yield where each of ``rows`` stands, newest first.
+
+    Args:
+        rows: Events, none of them above what rests on it.
+        parents: Commit to the events that it rests on besides the one before it in its run.
+    """
+    lanes = _Lanes([row.kind in BESIDE for row in rows])
+    following = _following(rows)
+    at = {row.commit: index for index, row in enumerate(rows)}
+    above: tuple[bool, ...] = ()
+    for index, row in enumerate(rows):
+        lane, drawn, came = lanes.arrive(index)
+        if index in following:
+            lanes.taken[lane] = _Lane(following[index], drawn or row.kind not in BESIDE, own=True)
+        lower = [at[parent] for parent in parents.get(row.commit, ()) if at.get(parent, 0) > index]
+        left = lanes.leave(lane, lower)
+        below = lanes.drawn()
+        yield Place(lane, above, below, (*came, *left))
+        above = below
+
+
+def _following(rows: Sequence[LogRow]) -> dict[int, int]:
+    """Return for each event the next one of its run, if there is one."""
+    found: dict[int, int] = {}
+    latest: dict[str, int] = {}
+    for index, row in enumerate(rows):
+        if row.run in latest:
+            found[latest[row.run]] = index
+        latest[row.run] = index
+    return found
+
+
+class _Lanes:
+    """The lanes between two rows; ``beside`` says of each event whether it stands beside the line of its run."""
+
+    def __init__(self, beside: Sequence[bool]) -> None:
+        self._beside = beside
+        self._known: tuple[bool, ...] = ()
+        self.taken: list[_Lane | None] = []
+
+    def drawn(self) -> tuple[bool, ...]:
+        """Return for each lane whether there is a line in it."""
+        while self.taken and self.taken[-1] is None:
+            self.taken.pop()
+        found = tuple([lane is not None and lane.drawn for lane in self.taken])
+        if found != self._known:
+            self._known = found
+        return self._known
+
+    def arrive(self, index: int) -> tuple[int, bool, list[int]]:
+        """End the lanes that lead to an event; return its lane, whether a line came down there, and the others.
+
+        What stands on the line of its run takes the first line that leads there, as in git; what stands beside it
+        stays beside it.
+        """
+        led = {place: lane for place, lane in enumerate(self.taken) if lane is not None and lane.toward == index}
+        usable = [place for place, lane in led.items() if lane.own or not self._beside[index]]
+        lines = [place for place in usable if led[place].drawn]
+        chosen = lines[0] if lines else usable[0] if usable else self._free(0)
+        for place in led:
+            self.taken[place] = None
+        return chosen, bool(lines), [place for place, lane in led.items() if lane.drawn and place != chosen]
+
+    def leave(self, lane: int, lower: Sequence[int]) -> list[int]:
+        """Lead from the event in ``lane`` to each of ``lower``; return the lanes other than its own that do."""
+        tied: list[int] = []
+        for target in lower:
+            known = self._leading(target)
+            if known is None:
+                known = lane if self.taken[lane] is None else self._free(lane)
+                self.taken[known] = _Lane(target, drawn=True, own=False)
+            else:
+                self._begin(known)
+            if known != lane:
+                tied.append(known)
+        return tied
+
+    def _leading(self, target: int) -> int | None:
+        """Return a lane that leads to ``target``: the line of a run leads past what stands beside it."""
+        for place, lane in enumerate(self.taken):
+            if lane is not None and lane.toward == target and not (lane.own and self._beside[target]):
+                return place
+        return None
+
+    def _begin(self, place: int) -> None:
+        lane = self.taken[place]
+        if lane is not None:
+            lane.drawn = True
+
+    def _free(self, first: int) -> int:
+        """Return the first free lane from ``first`` on."""
+        found = next((place for place in range(first, len(self.taken)) if self.taken[place] is None), len(self.taken))
+        if found == len(self.taken):
+            self.taken.append(None)
+        return found
+
+
+_WIDE, _CLOSE = 4, 2
+"""Columns of a lane: those of its line, and of what stands beside it."""
+_CUT = 2
+"""Columns of what stands for the lanes that are not shown: an ellipsis, and an event in one of them."""
+_UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """The graph in front of an event.
+
+    Attributes:
+        row: Its cells on the event's line; all are of one width.
+        below: Its cells on the lines between this event and the next.
+    """
+
+    row: str
+    below: str
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """The graph in front of a log.
+
+    Attributes:
+        rows: Its cells for each event.
+        width: Its columns.
+    """
+
+    rows: tuple[Drawn, ...]
+    width: int
+
+
+def draw(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]], screen: Screen, room: int = 0) -> Graph:
+    """Draw the graph of ``rows``, newest first.
+
+    Lanes move closer together where they would take more than ``room`` columns. If that is not enough, an ellipsis
+    stands for those that are left over, and what happens in one of them is shown behind it.
+
+    Args:
+        rows: Events, none of them above what rests on it.
+        parents: Commit to the events that it rests on besides the one before it in its run.
+        screen: Where they go.
+        room: How many columns the graph may take; 0 for any number.
+    """
+    placed = list(places(rows, parents))
+    lanes = max((max(place.lane + 1, len(place.above), len(place.below)) for place in placed), default=0)
+    pitch = _CLOSE if room and lanes * _WIDE - 1 > room else _WIDE
+    shown = max(1, (room - _CUT) // pitch) if room and lanes * pitch > room else lanes
+    pen = _Pen(screen, pitch, shown, cut=shown < lanes)
+    drawn = [
+        (pen.row(place, row, tied=tied), pen.below(place))
+        for place, row, tied in zip(placed, rows, _tied(rows), strict=True)
+    ]
+    width = max((len(line) for line, _ in drawn), default=0)
+    return Graph(tuple(Drawn("".join(line) + " " * (width - len(line)), below) for line, below in drawn), width)
+
+
+def _tied(rows: Sequence[LogRow]) -> Iterator[bool]:
+    """Yield for each row whether it is the proposal of the slow merge that stands next above it in its run."""
+    merged: dict[str, LogRow] = {}
+    for row in rows:
+        above = merged.get(row.run)
+        yield (
+            row.kind == "slow-proposed" and above is not None and (above.kind, above.step) == ("slow-merged", row.step)
+        )
+        if row.kind in {"slow-merged", "slow-proposed"}:
+            merged[row.run] = row
+
+
+class _Pen:
+    """What draws a line of the graph: so many columns for a lane, so many lanes."""
+
+    def __init__(self, screen: Screen, pitch: int, shown: int, *, cut: bool) -> None:
+        self._screen = screen
+        self._pitch, self._shown, self._cut = pitch, shown, cut
+        self._joints = _joints(screen.glyphs)
+        self._below: dict[tuple[tuple[bool, ...], int], str] = {}
+        self._last: tuple[tuple[bool, ...], tuple[bool, ...]] = ((), ())
+        self._base: list[str] = []
+
+    def row(self, place: Place, row: LogRow, *, tied: bool) -> list[str]:
+        """Return the columns on the event's line, without the empty ones at the end."""
+        sign = cells.sign(Entry.of_row(row), self._screen)
+        own = place.lane * self._pitch
+        at = own + (0 if row.kind not in BESIDE else 1 if tied else self._pitch // 2)
+        columns = self._lines(place, beside=at > own)
+        if tied:
+            columns[own] = self._screen.glyphs.branch
+        for edge in place.joined:
+            self._lead(columns, place, at, edge)
+        columns[at] = sign
+        return self._fitted(columns, sign if at >= self._shown * self._pitch else " ")
+
+    def below(self, place: Place) -> str:
+        """Return the columns on the lines under the event."""
+        lanes = max(place.lane + 1, len(place.below))
+        found = self._below.get((place.below, lanes))
+        if found is None:
+            glyphs = self._screen.glyphs
+            lines = [*place.below, *[False] * (lanes - len(place.below))]
+            found = "".join(f"{glyphs.line if line else ' ':<{self._pitch}}" for line in lines[: self._shown])
+            found += f"{glyphs.ellipsis} " if self._cut and any(lines[self._shown :]) else ""
+            self._below[place.below, lanes] = found
+        return found
+
+    def _lines(self, place: Place, *, beside: bool) -> list[str]:
+        """Return the columns with all lines that pass; that of the event's run, too, if it stands ``beside`` it."""
+        own = place.lane
+        columns = self._passing(place.above, place.below)
+        columns += " " * ((own + 1) * self._pitch - len(columns))
+        if not (beside and own < len(place.above) and place.above[own]):
+            columns[own * self._pitch] = " "
+        return columns
+
+    def _passing(self, above: tuple[bool, ...], below: tuple[bool, ...]) -> list[str]:
+        # most events of a run change nothing in the lanes, and there may be hundreds of lanes
+        if not (above is self._last[0] and below is self._last[1]):
+            signs = (" ", self._screen.glyphs.line)
+            space = [" "] * (self._pitch - 1)
+            lanes = zip_longest(above, below, fillvalue=False)
+            self._last = above, below
+            self._base = [column for up, down in lanes for column in (signs[up or down], *space)]
+        return self._base.copy()
+
+    def _lead(self, columns: list[str], place: Place, at: int, edge: int) -> None:
+        """Draw the edge between the event's sign and the lane ``edge``; other lines run over it."""
+        goal = edge * self._pitch
+        step = 1 if goal > at else -1
+        for column in range(at + step, goal, step):
+            if columns[column] == " ":
+                columns[column] = self._screen.glyphs.rule
+        behind = any((lane * self._pitch - goal) * step > 0 for lane in place.joined)
+        sides = (_LEFT if step > 0 or behind else 0) | (_RIGHT if step < 0 or behind else 0)
+        columns[goal] = self._joints[sides | _ends(place, edge)]
+
+    def _fitted(self, columns: list[str], beyond: str) -> list[str]:
+        end = self._shown * self._pitch
+        if self._cut and any(column != " " for column in columns[end:]):
+            return [*columns[:end], self._screen.glyphs.ellipsis, beyond]
+        while columns and columns[-1] == " ":
+            columns.pop()
+        return columns
+
+
+def _ends(place: Place, lane: int) -> int:
+    """Return whether the lane comes from above and whether it goes on below."""
+    up = lane < len(place.above) and place.above[lane]
+    down = lane < len(place.below) and place.below[lane]
+    return (_UP if up else 0) | (_DOWN if down else 0)
+
+
+def _joints(glyphs: Glyphs) -> dict[int, str]:
+    """Return the sign of a lane by the sides on which something leads there."""
+    return {
+        _UP | _LEFT: glyphs.up_left,
+        _UP | _RIGHT: glyphs.up_right,
+        _DOWN | _LEFT: glyphs.down_left,
+        _DOWN | _RIGHT: glyphs.down_right,
+        _UP | _DOWN | _LEFT: glyphs.branch_left,
+        _UP | _DOWN | _RIGHT: glyphs.branch,
+        _UP | _LEFT | _RIGHT: glyphs.branch_up,
+        _DOWN | _LEFT | _RIGHT: glyphs.branch_down,
+        _UP | _DOWN | _LEFT | _RIGHT: glyphs.cross,
+    }

@@ -1,0 +1,314 @@
+"""One item: its question, every attempt at it, a trajectory, and the version that fixed or broke it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.app.place.workspace import Absence
+from skillgit.view import words
+from skillgit.view.item_table import sign
+from skillgit.view.log import line as log_line
+from skillgit.view.screen import Style
+from skillgit.view.text import fit, pad, width, wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from skillgit.app.history.bisect import Bisected, Flip
+    from skillgit.app.history.item import Attempt, ItemStory, ItemTrajectory
+    from skillgit.view.screen import Screen
+
+
+COLUMNS = ("name", "commit", "hard", "soft", "failed", "measured", "answer", "feedback", "trajectory", "title")
+"""The columns of ``items --item --plain``."""
+
+_HEAD, _TAIL = 200, 400
+_ANSWER = 28
+_MOST = 12
+"""Names that a list of them shows."""
+
+
+def lines(story: ItemStory, screen: Screen) -> Iterator[str]:
+    """Yield the history of an item."""
+    kind = f"  {screen.paint(Style.FAINT, story.task_type)}" if story.task_type else ""
+    yield f"{screen.paint(Style.STRONG, story.item)}{kind}  {screen.paint(Style.FAINT, f'run {story.run}')}"
+    yield from _question(story.question, screen)
+    yield ""
+    yield from _attempts(story, screen)
+    yield ""
+    yield from _sums(story, screen)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One attempt in machine formats; scores are absent where it was not measured or failed to evaluate."""
+
+    name: str
+    commit: str
+    version: int | None
+    hard: float | None
+    soft: float | None
+    failed: str
+    measured: bool
+    noted: bool
+    answer: str
+    feedback: str
+    trajectory: str
+    title: str
+    absence: str | None
+    told: str | None
+
+
+def records(story: ItemStory) -> list[Record]:
+    """Return the attempts for machine formats."""
+    return [
+        Record(
+            name=attempt.name,
+            commit=attempt.commit,
+            version=attempt.version,
+            hard=cell.hard if cell is not None else None,
+            soft=cell.soft if cell is not None else None,
+            failed=cell.failed if cell is not None else "",
+            measured=cell is not None and cell.measured,
+            noted=cell is not None and cell.noted,
+            answer=attempt.answer,
+            feedback=attempt.feedback,
+            trajectory=attempt.trajectory,
+            title=attempt.title,
+            absence=attempt.absence,
+            told=attempt.told,
+        )
+        for attempt in story.attempts
+        for cell in (attempt.outcome,)
+    ]
+
+
+def trajectory(found: ItemTrajectory, screen: Screen) -> Iterator[str]:
+    """Yield what happened on an item, turn by turn, as it was recorded."""
+    attempt = found.attempt
+    mark = sign(attempt.outcome, screen)
+    title = screen.paint(Style.FAINT, attempt.title)
+    yield f"{screen.paint(Style.STRONG, found.item)}  {attempt.name}  {mark}  {title}"
+    for turn in found.turns:
+        yield ""
+        yield screen.paint(Style.REF, turn.role)
+        yield from turn.content.splitlines()
+    yield ""
+    yield f"{screen.paint(Style.FAINT, 'answer')}    {attempt.answer or 'none'}"
+    yield f"{screen.paint(Style.FAINT, 'feedback')}  {attempt.feedback or 'none'}"
+
+
+def excerpt(text: str) -> str:
+    """Return the beginning and the end of a prompt; the question stands at one of them."""
+    flat = " ".join(text.split())
+    if len(flat) <= _HEAD + _TAIL:
+        return flat
+    return f"{flat[:_HEAD].rstrip()} … {flat[-_TAIL:].lstrip()}"
+
+
+def _question(question: str, screen: Screen) -> Iterator[str]:
+    if question:
+        yield from wrap(excerpt(question), min(screen.width, 100) if screen.width else 0, "  ")
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the newest few of ``names``."""
+    left = f"{len(names) - _MOST} older, " if len(names) > _MOST else ""
+    return f"{left}{', '.join(names[-_MOST:])}"
+
+
+def _attempts(story: ItemStory, screen: Screen) -> Iterator[str]:
+    known = [attempt for attempt in story.attempts if attempt.outcome is not None or attempt.told]
+    names = max((width(attempt.name) for attempt in known), default=0)
+    answers = min(_ANSWER, max((width(_quoted(attempt)) for attempt in known), default=0))
+    before: tuple[str, str] | None = None
+    for attempt in known:
+        told = (attempt.answer, attempt.feedback)
+        again = told == before and any(told) and attempt.outcome is not None
+        before = told
+        yield _attempt(attempt, screen, (names, answers), again=again)
+
+
+def _attempt(attempt: Attempt, screen: Screen, sizes: tuple[int, int], *, again: bool) -> str:
+    cell, (names, answers) = attempt.outcome, sizes
+    label = pad(attempt.name, names)
+    label = screen.paint(Style.REJECTED, label) if attempt.version is None else label
+    value = words.score(cell.value) if cell is not None and cell.value is not None else ""
+    front = f"{label}  {pad(sign(cell, screen, attempt.absence), 3, right=True)}  {value:<5}"
+    if again:
+        return f"{front}  {screen.paint(Style.FAINT, 'the same answer')}"
+    room = max(_ANSWER, screen.width - width(front) - answers - 4) if screen.width else 0
+    answer = fit(_quoted(attempt), answers, screen.glyphs.ellipsis)
+    why = _why(attempt)
+    why = fit(why, room, screen.glyphs.ellipsis) if room else why
+    return f"{front}  {pad(answer, answers)}  {screen.paint(Style.FAINT, why)}".rstrip()
+
+
+def _why(attempt: Attempt) -> str:
+    if attempt.outcome is not None and attempt.outcome.noted:
+        return "measured after the run; a note tells it"
+    if attempt.outcome is None and attempt.told is not None:
+        return f"its commit message lists it as {attempt.told}"
+    return " ".join(attempt.feedback.split())
+
+
+def _quoted(attempt: Attempt) -> str:
+    return " ".join(attempt.answer.split())
+
+
+def who_solves(story: ItemStory) -> tuple[str, str]:
+    """Return which version solved the item first and how many solve it, as two phrases that claim what is known."""
+    if story.first:
+        first = f"first solved by {story.first}" if story.is_first else f"solved by {story.first} or an earlier version"
+    else:
+        first = "no version solves it" if story.is_first else "no version is known to solve it"
+    known = " whose outcome is known" if story.unknown else ""
+    return first, f"{story.solved} of {words.plural(story.measured, 'version')}{known} solve it"
+
+
+def _without(story: ItemStory, screen: Screen) -> Iterator[str]:
+    """Yield under which attempts the item has no outcome, by what became of it, and what helps."""
+    without = [attempt for attempt in story.attempts if attempt.outcome is None]
+    for absence in (None, *Absence):
+        lacking = [attempt.name for attempt in without if attempt.absence is absence]
+        if lacking:
+            why = "not measured on it" if absence is None else absence.sentence("these")
+            yield screen.paint(Style.FAINT, f"{why}: {_some(lacking)}")
+    gap = next((one for one in reversed(without) if one.absence is not None and one.version is not None), None)
+    if gap is not None and gap.absence is not None:
+        yield screen.paint(Style.FAINT, gap.absence.remedy(f"{story.run}/{gap.name}"))
+
+
+def _sums(story: ItemStory, screen: Screen) -> Iterator[str]:
+    dot = f" {screen.glyphs.dot} "
+    unknown = "no flips known" if story.unknown else "no flips"
+    yield dot.join((*who_solves(story), f"flips at {_some(story.flips)}" if story.flips else unknown))
+    if story.doubts:
+        yield screen.paint(Style.REVERTED, f"noisy: {', '.join(story.doubts)}")
+    yield from _without(story, screen)
+    if len(story.attempts) < story.every:
+        yield screen.paint(
+            Style.FAINT, f"the newest {len(story.attempts)} of {story.every}; --all-versions shows every one"
+        )
+    if any(attempt.trajectory for attempt in story.attempts):
+        shown = next(attempt.name for attempt in reversed(story.attempts) if attempt.trajectory)
+        hint = f"skillgit items {story.run} --item {story.item} --trajectory {story.run}/{shown}"
+        yield screen.paint(Style.FAINT, f"next: {hint}")
+
+
+_MOST_LINES = 24
+_MOST_FLIPS = 12
+_ANSWER_WIDTH = 32
+
+
+def bisect_lines(found: Bisected, screen: Screen, now: datetime) -> Iterator[str]:
+    """Yield what was found."""
+    yield _verdict(found, screen)
+    if found.row is not None:
+        yield ""
+        yield log_line(found.row, screen, now)
+        yield from _changed(found, screen)
+    yield ""
+    yield from _ends(found, screen)
+    if len(found.flips) > 1:
+        yield ""
+        yield f"the outcome flipped {len(found.flips)} times:"
+        for flip in found.flips[-_MOST_FLIPS:]:
+            yield f"  {_flip(flip, screen)}"
+        if len(found.flips) > _MOST_FLIPS:
+            yield screen.paint(Style.FAINT, f"  {len(found.flips) - _MOST_FLIPS} older ones; --json has all")
+    yield from _asked(found, screen)
+
+
+def _verdict(found: Bisected, screen: Screen) -> str:
+    item = screen.paint(Style.STRONG, found.item)
+    if found.flip is None:
+        solved = found.newer.outcome is not None and found.newer.outcome.solved
+        if found.flips:
+            ends = (
+                f"both {found.first} and {found.last} solve"
+                if solved
+                else f"neither {found.first} nor {found.last} solves"
+            )
+            return f"{ends} {item}; it changed in between"
+        kind = "known" if found.gaps else "measured"
+        return f"{'every' if solved else 'no'} {kind} version from {found.first} to {found.last} solves {item}"
+    style = Style.ACCEPTED if found.flip.change == "fixed" else Style.REJECTED
+    did = screen.paint(style, "fixed" if found.flip.change == "fixed" else "broke")
+    if len(found.suspects) == 1:
+        return f"{screen.paint(Style.STRONG, found.suspects[0])} {did} {item}"
+    return f"one of {found.suspects[0]} to {found.suspects[-1]} {did} {item}; {_why_open(found, found.flip)}"
+
+
+def _why_open(found: Bisected, flip: Flip) -> str:
+    """Return why it is not known which of the suspects it was."""
+    between = len(found.suspects) - 1
+    where = f"{words.plural(between, 'version')} between {flip.older} and {flip.newer}"
+    if found.absence is None:
+        return f"{where} {'was' if between == 1 else 'were'} not measured on it"
+    lost = f"{len(found.gaps)} of {where}" if len(found.gaps) < between else where
+    return found.absence.sentence(lost)
+
+
+def _changed(found: Bisected, screen: Screen) -> Iterator[str]:
+    """Yield the edits and the lines that changed."""
+    for edit in found.edits:
+        told = f"{edit.op.value} {edit.file}, support {edit.support} {edit.source.value}"
+        yield f"   {screen.paint(Style.FAINT, told)}"
+    body = [line for line in found.diff.splitlines() if line[:1] in {"+", "-"} and line[:3] not in {"+++", "---"}]
+    shown = [line for line in body if line[1:].strip()]
+    columns = screen.width - 3 if screen.width else 0
+    for line in shown[:_MOST_LINES]:
+        style = Style.ACCEPTED if line[0] == "+" else Style.REJECTED
+        text = fit(line, columns, screen.glyphs.ellipsis) if columns else line
+        yield f"   {screen.paint(style, text)}"
+    if len(shown) > _MOST_LINES:
+        yield screen.paint(
+            Style.FAINT, f"   {len(shown) - _MOST_LINES} more; skillgit show {found.run}/{found.suspects[0]}"
+        )
+
+
+def _ends(found: Bisected, screen: Screen) -> Iterator[str]:
+    both = (found.older, found.newer)
+    names, answers = max(width(one.name) for one in both), max(width(_answer(one)) for one in both)
+    answers = min(answers, _ANSWER_WIDTH)
+    for one in both:
+        value = one.outcome.value if one.outcome is not None else None
+        front = f"{pad(one.name, names)}  {sign(one.outcome, screen)}  {words.score(value):<5}"
+        answer = pad(fit(_answer(one), answers, screen.glyphs.ellipsis), answers)
+        why = _feedback(one)
+        room = screen.width - width(front) - answers - 4 if screen.width else 0
+        why = fit(why, max(20, room), screen.glyphs.ellipsis) if screen.width else why
+        yield f"{front}  {answer}  {screen.paint(Style.FAINT, why)}".rstrip()
+
+
+def _asked(found: Bisected, screen: Screen) -> Iterator[str]:
+    if found.cost is not None:
+        yield ""
+        asked = f"rolled out {' '.join(found.measured)}" if found.measured else "nothing was missing"
+        noted = ", noted on refs/notes/skillgit/evals" if found.measured else ""
+        yield screen.paint(Style.FAINT, f"{asked}{noted} {screen.glyphs.dot} {words.cost(found.cost, screen)}")
+    elif found.flip is not None and len(found.suspects) > 1:
+        ends = f"{found.run}/{found.flip.older} {found.run}/{found.flip.newer}"
+        yield ""
+        if found.told:
+            did = "fixed" if found.flip.change == "fixed" else "broke"
+            yield f"commit messages say that {', '.join(found.told)} {did} it"
+        yield screen.paint(Style.FAINT, f"next: skillgit bisect --item {found.item} {ends} --run")
+
+
+def _flip(flip: Flip, screen: Screen) -> str:
+    style = Style.ACCEPTED if flip.change == "fixed" else Style.REJECTED
+    return f"{flip.older} {screen.glyphs.arrow} {flip.newer}  {screen.paint(style, flip.change)}"
+
+
+def _answer(one: Attempt) -> str:
+    return " ".join(one.answer.split())
+
+
+def _feedback(one: Attempt) -> str:
+    if one.outcome is not None and one.outcome.noted:
+        return "measured after the run; a note tells it"
+    return " ".join(one.feedback.split())

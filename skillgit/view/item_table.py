@@ -1,0 +1,232 @@
+"""Items by versions: a map with one sign for each outcome, as many versions as the terminal has room for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.app.place.workspace import Absence
+from skillgit.domain.score import known
+from skillgit.view import words
+from skillgit.view.screen import Style
+from skillgit.view.text import fit, pad, width
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from skillgit.app.history.items import Column, ItemLine, ItemTable
+    from skillgit.app.known.item_history import Cell
+    from skillgit.view.screen import Screen
+
+COLUMNS = ("item", "task_type", "first", "flips", "solved", "measured", "share", "doubts", "outcomes")
+"""The columns of ``items --plain``."""
+
+_LONGEST_NAME = 24
+_GAP = 1
+_TENTHS = 10
+_UNKNOWN = "?"
+_FULL = 5
+"""Columns of a score with all its digits."""
+
+
+def lines(table: ItemTable, screen: Screen, *, every: bool = False) -> Iterator[str]:
+    """Yield the table; on a terminal only so many versions as fit, unless ``every`` one is wanted."""
+    names = [_name(line) for line in table.rows]
+    kinds = [line.task_type for line in table.rows]
+    sides = [_side(line, screen) for line in table.rows]
+    left = max(map(width, (*names, "score"))) + 2 + max(map(width, kinds), default=0) + 2
+    right = 2 + max(map(width, (*sides, _SIDES)))
+    space = 0 if every or not screen.width else max(1, screen.width - left - right + _GAP)
+    cells = _cell_width(table.columns, space)
+    shown = chosen(table.columns, max(2, space // (cells + _GAP)) if space else 0)
+    heads = [_head(table.columns[place], cells, screen) for place in shown]
+    yield f"{' ' * left}{(' ' * _GAP).join(heads)}  {screen.paint(Style.FAINT, _SIDES)}"
+    type_width = max(map(width, kinds), default=0)
+    name_width = left - type_width - 4
+    for line, name, side in zip(table.rows, names, sides, strict=True):
+        signs = (" " * _GAP).join(pad(_sign(table, line, place, screen), cells, right=True) for place in shown)
+        kind = screen.paint(Style.FAINT, pad(line.task_type, type_width))
+        yield f"{pad(name, name_width)}  {kind}  {signs}  {side}".rstrip()
+    scores = (" " * _GAP).join(pad(_score(table.columns[place], screen, cells), cells, right=True) for place in shown)
+    yield f"{screen.paint(Style.STRONG, pad('score', name_width))}  {' ' * type_width}  {scores}"
+    yield ""
+    yield from _legend(table, len(shown), screen)
+
+
+_SIDES = "first  flips  solved"
+
+
+def chosen(columns: Sequence[Column], room: int) -> list[int]:
+    """Return the places of at most ``room`` columns: the ends, the best, and others at even distances; 0 is all."""
+    count = len(columns)
+    if not room or count <= room:
+        return list(range(count))
+    kept = {0, count - 1}
+    kept |= set([place for place, column in enumerate(columns) if column.is_best][-1:]) if room > len(kept) else set()
+    free = room - len(kept)
+    even = [round((number + 1) * (count - 1) / (free + 1)) for number in range(free)]
+    for place in even:
+        taken = next((near for near in _around(place, count) if near not in kept), None)
+        if taken is not None:
+            kept.add(taken)
+    return sorted(kept)
+
+
+def _around(place: int, count: int) -> Iterator[int]:
+    for distance in range(count):
+        yield from (near for near in (place - distance, place + distance) if 0 <= near < count)
+
+
+def sign(cell: Cell | None, screen: Screen, absence: Absence | None = None) -> str:
+    """Return one outcome as a sign: solved, not solved, tenths of a score in between, ``!`` where it failed.
+
+    What was inherited from another text stands in brackets, or is faint where there is colour. Without an outcome
+    ``absence`` says whether that is for want of evidence.
+    """
+    if cell is None:
+        return screen.paint(Style.FAINT, screen.glyphs.dot if absence is None else _UNKNOWN)
+    if cell.value is None or cell.hard is None:
+        return screen.paint(Style.REVERTED, "!")
+    solved = cell.hard >= 1.0
+    partly = 0.0 < cell.value < 1.0
+    mark = screen.glyphs.passed if solved else screen.glyphs.rejected
+    mark = str(max(1, min(_TENTHS - 1, int(cell.value * _TENTHS)))) if partly else mark
+    if not cell.measured:
+        return screen.paint(Style.FAINT, f"({mark})")
+    return screen.paint(Style.ACCEPTED if solved else Style.SKIPPED if partly else Style.REJECTED, mark)
+
+
+def _sign(table: ItemTable, line: ItemLine, place: int, screen: Screen) -> str:
+    return sign(line.cells[place], screen, table.columns[place].absence)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One item in machine formats; ``outcomes`` are its scores by version or candidate."""
+
+    item: str
+    task_type: str
+    first: str
+    is_first: bool
+    flips: int
+    solved: int
+    measured: int
+    unknown: int
+    share: float | None
+    doubts: tuple[str, ...]
+    outcomes: Mapping[str, float | None] | tuple[str, ...]
+
+
+def records(table: ItemTable, *, cells: bool) -> list[Record]:
+    """Return the items for machine formats; ``cells`` writes the outcomes as ``v7=1.0``, for columns."""
+    return [_record(line, table.columns, cells=cells) for line in table.rows]
+
+
+def _record(line: ItemLine, columns: Sequence[Column], *, cells: bool) -> Record:
+    known = zip(columns, line.cells, strict=True)
+    scores = {column.name: cell.value for column, cell in known if cell is not None}
+    told = tuple(f"{name}={'failed' if value is None else value}" for name, value in scores.items())
+    return Record(
+        item=line.item,
+        task_type=line.task_type,
+        first=line.first,
+        is_first=line.is_first,
+        flips=line.flips,
+        solved=line.solved,
+        measured=line.measured,
+        unknown=line.unknown,
+        share=line.share,
+        doubts=line.doubts,
+        outcomes=told if cells else scores,
+    )
+
+
+def _name(line: ItemLine) -> str:
+    return fit(line.item, _LONGEST_NAME)
+
+
+def _cell_width(columns: Sequence[Column], space: int) -> int:
+    """Return the columns that a cell takes: those of a full score if all versions fit so, else of a short one."""
+    names = max(width(column.name) for column in columns)
+    full = max(names, 6 if any(column.bound is not None for column in columns) else 5)
+    short = 4 if any(column.bound is not None for column in columns) else 3
+    return full if not space or len(columns) * (full + _GAP) <= space else max(names, short)
+
+
+def _head(column: Column, cells: int, screen: Screen) -> str:
+    style = Style.BEST if column.is_best else Style.REJECTED if column.version is None else Style.STRONG
+    return screen.paint(style, pad(column.name, cells, right=True))
+
+
+def _score(column: Column, screen: Screen, cells: int) -> str:
+    """Return a score, in two digits where it has to be short; faint or in brackets if it is not of this text."""
+    score = known(column.score, column.bound)
+    if score is None:
+        return ""
+    short = cells < _FULL
+    text = f"{score.value:.2f}".removeprefix("0") if short else words.score(score.value)
+    if score.at_most:
+        return f"{screen.glyphs.at_most[:1]}{text}" if short else f"{screen.glyphs.at_most}{text}"
+    if column.measured:
+        return screen.paint(Style.STRONG, text)
+    return screen.paint(Style.FAINT, text if short else f"({text})")
+
+
+def _side(line: ItemLine, screen: Screen) -> str:
+    first = _first(line, screen)
+    share = f"{line.solved}/{line.measured}"
+    noisy = screen.paint(Style.REVERTED, f"  {', '.join(line.doubts)}") if line.doubts else ""
+    return f"{pad(first, 5)}  {line.flips:>5}  {share:>6}{noisy}"
+
+
+def _first(line: ItemLine, screen: Screen) -> str:
+    """Return the first version that solves an item; ``≤`` where an earlier one may, too."""
+    if line.is_first:
+        return line.first or screen.paint(Style.REJECTED, "never")
+    return f"{screen.glyphs.at_most}{line.first}" if line.first else _UNKNOWN
+
+
+def _legend(table: ItemTable, shown: int, screen: Screen) -> Iterator[str]:
+    glyphs = screen.glyphs
+    every = [cell for line in table.rows for cell in line.cells]
+    parts = [
+        f"{sign_text} {meaning}"
+        for sign_text, meaning, used in (
+            (glyphs.passed, "solved", True),
+            (glyphs.rejected, "not solved", True),
+            ("1-9", f"tenths of the {table.metric} score", any(c and c.value and c.value < 1.0 for c in every)),
+            (glyphs.dot, "not measured", any(told is None and not absence for told, absence in _blank(table))),
+            (_UNKNOWN, "not known", any(told is None and absence for told, absence in _blank(table))),
+            ("!", "failed to evaluate", any(c is not None and c.value is None for c in every)),
+            ("( )", "inherited, not measured", any(c is not None and not c.measured for c in every)),
+        )
+        if used
+    ]
+    yield screen.paint(Style.FAINT, "   ".join(parts))
+    many = len(table.columns)
+    counted = (
+        f"{len(table.rows)} of {words.plural(table.items, 'item')}"
+        if len(table.rows) < table.items
+        else (words.plural(table.items, "item"))
+    )
+    what = "columns" if any(column.version is None for column in table.columns) else "versions"
+    thinned = f"; {shown} of {many} {what} fit, --all-versions shows every one" if shown < many else ""
+    yield screen.paint(Style.FAINT, f"{counted} of the selection split, run {table.run}{thinned}")
+    yield from _unknown(table, screen)
+
+
+def _blank(table: ItemTable) -> Iterator[tuple[Cell | None, Absence | None]]:
+    """Yield every cell with what its column says of evidence that is not here."""
+    for line in table.rows:
+        yield from zip(line.cells, (column.absence for column in table.columns), strict=True)
+
+
+def _unknown(table: ItemTable, screen: Screen) -> Iterator[str]:
+    """Yield what is not known for want of evidence, so that nobody takes the rest for all, and what helps."""
+    for absence in Absence:
+        columns = [column for column in table.columns if column.absence is absence and column.lacking]
+        if columns:
+            named = f"{columns[0].name} … {columns[-1].name}" if len(columns) > 1 else columns[0].name
+            told = absence.sentence(f"{words.plural(len(columns), 'column')}, {named},")
+            yield screen.paint(Style.FAINT, f"{told}: flips and solved count what is left")
+            yield screen.paint(Style.FAINT, absence.remedy(f"{table.run}/{columns[-1].name}"))

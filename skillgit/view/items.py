@@ -1,0 +1,205 @@
+"""Items under two versions: which were fixed, which were broken, by type, and whether that may be chance."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final, assert_never
+
+from skillgit.view import words
+from skillgit.view.screen import Style
+from skillgit.view.text import one_line, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from skillgit.app.history.diff.items import Change, ItemChange, ItemDiff, Length
+    from skillgit.app.setup.conditions import Difference
+    from skillgit.index.rows import LogRow
+    from skillgit.view.screen import Glyphs, Screen
+
+COLUMNS = ("item", "task_type", "before", "after", "change")
+"""The columns of ``diff --items --plain``."""
+
+STYLES: Final[dict[Change, Style]] = {
+    "fixed": Style.ACCEPTED,
+    "gained": Style.ACCEPTED,
+    "broken": Style.REJECTED,
+    "lost": Style.REJECTED,
+    "not-measured": Style.FAINT,
+    "missing": Style.REVERTED,
+    "fail": Style.FAINT,
+    "pass": Style.FAINT,
+}
+"""What became of items, in the order in which they are listed."""
+_CHANGED: tuple[Change, ...] = ("fixed", "gained", "broken", "lost")
+NOT_MEASURED = "not measured (the decision was settled)"
+
+
+def sign(change: Change, glyphs: Glyphs) -> str:
+    """Return the sign of what became of an item; one that is not solved has none of an item that is."""
+    match change:
+        case "fixed" | "pass":
+            return glyphs.passed
+        case "gained":
+            return "+"
+        case "lost":
+            return "-"
+        case "broken" | "fail":
+            return glyphs.rejected
+        case "not-measured":
+            return glyphs.dot
+        case "missing":
+            return "?"
+        case _:
+            assert_never(change)
+
+
+def change_words(differs: Iterable[Difference]) -> dict[Change, str]:
+    """Return what became of items, in words: where more than the text differs, scores are higher or lower."""
+    higher, lower = "higher", "lower"
+    same = not any(difference.matters for difference in differs)
+    return {
+        "fixed": "fixed" if same else higher,
+        "gained": "gained" if same else higher,
+        "broken": "broken" if same else lower,
+        "lost": "lost" if same else lower,
+        "not-measured": NOT_MEASURED,
+        "missing": "missing",
+        "fail": "stable fail",
+        "pass": "stable pass",
+    }
+
+
+def counted(counts: Iterable[tuple[Change, int]], differs: Iterable[Difference], *, all_: bool = True) -> list[str]:
+    """Return how many items changed in which way; with ``all_`` also that none was fixed, or none was broken."""
+    named, sums = change_words(differs), Counter[str]()
+    for change, count in counts:
+        sums[named[change]] += count
+    always = {named["fixed"], named["broken"]} if all_ else set[str]()
+    return [f"{count} {word}" for word, count in sums.items() if count or word in always]
+
+
+def differing(differs: Iterable[Difference], screen: Screen) -> Iterator[str]:
+    """Yield what differs between two measurements besides the text, one line each."""
+    for difference in differs:
+        yield screen.paint(Style.REVERTED if difference.matters else Style.FAINT, f"! {one_line(difference.sentence)}")
+
+
+def name(row: LogRow | None) -> str:
+    """Return what an event is called on the command line."""
+    return "commit" if row is None else row.label
+
+
+def headline(a: LogRow | None, b: LogRow | None, screen: Screen, metric: str = "") -> str:
+    """Return the two sides with their scores, as ``v3 → v7   demo   hard .6000 → .7250 (+.1250)``."""
+    across = a is not None and b is not None and a.run != b.run
+    first, second = (f"{row.run}/{name(row)}" if row is not None and across else name(row) for row in (a, b))
+    run = next((row.run for row in (b, a) if row is not None), "")
+    sides = screen.paint(Style.STRONG, f"{first} {screen.glyphs.arrow} {second}")
+    parts = [sides, "" if across else run, f"{metric} {change(a, b, screen)}".strip()]
+    return "   ".join(part for part in parts if part)
+
+
+def change(a: LogRow | None, b: LogRow | None, screen: Screen) -> str:
+    """Return two scores and their difference: ``.6000 → .7250 (+.1250)``; a bound bears ``≤``."""
+    if a is None or b is None or a.known is None or b.known is None:
+        return "without a score on both sides"
+    moved = f"{words.known(a.known, screen)} {screen.glyphs.arrow} {words.known(b.known, screen)}"
+    return moved if a.score is None or b.score is None else f"{moved} ({words.delta(b.score - a.score)})"
+
+
+def length(found: Length) -> str:
+    """Return how long the newer text is, and by how much that is more: ``about 215 tokens (+32)``."""
+    if found.after is None:
+        return "no text"
+    told = f"about {found.after:,} tokens"
+    return told if found.before is None else f"{told} ({found.after - found.before:+,})"
+
+
+def flips(diff: ItemDiff, screen: Screen) -> Iterator[str]:
+    """Yield what differs besides the text, the items that changed, the types, and the sums."""
+    yield from differing(diff.differs, screen)
+    yield headline(diff.a, diff.b, screen, diff.metric)
+    changed = [row for kind in (*_CHANGED, "missing") for row in diff.rows if row.change == kind]
+    if changed:
+        yield ""
+        yield from _rows(changed, diff, screen)
+    yield from totals(diff, screen)
+
+
+def totals(diff: ItemDiff, screen: Screen) -> Iterator[str]:
+    """Yield the types, the sums, the test, and what else keeps the two sides from being compared."""
+    if len(diff.types) > 1:
+        yield ""
+        yield from _types(diff, screen)
+    yield ""
+    yield _sums(diff, screen)
+    yield f" {screen.glyphs.dot} ".join(part for part in (_test(diff), length(diff.length)) if part)
+    for note in diff.notes:
+        yield screen.paint(Style.REVERTED, f"! {note}")
+
+
+def _rows(rows: Sequence[ItemChange], diff: ItemDiff, screen: Screen) -> Iterator[str]:
+    glyphs = screen.glyphs
+    named = change_words(diff.differs)
+    body = [
+        (
+            screen.paint(STYLES[row.change], f"{sign(row.change, glyphs)} {named[row.change]}"),
+            row.item,
+            row.task_type,
+            _value(row.before),
+            screen.glyphs.arrow,
+            _value(row.after),
+        )
+        for row in rows
+    ]
+    yield from table(body, align="lllrlr")
+
+
+def _types(diff: ItemDiff, screen: Screen) -> Iterator[str]:
+    arrow = screen.glyphs.arrow
+    head = tuple(screen.paint(Style.FAINT, cell) for cell in ("type", "items", "before", "", "after", "", "flips"))
+    body = [
+        (
+            row.task_type or "none",
+            str(row.n),
+            words.score(row.before),
+            arrow,
+            words.score(row.after),
+            words.delta(row.after - row.before) if row.after != row.before else "",
+            ", ".join(counted([(kind, getattr(row, kind)) for kind in _CHANGED], diff.differs, all_=False)),
+        )
+        for row in diff.types
+    ]
+    yield from table([head, *body], align="lrrlrrl")
+
+
+def _value(value: float | None) -> str:
+    if value is None:
+        return "none"
+    return f"{value:.0f}" if value in {0.0, 1.0} else words.score(value)
+
+
+def _sums(diff: ItemDiff, screen: Screen) -> str:
+    parts = [
+        *counted([(kind, len(getattr(diff, kind))) for kind in _CHANGED], diff.differs),
+        f"{len(diff.stable_pass)} stable pass",
+        f"{len(diff.stable_fail)} stable fail",
+    ]
+    if diff.not_measured:
+        parts.append(f"{len(diff.not_measured)} of {len(diff.rows)} {NOT_MEASURED}")
+    if diff.missing:
+        parts.append(f"{len(diff.missing)} missing")
+    return f" {screen.glyphs.dot} ".join(parts)
+
+
+def _test(diff: ItemDiff) -> str:
+    """Return what the paired test says, in the direction in which the items changed."""
+    if diff.p is None or diff.p_worse is None:
+        return "no test: more than the text differs"
+    if not diff.moved:
+        measured = f" among the {len(diff.stable_pass) + len(diff.stable_fail)} measured" if diff.not_measured else ""
+        return f"no item changed{measured}"
+    test = "sign test" if diff.metric == "hard" else "sign-flip test"
+    worse = diff.p_worse < diff.p
+    return f"{test} {words.chance(diff.p_worse if worse else diff.p)} for a {'loss' if worse else 'gain'}"

@@ -1,0 +1,259 @@
+"""What a run would cost, and what it did cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, assert_never
+
+from skillgit.app.setup.plan import Bound
+from skillgit.domain.cost import Grouping
+from skillgit.domain.event import Origin
+from skillgit.view import words
+from skillgit.view.screen import Style
+from skillgit.view.text import one_line, table, wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillgit.app.history.cost import CostRow, Spending
+    from skillgit.app.history.status import Unfinished
+    from skillgit.app.setup.plan import Plan, PlanRow
+    from skillgit.app.train.outcome import ReportRow, Trained
+    from skillgit.domain.placebo import Placebo
+    from skillgit.view.screen import Screen
+
+
+_GAP = 3
+
+
+def planned(plan: Plan, screen: Screen) -> Iterator[str]:
+    """Yield what a command would do and spend."""
+    label = max((len(name) for name in plan.facts), default=0) + _GAP
+    for name, text in plan.facts.items():
+        for number, line in enumerate(text.splitlines()):
+            yield f"{screen.paint(Style.FAINT, (name if number == 0 else '').ljust(label))}{line}"
+    if plan.facts:
+        yield ""
+    if plan.stages:
+        yield from _stages(plan, screen)
+    else:
+        yield "no model would be asked"
+    for note in (*_known(plan), *_unknown(plan), *plan.notes):
+        yield ""
+        yield from wrap(note, screen.width)
+    yield ""
+    yield "nothing was run or written"
+
+
+def _stages(plan: Plan, screen: Screen) -> Iterator[str]:
+    names = ("role", "stage", "calls", "tokens in", "out", "cost", "time")
+    head = tuple(screen.paint(Style.FAINT, cell) for cell in names)
+    total = plan.total
+    price = words.dollars(total.usd, is_all=not total.unpriced)
+    known = "" if total.seconds is None else words.duration(total.seconds)
+    time = known if not total.untimed else f"at least {known}" if known else "unknown"
+    whole = "in all" if total.bound is Bound.EXACTLY else total.bound.value
+    numbers = (f"{total.calls:,}", words.count(total.tokens_in), words.count(total.tokens_out), price, time)
+    yield from table(
+        [head, *(_cells(row, screen) for row in plan.stages), (whole, "", *numbers)], align="llrrrrr", gap=3
+    )
+
+
+def _cells(row: PlanRow, screen: Screen) -> tuple[str, ...]:
+    return (
+        row.role,
+        row.stage,
+        f"{_sign(row.bound, screen)}{row.calls:,}",
+        words.count(row.tokens_in),
+        words.count(row.tokens_out),
+        words.money(row.usd),
+        "unknown" if row.seconds is None else words.duration(row.seconds),
+    )
+
+
+def _sign(bound: Bound, screen: Screen) -> str:
+    match bound:
+        case Bound.EXACTLY:
+            return ""
+        case Bound.AT_MOST:
+            return screen.glyphs.at_most
+        case Bound.AT_LEAST:
+            return screen.glyphs.at_least
+        case Bound.ABOUT:
+            return "~"
+        case other:
+            assert_never(other)
+
+
+def _known(plan: Plan) -> Iterator[str]:
+    if plan.known:
+        yield f"{plan.known:,} of {plan.rollouts:,} rollouts are known already and cost nothing"
+
+
+def _unknown(plan: Plan) -> Iterator[str]:
+    if plan.total.unpriced:
+        yield f"the price of {', '.join(plan.total.unpriced)} is unknown; set model.prices to count it"
+    if plan.total.untimed:
+        yield f"how long it takes is not known: nothing was measured here yet with {', '.join(plan.total.untimed)}"
+
+
+def trained(result: Trained, screen: Screen) -> Iterator[str]:
+    """Yield how a run ended."""
+    style = Style.BEST if result.outcome == "improved" else Style.STRONG
+    yield f"{screen.paint(Style.STRONG, result.run)}  {screen.paint(style, result.outcome)}"
+    yield from wrap(result.sentence, screen.width)
+    if result.report:
+        yield ""
+        yield from _report(result.report, result.metric, screen)
+    if result.placebo is not None:
+        yield ""
+        yield f"{screen.paint(Style.FAINT, 'placebo')}  {placebo(result.placebo)}"
+    yield ""
+    yield f"{screen.paint(Style.FAINT, 'cost')}  {words.cost(result.cost, screen)}"
+    for number, command in enumerate(result.next_commands):
+        yield f"{screen.paint(Style.FAINT, 'next') if number == 0 else '    '}  {command}"
+
+
+def stopped(result: Trained, screen: Screen) -> Iterator[str]:
+    """Yield what a run has cost that was stopped, and what of that is not recorded yet."""
+    if result.cost.calls:
+        yield f"{result.run}: {words.cost(result.cost, screen)} so far"
+    yield from unfinished(result.unfinished, screen, named=False)
+
+
+def placebo(counts: Placebo) -> str:
+    """Return the false-accept rate of a run's gate."""
+    return f"{counts.accepted} of {words.plural(counts.n, 'no-op candidate')} accepted, rate {counts.rate:.2f}"
+
+
+def _report(rows: Sequence[ReportRow], metric: str, screen: Screen) -> Iterator[str]:
+    head = tuple(screen.paint(Style.FAINT, cell) for cell in ("", "", f"selection {metric}", f"test {metric}"))
+    body = [(row.label, f"v{row.version}", _or_none(row.selection), _or_none(row.test)) for row in rows]
+    yield from table([head, *body], align="llrr")
+
+
+def _or_none(value: float | None) -> str:
+    return words.score(value) if value is not None else "none"
+
+
+COST_COLUMNS = (
+    "run",
+    "role",
+    "stage",
+    "model",
+    "version",
+    "step",
+    "epoch",
+    "kind",
+    "origin",
+    "calls",
+    "tokens_in",
+    "tokens_out",
+    "cached",
+    "cache_written",
+    "reasoning",
+    "unpriced",
+    "usd",
+    "seconds",
+    "share",
+)
+"""The columns of ``cost --plain``."""
+
+_NOT_TOLD = "not recorded"
+
+
+def cost_lines(result: Spending, screen: Screen) -> Iterator[str]:
+    """Yield where it went: a row for each part, the total, the cache's share and the prices that are not known."""
+    if result.run:
+        yield screen.paint(Style.STRONG, result.run)
+    if not result.total.calls:
+        yield "no model was asked"
+        yield from unfinished(result.unfinished, screen, named=not result.run)
+        return
+    if result.run:
+        yield ""
+    head = (*_titles(result), "calls", "tokens in", "out", "cached", "cost", "time", f"of {_WHOLE[result.share_of]}")
+    body = [(*_names(row, result), *_numbers(row)) for row in result.rows]
+    names = len(_titles(result))
+    total = ("total", *([""] * (names - 1)), *_numbers(result.total))
+    faint = tuple(screen.paint(Style.FAINT, cell) for cell in head)
+    yield from table([faint, *body, total], align="l" * names + "r" * (len(head) - names), gap=3)
+    yield from unfinished(result.unfinished, screen, named=not result.run)
+    notes = list(_notes(result))
+    if notes:
+        yield ""
+    for note in notes:
+        yield from wrap(note, screen.width)
+
+
+def unfinished(found: Sequence[Unfinished] | None, screen: Screen, *, named: bool) -> Iterator[str]:
+    """Yield what was spent on events that are not recorded yet, one line each.
+
+    Args:
+        found: The events; None where that is not known.
+        screen: What is known of the screen.
+        named: Whether to name the run.
+    """
+    for one in found or ():
+        run = f"{one_line(one.run)}: " if named else ""
+        spent = words.cost(replace(one.cost, seconds=0.0), screen)
+        yield f"{run}unfinished {one.what}: {spent}; kept, a resume does not buy them again"
+
+
+_WHOLE = {"usd": "cost", "tokens": "tokens"}
+
+
+def _titles(result: Spending) -> tuple[str, ...]:
+    return ("step", "") if result.by == Grouping.STEP else tuple(result.by.split())
+
+
+def _names(row: CostRow, result: Spending) -> tuple[str, ...]:
+    if result.by == Grouping.STEP:
+        return _step(row), _became(row)
+    if result.by == Grouping.VERSION:
+        return (_version(row, result),)
+    return tuple(getattr(row, name) or (_NOT_TOLD if place == 0 else "") for place, name in enumerate(_titles(result)))
+
+
+def _version(row: CostRow, result: Spending) -> str:
+    if row.version is not None:
+        return f"v{row.version}"
+    made = [other.version for other in result.rows if other.version is not None]
+    return f"after v{max(made)}" if made else "no version"
+
+
+def _step(row: CostRow) -> str:
+    if row.origin == Origin.META:
+        return f"meta {row.epoch}"
+    names = {"run-started": "start", "slow-proposed": f"slow {row.epoch}", "run-finished": "end"}
+    return names.get(row.kind, f"step {row.step}")
+
+
+def _became(row: CostRow) -> str:
+    return (
+        f"v{row.version}"
+        if row.version is not None
+        else {"rejected": "rejected", "skipped": "skipped"}.get(row.kind, "")
+    )
+
+
+def _numbers(row: CostRow) -> tuple[str, ...]:
+    return (
+        f"{row.calls:,}",
+        words.count(row.tokens_in),
+        words.count(row.tokens_out),
+        f"{row.cached / row.tokens_in:.0%}" if row.tokens_in else "",
+        words.dollars(row.usd, is_all=not row.unpriced),
+        words.duration(row.seconds),
+        f"{row.share:.0%}",
+    )
+
+
+def _notes(result: Spending) -> Iterator[str]:
+    total = result.total
+    if total.cached or total.cache_written:
+        read, written = (count / total.tokens_in for count in (total.cached, total.cache_written))
+        yield f"{read:.0%} of the tokens in came from the provider's cache, {written:.0%} were written to it"
+    for missing in result.unpriced:
+        model = missing.model or "a model"
+        yield f"the price of {model} is not known: {words.plural(missing.calls, 'call')} of it count as nothing"

@@ -1,0 +1,178 @@
+"""How far a run is, as numbers and as one line, and the event that it wrote just now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from skillgit.domain.event import (
+    Accepted,
+    Event,
+    Inherited,
+    MakesVersion,
+    Measured,
+    Rejected,
+    Reverted,
+    RunStarted,
+    SlowMerged,
+    SlowProposed,
+    event_address,
+    event_name,
+    event_origin,
+    event_step,
+)
+from skillgit.domain.score import Score
+from skillgit.view import words
+from skillgit.view.event import Entry
+
+if TYPE_CHECKING:
+    from skillgit.domain.cost import Cost
+    from skillgit.view.screen import Screen
+
+
+class Glance(Protocol):
+    """One look at a run in the making, as the use case hands it over."""
+
+    @property
+    def epoch(self) -> int:
+        """The current epoch."""
+        ...
+
+    @property
+    def epochs(self) -> int:
+        """Epochs in all."""
+        ...
+
+    @property
+    def step(self) -> int:
+        """The current step."""
+        ...
+
+    @property
+    def steps(self) -> int:
+        """Steps in all."""
+        ...
+
+    @property
+    def stage(self) -> str:
+        """What is being done."""
+        ...
+
+    @property
+    def done(self) -> int:
+        """What is done of the stage."""
+        ...
+
+    @property
+    def total(self) -> int:
+        """The stage in all; 0 if that is not known."""
+        ...
+
+    @property
+    def score(self) -> float | None:
+        """The current version's score."""
+        ...
+
+    @property
+    def best(self) -> float | None:
+        """The best score so far."""
+        ...
+
+    @property
+    def spent(self) -> Cost:
+        """What the run has cost so far."""
+        ...
+
+
+_BEGINS = {
+    "baseline": 0.0,
+    "rollout": 0.0,
+    "reflect": 0.4,
+    "probe": 0.45,
+    "aggregate": 0.5,
+    "select": 0.55,
+    "update": 0.58,
+    "evaluate": 0.6,
+    "meta reflect": 1.0,
+    "slow update": 1.0,
+    "test": 1.0,
+    "placebo": 1.0,
+}
+_LASTS = {"rollout": 0.4, "reflect": 0.1, "aggregate": 0.05, "select": 0.03, "update": 0.02, "evaluate": 0.4}
+"""Shares of a step's time: rollouts and the evaluation make nearly all of it."""
+
+
+def fraction(glance: Glance) -> float:
+    """Return how much of the run's steps is done, between 0 and 1."""
+    if not glance.steps or glance.step <= 0:
+        return 0.0
+    within = _LASTS.get(glance.stage, 0.0) * (glance.done / glance.total if glance.total else 0.0)
+    return min(1.0, (glance.step - 1 + _BEGINS.get(glance.stage, 0.0) + within) / glance.steps)
+
+
+def seconds_left(*, now: float, then: float, elapsed: float) -> float | None:
+    """Return how long the rest takes at the pace so far; None before there is a pace.
+
+    Args:
+        now: The fraction that is done.
+        then: The fraction that was done when looking on began; a resumed run begins with more than none.
+        elapsed: Seconds since then.
+    """
+    gained = now - then
+    return elapsed * (1.0 - now) / gained if gained > 0 and elapsed > 0 else None
+
+
+def stage(glance: Glance) -> str:
+    """Return what is being done and how much of it is: ``rollout 32/40``."""
+    return f"{glance.stage} {glance.done}/{glance.total}" if glance.total else str(glance.stage)
+
+
+def place(glance: Glance) -> str:
+    """Return where in the run it is: ``epoch 2/4  step 18/40``; the steps alone where that is all."""
+    if glance.step <= 0:
+        return f"before step 1 of {glance.steps}"
+    return f"epoch {glance.epoch}/{glance.epochs}  step {glance.step}/{glance.steps}"
+
+
+def tally(glance: Glance, left: float | None, screen: Screen) -> str:
+    """Return the time left, scores and cost; what matters most comes first, for the end may be cut."""
+    parts = [
+        f"about {words.duration(left)} left" if left is not None else "",
+        f"current {words.score(glance.score)}" if glance.score is not None else "",
+        f"best {words.score(glance.best)}" if glance.best is not None else "",
+        words.plural(glance.spent.calls, "call"),
+        f"{words.count(glance.spent.tokens_in + glance.spent.tokens_out)} tokens",
+        words.money(glance.spent.usd) if glance.spent.usd else "",
+    ]
+    return f" {screen.glyphs.dot} ".join(part for part in parts if part)
+
+
+_Gated = Accepted | Rejected | SlowProposed | SlowMerged | Reverted | Measured
+
+
+def entry_of(event: Event) -> Entry:
+    """Return the entry of an event that was written just now."""
+    verdict = event.verdict if isinstance(event, _Gated) else None
+    stopped = _stopped(event)
+    score, measured = (verdict.score, True) if verdict else _score_without_gate(event)
+    return Entry(
+        kind=event_name(event),
+        label=event_address(event).label,
+        version=event.version if isinstance(event, MakesVersion) else None,
+        step=event_step(event),
+        title=event.title,
+        score=None if score is None else Score(score, at_most=stopped),
+        delta=verdict.score - verdict.current if verdict and not stopped else None,
+        measured=measured,
+        decision=verdict.decision.value if verdict else "",
+        origin=event_origin(event).value,
+    )
+
+
+def _stopped(event: Event) -> bool:
+    return isinstance(event, Rejected | SlowProposed) and event.evaluation is not None and event.evaluation.stopped
+
+
+def _score_without_gate(event: Event) -> tuple[float | None, bool]:
+    if not isinstance(event, RunStarted) or isinstance(event.evaluation, Inherited):
+        return None, False
+    return event.gauge.score(event.evaluation), True

@@ -1,0 +1,253 @@
+"""The lines and rules of a skill as tables: where each comes from, and what it is worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from skillgit.view import gate, words
+from skillgit.view.screen import Style
+from skillgit.view.text import fit, inert, pad, table, width
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillgit.app.change.ablate import Ablated, AblatedRule
+    from skillgit.app.change.ablation import Ablation
+    from skillgit.app.change.shorten import Pruned
+    from skillgit.app.rules.blame import Blame, BlameRow
+    from skillgit.view.screen import Screen
+
+
+COLUMNS = (
+    "line",
+    "run",
+    "version",
+    "commit",
+    "kind",
+    "origin",
+    "step",
+    "epoch",
+    "source",
+    "support",
+    "score",
+    "delta",
+    "fixed",
+    "broken",
+    "items",
+    "author",
+    "restored",
+    "text",
+)
+"""The columns of ``blame --plain``."""
+
+_TEXT_LEAST = 44
+"""Columns that the text gets before others are left out for it."""
+_ITEMS_SHOWN = 2
+_NUMBER = 4
+_AUTHOR = 16
+_RUN = 16
+_GAP = "  "
+_STYLES = {"slow": Style.SLOW, "human": Style.REVERTED, "seed": Style.FAINT}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Column:
+    """One column of the table.
+
+    Attributes:
+        title: What stands above it.
+        cells: Its cells.
+        right: Whether they stand at the right.
+        rank: Where there is little room for the text, the columns of the highest rank are left out first; 0 stays.
+        mark: Whether a mark stands for a repeated cell.
+    """
+
+    title: str
+    cells: Sequence[str]
+    right: bool = False
+    rank: int = 0
+    mark: bool = False
+
+    @cached_property
+    def columns(self) -> int:
+        return max(width(self.title), *map(width, self.cells))
+
+    def again(self, place: int, screen: Screen) -> str:
+        """Return the cell of a line that has the event of the line above it: what is the same is not repeated."""
+        cell = self.cells[place]
+        if self.mark:
+            return screen.glyphs.dot
+        return "" if cell == self.cells[place - 1] else cell
+
+
+def lines(result: Blame, screen: Screen) -> Iterator[str]:
+    """Yield the lines of a file with where they come from; on a terminal neighbours of one origin show it once."""
+    rows = result.lines
+    if not rows:
+        return
+    shown = _fitting(_columns(result, screen), screen)
+    taken = _taken(shown)
+    head = _joined([pad(column.title, column.columns, right=column.right) for column in shown])
+    yield screen.paint(Style.FAINT, f"{head}{_GAP}{'line':>{_NUMBER}}")
+    for place, row in enumerate(rows):
+        again = screen.terminal and place > 0 and _same(rows[place - 1], row)
+        cells = [
+            pad(column.again(place, screen) if again else column.cells[place], column.columns, right=column.right)
+            for column in shown
+        ]
+        text = inert(row.text)
+        said = fit(text, max(1, screen.width - taken), screen.glyphs.ellipsis) if screen.width else text
+        front = screen.paint(_STYLES.get(row.source, Style.ACCEPTED), _joined(cells))
+        yield f"{front}{_GAP}{row.line:>{_NUMBER}} {screen.glyphs.line} {said}".rstrip()
+
+
+def _columns(result: Blame, screen: Screen) -> list[_Column]:
+    rows = result.lines
+    return [
+        _Column(title="from", cells=[_from(row, result, screen) for row in rows], mark=True),
+        _Column(title="step", cells=[str(row.step) if row.step else "" for row in rows], right=True, rank=2),
+        _Column(title="rests on", cells=[_rests_on(row, screen) for row in rows]),
+        _Column(title="gain", cells=[words.delta(row.delta) for row in rows], right=True),
+        _Column(title="items", cells=[_flips(row) for row in rows], rank=1),
+        _Column(title="because of", cells=[_because(row) for row in rows], rank=3),
+    ]
+
+
+def _fitting(columns: list[_Column], screen: Screen) -> list[_Column]:
+    """Return the columns that leave room for the text."""
+    ranks = sorted({column.rank for column in columns}, reverse=True)
+    while screen.width and screen.width - _taken(columns) < _TEXT_LEAST and ranks[0] > 0:
+        columns = [column for column in columns if column.rank < ranks[0]]
+        ranks = ranks[1:]
+    return columns
+
+
+def _taken(columns: Sequence[_Column]) -> int:
+    """Return the columns of the screen in front of the text."""
+    return sum(column.columns + len(_GAP) for column in columns) + _NUMBER + 3
+
+
+def _joined(cells: Sequence[str]) -> str:
+    return _GAP.join(cells)
+
+
+def _same(before: BlameRow, row: BlameRow) -> bool:
+    """Say whether two rows are neighbours and come from one event."""
+    if row.line != before.line + 1:
+        return False
+    return (before.commit, before.restored) == (row.commit, row.restored) or before.source == row.source == "seed"
+
+
+def _from(row: BlameRow, result: Blame, screen: Screen) -> str:
+    """Return what to name on the command line for the event that brought a line."""
+    if row.address is None:
+        return "v0" if row.source == "seed" and result.run else words.short(row.commit)
+    room = _RUN if screen.width else len(row.run)
+    own = row.address.label
+    if row.run != result.run:
+        own = f"{fit(row.run, room, screen.glyphs.ellipsis)}/{own}"
+    return own if row.restored is None else f"{own} {screen.glyphs.reverted} v{row.restored}"
+
+
+def _rests_on(row: BlameRow, screen: Screen) -> str:
+    if row.source == "human" and row.author:
+        return fit(inert(row.author), _AUTHOR, screen.glyphs.ellipsis)
+    return row.source if row.support is None else f"{row.source} {row.support}"
+
+
+def _flips(row: BlameRow) -> str:
+    return f"+{len(row.fixed)} -{len(row.broken)}" if row.fixed or row.broken else ""
+
+
+def _because(row: BlameRow) -> str:
+    more = len(row.items) - _ITEMS_SHOWN
+    return inert(" ".join([*row.items[:_ITEMS_SHOWN], *([f"+{more}"] if more > 0 else [])]))
+
+
+_WORTH_STYLES = {"works": Style.ACCEPTED, "mixed": Style.REVERTED, "harmful": Style.REJECTED, "dead": Style.SKIPPED}
+_MEANS = {
+    "works": "the score is lower without it",
+    "mixed": "it helps as many items as it harms",
+    "harmful": "the score is higher without it",
+    "dead": "nothing changes without it",
+}
+_LEAST = 24
+
+
+def ablated(result: Ablated, screen: Screen) -> Iterator[str]:
+    """Yield the rules of a version with what leaving each out changes."""
+    dot = f" {screen.glyphs.dot} "
+    whole = f"{result.metric} {words.score(result.score)} on {words.plural(result.n, f'{result.split} item')}"
+    name = screen.paint(Style.STRONG, result.name)
+    count = words.plural(result.every, "rule")
+    left_out = count if len(result.rules) == result.every else f"{len(result.rules)} of {count}"
+    yield f"{name}  {dot.join((whole, f'{left_out} left out one at a time'))}"
+    yield ""
+    yield from _table(result, screen)
+    yield ""
+    present = dict.fromkeys(row.ablation.worth.value for row in result.rules)
+    for worth in present:
+        yield f"{screen.paint(_WORTH_STYLES[worth], worth.ljust(gate.LABEL))}  {_MEANS[worth]}"
+    noted = f"{words.plural(result.noted, 'new ablation')} on refs/notes/skillgit/evals"
+    yield gate.fact("notes", noted if result.noted else "nothing new", screen)
+    yield gate.fact("cost", gate.cost(result.cost, screen), screen)
+    yield gate.following(_next(result), screen)
+
+
+def _table(result: Ablated, screen: Screen) -> Iterator[str]:
+    names = ("rule", "lines", "since", "without", "delta", "fixed", "broken", "p", "")
+    head = tuple(screen.paint(Style.FAINT, cell) for cell in names)
+    rows = [head, *(_cells(row, screen) for row in result.rules)]
+    shown = list(table(rows, align="rllrrrrll"))
+    used = max(map(width, shown)) + 2
+    room = max(_LEAST, screen.width - used) if screen.width else 0
+    for line, text in zip(shown, ("", *(row.ablation.text for row in result.rules)), strict=True):
+        cut = fit(text, room, screen.glyphs.ellipsis) if room else text
+        yield f"{line}{' ' * (used - width(line))}{cut}".rstrip()
+
+
+def _cells(row: AblatedRule, screen: Screen) -> tuple[str, ...]:
+    found = row.ablation
+    where = "" if found.region.value == "body" else f" {found.region.value}"
+    worth = found.worth.value
+    return (
+        str(found.rule),
+        f"{_lines(found)}{where}",
+        row.since,
+        words.score(found.score),
+        words.delta(found.delta),
+        str(len(found.fixed)),
+        str(len(found.broken)),
+        words.chance(found.p).removeprefix("p "),
+        screen.paint(_WORTH_STYLES[worth], worth),
+    )
+
+
+def _lines(found: Ablation) -> str:
+    return str(found.first) if found.first == found.last else f"{found.first}-{found.last}"
+
+
+def _next(result: Ablated) -> tuple[str, ...]:
+    removable = [row for row in result.rules if row.ablation.removable]
+    if removable and result.is_head:
+        return (f"skillgit prune {result.name} drops {words.plural(len(removable), 'rule')} that it can do without",)
+    if removable:
+        return (f"skillgit ablate {result.run} looks at the newest version, which prune can shorten",)
+    if len(result.rules) < result.every:
+        return (f"skillgit ablate {result.name} measures every rule",)
+    return (f"skillgit compress {result.name} says the same in fewer words",)
+
+
+def pruned(result: Pruned, screen: Screen) -> Iterator[str]:
+    """Yield what was pruned and what the gate decided."""
+    yield from gate.head(result.decided, screen)
+    yield ""
+    for label, found in (("dropped", result.rules), ("needed", result.needed)):
+        for number, one in enumerate(found):
+            room = screen.width - gate.LABEL - 12 if screen.width else 0
+            text = fit(one.text, max(_LEAST, room), screen.glyphs.ellipsis) if room else one.text
+            yield gate.fact(label if number == 0 else "", f"rule {one.rule:<3} {text}", screen)
+    yield from gate.facts(result.decided, screen)
+    yield gate.following(gate.next_commands(result.decided), screen)

@@ -1,0 +1,181 @@
+"""Runs as a table, and where things stand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skillgit.view import log, words
+from skillgit.view.plan import placebo, unfinished
+from skillgit.view.screen import Style
+from skillgit.view.text import table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from skillgit.app.history.status import Status
+    from skillgit.index.rows import LogRow, RunRow
+    from skillgit.view.screen import Screen
+
+_RUNS_NAMED = 5
+RUN_COLUMNS = (
+    "name",
+    "environment",
+    "skill",
+    "outcome",
+    "running_pid",
+    "steps",
+    "total_steps",
+    "versions",
+    "rejected",
+    "merges",
+    "best_version",
+    "best_score",
+    "first_score",
+    "metric",
+    "started",
+    "updated",
+    "calls",
+    "tokens_in",
+    "tokens_out",
+    "usd",
+    "first_test",
+    "best_test",
+)
+"""The columns of ``runs --plain``."""
+
+
+def run_lines(rows: Sequence[RunRow], screen: Screen, now: datetime) -> Iterator[str]:
+    """Yield a table of runs."""
+    if not rows:
+        return
+    tested = any(row.best_test is not None for row in rows)
+    counts = f"v/{screen.glyphs.rejected}/{screen.glyphs.slow}"
+    head = ("", "run", "steps", "best", "", "gain", *(("test", "gain") if tested else ()), counts, "spent", "age")
+    body = [
+        (
+            sign(row, screen),
+            row.name,
+            steps(row),
+            words.score(row.best_score),
+            f"v{row.best_version}",
+            words.delta(row.best_score - row.first_score),
+            *((words.score(row.best_test), words.delta(test_gain(row))) if tested else ()),
+            f"{row.versions}/{row.rejected}/{row.merges}",
+            spent(row),
+            words.age(row.updated, now),
+        )
+        for row in rows
+    ]
+    faint = tuple(screen.paint(Style.FAINT, cell) for cell in head)
+    outcomes = ["", *(f"  {outcome(row, screen)}" for row in rows)]
+    align = f"llrrlr{'rr' if tested else ''}rrr"
+    for line, end in zip(table([faint, *body], align=align), outcomes, strict=True):
+        yield f"{line}{end}".rstrip()
+
+
+def test_gain(row: RunRow) -> float | None:
+    """Return by how much the best version scores above the seed on the test split; None where that is not known."""
+    return None if row.best_test is None or row.first_test is None else row.best_test - row.first_test
+
+
+def on_test(row: RunRow, screen: Screen) -> str:
+    """Return what the seed and the best version score on the test split: ``.1500 → .1167``; empty if not measured."""
+    if row.best_test is None:
+        return ""
+    if row.first_test is None or row.best_version == 0:
+        return words.score(row.best_test)
+    return f"{words.score(row.first_test)} {screen.glyphs.arrow} {words.score(row.best_test)}"
+
+
+def sign(row: RunRow, screen: Screen) -> str:
+    """Return whether a run is being trained."""
+    return screen.paint(Style.RUNNING, screen.glyphs.running) if row.running_pid is not None else ""
+
+
+def steps(row: RunRow) -> str:
+    """Return how far a run is: ``31/40``."""
+    return f"{row.steps}/{row.total_steps}" if row.total_steps else str(row.steps)
+
+
+def spent(row: RunRow) -> str:
+    """Return what a run cost: money where there are prices, else tokens."""
+    return words.money(row.usd) if row.usd else f"{words.count(row.tokens_in + row.tokens_out)} tok"
+
+
+def outcome(row: RunRow, screen: Screen) -> str:
+    """Return how a run ended, or that it has not."""
+    if row.running_pid is not None:
+        return screen.paint(Style.RUNNING, f"running, pid {row.running_pid}")
+    if not row.outcome:
+        return "unfinished"
+    return screen.paint(Style.ACCEPTED, row.outcome) if row.outcome == "improved" else row.outcome
+
+
+def standing(status: Status, screen: Screen, now: datetime) -> Iterator[str]:
+    """Yield where things stand."""
+    facts = [("repository", str(status.repository)), ("holds", status.checked_out or "no commit")]
+    run = status.run
+    if run is not None:
+        running = f"{sign(run, screen)} " if run.running_pid is not None else ""
+        where = f"{run.environment}, " if run.environment else ""
+        facts.append(("run", f"{running}{screen.paint(Style.STRONG, run.name)}  {where}{run.skill}"))
+        gained = words.delta(run.best_score - run.first_score)
+        facts.append(("progress", f"step {steps(run)}, {outcome(run, screen)}, {gained} {run.metric} over the seed"))
+        if tested := on_test(run, screen):
+            over = f", {words.delta(test_gain(run))} over the seed" if test_gain(run) is not None else ""
+            facts.append(("test", f"{run.metric} {tested}, v{run.best_version}{over}"))
+        facts.append(("spent", _spent(run, screen)))
+        facts.extend(("", line) for line in unfinished(status.unfinished, screen, named=False))
+        if run.selection_saved:
+            facts.append(("saved", _saved(run)))
+    if status.promoted:
+        facts.append(("main", f"has {status.promoted}, promoted"))
+    if status.placebo is not None:
+        facts.append(("placebo", placebo(status.placebo)))
+    if status.diagnosis is not None:
+        facts.append(("diagnosis", status.diagnosis.sentence))
+    facts.append(("runs", _count(status, run)))
+    if status.unpushed:
+        facts.append(("unpushed", _unpushed(status)))
+    for label, text in facts:
+        yield f"{screen.paint(Style.FAINT, label.ljust(10))}  {text}"
+    if status.head is not None or status.best is not None:
+        yield ""
+        yield from log.lines(_distinct(status), screen, now)
+
+
+def _saved(run: RunRow) -> str:
+    """Return what the early stop saved."""
+    share = run.selection_saved / run.selection_items
+    items = f"{run.selection_saved:,} of {run.selection_items:,} selection items"
+    return f"{items} ({share:.0%}) were not rolled out, by early stop"
+
+
+def _spent(run: RunRow, screen: Screen) -> str:
+    parts = [
+        words.plural(run.calls, "call"),
+        f"{words.count(run.tokens_in)} in",
+        f"{words.count(run.tokens_out)} out",
+        words.money(run.usd) if run.usd else "",
+    ]
+    return f" {screen.glyphs.dot} ".join(part for part in parts if part)
+
+
+def _count(status: Status, run: RunRow | None) -> str:
+    others = [row.name for row in status.live if run is None or row.name != run.name]
+    return f"{status.runs}, running: {' '.join(others)}" if others else str(status.runs)
+
+
+def _unpushed(status: Status) -> str:
+    told = [
+        f"{one.run} ({'new' if one.commits is None else words.plural(one.commits, 'commit')})"
+        for one in status.unpushed
+    ]
+    more = f" and {len(told) - _RUNS_NAMED} more" if len(told) > _RUNS_NAMED else ""
+    return f"{', '.join(told[:_RUNS_NAMED])}{more}, not at {status.unpushed[0].remote}: skillgit push"
+
+
+def _distinct(status: Status) -> list[LogRow]:
+    rows = [row for row in (status.head, status.best) if row is not None]
+    return rows[:1] if len(rows) > 1 and rows[0].commit == rows[1].commit else rows

@@ -1,0 +1,286 @@
+"""What a machine and a configuration have: plug-ins, models, data and drafts of tasks."""
+
+from __future__ import annotations
+
+import json
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from skillgit.view import words
+from skillgit.view.screen import Style
+from skillgit.view.text import fit, pad, table, width, wrap
+from skillgit.view.words import plural, short
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from skillgit.app.setup.plugins import BackendEntry, EnvironmentEntry
+    from skillgit.app.sources.data_check import DataCheck, Finding, Severity, SplitSummary
+    from skillgit.app.sources.data_fetch import Fetched
+    from skillgit.app.sources.tasks import Draft, Reviewed
+    from skillgit.app.sources.tasks_draft import Drafted
+    from skillgit.app.train.doctor import Checkup, Machine, RoleHealth
+    from skillgit.plugin.backend import Price
+    from skillgit.plugin.environment import Option, PublicSource
+    from skillgit.view.screen import Screen
+
+
+_HEAD = ("split", "items", "used", "one item", "shows from", "digest", "types")
+_TYPES = 4
+_STYLES = {"fault": Style.REJECTED, "warning": Style.REVERTED}
+
+
+def checked(found: DataCheck, screen: Screen) -> Iterator[str]:
+    """Yield the splits, what is wrong with them, and what they can tell."""
+    if found.splits:
+        rows = [_HEAD, *(_split(split) for split in found.splits)]
+        head, *body = table(rows, align="lrrrrll")
+        yield screen.paint(Style.FAINT, head)
+        yield from body
+        yield ""
+    for (severity, hint), findings in groupby(found.findings, key=lambda finding: (finding.severity, finding.hint)):
+        yield from _findings(severity, hint, findings, screen)
+        yield ""
+    faults = sum(finding.severity == "fault" for finding in found.findings)
+    warnings = len(found.findings) - faults
+    yield f"{found.environment}: {plural(faults, 'fault')}, {plural(warnings, 'warning')}"
+    for note in found.notes:
+        yield from wrap(note, screen.width)
+
+
+def _split(split: SplitSummary) -> tuple[str, ...]:
+    return (
+        split.split,
+        f"{split.items:,}",
+        f"{split.used:,}",
+        f"{100 * split.step:.2f}",
+        f"{100 * split.detectable:.1f}" if split.detectable is not None else "-",
+        split.digest,
+        _types(split.types),
+    )
+
+
+def _types(types: Mapping[str, int]) -> str:
+    shown = [f"{name} {items}" for name, items in types.items()]
+    more = len(shown) - _TYPES
+    return ", ".join(shown[:_TYPES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _findings(severity: Severity, hint: str, findings: Iterable[Finding], screen: Screen) -> Iterator[str]:
+    """Yield findings that one hint helps with."""
+    indent = " " * (width("warning") + 2)
+    label = pad(screen.paint(_STYLES[severity.value], severity.value), len(indent))
+    for finding in findings:
+        for number, line in enumerate(wrap(finding.sentence, screen.width, indent)):
+            yield f"{label}{line.removeprefix(indent)}" if number == 0 else line
+    yield from (screen.paint(Style.FAINT, line) for line in wrap(hint, screen.width, indent))
+
+
+def fetched(found: Fetched, screen: Screen) -> Iterator[str]:
+    """Yield what was written, and how to use it."""
+    yield f"{found.source} at {screen.paint(Style.OID, short(found.revision))}, in {found.place}"
+    yield from table([(file.path, plural(file.items, "item")) for file in found.files], align="lr", indent="  ")
+    if found.repeated:
+        yield f"left out {plural(found.repeated, 'row')} that stood there already"
+    yield f"use it with {' '.join(f'-o {option}' for option in found.options)}"
+
+
+_LABEL = 13
+_SOURCES = {
+    "configuration": "by model.contexts",
+    "server": "as the server says",
+    "table": "by the table of {date}",
+}
+
+
+def lines(found: Checkup, screen: Screen) -> Iterator[str]:
+    """Yield a check-up."""
+    for label, text in _machine(found.machine):
+        yield _line(label, text, screen)
+    where = found.repository
+    runs = f"{where.path}, {words.plural(where.runs, 'run')}" if where is not None else "none around this folder"
+    yield _line("repository", runs, screen)
+    for role in found.roles:
+        yield ""
+        yield _line(role.role, screen.paint(Style.STRONG, f"{role.backend}/{role.model}"), screen)
+        for label, text in _role(role, found, screen):
+            yield _line(f"  {label}", text, screen)
+
+
+def _line(label: str, text: str, screen: Screen) -> str:
+    return f"{screen.paint(Style.FAINT, label.ljust(_LABEL))}{text}"
+
+
+def _machine(machine: Machine) -> Iterator[tuple[str, str]]:
+    yield "python", f"{machine.python} on {machine.system}"
+    yield "git", machine.git or "not found; it is needed to look at differences"
+    yield "sqlite", machine.sqlite
+    for program in machine.programs:
+        yield program.name, program.path or f"not found; it {program.purpose}"
+
+
+def _role(role: RoleHealth, found: Checkup, screen: Screen) -> Iterator[tuple[str, str]]:
+    if role.place:
+        yield "calls", " ".join(filter(None, (role.place, role.version)))
+    if role.credential:
+        yield "as", role.credential
+    yield "answers", _answer(role, screen)
+    if role.hint:
+        yield "hint", role.hint
+    if role.counted is not None:
+        yield "tokens", "counted by the provider" if role.counted else "not counted by the provider, estimated"
+    yield "price", _price(role, found)
+    if role.room is not None:
+        yield "context", _context(role, found)
+
+
+def _answer(role: RoleHealth, screen: Screen) -> str:
+    if role.error:
+        return screen.paint(Style.REJECTED, f"no: {role.error}")
+    if role.answers is None:
+        return "on this machine" if role.is_local else "not asked"
+    by = f", as {role.answered_by}" if role.answered_by else ""
+    return screen.paint(Style.ACCEPTED, f"yes, in {role.latency_ms} ms{by}")
+
+
+def _price(role: RoleHealth, found: Checkup) -> str:
+    if role.price is None:
+        return "unknown; set model.prices to cap and count dollars"
+    if not role.price.usd_in and not role.price.usd_out:
+        return "nothing"
+    told = f"{words.money(role.price.usd_in)} in, {words.money(role.price.usd_out)} out for a million tokens"
+    source = {"configuration": "by model.prices", "backend": "as the backend says"}
+    return f"{told}, {source.get(role.price_source, f'by the table of {found.prices_of}')}"
+
+
+def _context(role: RoleHealth, found: Checkup) -> str:
+    room = role.room
+    if room is None or room.context is None:
+        prompt = f"; the longest prompt has about {room.prompt:,} tokens" if room is not None else ""
+        return f"unknown; set model.contexts to check it{prompt}"
+    source = _SOURCES[room.source].format(date=found.contexts_of)
+    told = f"{room.context:,} tokens {source}; the longest prompt has about {room.prompt:,}"
+    return told + {
+        "near": f", its reply may have {room.reply:,}: some calls may be refused",
+        "too long": ": it does not fit",
+    }.get(role.fit, "")
+
+
+COLUMNS = ("name", "reference", "error")
+"""The columns of ``envs --plain`` and ``backends --plain``."""
+
+
+def listed(entries: Sequence[EnvironmentEntry | BackendEntry], screen: Screen) -> Iterator[str]:
+    """Yield one line for each plug-in."""
+    names = max((width(entry.name) for entry in entries), default=0)
+    for entry in entries:
+        said = entry.info.summary if entry.info else entry.error or entry.reference
+        room = max(20, screen.width - names - 2) if screen.width else len(said)
+        shown = fit(said, room, screen.glyphs.ellipsis)
+        yield f"{screen.paint(Style.STRONG, pad(entry.name, names))}  {_marked(shown, entry.error, screen)}".rstrip()
+
+
+def _marked(text: str, error: str, screen: Screen) -> str:
+    return screen.paint(Style.REJECTED, text) if error else text
+
+
+def environment_lines(entry: EnvironmentEntry, screen: Screen) -> Iterator[str]:
+    """Yield everything about an environment."""
+    yield from _head(entry, screen)
+    info = entry.info
+    if info is None:
+        return
+    yield from _block("scorer", [info.scorer], screen)
+    yield from _block("data", [info.source], screen)
+    if info.licence:
+        yield from _block("licence", [info.licence], screen)
+    if info.public is not None:
+        yield from _block("public data", _public(info.public), screen)
+    if info.task_types:
+        yield from _block("task types", [" ".join(info.task_types)], screen)
+    yield from _pairs("fields of an item", [(name, text) for name, text in info.fields.items()], screen)
+    yield from _pairs("options, as env.NAME", [_option(option) for option in info.options], screen)
+
+
+def _public(source: PublicSource) -> Iterator[str]:
+    yield f"{source.place} at {source.revision}" if source.revision else source.place
+    yield source.layout
+
+
+def backend_lines(entry: BackendEntry, screen: Screen) -> Iterator[str]:
+    """Yield everything about a backend."""
+    yield from _head(entry, screen)
+    info = entry.info
+    if info is None:
+        return
+    yield from _block("network", ["needed" if info.needs_network else "not needed"], screen)
+    yield from _block("models", [" ".join(info.models) if info.models else "any"], screen)
+    prices = [(model, _backend_price(price)) for model, price in info.prices.items()]
+    yield from _pairs("US dollars for a million tokens", prices, screen)
+
+
+def _backend_price(price: Price) -> str:
+    cache = (("from the cache", price.usd_cached), ("into the cache", price.usd_cache_write))
+    told = (("in", price.usd_in), ("out", price.usd_out), *cache)
+    return ", ".join(f"${usd:g} {what}" for what, usd in told if usd is not None)
+
+
+def _head(entry: EnvironmentEntry | BackendEntry, screen: Screen) -> Iterator[str]:
+    yield f"{screen.paint(Style.STRONG, entry.name)}  {screen.paint(Style.FAINT, entry.reference)}"
+    if entry.info is not None:
+        yield from wrap(entry.info.summary, screen.width)
+    if entry.error:
+        yield from (screen.paint(Style.REJECTED, line) for line in wrap(entry.error, screen.width))
+
+
+def _block(title: str, texts: Iterable[str], screen: Screen) -> Iterator[str]:
+    yield ""
+    yield screen.paint(Style.FAINT, title)
+    for text in texts:
+        yield from wrap(text, screen.width, indent="  ")
+
+
+def _pairs(title: str, pairs: Sequence[tuple[str, str]], screen: Screen) -> Iterator[str]:
+    if not pairs:
+        return
+    yield ""
+    yield screen.paint(Style.FAINT, title)
+    names = max(width(name) for name, _ in pairs)
+    for name, text in pairs:
+        columns = max(20, screen.width - names - 4) if screen.width else 0
+        for number, line in enumerate(wrap(text, columns) if text else [""]):
+            yield f"  {pad(name if number == 0 else '', names)}  {line}".rstrip()
+
+
+def _option(option: Option) -> tuple[str, str]:
+    default = f"'{option.default}'" if isinstance(option.default, str) else str(option.default).lower()
+    return option.name, f"{option.type.__name__}, default {default}: {option.help}"
+
+
+def reviewed(result: Reviewed, screen: Screen) -> Iterator[str]:
+    """Yield the drafts that are left, and what to do."""
+    if result.accepted:
+        yield f"accepted {words.plural(len(result.accepted), 'draft')}: {words.ids(result.accepted, screen)}"
+    for draft in result.drafts:
+        yield from _draft(draft, screen)
+    if result.drafts:
+        left, whole = words.plural(len(result.drafts), "draft"), words.plural(result.count, "task")
+        yield f"{left} of {whole}; no run uses the file"
+        yield f"next: edit or delete lines, then skillgit tasks review {result.path.name} --accept all"
+    else:
+        yield f"no drafts are left; {words.plural(result.count, 'task')}"
+
+
+def _draft(draft: Draft, screen: Screen) -> Iterator[str]:
+    yield f"{screen.paint(Style.STRONG, draft.id)} {screen.paint(Style.FAINT, f'line {draft.line}')}"
+    yield from (f"    {line}" for line in draft.prompt.splitlines())
+    for name, value in draft.expected.items():
+        yield screen.paint(Style.FAINT, f"    {name}: ") + json.dumps(value, ensure_ascii=False)
+    yield ""
+
+
+def drafted(result: Drafted, screen: Screen) -> Iterator[str]:
+    """Yield what was drafted, and what to do."""
+    made = words.plural(len(result.ids), "draft")
+    yield f"{made} by {result.model} in {result.path.name} {screen.glyphs.dot} {words.cost(result.cost, screen)}"
+    yield f"next: skillgit tasks review {result.path.name}"

@@ -1,0 +1,163 @@
+"""Text on a terminal: model text made inert, columns of wide characters, tables, and emphasis within a line."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING, Any
+
+from skillgit.domain.text_diff import Sign
+from skillgit.domain.untrusted.text import visible, visible_characters
+from skillgit.view.screen import Style
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillgit.domain.text_diff import Line, Span
+    from skillgit.view.screen import Screen
+
+
+_TAB = 4
+
+
+def inert(text: str) -> str:
+    """Return ``text`` with escapes and other control characters in caret notation, colours included; lines stay.
+
+    The colours of this program are painted around it, so that a skill or an answer cannot paint itself as one of them.
+    """
+    return visible(text).expandtabs(_TAB)
+
+
+def one_line(text: str) -> str:
+    """Return ``text`` on one line, likewise."""
+    return " ".join(inert(text).split())
+
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def width(text: str) -> int:
+    """Return how many columns ``text`` takes."""
+    plain = _COLOUR.sub("", text)
+    if plain.isascii():
+        return len(plain)
+    return sum(_columns(character) for character in plain)
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1
+
+
+def pad(text: str, columns: int, *, right: bool = False) -> str:
+    """Return ``text`` filled up with spaces; ``right`` aligns it to the right."""
+    space = " " * max(0, columns - width(text))
+    return f"{space}{text}" if right else f"{text}{space}"
+
+
+def fit(text: str, columns: int, ellipsis: str = "…") -> str:
+    """Return unpainted ``text`` cut to ``columns``, the cut marked."""
+    if width(text) <= columns:
+        return text
+    room = columns - width(ellipsis)
+    kept: list[str] = []
+    for character in text:
+        room -= _columns(character)
+        if room < 0:
+            break
+        kept.append(character)
+    return "".join(kept).rstrip() + ellipsis
+
+
+def table(rows: Sequence[Sequence[str]], *, align: str, indent: str = "", gap: int = 2) -> Iterator[str]:
+    """Yield ``rows`` as aligned lines without trailing space.
+
+    Args:
+        rows: Cells; all rows have equally many.
+        align: One letter for each column, ``l`` or ``r``.
+        indent: What stands before each line.
+        gap: Spaces between columns.
+    """
+    columns = [max(map(width, cells)) for cells in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (pad(cell, size, right=side == "r") for cell, size, side in zip(row, columns, align, strict=True))
+        yield (indent + (" " * gap).join(cells)).rstrip()
+
+
+def wrap(text: str, columns: int, indent: str = "") -> Iterator[str]:
+    """Yield unpainted ``text`` broken at spaces so that lines fit; one line if ``columns`` is 0."""
+    line = ""
+    for word in text.split():
+        longer = f"{line} {word}" if line else word
+        if line and columns and width(indent) + width(longer) > columns:
+            yield indent + line
+            longer = word
+        line = longer
+    if line:
+        yield indent + line
+
+
+_COLOURS = {Sign.REMOVED: "31", Sign.ADDED: "32"}
+_FAINT, _REVERSE = "2", "7"
+_TAB_WIDTH = "    "
+
+
+def visible_line(line: Line, screen: Screen) -> tuple[str, tuple[Span, ...]]:
+    """Return the text of ``line`` with every character as this screen shows it, and its spans in that text.
+
+    Control characters are shown, none is left to paint or to move anything; tabs are four spaces.
+    """
+    shown = [_TAB_WIDTH if sign == "\t" else screen.encodable(sign) for sign in visible_characters(line.text)]
+    if all(len(sign) == 1 for sign in shown):
+        return "".join(shown), line.spans
+    starts = [0]
+    for sign in shown:
+        starts.append(starts[-1] + len(sign))
+    return "".join(shown), tuple((starts[start], starts[end]) for start, end in line.spans)
+
+
+def painted(line: Line, text: str, spans: Sequence[Span], screen: Screen) -> str:
+    """Return ``text``, all or a part of ``line``, in the colours of what became of the line.
+
+    Removed lines are red, added ones green; the words in ``spans`` are reversed, so that they alone have a background;
+    lines that moved are faint.
+    """
+    colour = _COLOURS.get(Sign(line.sign))
+    if not screen.colour or colour is None or not text:
+        return text
+    if line.moved is not None:
+        return screen.in_colour(f"{_FAINT};{colour}", text)
+    parts: list[str] = []
+    at = 0
+    for start, end in spans:
+        parts += [_in(screen, colour, text[at:start]), _in(screen, f"{colour};{_REVERSE}", text[start:end])]
+        at = end
+    return "".join([*parts, _in(screen, colour, text[at:])])
+
+
+def _in(screen: Screen, parameters: str, text: str) -> str:
+    return screen.in_colour(parameters, text) if text else ""
+
+
+def sql_lines(columns: Sequence[str], rows: Sequence[Sequence[Any]], screen: Screen) -> Iterator[str]:
+    """Yield the names of the columns, a rule, and the rows; columns that hold numbers only are aligned to the right."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    right = [
+        bool(rows) and all(isinstance(row[place], int | float | None) for row in rows) for place in range(len(columns))
+    ]
+    widths = [max([width(name), *(width(row[place]) for row in cells)]) for place, name in enumerate(columns)]
+    shown = zip(columns, widths, right, strict=True)
+    yield "  ".join(screen.paint(Style.STRONG, pad(name, size, right=side)) for name, size, side in shown).rstrip()
+    rule = [screen.glyphs.rule * size for size in widths]
+    yield from table([rule, *cells], align="".join("r" if side else "l" for side in right))
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, bytes):
+        value = value.decode(errors="replace")
+    return visible(str(value).replace("\t", " ").replace("\n", " "))

@@ -1,0 +1,250 @@
+"""A rule's story on one screen: what failed, who proposed it, what the gate said, what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit.view import event as cells
+from skillgit.view import words
+from skillgit.view.event import Entry
+from skillgit.view.screen import Style
+from skillgit.view.show import gate, left_out
+from skillgit.view.text import fit, inert, one_line, wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from skillgit.app.known.step_evidence import Attempt
+    from skillgit.app.rules.lineage import LaterChange
+    from skillgit.app.rules.why import Story
+    from skillgit.index.rule_queries import OriginRow
+    from skillgit.view.screen import Screen
+
+_LABEL = 9
+_MARGIN = 2
+_UNDER = 10
+_LEAST = 24
+_WIDEST = 100
+_SHORT = 200
+_FAILURES_SHOWN = 4
+_DID = {"failure": "which failed", "success": "which went well"}
+_ITEMS_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fact:
+    """One line of the story, before it is broken to fit.
+
+    Attributes:
+        label: What stands at the left; empty where it goes on.
+        text: What it says.
+        under: A second label; the text stands behind it.
+        whole: Whether it is painted, and never broken.
+    """
+
+    label: str = ""
+    text: str
+    under: str = ""
+    whole: bool = False
+
+
+def lines(story: Story, screen: Screen, now: datetime) -> Iterator[str]:
+    """Yield a rule's story, from the rule itself to what it cost."""
+    paragraphs = (
+        (_rule(story, screen),),
+        (_brought(story, screen, now),),
+        (_because(story, screen), _seen(story), _chosen(story, screen), _flips(story, screen)),
+        (_tried(story, screen), _earlier(story, screen), _later(story, screen), _worth(story), _cost(story, screen)),
+    )
+    begun = False
+    for paragraph in paragraphs:
+        facts = [fact for part in paragraph for fact in part]
+        if facts and begun:
+            yield ""
+        for fact in facts:
+            begun = True
+            yield from _shown(fact, screen)
+
+
+def _shown(fact: _Fact, screen: Screen) -> Iterator[str]:
+    margin = " " * _MARGIN + fact.under.ljust(_UNDER) if fact.under else ""
+    columns = max(_LEAST, min(screen.width, _WIDEST) - _LABEL - len(margin)) if screen.width else 0
+    broken = [fact.text] if fact.whole else list(wrap(fact.text, columns)) or [""]
+    for number, line in enumerate(broken):
+        front = (
+            screen.paint(Style.FAINT, fact.label.ljust(_LABEL) + margin)
+            if number == 0
+            else " " * (_LABEL + len(margin))
+        )
+        yield f"{front}{line}".rstrip()
+
+
+def _rule(story: Story, screen: Screen) -> Iterator[_Fact]:
+    for number, line in enumerate(inert(story.rule.text).split("\n")):
+        yield _Fact(label="" if number else "rule", text=line)
+    under = f', under "{inert(story.rule.heading)}"' if story.rule.heading else ""
+    where = f"{story.path} line {_span(story.rule.first, story.rule.last)}{under}"
+    yield _Fact(text=where if story.here else f"not in this text; {where} of {_name(story.found, story)}")
+    for number, other in enumerate(story.others):
+        place = f"line {other.rule.first}" if other.event is None else _name(other.event, story)
+        yield _Fact(label="" if number else "or", text=f"{place}: {_short(other.rule.text.split(chr(10))[0], screen)}")
+
+
+def _span(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def _brought(story: Story, screen: Screen, now: datetime) -> Iterator[_Fact]:
+    origin, dot = story.origin, f" {screen.glyphs.dot} "
+    if origin is None:
+        what = f"{story.author}, a person" if story.author else "the seed: the skill had it before the run began"
+        yield _Fact(label="from", text=inert(f"{what}{dot}{words.short(story.commit)}"))
+        return
+    entry = Entry.of_origin(origin)
+    sign = screen.paint(cells.style(entry), f"{cells.glyph(entry, screen.glyphs)} {cells.decision(entry)}")
+    score = f"   {cells.score(entry).strip()} {words.delta(origin.delta)}".rstrip()
+    yield _Fact(label="from", text=f"{screen.paint(Style.STRONG, _name(origin, story))}  {sign}{score}", whole=True)
+    yield _Fact(text=inert(cells.title(entry)))
+    place = (
+        origin.run,
+        f"epoch {origin.epoch}" if origin.epoch else "",
+        f"step {origin.step}" if origin.step else "",
+        words.ago(origin.time, now),
+        words.short(origin.commit),
+        f"taken from {origin.of}" if origin.of else "",
+        f"by {inert(story.author)}" if story.author else "",
+    )
+    yield _Fact(text=dot.join(part for part in place if part))
+    if story.restored is not None:
+        yield _Fact(text=f"it had gone, and v{story.restored} brought it back")
+
+
+def _because(story: Story, screen: Screen) -> Iterator[_Fact]:
+    credit = story.credit
+    if credit.edit is None and not story.failures:
+        return
+    moved = max(len(credit.items), credit.support or 0)
+    slow = credit.source == "slow"
+    count = words.plural(moved, "train item" if slow else "rollout")
+    if story.rollouts:
+        count = f"{moved} of the step's {words.plural(story.rollouts, 'rollout')}"
+    did = "which failed when two epochs were compared" if slow else _DID.get(credit.source, "which analysts read")
+    edit = f"; edit {credit.edit + 1} of {story.edits}, {credit.op}" if credit.edit is not None else ""
+    yield _Fact(label="because", text=f"{count}, {did}{edit}")
+    for attempt in story.failures[:_FAILURES_SHOWN]:
+        yield from _attempt(attempt, screen)
+    if len(credit.items) > _FAILURES_SHOWN and story.failures:
+        rest = credit.items[_FAILURES_SHOWN:]
+        yield _Fact(text=f"and {len(rest)} more: {' '.join(rest)}")
+
+
+def _attempt(attempt: Attempt, screen: Screen) -> Iterator[_Fact]:
+    solved = attempt.hard is not None and attempt.hard >= 1.0
+    style, sign = (Style.ACCEPTED, screen.glyphs.passed) if solved else (Style.REJECTED, screen.glyphs.rejected)
+    yield _Fact(text=f"{screen.paint(style, sign)} {inert(attempt.item)}", whole=True)
+    if attempt.question:
+        yield _Fact(under="asked", text=_short(attempt.question, screen))
+    yield _Fact(under="answered", text=_short(attempt.answer, screen) or "nothing")
+    if attempt.feedback:
+        yield _Fact(under="scorer", text=_short(attempt.feedback, screen))
+
+
+def _seen(story: Story) -> Iterator[_Fact]:
+    for number, finding in enumerate(story.findings):
+        of = f" of {story.rollouts}" if story.rollouts else ""
+        yield _Fact(label="" if number else "analysts", text=f"{one_line(finding.pattern)} ({finding.count}{of})")
+    reason = story.gate.why.split("\n\n")[0]
+    if reason:
+        yield _Fact(label="reason", text=one_line(reason))
+
+
+def _chosen(story: Story, screen: Screen) -> Iterator[_Fact]:
+    patch = story.gate.patch
+    if patch is not None:
+        counts = (
+            f"{words.plural(patch.merged, 'proposal')} merged",
+            f"{patch.ranked} chosen",
+            f"{patch.applied} applied",
+            "no budget" if patch.budget is None else f"budget {patch.budget}",
+        )
+        part = ", a part of a patch that was refused as a whole" if patch.salvaged else ""
+        yield _Fact(label="edits", text=f" {screen.glyphs.dot} ".join(counts) + part)
+        for label, text in left_out(story.gate.left_out, patch):
+            yield _Fact(label=label, text=text)
+    verdict = story.gate.verdict
+    if verdict is not None:
+        yield _Fact(label="gate", text=gate(verdict, screen, bound=story.gate.not_measured > 0))
+
+
+def _flips(story: Story, screen: Screen) -> Iterator[_Fact]:
+    for label, items in (("fixed", story.credit.fixed), ("broken", story.credit.broken)):
+        if items:
+            named = words.ids(items, screen, _ITEMS_SHOWN)
+            yield _Fact(label=label, text=f"{words.plural(len(items), 'item')}: {named}")
+        elif story.gate.verdict is not None and not story.gate.not_measured:
+            yield _Fact(label=label, text="none")
+    if left := story.gate.not_measured:
+        flipped = (len(items) for items in (story.credit.fixed, story.credit.broken))
+        yield _Fact(label="items", text=words.not_measured(story.gate.n, left, *flipped))
+
+
+def _tried(story: Story, screen: Screen) -> Iterator[_Fact]:
+    for number, tried in enumerate(story.tried):
+        event = tried.event
+        when = "later" if story.origin is not None and event.step > story.origin.step else "before"
+        sign = screen.paint(Style.REJECTED, screen.glyphs.rejected)
+        score = f"{cells.score(Entry.of_origin(event)).strip()} {words.delta(event.delta)}".rstrip()
+        told = f"{sign} {_name(event, story)}, {when}, rejected with {score}"
+        yield _Fact(label="" if number else "tried", text=told, whole=True)
+        yield _Fact(under="as", text=_short(tried.text, screen))
+
+
+def _earlier(story: Story, screen: Screen) -> Iterator[_Fact]:
+    for number, wording in enumerate(story.earlier):
+        said = _short(wording.rule.text, screen)
+        who = _name(wording.origin, story) if wording.origin else "the seed"
+        yield _Fact(label="" if number else "before", text=f"{who} said: {said}")
+
+
+def _later(story: Story, screen: Screen) -> Iterator[_Fact]:
+    if not story.later and story.origin is not None and story.origin.kind == "rejected":
+        yield _Fact(label="since", text="no version ever had it")
+    for number, change in enumerate(story.later):
+        yield _Fact(label="" if number else "since", text=_fate(change, screen))
+
+
+def _fate(change: LaterChange, screen: Screen) -> str:
+    title = f" ({inert(cells.title(Entry.of_origin(change.origin)))})" if change.origin else ""
+    if change.fate == "removed" or change.rule is None:
+        return f"v{change.version} removed it{title}"
+    if change.fate == "reworded":
+        return f"v{change.version} reworded it{title}: {_short(change.rule.text, screen)}"
+    return f"it stands in v{change.version}, the newest version, line {change.rule.first}"
+
+
+def _worth(story: Story) -> Iterator[_Fact]:
+    for number, found in enumerate(story.worth):
+        name = "the candidate" if found.version is None else f"v{found.version}"
+        items = words.plural(found.n, f"{found.split} item")
+        told = f"{name} without it: {words.score(found.score)} ({words.delta(found.delta)}) on {items}"
+        flips = f"{found.fixed} fixed, {found.broken} broken"
+        yield _Fact(label="" if number else "worth", text=inert(f"{found.worth}; {told}, {flips}"))
+
+
+def _cost(story: Story, screen: Screen) -> Iterator[_Fact]:
+    if story.gate.cost is not None and story.gate.cost.calls:
+        whole = f", for all of {_name(story.origin, story)}"
+        yield _Fact(label="cost", text=words.cost(story.gate.cost, screen) + whole)
+
+
+def _short(text: str, screen: Screen) -> str:
+    return fit(one_line(text), _SHORT, screen.glyphs.ellipsis)
+
+
+def _name(origin: OriginRow | None, story: Story) -> str:
+    """Return what an event is called on the command line; those of another run with their run."""
+    if origin is None:
+        return words.short(story.commit)
+    return origin.address.seen_from(story.run)
