@@ -13,7 +13,7 @@ from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Accepted, Rejected, RunFinished, RunStarted
 from skillgit.domain.trajectory import Item
 from skillgit.engine.step import step_batches
-from skillgit.errors import BudgetError, StoppedError
+from skillgit.errors import BudgetError, ConfigError, StoppedError
 
 ONE_STEP = {"num_epochs": 1, "batch_size": 8, "seed": 1}
 HALF = SEED.with_text("SKILL.md", SEED.document + "\n- amber birch\n")
