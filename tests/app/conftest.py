@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import pytest
+from contexts import context_in
 from sample_run import write_run
 
-from skillgit.app.place.context import Context
-
-
-def context_in(directory) -> Context:
-    return Context(
-        directory=directory,
-        environ={},
-        clock=lambda: datetime(2026, 11, 21, 12, tzinfo=UTC),
-        entropy=lambda count: b"\0" * count,
-    )
+if TYPE_CHECKING:
+    from skillgit.app.place.context import Context
 
 
 @pytest.fixture

@@ -80,7 +80,7 @@ def test_the_folder_of_a_handoff_is_beside_the_configuration_by_default(empty):
 MODULES = sorted(
     path
     for folder in ("backends/skillgit_backends", "skillgit/calls")
-    for path in (Path(__file__).parents[2] / folder).rglob("*.py")
+    for path in (Path(__file__).parents[3] / folder).rglob("*.py")
 )
 
 

@@ -11,7 +11,7 @@ from skillgit.domain.event import RunOutcome
 from skillgit.errors import ExitCode, SkillgitError
 from skillgit.report import page
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "exit-codes.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "exit-codes.md"
 
 
 def test_the_document_lists_every_outcome_with_its_meaning_and_its_codes():

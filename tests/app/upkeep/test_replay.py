@@ -14,7 +14,7 @@ from skillgit.app.upkeep.replay import history_digest, replay
 from skillgit.errors import RevisionNotFoundError
 from skillgit.store import refs
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "damage"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "damage"))
 
 from forgery import Patient, evidence_changed, replaced
 

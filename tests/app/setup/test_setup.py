@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from random import Random
 
 import pytest
+from contexts import context_in
 from own_plugins import edit, write_plugins
 from program import new_repository, skillgit
 
@@ -28,8 +29,6 @@ from skillgit.index import queries
 from skillgit.plugin.source import Source
 from skillgit.store.main_branch import skill_tree
 from skillgit.store.reader import read_run
-
-from .conftest import context_in
 
 
 async def instantly(_):

@@ -225,7 +225,7 @@ def test_a_version_is_checked_as_its_commit_has_it_and_not_as_the_work_tree_does
 
 
 def test_the_table_of_rules_in_the_documentation_is_that_of_the_program():
-    page = (Path(__file__).parents[2] / "docs" / "agent-skills.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "agent-skills.md").read_text(encoding="utf-8")
     rows = [f"| `{rule.name}` | {rule.severity.value} | {rule.demand} |" for rule in RULES.values()]
     assert "\n".join(rows) in page
 

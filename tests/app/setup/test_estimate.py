@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "engine"))
 
 from toy import SEED, History, ToyBackend, ToyEnvironment, items, run_to_end, trainer
 
