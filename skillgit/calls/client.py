@@ -267,6 +267,15 @@ class Calls:
         outcome: JSON = json.loads(known.value)
         return outcome
 
+    def ask_anew(self, role: str) -> None:
+        """Have the next who produces the item outcome in the making ask ``role`` again.
+
+        A model whose answer was of no use for an outcome may give a better one once it is mended.
+        """
+        tab = _TAB.get()
+        if tab is not None:
+            self.ledger.set_aside(charge.key for charge in tab.charges() if charge.role == role)
+
     async def settle(self) -> None:
         """Ask providers whose last call failed whether they answer at all.
 

@@ -29,7 +29,7 @@ from skillgit.errors import FormatVersionError, HistoryError
 from skillgit.plugin.exchange import reply_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
     from types import TracebackType
 
@@ -178,6 +178,12 @@ class Ledger:
             )
             written = self._connection.execute(insert, row).rowcount
         return paid if written else (self.reply(charge.key) or paid)
+
+    def set_aside(self, keys: Iterable[str]) -> None:
+        """Let calls be made again whose replies were of no use; what was paid for them stays on record."""
+        with _explained(self._name):
+            update = "UPDATE reply SET key = key || '/' || lower(hex(randomblob(8))) WHERE key = ?"
+            self._connection.executemany(update, [(key,) for key in keys])
 
     def roles_answered(self, run: str) -> tuple[str, ...]:
         """Return the roles that were answered on the account of an event of ``run``."""

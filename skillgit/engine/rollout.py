@@ -140,6 +140,8 @@ async def _one(session: Session, skill: Skill, item: Item, stage: str, *, sample
             failure = _failure(error)
             row = outcome_row(failure)
             keep = failure.kind.permanent
+            if failure.kind is FailureKind.ENVIRONMENT:
+                session.calls.ask_anew("judge")
         else:
             keep = True
         _go_on(target, judge)

@@ -15,6 +15,7 @@ from skillgit.domain.event import RunFinished
 from skillgit.domain.trajectory import Trajectory, Turn
 from skillgit.engine.rollout import roll_out
 from skillgit.errors import BudgetError, ConfigError, SandboxError, ServiceError
+from skillgit.plugin.backend import Reply, Usage, user
 
 
 class WordlessError(Exception):
@@ -96,6 +97,39 @@ def test_an_item_whose_environment_raises_has_no_score_and_the_others_have_their
     item = next(item for item in session.task.items[Split.SELECTION] if item.id == "selection3")
     (again,) = asyncio.run(roll_out(session, session.task.environment.seed_skill(), [item], "selection"))
     assert isinstance(again.outcome, Scored), "what infrastructure spoilt is tried again"
+
+
+def test_a_judge_whose_reply_was_of_no_use_is_asked_anew():
+    class Judged(ToyEnvironment):
+        async def score(self, item, trajectory, judge):
+            reply = await judge.chat([user(f"judge {item.id}")])
+            if reply.text != "good":
+                raise ServiceError(f"the judge said {reply.text}")
+            return await super().score(item, trajectory, judge)
+
+    verdicts: list[str] = []
+
+    class Judging(ToyBackend):
+        async def complete(self, request):
+            if not request.messages[0].text.startswith("judge"):
+                return await super().complete(request)
+            verdicts.append(request.messages[0].text)
+            bad = request.messages[0].text == "judge selection3" and verdicts.count("judge selection3") == 1
+            return Reply(text="bad" if bad else "good", usage=Usage(tokens_in=1, tokens_out=1))
+
+    backend, environment = Judging(), Judged()
+    session = trainer(backend, History(), environment=environment).session
+    items = session.task.items[Split.SELECTION]
+
+    def outcomes():
+        rollouts = asyncio.run(roll_out(session, environment.seed_skill(), items, "selection"))
+        return [rollout.item.id for rollout in rollouts if isinstance(rollout.outcome, FailedToEvaluate)]
+
+    assert outcomes() == ["selection3"]
+    answered = len(backend.requests)
+    assert outcomes() == []
+    assert (verdicts.count("judge selection3"), len(verdicts)) == (2, 9)
+    assert len(backend.requests) == answered, "the target's answers are not bought again"
 
 
 @pytest.mark.parametrize("name", RAISED)

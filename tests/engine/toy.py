@@ -179,7 +179,8 @@ def trainer(
 
     calls = Calls(
         routes={
-            role: Route(backend=backend, backend_name="toy", model=role, price=None) for role in ("target", "optimizer")
+            role: Route(backend=backend, backend_name="toy", model=role, price=None)
+            for role in ("target", "optimizer", "judge")
         },
         ledger=ledger or Ledger.in_memory(),
         caps=caps or Caps(),
