@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from skillgit.domain.ids import check_item_id, digest
+from skillgit.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,6 +24,9 @@ class Item:
         id: Unique in its environment, over all splits.
         content: Everything that the environment knows of it, gold included, as JSON values.
         task_type: The group that it is reported under.
+
+    Raises:
+        DataError: The id is none, or the content cannot be written as JSON.
     """
 
     id: str
@@ -32,7 +36,14 @@ class Item:
 
     def __post_init__(self) -> None:
         check_item_id(self.id)
-        object.__setattr__(self, "digest", digest(self.content)[:16])
+        try:
+            identity = digest(self.content)[:16]
+        except ValueError:
+            raise DataError(
+                f"item '{self.id}' has a number that JSON cannot write, such as NaN or 1e400",
+                hint="write a finite number, or leave it out",
+            ) from None
+        object.__setattr__(self, "digest", identity)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -106,7 +106,10 @@ def test_a_lower_bar_lets_partial_credit_pass(graded):
         ({"check": {"type": "numeric", "answer": "many"}}, "has an answer without a number"),
         ({"check": {"type": "numeric", "answer": 1, "abs": -1}}, "has a negative 'abs'"),
         ({"check": {"type": "numeric", "answer": True}}, "has a 'answer' of the wrong type"),
-        ({"check": {"type": "exact", "answer": "a", "weight": 0}}, "has a weight that is not positive"),
+        *(
+            ({"check": {"type": "exact", "answer": "a", "weight": weight}}, "weight that is not above 0 and at most")
+            for weight in (0, -1, 1e300)
+        ),
         ({"check": {"type": "exact", "answer": "a", "pass": 2}}, "has a 'pass' that does not lie between 0 and 1"),
         ({"check": "choice", "answer": "a"}, "choice, needs the field 'choices'"),
         ({"check": "choice", "choices": ["a", "b"], "answer": "c"}, "choice, needs one answer"),

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 KINDS: dict[str, Kind] = {
     kind.name: kind for module in (texts, numbers, structured, programs, judging) for kind in module.KINDS
 }
+_HEAVIEST = 1_000_000
+"""Far above any use; sums of weights stay finite."""
 _COMMON: dict[str, tuple[type, ...]] = {
     "type": (str,),
     "weight": (int, float),
@@ -68,8 +70,8 @@ def _check_types(kind: Kind, fields: Fields) -> None:
             raise ValueError(f"has a '{name}' of the wrong type")
     if kind.needs and not any(name in fields for name in kind.needs):
         raise ValueError(f"needs {' or '.join(repr(name) for name in kind.needs)}")
-    if fields.get("weight", 1) <= 0:
-        raise ValueError("has a weight that is not positive")
+    if not 0 < fields.get("weight", 1) <= _HEAVIEST:
+        raise ValueError(f"has a weight that is not above 0 and at most {_HEAVIEST:,}")
     if not 0 < fields.get("pass", 1) <= 1:
         raise ValueError("has a 'pass' that does not lie between 0 and 1")
 
