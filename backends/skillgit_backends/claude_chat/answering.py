@@ -102,9 +102,9 @@ def _usage(answer: Mapping[str, object], request: Request, text: str, calls: Seq
     # The API counts what was read from and written to a cache apart from the rest.
     plain, out = token_count(counts.get("input_tokens")), token_count(counts.get("output_tokens"))
     total = None if plain is None or cached is None or written is None else token_count(plain + cached + written)
-    if total is None or out is None or cached is None or written is None:
+    said = text + "".join(call.arguments for call in calls)
+    if not total or out is None or cached is None or written is None or (said and not out):
         _LOG.warning("Claude's answer does not say how many tokens it took; they are estimated")
-        said = text + "".join(call.arguments for call in calls)
         return Usage(tokens_in=_estimate(flatten(request.messages)), tokens_out=_estimate(said))
     details = counts.get("output_tokens_details")
     thought = cast("Mapping[str, object]", details) if isinstance(details, dict) else {}

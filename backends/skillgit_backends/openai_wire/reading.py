@@ -52,8 +52,8 @@ def billed(document: Mapping[str, object]) -> Usage | None:
 
 
 def counted(usage: object, *names: str) -> bool:
-    """Say whether a server told the numbers of tokens called ``names``."""
-    return all(count(mapping(usage).get(name)) is not None for name in names)
+    """Say whether a server told the numbers of tokens called ``names``; no question and no answer has none."""
+    return all(count(mapping(usage).get(name)) for name in names)
 
 
 def tokens(text: str) -> int:
@@ -68,7 +68,7 @@ def usage(
     written: str,
     name: str,
 ) -> Usage:
-    """Return what a call used; what the server does not count is estimated.
+    """Return what a call used; what the server does not count, or counts as nothing, is estimated.
 
     Args:
         counted: Tokens in and out.
@@ -78,10 +78,10 @@ def usage(
         name: The backend.
     """
     tokens_in, tokens_out = counted
-    if tokens_in is None or tokens_out is None:
+    if not tokens_in or tokens_out is None or (written and not tokens_out):
         _say_estimated(name, request.model)
-        tokens_in = tokens(flatten(request.messages)) if tokens_in is None else tokens_in
-        tokens_out = tokens(written) if tokens_out is None else tokens_out
+        tokens_in = tokens_in or tokens(flatten(request.messages))
+        tokens_out = tokens_out or tokens(written)
     cached, written_to_cache, reasoning = (number or 0 for number in details)
     cached = min(cached, tokens_in)
     return Usage(

@@ -45,7 +45,17 @@ def test_all_kinds_of_tokens_are_counted():
     assert read([text("a")], usage=usage).usage == used
 
 
-@pytest.mark.parametrize("usage", [None, {}, {"input_tokens": 1}, {"input_tokens": None, "output_tokens": 1}, "much"])
+@pytest.mark.parametrize(
+    "usage",
+    [
+        None,
+        {},
+        {"input_tokens": 1},
+        {"input_tokens": None, "output_tokens": 1},
+        "much",
+        {"input_tokens": 0, "output_tokens": 0},
+    ],
+)
 def test_usage_that_is_not_there_is_estimated_and_that_is_said(usage, caplog):
     assert read([text("12345")], usage=usage).usage == Usage(tokens_in=4, tokens_out=2)
     assert "estimated" in caplog.text

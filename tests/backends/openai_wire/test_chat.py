@@ -66,7 +66,18 @@ def test_an_answer_is_read_with_its_tokens():
     assert reply.usage == Usage(tokens_in=10, tokens_out=7, cached=8, cache_written=2, reasoning=5)
 
 
-@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": "many"}, {"prompt_tokens": -1}, [], "free"])
+@pytest.mark.parametrize(
+    "usage",
+    [
+        None,
+        {},
+        {"prompt_tokens": "many"},
+        {"prompt_tokens": -1},
+        [],
+        "free",
+        {"prompt_tokens": 0, "completion_tokens": 0},
+    ],
+)
 def test_tokens_that_nobody_counts_are_estimated(usage):
     reply = answered({"content": "12345678"}, usage=usage)
     assert reply.usage == Usage(tokens_in=9, tokens_out=2)
