@@ -6,6 +6,7 @@ The only place where the method and the store meet.
 from __future__ import annotations
 
 import asyncio
+import shlex
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -271,9 +272,8 @@ def _check_same_work(repo: Repo, name: str, recorded: list[Recorded], setup: Set
 
 def continuing(request: TrainRequest, run: str) -> str:
     """Return the command that goes on with ``run``."""
-    return " ".join(
-        ("skillgit train", request.config, *(f"-o {override}" for override in request.overrides), f"--run {run}")
-    )
+    overrides = [word for override in request.overrides for word in ("-o", override)]
+    return shlex.join(("skillgit", "train", request.config, *overrides, "--run", run))
 
 
 @contextmanager
