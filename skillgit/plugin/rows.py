@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from skillgit.domain.untrusted.text import unstorable_place
 from skillgit.errors import DataError
+from skillgit.files import read_plain
 from skillgit.plugin.faults import raise_all
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def read_rows(path: Path) -> list[Row]:
         DataError: It cannot be read, or is not what its name says.
     """
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = read_plain(path, most=None, follow=True).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8", hint="save it as UTF-8") from error
     except OSError as error:

@@ -9,6 +9,7 @@ import os
 from typing import TYPE_CHECKING
 
 from skillgit.errors import ConflictError
+from skillgit.files import open_plain, read_plain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,14 +29,14 @@ def publish(repo: Repo, run: str, document: bytes) -> None:
     """
     path = _progress(repo, run)
     young = path.with_name(f"{path.name}.new")
-    young.write_bytes(document)
+    _write(young, document)
     young.replace(path)
 
 
 def published(repo: Repo, run: str) -> bytes | None:
     """Return what is told of ``run``; None if nothing is."""
     try:
-        return _progress(repo, run).read_bytes()
+        return read_plain(_progress(repo, run))
     except OSError:
         return None
 
@@ -55,11 +56,11 @@ def request_stop(repo: Repo, run: str, pid: int) -> None:
     path = _request(repo, run)
     young = path.with_name(f"{path.name}.new")
     try:
-        young.write_text(str(pid))
+        _write(young, str(pid).encode())
         young.replace(path)
     except OSError as error:
         raise ConflictError(
-            f"the request cannot be written: {os.strerror(error.errno or 0)}",
+            f"the request cannot be written: {error.strerror}",
             hint=f"stop the process itself: kill -INT {pid}",
         ) from error
 
@@ -67,7 +68,7 @@ def request_stop(repo: Repo, run: str, pid: int) -> None:
 def stop_requested(repo: Repo, run: str) -> int:
     """Return the process that was asked to stop; 0 if none was. A request to an earlier process is none to this one."""
     try:
-        return int(_request(repo, run).read_text())
+        return int(read_plain(_request(repo, run)))
     except (OSError, ValueError):
         return 0
 
@@ -75,6 +76,11 @@ def stop_requested(repo: Repo, run: str) -> int:
 def withdraw_stop(repo: Repo, run: str) -> None:
     """Forget a request to stop, if there is one."""
     _request(repo, run).unlink(missing_ok=True)
+
+
+def _write(path: Path, content: bytes) -> None:
+    with os.fdopen(open_plain(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as stream:
+        stream.write(content)
 
 
 def _progress(repo: Repo, run: str) -> Path:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from skillgit.errors import ConflictError, RunLockedError
+from skillgit.files import open_plain, read_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from skillgit.store.repo import Repo
 
 _PREFIX, _SUFFIX = "run-", ".lock"
+_FACTS = 1 << 12
+"""More bytes than a holder writes of itself."""
 _PID = re.compile(r"[0-9]{1,9}")
 # A look at who holds a lock takes it, shared, for microseconds; a writer that starts just then tries again.
 _TRIES = 5
@@ -129,9 +132,9 @@ def live_runs(repo: Repo) -> dict[str, int]:
 def _opened(repo: Repo, name: str) -> int:
     """Open a lock file in the private folder of ``repo``."""
     try:
-        return os.open(repo.private_dir / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        return open_plain(repo.private_dir / name, os.O_RDWR | os.O_CREAT)
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
+        reason = error.strerror or str(error)
         raise ConflictError(
             f"the repository at '{repo.common_dir}' cannot be written: {reason}",
             hint=f"look who owns it, and whether its disk is read-only: ls -ld {repo.common_dir}",
@@ -151,7 +154,10 @@ def _try_lock(handle: int) -> bool:
 
 
 def _is_held(path: Path) -> bool:
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        handle = open_plain(path)
+    except OSError:
+        return False
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -165,7 +171,7 @@ def _is_held(path: Path) -> bool:
 def _holder(path: Path) -> dict[str, str]:
     """Return what the holder of a lock wrote into it; empty if nobody does, or it is still being written."""
     try:
-        facts = json.loads(path.read_text())
+        facts = json.loads(read_plain(path, most=_FACTS))
     except (OSError, ValueError, RecursionError):
         return {}
     return {str(key): str(value) for key, value in facts.items()} if isinstance(facts, dict) else {}

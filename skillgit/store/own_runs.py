@@ -15,7 +15,7 @@ import json
 from typing import TYPE_CHECKING
 
 from skillgit.domain.untrusted.documents import loads
-from skillgit.store.disk import sync, write_file
+from skillgit.files import read_plain, sync, write_file
 from skillgit.store.private import seal
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def local_settings(repo: Repo, start: str) -> dict[str, object]:
 def _read(repo: Repo, start: str) -> dict[str, object] | None:
     """Return what is noted of the run that begins with ``start``; None where nothing is, or by somebody else."""
     try:
-        mark = loads(_mark(repo, start).read_bytes())
+        mark = loads(read_plain(_mark(repo, start)))
         local, sealed = mark["local"], seal(start, mark["local"])
         if sealed and isinstance(local, dict) and hmac.compare_digest(mark["seal"], sealed):
             return local
@@ -79,7 +79,7 @@ def note_elsewhere(repo: Repo, run: str, commits: Iterable[str]) -> None:
 def evidence_elsewhere(repo: Repo, run: str) -> frozenset[str]:
     """Return the events of ``run`` whose evidence stayed where they were written."""
     try:
-        return frozenset(_list(repo, run).read_text(encoding="ascii", errors="replace").split())
+        return frozenset(read_plain(_list(repo, run)).decode("ascii", errors="replace").split())
     except OSError:
         return frozenset()
 

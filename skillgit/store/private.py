@@ -17,7 +17,7 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
-from skillgit.store.disk import sync, write_file
+from skillgit.files import read_plain, sync, write_file
 
 ELSEWHERE = "skillgit-elsewhere"
 """How the names of folders begin that were moved out of the way."""
@@ -75,7 +75,7 @@ def seal(*content: object, make: bool = False) -> str:
 
 def _has(folder: Path, sealed: str) -> bool:
     try:
-        return not folder.is_symlink() and hmac.compare_digest((folder / _SEAL).read_bytes(), sealed.encode())
+        return not folder.is_symlink() and hmac.compare_digest(read_plain(folder / _SEAL), sealed.encode())
     except OSError:
         return False
 
@@ -115,7 +115,7 @@ def _key(*, make: bool) -> bytes | None:
     with suppress(OSError):
         if make and not file.exists():
             _make_key(file)
-        key = file.read_bytes()
+        key = read_plain(file, follow=True)
         return key if len(key) == _KEY_BYTES else None
     return None
 

@@ -11,9 +11,9 @@ import pygit2
 
 from skillgit.domain.event import Rejected
 from skillgit.errors import SkillgitError
+from skillgit.files import write_file
 from skillgit.store import archive, derived, reader, refs
 from skillgit.store.at_work import git_is_at_work, until_kept
-from skillgit.store.disk import write_file
 from skillgit.store.evidence import dropped_trees, read_chain, rebuilt_chain
 from skillgit.store.integrity import missing_files
 from skillgit.store.lock import repo_lock

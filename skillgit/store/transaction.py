@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 import pygit2
 
 from skillgit.errors import ConcurrentWriteError, ConflictError
+from skillgit.files import sync
 from skillgit.store.at_work import git_is_at_work, keep
-from skillgit.store.disk import sync
 from skillgit.store.lock import repo_lock
 from skillgit.store.refs import short
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -80,6 +81,20 @@ def test_a_file_that_is_not_there_and_one_that_is_not_text_are_sentences(tmp_pat
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(DataError, match="is not UTF-8"):
         read_rows(tmp_path / "bytes.json")
+
+
+@pytest.mark.parametrize("odd", ["fifo", "endless", "folder"])
+def test_what_is_no_plain_file_is_not_waited_for(tmp_path: Path, odd: str):
+    path = tmp_path / "rows.jsonl"
+    match odd:
+        case "fifo":
+            os.mkfifo(path)
+        case "endless":
+            path.symlink_to("/dev/zero")
+        case _:
+            path.mkdir()
+    with pytest.raises(DataError, match=r"rows\.jsonl"):
+        read_rows(path)
 
 
 def test_a_row_that_is_no_object_says_where_it_stands(tmp_path: Path):

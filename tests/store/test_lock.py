@@ -10,7 +10,7 @@ import sys
 import pytest
 from sample_run import START
 
-from skillgit.errors import ExitCode, RunLockedError
+from skillgit.errors import ConflictError, ExitCode, RunLockedError
 from skillgit.store.lock import RunLock, live_runs, repo_lock
 
 HOLD = """
@@ -93,6 +93,25 @@ def test_damaged_lock_files_hold_nothing(repo) -> None:
     assert live_runs(repo) == {}
     with lock(repo):
         assert live_runs(repo) == {"x": os.getpid()}
+
+
+@pytest.mark.parametrize("odd", ["link", "fifo", "endless", "folder"])
+def test_what_stands_for_a_lock_and_is_no_plain_file_is_neither_read_nor_written(repo, tmp_path, odd) -> None:
+    path, victim = repo.private_dir / "run-x.lock", tmp_path / "victim"
+    victim.write_text("kept")
+    match odd:
+        case "link":
+            path.symlink_to(victim)
+        case "fifo":
+            os.mkfifo(path)
+        case "endless":
+            path.symlink_to("/dev/zero")
+        case "folder":
+            path.mkdir()
+    assert live_runs(repo) == {}
+    with pytest.raises(ConflictError, match="cannot be written"), lock(repo):
+        pass
+    assert victim.read_text() == "kept"
 
 
 def test_the_repository_lock_can_be_taken_again(repo) -> None:

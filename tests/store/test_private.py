@@ -118,3 +118,23 @@ def test_the_key_is_the_user_s_alone(git_dir, state):
     shutil.rmtree(state)
     private_folder(git_dir)
     assert len(folders_elsewhere(git_dir)) == 1, "a new key is another user"
+
+
+@pytest.mark.parametrize("name", ["seal", "key"])
+@pytest.mark.parametrize("odd", ["fifo", "endless", "folder"])
+def test_a_seal_or_key_that_is_no_plain_file_is_none(git_dir, state, name, odd):
+    folder = private_folder(git_dir)
+    place = folder / name if name == "seal" else state / "skillgit" / name
+    place.unlink()
+    match odd:
+        case "fifo":
+            os.mkfifo(place)
+        case "endless":
+            place.symlink_to("/dev/zero")
+        case "folder":
+            place.mkdir()
+    if name == "seal":
+        assert private_folder(git_dir) == folder
+        assert own_folder(git_dir) == folder
+    else:
+        assert own_folder(git_dir) is None

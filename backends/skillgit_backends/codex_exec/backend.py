@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from skillgit.errors import FatalBackendError, RetryableBackendError, UnusableAnswerError
+from skillgit.files import read_plain
 from skillgit.plugin.backend import BackendInfo, Reply
 from skillgit.plugin.redaction import redact
 from skillgit_backends.agent_cli.backend import AgentBackend
@@ -21,7 +22,6 @@ from skillgit_backends.codex_exec.command import SKILLS, command, last_message, 
 from skillgit_backends.codex_exec.probing import tell_login
 from skillgit_backends.codex_exec.protocol import Turn
 from skillgit_backends.codex_exec.settings import DEFAULT_TIMEOUT_S, NAME, read_settings
-from skillgit_backends.plain_files import read_plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from skillgit.errors import HandoffError
+from skillgit.files import read_plain
 from skillgit.plugin.exchange import message_json, parameters_json, tool_json
 from skillgit.plugin.redaction import redact, redact_json
 from skillgit_backends.handoff.written import images_of, prompt_text
-from skillgit_backends.plain_files import read_plain
 
 if TYPE_CHECKING:
     from pathlib import Path

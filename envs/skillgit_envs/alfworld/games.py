@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillgit.errors import ConfigError, DataError
+from skillgit.files import read_plain
 from skillgit_envs.alfworld.generator.recipe import TASK_TYPES
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def parsed(path: Path) -> dict[str, Any]:
 
 def _bytes(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_plain(path, most=None, follow=True)
     except OSError as error:
         raise DataError(
             f"there is no game at {path}",

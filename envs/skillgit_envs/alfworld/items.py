@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
+from skillgit.files import read_plain
 from skillgit.plugin.rows import check_storable
 from skillgit.plugin.splits import check, divide, load_splits
 from skillgit_envs.alfworld import games
@@ -103,14 +104,20 @@ def _item(identity: str, row: Mapping[str, Any], where: str, root: Path) -> Item
 
 
 def _rows(path: Path) -> Sequence[object]:
-    text = path.read_text(encoding="utf-8-sig")
     try:
+        text = read_plain(path, most=None, follow=True).decode("utf-8-sig")
         if path.suffix == ".jsonl":
             value = [json.loads(line) for line in text.splitlines() if line.strip()]
         else:
             value = json.loads(text)
     except json.JSONDecodeError as error:
         raise DataError(f"{path}:{error.lineno} is not JSON: {error.msg}", hint=_HINT) from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not UTF-8", hint="save it as UTF-8") from error
+    except OSError as error:
+        raise DataError(
+            f"{path} cannot be read: {error.strerror}", hint="check the path and its permissions"
+        ) from error
     if isinstance(value, dict):
         value = value.get("data", [value])
     if not isinstance(value, list):

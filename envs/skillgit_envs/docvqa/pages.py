@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.untrusted.names import path_fault
 from skillgit.errors import DataError, EnvironmentFaultError
+from skillgit.files import read_plain
 from skillgit.plugin.backend import Image
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Pages:
             raise DataError(
                 f"{where}: there is no page {name} in {folder}", hint="set env.image_dir to the folder of the pages"
             )
-        data = path.read_bytes()
+        data = read_plain(path, most=None, follow=True)
         if len(data) > self._limit * _MEGABYTE:
             raise DataError(
                 f"{where}: {path} has {len(data) / _MEGABYTE:.1f} MB, more than {self._limit:g}",
@@ -72,7 +73,7 @@ class Pages:
             EnvironmentFaultError: It has gone since.
         """
         try:
-            data = self._found[name].read_bytes()
+            data = read_plain(self._found[name], most=None, follow=True)
         except OSError as error:
             raise EnvironmentFaultError(
                 f"page {name} cannot be read: {error.strerror}", hint="check the folder"

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
+from skillgit.files import read_plain
 from skillgit.plugin.rows import read_each
 
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ def read_file(path: Path) -> list[Item]:
 def is_single_crawl(path: Path) -> bool:
     """Say whether a file is one item as the crawler left it."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8-sig"))
-    except ValueError:
+        value = json.loads(read_plain(path, most=None, follow=True))
+    except (OSError, ValueError):
         return False
     return isinstance(value, dict) and "search_results" in value
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillgit.errors import DataError, EnvironmentFaultError
+from skillgit.files import read_plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,7 +74,7 @@ def book(path: Path) -> bytes:
         EnvironmentFaultError: It has gone since.
     """
     try:
-        return path.read_bytes()
+        return read_plain(path, most=None, follow=True)
     except OSError as error:
         raise EnvironmentFaultError(f"{path} cannot be read: {error.strerror}", hint="check the folder") from error
 

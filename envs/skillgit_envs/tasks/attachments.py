@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import hashlib
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 from skillgit.domain.untrusted.names import TreePath, clashes, path_fault, shown
 from skillgit.domain.untrusted.text import unstorable_place
 from skillgit.errors import DataError, EnvironmentFaultError, UnsafeNameError
+from skillgit.files import read_plain
 from skillgit.plugin.backend import Image
 
 if TYPE_CHECKING:
@@ -18,8 +20,7 @@ if TYPE_CHECKING:
 Listed = list[dict[str, str]]
 """Files as an item's content holds them: ``name`` and ``digest``."""
 
-_LARGEST_MB = 64
-_MEGABYTE = 1_000_000
+_LARGEST = 64 << 20
 _PICTURES = {
     ".png": "image/png",
     ".jpg": "image/jpeg",
@@ -74,11 +75,12 @@ class Attachments:
         if not file.resolve().is_relative_to(folder.resolve()):
             raise DataError(f"{where}: {file} leads out of the folder of the data", hint="copy the file instead")
         try:
-            data = file.read_bytes()
+            data = read_plain(file, most=_LARGEST, follow=True)
         except OSError as error:
-            raise DataError(f"{where}: {file} cannot be read: {error.strerror}", hint="check permissions") from error
-        if len(data) > _LARGEST_MB * _MEGABYTE:
-            raise DataError(f"{where}: {file} is larger than {_LARGEST_MB} MB", hint="give the task a smaller file")
+            hint = (
+                "give the task a smaller file" if error.errno == errno.EFBIG else "check the file and its permissions"
+            )
+            raise DataError(f"{where}: {file} cannot be read: {error.strerror}", hint=hint) from error
         digest = hashlib.sha256(data).hexdigest()[:16]
         self._paths[digest] = file
         return digest
@@ -91,7 +93,7 @@ class Attachments:
         """
         path = self._paths[entry["digest"]]
         try:
-            data = path.read_bytes()
+            data = read_plain(path, most=_LARGEST, follow=True)
         except OSError as error:
             raise EnvironmentFaultError(f"{path} cannot be read: {error.strerror}", hint="check the data") from error
         if hashlib.sha256(data).hexdigest()[:16] != entry["digest"]:

@@ -19,6 +19,7 @@ from skillgit.app.format.folders import fingerprint, read_entries
 from skillgit.app.format.placing import remove_tree, sweep, write_file
 from skillgit.domain.untrusted.documents import loads
 from skillgit.errors import ConflictError, HistoryError
+from skillgit.files import open_plain, read_plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -159,7 +160,7 @@ def open_record(repo: Repo) -> Iterator[Record]:
     folder = repo.private_dir / _FOLDER
     try:
         folder.mkdir(exist_ok=True)
-        handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        handle = open_plain(folder / _LOCK, os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise ConflictError(
             f"the repository at '{repo.common_dir}' cannot be written: {error.strerror}",
@@ -187,7 +188,7 @@ def known_places(repo: Repo) -> tuple[Place, ...]:
 
 def _read(file: Path) -> dict[str, Place]:
     try:
-        document = loads(file.read_text())
+        document = loads(read_plain(file))
         if document["schema"] != _SCHEMA:
             raise HistoryError(
                 f"{file} was written by a newer skillgit", hint="update skillgit, or move the file away to begin anew"

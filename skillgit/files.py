@@ -1,0 +1,84 @@
+"""Files that matter or that somebody else has made: read without waiting, within a limit; written whole and durably.
+
+Contents are on the disk before a name leads to them, and names before refs.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import TYPE_CHECKING
+
+from skillgit.domain.untrusted.documents import MOST_BYTES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def open_plain(path: Path, flags: int = os.O_RDONLY, *, follow: bool = False) -> int:
+    """Open a regular file and return its descriptor; a pipe is not waited for, and nothing behind a link is touched.
+
+    Raises:
+        OSError: There is none and none is to be made, or it is no regular file.
+    """
+    try:
+        # not to wait for who writes a pipe
+        handle = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW), 0o666)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, "it is a link, and not a plain file") from None
+        if error.errno == errno.ENXIO:
+            raise OSError(errno.EINVAL, "it is not a plain file") from None
+        raise
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "it is not a plain file")
+    return handle
+
+
+def read_plain(path: Path, *, most: int | None = MOST_BYTES, follow: bool = False) -> bytes:
+    """Return the content of the file at ``path``.
+
+    Args:
+        path: The file.
+        most: The longest content in bytes; None for any.
+        follow: Whether ``path`` may be a link. A link that a program left may lead to what only this user can read.
+
+    Raises:
+        FileNotFoundError: There is none.
+        OSError: It is a link, a pipe, a device or a folder, or is too long; ``strerror`` says which.
+    """
+    with os.fdopen(open_plain(path, follow=follow), "rb") as file:
+        data = file.read() if most is None else file.read(most + 1)
+    if most is not None and len(data) > most:
+        raise OSError(errno.EFBIG, f"it is larger than {most >> 20} MiB")
+    return data
+
+
+def sync(path: Path) -> None:
+    """Have the disk confirm a file, or the names in a folder.
+
+    Raises:
+        OSError: It cannot be opened, or the disk does not take it.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Give ``path`` another content; whatever happens meanwhile, it has all of the old or all of the new.
+
+    Raises:
+        OSError: The folder cannot be written.
+    """
+    young = path.with_name(f"{path.name}.young")
+    with os.fdopen(open_plain(young, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+    young.replace(path)
+    sync(path.parent)
