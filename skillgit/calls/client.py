@@ -273,8 +273,8 @@ class Calls:
         A model whose answer was of no use for an outcome may give a better one once it is mended.
         """
         tab = _TAB.get()
-        if tab is not None:
-            self.ledger.set_aside(charge.key for charge in tab.charges() if charge.role == role)
+        if keys := [] if tab is None else [charge.key for charge in tab.charges() if charge.role == role]:
+            self.ledger.set_aside(keys)
 
     async def settle(self) -> None:
         """Ask providers whose last call failed whether they answer at all.

@@ -140,11 +140,12 @@ async def _one(session: Session, skill: Skill, item: Item, stage: str, *, sample
             failure = _failure(error)
             row = outcome_row(failure)
             keep = failure.kind.permanent
+            _go_on(target, judge)
             if failure.kind is FailureKind.ENVIRONMENT:
                 session.calls.ask_anew("judge")
         else:
             keep = True
-        _go_on(target, judge)
+            _go_on(target, judge)
         return row, keep
 
     row = cast("Mapping[str, object]", await session.calls.rollout(key, produce))

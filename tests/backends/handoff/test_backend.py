@@ -212,8 +212,8 @@ def _sparse(path):
     [
         (_pipe, "it is not a plain file"),
         (_link, "it is a link, and not a plain file"),
-        (lambda path: path.mkdir(), "Is a directory"),
-        (_sparse, "it is longer than 32 MiB"),
+        (lambda path: path.mkdir(), "it is not a plain file"),
+        (_sparse, "it is larger than 32 MiB"),
         (lambda path: path.write_bytes(b"\xff"), "can't decode"),
     ],
 )
