@@ -43,6 +43,10 @@ SkillgitError                        1
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class ExitCode(IntEnum):
@@ -322,3 +326,13 @@ class StoppedError(SkillgitError):
     """The user stopped a run; calls in flight were waited for and recorded."""
 
     exit_code = ExitCode.INTERRUPTED
+
+
+def behind(error: BaseException) -> Iterator[BaseException]:
+    """Yield ``error`` and what led to it, each once: an error that is raised again may lead back to itself."""
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        yield cause
+        cause = cause.__cause__ or cause.__context__

@@ -17,6 +17,7 @@ from skillgit.errors import (
     RetryableBackendError,
     UnanswerableError,
     UnusableAnswerError,
+    behind,
 )
 from skillgit.plugin.backend import Usage
 
@@ -66,13 +67,8 @@ def was_taken(error: BackendError) -> bool:
 
 def status_of(error: BaseException) -> int | None:
     """Return the HTTP status behind ``error``, by the name that the providers' SDKs give it."""
-    behind: BaseException | None = error
-    while behind is not None:
-        status = getattr(behind, "status_code", None)
-        if isinstance(status, int):
-            return status
-        behind = behind.__cause__ or behind.__context__
-    return None
+    codes = (getattr(cause, "status_code", None) for cause in behind(error))
+    return next((code for code in codes if isinstance(code, int)), None)
 
 
 class Breaker:

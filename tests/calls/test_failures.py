@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted import PRICE, USAGE, ScriptedBackend, ask, door
 
-from skillgit.calls.failures import Breaker
+from skillgit.calls.failures import Breaker, is_refusal
 from skillgit.calls.fingerprints import QUESTION
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Cost
@@ -26,6 +26,7 @@ from skillgit.errors import (
     RetryableBackendError,
     UnanswerableError,
     UnusableAnswerError,
+    behind,
 )
 from skillgit.plugin.backend import MOST_TOKENS, Reply, Tool, Usage, user
 
@@ -346,3 +347,17 @@ def test_a_call_that_an_items_deadline_cancels_was_sent_and_is_charged():
         assert calls.ledger.failures_of("run/1")[0].kind is FailureKind.TIMEOUT
 
     asyncio.run(scenario())
+
+
+def test_an_error_that_leads_back_to_itself_is_looked_at_once():
+    """As when a client's own refusal, which an SDK took for a broken connection, is raised again from within."""
+    refusal = RetryableBackendError("the body is too long")
+    try:
+        try:
+            raise RuntimeError from refusal
+        except RuntimeError as error:
+            raise error.__cause__ from None
+    except RetryableBackendError as error:
+        assert error.__context__.__cause__ is error
+        assert not is_refusal(error)
+        assert list(behind(error)) == [error, error.__context__]

@@ -14,6 +14,7 @@ from skillgit.errors import (
     FatalBackendError,
     PromptTooLongError,
     RetryableBackendError,
+    behind,
 )
 from skillgit_backends.claude_chat.streaming import StreamError
 from skillgit_backends.provider_words import asked_pause, quoted
@@ -88,12 +89,9 @@ def _kind(status: int, said: str) -> type[FatalBackendError]:
 
 def _unreached(error: BaseException) -> bool:
     """Say whether ``error`` comes of a connection that was never there, so that nothing was sent."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ConnectionRefusedError) or type(cause).__name__ in _UNREACHED:
-            return True
-        cause = cause.__cause__ or cause.__context__
-    return False
+    return any(
+        isinstance(cause, ConnectionRefusedError) or type(cause).__name__ in _UNREACHED for cause in behind(error)
+    )
 
 
 def _hint(status: int, said: str, key_name: str) -> str:

@@ -16,6 +16,7 @@ from skillgit.errors import (
     PromptTooLongError,
     RefusalError,
     RetryableBackendError,
+    behind,
 )
 from skillgit_backends.openai_wire.reading import mapping
 from skillgit_backends.provider_words import MOST_READ, asked_pause, quoted
@@ -193,20 +194,14 @@ def clean(said: str, endpoint: Endpoint) -> str:
 
 def _broke(error: BaseException) -> ConnectionError | None:
     """Return the broken connection behind ``error``; the SDK takes one that breaks at once for a timeout."""
-    cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, ConnectionError):
-        cause = cause.__cause__ or cause.__context__
-    return cause
+    return next((cause for cause in behind(error) if isinstance(cause, ConnectionError)), None)
 
 
 def _unreached(error: BaseException) -> bool:
     """Say whether ``error`` comes of a connection that was never there, so that nothing was sent."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ConnectionRefusedError) or type(cause).__name__ in _UNREACHED:
-            return True
-        cause = cause.__cause__ or cause.__context__
-    return False
+    return any(
+        isinstance(cause, ConnectionRefusedError) or type(cause).__name__ in _UNREACHED for cause in behind(error)
+    )
 
 
 def _fault(error: APIStatusError) -> Fault:
