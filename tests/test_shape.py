@@ -217,7 +217,7 @@ def test_texts_of_commits_are_read_in_one_place():
         if (node.attr == "message" and owner in {"commit", "candidate"}) or owner.endswith(signed)
     ]
     # what scanning calls a commit is a value of our own
-    assert [place for place in found if not place.startswith("skillgit/app/exchange/scanned.py")] == []
+    assert [place for place in found if not place.startswith("skillgit/app/exchange/publication.py")] == []
 
 
 def test_every_error_for_the_user_has_a_hint():

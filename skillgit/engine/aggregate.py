@@ -1,17 +1,19 @@
-"""Aggregate: drafts of many analysts become one, level by level; or one of limited length, in a single call."""
+"""From the proposals of all analysts to the edits of a step: duplicates found, patches merged, the best selected."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skillgit.domain.edit import Source
-from skillgit.domain.rewrite import UpdateMode
+from rapidfuzz import fuzz
+
+from skillgit.domain.edit import Edit, Op, Source, normalised
+from skillgit.domain.rewrite import Rewrite, Suggestion, UpdateMode
 from skillgit.engine.batches import chunks
 from skillgit.engine.concurrency import both, ordered
 from skillgit.engine.dialect import dialect
-from skillgit.engine.drafts import Draft, best_supported, concatenated
-from skillgit.engine.duplicates import without_duplicates
+from skillgit.engine.drafts import Draft, best_supported, concatenated, supported
 from skillgit.engine.files import told_of_files
 from skillgit.engine.history import history_section
 from skillgit.engine.progress import Stage
@@ -20,10 +22,11 @@ from skillgit.engine.rendering import (
     conversation,
     drafts_section,
     memory_section,
+    proposals_section,
     skill_section,
     template_section,
 )
-from skillgit.engine.replies import ask, keeps_protected
+from skillgit.engine.replies import RankReply, ask, keeps_protected
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from skillgit.engine.drafts import Proposed
     from skillgit.engine.reflect import Reflection
     from skillgit.engine.session import Session
+
 
 Group = tuple[Source, list[Draft]]
 
@@ -169,3 +173,133 @@ def _unusable_of(drafts: Sequence[Draft], merged: Draft) -> Draft:
     """Return ``merged`` with the calls that failed on the way to its ``drafts``."""
     names = tuple(dict.fromkeys(name for draft in drafts for name in draft.unusable))
     return replace(merged, unusable=names)
+
+
+_ALIKE = 85.0
+_TWINS = 80.0
+_STEM = 3
+_FILLERS = frozenset({"a", "an", "the", "of", "to", "in", "on", "is", "are", "be", "it", "its", "as", "at"})
+_FILLERS |= {"that", "this", "these", "those"}
+_ADDING = frozenset({Op.APPEND, Op.INSERT_AFTER})
+
+
+def without_duplicates(drafts: Sequence[Draft]) -> list[Draft]:
+    """Return ``drafts`` with equal and nearly equal proposals joined; the result has as many drafts, in the same order.
+
+    A joined proposal stands where its first occurrence stood, in the wording that had the most support, and rests on
+    the distinct trajectories of all.
+    """
+    groups: list[list[tuple[int, Proposed]]] = []
+    for number, draft in enumerate(drafts):
+        for proposed in draft.proposals:
+            group = next((group for group in groups if alike(group[0][1], proposed)), None)
+            if group is None:
+                groups.append([(number, proposed)])
+            else:
+                group.append((number, proposed))
+    kept: list[list[Proposed]] = [[] for _ in drafts]
+    for group in groups:
+        kept[group[0][0]].append(_joined(group))
+    return [replace(draft, proposals=tuple(proposals)) for draft, proposals in zip(drafts, kept, strict=True)]
+
+
+def _joined(group: Sequence[tuple[int, Proposed]]) -> Proposed:
+    if len(group) == 1:
+        return group[0][1]
+    voices: dict[int, Proposed] = {}
+    for number, proposed in group:
+        # An analyst who says a thing twice has still seen it once.
+        known = voices.get(number)
+        if known is None or (not known.items and proposed.support > known.support):
+            voices[number] = proposed
+        elif known.items:
+            items = tuple(dict.fromkeys((*known.items, *proposed.items)))
+            voices[number] = replace(known, items=items, support=len(items))
+    best = max((proposed for _, proposed in group), key=lambda proposed: proposed.support)
+    return supported(best, list(voices.values()))
+
+
+def alike(one: Proposed, other: Proposed) -> bool:
+    """Say whether two proposals ask for the same."""
+    if isinstance(one, Edit) and isinstance(other, Edit):
+        return _alike_edits(one, other)
+    if isinstance(one, Suggestion) and isinstance(other, Suggestion):
+        return one.type is other.type and alike_texts(one.instruction, other.instruction)
+    return isinstance(one, Rewrite) and isinstance(other, Rewrite) and one.body.strip() == other.body.strip()
+
+
+def _alike_edits(one: Edit, other: Edit) -> bool:
+    if one.file != other.file:
+        return False
+    if one.op in _ADDING and other.op in _ADDING:
+        return alike_texts(one.content, other.content)
+    if one.op is not other.op or one.anchor.strip() != other.anchor.strip():
+        return False
+    return one.op is Op.DELETE or alike_texts(one.content, other.content)
+
+
+def alike_texts(one: str, other: str) -> bool:
+    """Say whether two texts ask for the same in almost the same words."""
+    left, right = normalised(one), normalised(other)
+    if left == right:
+        return True
+    return fuzz.ratio(left, right, score_cutoff=_ALIKE) >= _ALIKE and _same_words(_words(left), _words(right))
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", text)) - _FILLERS
+
+
+def _same_words(left: frozenset[str], right: frozenset[str]) -> bool:
+    """Say whether each word of one side stands on the other, perhaps in another form."""
+    only_left, only_right = left - right, right - left
+    return all(any(_twins(word, twin) for twin in only_right) for word in only_left) and all(
+        any(_twins(word, twin) for twin in only_left) for word in only_right
+    )
+
+
+def _twins(word: str, twin: str) -> bool:
+    same_stem = word[:_STEM] == twin[:_STEM] and not (word.isdigit() or twin.isdigit())
+    return same_stem and fuzz.ratio(word, twin) >= _TWINS
+
+
+async def select(
+    session: Session, state: RunState, skill: Skill, draft: Draft, *, step: int, budget: int | None
+) -> Draft:
+    """Return ``draft`` cut to ``budget`` proposals; None is no limit, and 0 leaves nothing.
+
+    Within the budget nothing is asked. Over it, the optimizer ranks; numbers that name no proposal or name one twice do
+    not count. If nothing usable comes back, the proposals with the most support are kept.
+    """
+    if budget is None or len(draft.proposals) <= budget:
+        return draft
+    if budget == 0:
+        return replace(draft, proposals=())
+    session.monitor.stage(Stage.SELECT, 1)
+    messages = conversation(
+        dialect(session).rank,
+        "",
+        (
+            skill_section(skill, session.settings.optimizer),
+            memory_section(state.optimizer_memory),
+            history_section(state.memory, session.settings.gradient.max_history_tokens),
+            budget_section(budget),
+            proposals_section(draft.proposals),
+        ),
+    )
+    reply = await ask(session, "rank", messages, RankReply, draw=(step,))
+    chosen = _usable(reply, len(draft.proposals)) if reply is not None else []
+    if reply is None or not chosen:
+        return best_supported(draft, budget, "rank")
+    ranked = replace(
+        draft,
+        proposals=tuple(draft.proposals[number] for number in chosen),
+        reasoning=reply.reasoning,
+        title=reply.title,
+        cut=False,
+    )
+    return ranked.limited(budget)
+
+
+def _usable(reply: RankReply, proposals: int) -> list[int]:
+    return [number for number in dict.fromkeys(reply.selected) if 0 <= number < proposals]

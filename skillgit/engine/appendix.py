@@ -14,7 +14,7 @@ from skillgit.domain.appendix import AppendixCounts
 from skillgit.domain.edit import Edit, Op, Source
 from skillgit.domain.prose import clean_line
 from skillgit.domain.skill import DOCUMENT, appendix_notes, has_marker, with_appendix
-from skillgit.engine.leaks import edit_lint
+from skillgit.engine.guards import edit_lint
 from skillgit.engine.prompts import prompt
 from skillgit.engine.rendering import conversation, skill_section, tagged
 from skillgit.engine.replies import Reply, ask

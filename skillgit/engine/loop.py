@@ -13,23 +13,21 @@ from typing import TYPE_CHECKING
 from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Scored, Split
 from skillgit.domain.event import Cost, RunFinished, RunStarted, SlowMerged
 from skillgit.engine import artifacts
-from skillgit.engine.ahead import Ahead
 from skillgit.engine.batches import epoch_of
-from skillgit.engine.concurrency import ordered, side_by_side
+from skillgit.engine.concurrency import ended, ordered, side_by_side
 from skillgit.engine.evaluate import evaluate, evaluate_selection
 from skillgit.engine.files import check_files
 from skillgit.engine.guards import stop_at_once, stop_before_step, stop_sentence
 from skillgit.engine.meta_reflect import is_due, reflect_on_epoch
 from skillgit.engine.outcome import finish_sentence, run_outcome
-from skillgit.engine.overlap import Overlap
 from skillgit.engine.placebo import measure_placebo
-from skillgit.engine.progress import Stage
+from skillgit.engine.progress import Monitor, Overlap, Stage
 from skillgit.engine.rebaseline import lacks_score, measure_version
+from skillgit.engine.rollout import roll_out
 from skillgit.engine.scope import finish_scope, measure_scope, meta_scope, slow_scope, start_scope, step_scope
 from skillgit.engine.slow import merge_slow_update, propose_slow_update
-from skillgit.engine.step import models, run_step
-from skillgit.engine.transition import Transition
-from skillgit.engine.unanswered import unanswered_file
+from skillgit.engine.step import models, run_step, step_batches
+from skillgit.engine.transition import Transition, unanswered_file
 from skillgit.engine.validity import check_seed
 from skillgit.errors import ServiceError
 
@@ -38,10 +36,11 @@ if TYPE_CHECKING:
 
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
-    from skillgit.domain.trajectory import Rollout
+    from skillgit.domain.trajectory import Item, Rollout
     from skillgit.engine.evaluate import Measured
     from skillgit.engine.session import Session
     from skillgit.engine.transition import SkillHistory
+
 
 FIRST_SLOW_EPOCH = 2
 """The slow update compares two epochs, so that there is none after the first."""
@@ -87,6 +86,60 @@ def _check_measured(session: Session, measured: Measured) -> None:
             if own
             else "skillgit doctor asks each model once and says what is wrong",
         )
+
+
+@dataclass(slots=True)
+class Ahead:
+    """The rollouts that run ahead of their step, if there are any."""
+
+    _task: asyncio.Task[None] | None = None
+    _over: bool = False
+
+    def start(self, session: Session, skill: Skill, step: int, slots: asyncio.Semaphore) -> None:
+        """Begin the rollouts of ``step``, which is certain to come and to work on ``skill``; once begun they go on.
+
+        Under a cap nothing runs ahead: it would be reached at another place.
+
+        Args:
+            session: What to work with.
+            skill: The current version.
+            step: The next step.
+            slots: The places of rollouts in the making, shared with the event that is being waited for.
+        """
+        if (self._task is None or self._task.done()) and not session.calls.capped:
+            self._over = False
+            self._task = asyncio.create_task(self._roll_out(session, skill, step, slots))
+
+    def give_way(self) -> None:
+        """Begin no further rollout, for the step begins now; it waits for those in the making as for its own."""
+        self._over = True
+
+    async def settled(self) -> None:
+        """Begin no further rollout, and wait for those in the making; whoever stops the calls before waits briefly."""
+        self.give_way()
+        if self._task is not None:
+            await asyncio.wait((self._task,))
+
+    async def close(self) -> None:
+        """Cancel what still runs, and wait until it has ended."""
+        if self._task is not None:
+            task, self._task = self._task, None
+            await ended((task,))
+
+    async def _roll_out(self, session: Session, skill: Skill, step: int, slots: asyncio.Semaphore) -> None:
+        unseen = replace(session, monitor=Monitor())
+
+        async def one(item: Item) -> None:
+            async with slots:
+                if not self._over:
+                    await roll_out(unseen, skill, [item], "rollout")
+
+        with session.calls.charged_to(step_scope(session.run, step)):
+            tasks = [asyncio.create_task(one(item)) for batch in step_batches(session, step) for item in batch]
+        try:
+            await asyncio.gather(*tasks, return_exceptions=True)
+        finally:
+            await ended(tasks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

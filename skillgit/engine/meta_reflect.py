@@ -16,16 +16,14 @@ from skillgit.domain.event import Accepted, BudgetSource, EditRecord, Origin, Pa
 from skillgit.engine import artifacts
 from skillgit.engine.drafts import Draft
 from skillgit.engine.files import file_lint, told_of_files
-from skillgit.engine.guards import refusal
+from skillgit.engine.guards import edit_lint, refusal
 from skillgit.engine.history import history_section, record_section
 from skillgit.engine.judge import judge
-from skillgit.engine.leaks import edit_lint
 from skillgit.engine.progress import Stage
 from skillgit.engine.rendering import budget_section, conversation, memory_section, skill_section
 from skillgit.engine.replies import PatchReply, ask
 from skillgit.engine.step import models
-from skillgit.engine.transition import Transition
-from skillgit.engine.unanswered import unanswered
+from skillgit.engine.transition import Transition, unanswered
 from skillgit.engine.update import update
 from skillgit.engine.validity import invalid
 from skillgit.plugin.redaction import redact

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from skillgit.domain.edit import Source, normalised
 from skillgit.domain.rewrite import UpdateMode
 from skillgit.engine.appendix import aware, notes_of
+from skillgit.engine.batches import Cutter
 from skillgit.engine.concurrency import ended
 from skillgit.engine.dialect import dialect
-from skillgit.engine.feedback import feedback_section
+from skillgit.engine.feedback import feedback_section, tried_section
 from skillgit.engine.files import told_of_files
 from skillgit.engine.history import history_section
-from skillgit.engine.minibatches import Cutter
 from skillgit.engine.progress import Stage
 from skillgit.engine.rendering import (
     budget_section,
@@ -25,7 +25,6 @@ from skillgit.engine.rendering import (
     trajectories_section,
 )
 from skillgit.engine.replies import Finding, ask, keeps_protected
-from skillgit.engine.tried import tried_section
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,9 +34,9 @@ if TYPE_CHECKING:
     from skillgit.domain.state import RunState
     from skillgit.domain.trajectory import Item, Rollout
     from skillgit.domain.untrusted.text import SkillText
+    from skillgit.engine.batches import Minibatch
     from skillgit.engine.deep_reflect import Probe
     from skillgit.engine.drafts import Draft
-    from skillgit.engine.minibatches import Minibatch
     from skillgit.engine.replies import Analysis
     from skillgit.engine.session import Session
 

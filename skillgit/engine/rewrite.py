@@ -9,8 +9,8 @@ from skillgit.domain.edit import Application, EditReport, EditStatus, Source
 from skillgit.domain.rewrite import RewriteError, UpdateMode, changed_hunks, rewritten
 from skillgit.engine.drafts import common_source, joint_total
 from skillgit.engine.files import file_lint
+from skillgit.engine.guards import edit_lint
 from skillgit.engine.history import history_section
-from skillgit.engine.leaks import edit_lint
 from skillgit.engine.progress import Stage
 from skillgit.engine.rendering import (
     conversation,
@@ -19,7 +19,7 @@ from skillgit.engine.rendering import (
     template_section,
 )
 from skillgit.engine.replies import RewriteReply, ask, keeps_protected
-from skillgit.engine.unanswered import unanswered
+from skillgit.engine.transition import unanswered
 from skillgit.engine.update import update
 from skillgit.plugin.redaction import redact
 

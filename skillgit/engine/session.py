@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Gauge, Split, item_set_digest
 from skillgit.domain.ids import short_digest
 from skillgit.engine.batches import steps_per_epoch
-from skillgit.engine.leaks import LeakLint
-from skillgit.engine.progress import Progress, Stage
+from skillgit.engine.guards import LeakLint
 from skillgit.plugin.environment import asks_judge
 
 if TYPE_CHECKING:
@@ -18,12 +16,14 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from skillgit.calls.client import Calls
+    from skillgit.domain.cost import Cost
     from skillgit.domain.evaluation import Outcome
     from skillgit.domain.feedback import Feedback
     from skillgit.domain.gate import GateRule
     from skillgit.domain.state import RunState
-    from skillgit.domain.trajectory import Item, Rollout
+    from skillgit.domain.trajectory import Item
     from skillgit.domain.tried import Tried
+    from skillgit.engine.progress import Monitor
     from skillgit.engine.settings import MethodSettings
     from skillgit.plugin.environment import Environment
     from skillgit.plugin.source import Source
@@ -63,51 +63,6 @@ def setup_digest(task: Task, fingerprint: Callable[[str], str]) -> str:
     """
     judge = (fingerprint("judge"),) if asks_judge(task.environment) else ()
     return short_digest([task.digest, fingerprint("target"), *judge])
-
-
-@dataclass(slots=True, kw_only=True)
-class Monitor:
-    """Passes progress on to a watcher; holds nothing that a run depends on."""
-
-    report: Callable[[Progress], None] = lambda _: None
-    saw: Callable[[Rollout, Stage], None] = lambda *_: None
-    spent: Callable[[], Cost] = Cost
-    now: Progress = field(
-        default_factory=lambda: Progress(
-            epoch=0,
-            epochs=0,
-            step=0,
-            steps=0,
-            stage=Stage.BASELINE,
-            done=0,
-            total=0,
-            score=None,
-            best=None,
-            spent=Cost(),
-        )
-    )
-
-    def place(self, *, epoch: int, epochs: int, step: int, steps: int, score: float | None, best: float | None) -> None:
-        """Say where in the run the work is."""
-        self._tell(epoch=epoch, epochs=epochs, step=step, steps=steps, score=score, best=best, done=0, total=0)
-
-    def stage(self, stage: Stage, total: int = 0) -> None:
-        """Say that a stage begins."""
-        self._tell(stage=stage, done=0, total=total)
-
-    def tick(self) -> None:
-        """Say that one more item or call of the stage is done."""
-        self._tell(done=self.now.done + 1)
-
-    def rolled(self, rollout: Rollout) -> None:
-        """Say that an item was rolled out, and tick."""
-        self.saw(rollout, self.now.stage)
-        self.tick()
-
-    def _tell(self, **changes: object) -> None:
-        values = {name: getattr(self.now, name) for name in Progress.__slots__} | changes | {"spent": self.spent()}
-        self.now = Progress(**values)
-        self.report(self.now)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,27 +13,22 @@ from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Accepted, Cost, EditRecord, Event, Models, PatchCounts, Rejected, Skipped
 from skillgit.domain.rewrite import UpdateMode
 from skillgit.engine import artifacts
-from skillgit.engine.aggregate import aggregate, merge_and_rank, pooled
+from skillgit.engine.aggregate import aggregate, merge_and_rank, pooled, select
 from skillgit.engine.appendix import remember
-from skillgit.engine.batches import epoch_of, step_items
+from skillgit.engine.batches import epoch_of, shuffled_batches, step_items
 from skillgit.engine.budget import analyst_budget, step_budget
 from skillgit.engine.concurrency import side_by_side
 from skillgit.engine.deep_reflect import probe
 from skillgit.engine.drafts import concatenated
 from skillgit.engine.feedback import feedback_file
-from skillgit.engine.guards import Refusal, refusal
+from skillgit.engine.guards import Refusal, refusal, told
 from skillgit.engine.judge import judge
-from skillgit.engine.leaks import told
-from skillgit.engine.minibatches import shuffled_batches
-from skillgit.engine.overlap import Overlap
-from skillgit.engine.progress import Stage
+from skillgit.engine.progress import Overlap, Stage
 from skillgit.engine.reflect import Reading, with_probe
 from skillgit.engine.rewrite import carry_out
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.salvage import attributed, salvage, worth_salvaging
-from skillgit.engine.select import select
-from skillgit.engine.transition import Transition
-from skillgit.engine.unanswered import unanswered
+from skillgit.engine.transition import Transition, unanswered
 from skillgit.engine.validity import invalid
 from skillgit.plugin.redaction import redact
 

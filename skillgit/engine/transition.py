@@ -1,15 +1,20 @@
-"""What the engine hands over: one event with the skill that it makes and the evidence behind it."""
+"""What the engine hands over: an event with its skill and evidence, and what of it no model would answer."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from skillgit.engine import artifacts
+from skillgit.plugin.redaction import redact
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from skillgit.calls.client import Unanswered
     from skillgit.domain.event import Event
     from skillgit.domain.skill import Skill
+    from skillgit.engine.session import Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,3 +39,25 @@ class SkillHistory(Protocol):
     def skill(self, version: int) -> Skill:
         """Return the skill of ``version`` of the run in training."""
         ...
+
+
+def unanswered(session: Session, *stages: str) -> str:
+    """Return a sentence that says how many calls of ``stages`` will never be answered and why; empty if there are none.
+
+    It speaks of the event in the making.
+    """
+    calls = [call for call in _calls(session) if call.stage in stages]
+    if not calls:
+        return ""
+    counted = f"A call ({calls[0].stage})" if len(calls) == 1 else f"{len(calls)} calls ({', '.join(stages)})"
+    return redact(f"{counted} will never be answered: {calls[0].reason}.")
+
+
+def unanswered_file(session: Session) -> artifacts.Evidence:
+    """Return ``unanswered.json`` with a row for each such call of the event in the making; nothing without any."""
+    rows = [{"stage": call.stage, "kind": call.kind.value, "reason": call.reason} for call in _calls(session)]
+    return {"unanswered.json": artifacts.json_file(rows)} if rows else {}
+
+
+def _calls(session: Session) -> list[Unanswered]:
+    return [call for call in session.calls.unanswered if call.role == "optimizer"]

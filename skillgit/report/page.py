@@ -4,24 +4,36 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 import skillgit
 from skillgit.domain.evaluation import Metric
+from skillgit.domain.gate import Decision, NoRegression
+from skillgit.domain.policies import shortfall, wanted
 from skillgit.domain.rules import Region
-from skillgit.report import figures, gate_words, naming
-from skillgit.report.interval_chart import chart
-from skillgit.report.score_curve import NARROW, WIDE, curve, drawn_rows
-from skillgit.report.visible import visible
-from skillgit.view.words import not_measured
+from skillgit.report import figures
+from skillgit.report.charts import NARROW, WIDE, chart, curve, drawn_rows
+from skillgit.report.figures import delta, score
+from skillgit.view import event as cells
+from skillgit.view.event import Entry
+from skillgit.view.screen import UNICODE
+from skillgit.view.text import inert
+from skillgit.view.words import chance, not_measured, plural
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from skillgit.app.deliver.report_events import Told
     from skillgit.app.deliver.report_whole import Report
+    from skillgit.domain.gate import Verdict
+    from skillgit.index.rows import LogRow
+
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _OUTCOMES = {
@@ -54,9 +66,9 @@ def page(report: Report) -> str:
             style=Markup(style),  # noqa: S704 - it is a file of ours
             style_digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
             curves={name: curve(report.rows, report.scored, size, intervals=intervals) for name, size in _SIZES},
-            shapes=sorted({_BOUND if row.bound is not None else naming.glyph(row) for row in drawn_rows(report.rows)}),
+            shapes=sorted({_BOUND if row.bound is not None else glyph(row) for row in drawn_rows(report.rows)}),
             outcome=_OUTCOMES.get(report.run.outcome, report.run.outcome),
-            gate_rule=gate_words.rule(report),
+            gate_rule=rule(report),
             program=f"skillgit {skillgit.__version__}",
         )
     )
@@ -77,13 +89,13 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     found.filters.update(figures.FILTERS)
-    found.filters.update(naming.FILTERS)
+    found.filters.update(FILTERS)
     found.globals.update(
         chart=chart,
-        verdict_of=gate_words.verdict_of,
-        compared=gate_words.compared,
+        verdict_of=verdict_of,
+        compared=compared,
         not_measured=not_measured,
-        refusal=gate_words.refusal,
+        refusal=refusal,
         regions={region.value: words for region, words in _REGIONS.items()},
     )
     return found
@@ -100,3 +112,122 @@ _REGIONS = {
 def _shown(value: object) -> object:
     """Return what a template prints: text of models and users without signs that would take effect."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+_METRICS = {
+    Metric.HARD: "hard score",
+    Metric.SOFT: "soft score",
+    Metric.MIXED: "mixed hard and soft score",
+}
+
+
+def verdict_of(told: Told) -> Verdict | None:
+    """Return the gate's decision on an event; None if it passed no gate, or is not told in full."""
+    return None if told.telling is None else getattr(told.telling.event, "verdict", None)
+
+
+def rule(report: Report) -> str:
+    """Return by which rule the run's gate decides."""
+    verdict = next(filter(None, map(verdict_of, _gated(report))), None)
+    if verdict is None:
+        return "no candidate came as far as the gate"
+    if not verdict.gated:
+        return "none: every candidate that was measured became a version"
+    told = (
+        f"{verdict.policy}: it asks for {wanted(verdict.policy, verdict.terms)},"
+        f" by the mean {_METRICS[verdict.metric]} on the selection items"
+    )
+    match verdict.no_regression:
+        case NoRegression.NONE:
+            return told
+        case NoRegression.PINNED:
+            return f"{told}, and if no pinned item scores lower"
+        case NoRegression.ALL:
+            return f"{told}, and if no item scores lower"
+        case _:
+            assert_never(verdict.no_regression)
+
+
+def _gated(report: Report) -> Iterable[Told]:
+    # an intervention may have a gate of its own, as compress has
+    events = (*report.versions.told, *report.rejected.told, *report.slow.told)
+    return (told for told in events if told.row.origin in {"step", "meta"} and told.row.kind != "reverted")
+
+
+def compared(verdict: Verdict, *, bound: bool) -> str:
+    """Return what the gate compared: both scores, what flipped, and the chance of that."""
+    own = f"at most {score(verdict.score)}" if bound else score(verdict.score)
+    flipped = f"{verdict.fixed} fixed, {verdict.broken} broken, {chance(verdict.p)}"
+    repeats = f", {plural(verdict.repeats, 'repeat')} of items that differ" if verdict.repeats else ""
+    return f"{verdict.metric.value} {own} against {score(verdict.current)}; {flipped}{repeats}"
+
+
+def refusal(verdict: Verdict, *, bound: bool) -> str:
+    """Return why a candidate was refused."""
+    gain = verdict.score - verdict.current
+    if verdict.decision is Decision.INDECISIVE:
+        if verdict.lost > verdict.regained:
+            return f"it lost {plural(verdict.lost, 'item')} that the current version could answer"
+        return "too few items had a score for a decision"
+    if verdict.blocked:
+        return f"{plural(verdict.blocked, 'item')} that may not score lower did"
+    if gain <= 0 and bound:
+        return f"could not beat {score(verdict.current)} any more, and was stopped early"
+    if gain < 0:
+        return f"lower than {score(verdict.current)} by {score(-gain)}"
+    if gain == 0:
+        return f"a tie with {score(verdict.current)}, and a tie is no gain"
+    return f"higher by {delta(gain)}, but {shortfall(verdict.policy, verdict.p, verdict.terms)}"
+
+
+_SOURCES = {
+    "failure": "rollouts that failed",
+    "success": "rollouts that went well",
+    "mixed": "rollouts that failed and others",
+    "meta": "the reflection on an epoch",
+    "slow": "a slow update",
+    "human": "a person",
+    "seed": "the seed",
+}
+
+
+def glyph(row: LogRow) -> str:
+    """Return the sign of an event."""
+    return cells.glyph(Entry.of_row(row), UNICODE)
+
+
+def tone(row: LogRow) -> str:
+    """Return the colour that repeats what the sign says."""
+    return cells.style(Entry.of_row(row)).name.lower()
+
+
+def decision(row: LogRow) -> str:
+    """Return in words what became of an event."""
+    return cells.decision(Entry.of_row(row))
+
+
+def source(word: str) -> str:
+    """Return in words what an edit rests on."""
+    return _SOURCES.get(word, word)
+
+
+FILTERS = {
+    "glyph": glyph,
+    "tone": tone,
+    "decision": decision,
+    "source": source,
+}
+"""What templates can do with an event."""
+
+
+# Code points that HTML does not allow.
+_IMPOSSIBLE = re.compile(
+    "[\ufdd0-\ufdef\ufffe\uffff"
+    + "".join(chr(plane << 16 | last) for plane in range(1, 17) for last in (0xFFFE, 0xFFFF))
+    + "]"
+)
+
+
+def visible(text: str) -> str:
+    """Return ``text`` with control characters in caret notation and signs that nobody sees by their numbers."""
+    return text if text.isascii() and text.isprintable() else _IMPOSSIBLE.sub("\ufffd", inert(text))

@@ -6,7 +6,7 @@ Python to a model, ``conversation`` is the loop in which it uses them, and ``off
 """
 
 from skillgit.sandbox.job import Job, Limits, Result
-from skillgit.sandbox.mechanism import Mode
+from skillgit.sandbox.mechanisms import Mode
 from skillgit.sandbox.sandbox import Sandbox
 
 __all__ = ["Job", "Limits", "Mode", "Result", "Sandbox"]

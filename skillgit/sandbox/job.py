@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Literal
@@ -11,6 +12,7 @@ from skillgit.errors import EnvironmentFaultError
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
 
 Ended = Literal["exit", "timeout", "memory", "cpu", "killed", "output", "disk"]
 
@@ -126,3 +128,33 @@ def check_name(name: str) -> None:
         raise EnvironmentFaultError(
             f"{name!r} is no path in the work folder of a job", hint="use a relative path without '..' and backslashes"
         )
+
+
+_TOKEN = re.compile(r"\*\*/|\*\*|\*|\?|\[[^\]/]+\]|.", re.DOTALL)
+_MEANING = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+
+
+def expression(pattern: str) -> str:
+    """Return the regular expression of the whole paths that ``pattern`` means; ``[abc]`` is one of these characters."""
+    return "(?s:" + "".join(_meaning(token) for token in _TOKEN.findall(pattern)) + ")"
+
+
+def _meaning(token: str) -> str:
+    if token in _MEANING:
+        return _MEANING[token]
+    if token.startswith("[") and len(token) > 1:
+        inner = token[1:-1]
+        negated = inner.startswith("!") and len(inner) > 1
+        # A range is written as in a regular expression; everything else is taken literally.
+        chosen = re.sub(r"[\\\[\]^&~|]", r"\\\g<0>", inner[1:] if negated else inner)
+        candidate = f"[{'^/' if negated else ''}{chosen}]"
+        return candidate if _compiles(candidate) else re.escape(token)
+    return re.escape(token)
+
+
+def _compiles(candidate: str) -> bool:
+    try:
+        re.compile(candidate)
+    except re.error:
+        return False
+    return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from skillgit.errors import ConfigError
 from skillgit.plugin.environment import Option
-from skillgit.sandbox.mechanism import Mode
+from skillgit.sandbox.mechanisms import Mode
 from skillgit.sandbox.sandbox import Sandbox
 
 OPTION = Option(

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import socket
 import threading
-from contextlib import AsyncExitStack, asynccontextmanager
+import time
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from weakref import WeakKeyDictionary
 
 from skillgit.domain.untrusted.text import storable
-from skillgit.errors import SandboxError, SkillgitError
-from skillgit.sandbox.bubblewrap import Bubblewrap
-from skillgit.sandbox.job import Job, Limits, Result
-from skillgit.sandbox.landlocked import Landlocked
-from skillgit.sandbox.mechanism import Mode
-from skillgit.sandbox.running import carry_out
-from skillgit.sandbox.unconfined import Unconfined
+from skillgit.errors import EnvironmentFaultError, SandboxError, SkillgitError
+from skillgit.sandbox.job import Job, Limits, Result, check_name
+from skillgit.sandbox.launcher.frames import HEADER, Order, Report, frame, message
+from skillgit.sandbox.mechanisms import FOLDER, SCRATCH, Bubblewrap, Landlocked, Mode, Unconfined
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop, Semaphore
+    from asyncio import AbstractEventLoop, Semaphore, StreamReader, StreamWriter
+    from asyncio.subprocess import Process
     from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
-    from skillgit.sandbox.mechanism import Launch, Mechanism
+    from skillgit.sandbox.job import Ended
+    from skillgit.sandbox.mechanisms import Launch, Mechanism
+
 
 PROGRAM = "main.py"
 """The file that :meth:`Sandbox.python_job` writes the code to."""
@@ -163,3 +167,187 @@ async def _first_job(mechanism: Mechanism) -> Result | SkillgitError:
             return await carry_out(launch, job)
     except SkillgitError as error:
         return error
+
+
+_CHUNK = 1 << 16
+_LONGEST_REPORT = 16 << 20
+_START_S = 30.0
+_END_S = 10.0
+"""What a launcher may take to end and tell, after the limit of the job or when it is asked to."""
+_SHOWN = 500
+
+
+@dataclass(slots=True)
+class _Output:
+    """Both streams of a job; what is over the limit is dropped."""
+
+    left: int
+    exceeded: asyncio.Event = field(default_factory=asyncio.Event)
+    stdout: bytearray = field(default_factory=bytearray)
+    stderr: bytearray = field(default_factory=bytearray)
+
+    async def read(self, stream: StreamReader, into: bytearray) -> None:
+        """Read a stream to its end; a full pipe would stop the job before its end is noticed."""
+        while chunk := await stream.read(_CHUNK):
+            into += chunk[: self.left]
+            if len(chunk) > self.left:
+                self.exceeded.set()
+            self.left = max(0, self.left - len(chunk))
+
+
+@dataclass(slots=True)
+class _Told:
+    """What the launcher has told so far."""
+
+    started: float | None = None
+    report: Report | None = None
+    files: dict[str, bytes] = field(default_factory=dict)
+
+
+async def carry_out(launch: Launch, job: Job) -> Result:
+    """Start a launcher with its order and return how the job ended.
+
+    Raises:
+        EnvironmentFaultError: The job could not be started, or its launcher failed.
+    """
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)  # noqa: FBT003 - the library's signature
+    with theirs:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *launch.argv,
+                str(theirs.fileno()),
+                pass_fds=(theirs.fileno(),),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env={},
+                start_new_session=True,
+            )
+        except OSError as error:
+            ours.close()
+            raise EnvironmentFaultError(f"the sandbox cannot start: {error}", hint="see docs/sandbox.md") from error
+    reader, writer = await asyncio.open_connection(sock=ours)
+    output, told = _Output(job.limits.output_kb << 10), _Told()
+    try:
+        await _spoken(process, reader, writer, launch, job, output, told)
+    finally:
+        writer.close()
+        await _over(process)
+    return _result(job, launch.order, output, told)
+
+
+async def _spoken(  # noqa: PLR0917 - the parts of one conversation
+    process: Process, reader: StreamReader, writer: StreamWriter, launch: Launch, job: Job, output: _Output, told: _Told
+) -> None:
+    """Feed the launcher and listen until everything is told, the output is too long or nobody answers any more."""
+    if process.stdin is None or process.stdout is None or process.stderr is None:
+        raise AssertionError("all streams are pipes")
+    listening = asyncio.create_task(_listen(reader, told, job.limits.disk_mb << 20))
+    flood = asyncio.create_task(output.exceeded.wait())
+    others = [
+        asyncio.create_task(_order(writer, launch, job)),
+        asyncio.create_task(_give(process.stdin, job.stdin)),
+        asyncio.create_task(output.read(process.stdout, output.stdout)),
+        asyncio.create_task(output.read(process.stderr, output.stderr)),
+    ]
+    try:
+        patience = _START_S + job.limits.wall_s + _END_S
+        await asyncio.wait({listening, flood}, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+        writer.close()  # the launcher ends the job when nobody listens
+        await _over(process)
+        # All of the job is gone, so that the streams end.
+        await asyncio.wait({listening, *others}, timeout=_END_S)
+    finally:
+        for task in (listening, flood, *others):
+            task.cancel()
+        ended = await asyncio.gather(listening, flood, *others, return_exceptions=True)
+    for error in ended:
+        if isinstance(error, Exception):
+            raise error
+
+
+async def _order(writer: StreamWriter, launch: Launch, job: Job) -> None:
+    with suppress(ConnectionError):
+        writer.write(message(launch.order))
+        for content in job.files.values():
+            writer.write(frame(content))
+            await writer.drain()
+
+
+async def _give(stream: StreamWriter, content: bytes) -> None:
+    with suppress(ConnectionError):
+        stream.write(content)
+        await stream.drain()
+    with suppress(ConnectionError):
+        stream.close()
+        await stream.wait_closed()
+
+
+async def _listen(reader: StreamReader, told: _Told, limit: int) -> None:
+    """Take down what the launcher tells; it is not believed about sizes and names."""
+    with suppress(asyncio.IncompleteReadError, ConnectionError):
+        while told.report is None:
+            report = cast("Report", json.loads(await _frame(reader, _LONGEST_REPORT)))
+            if report["kind"] == "started":
+                told.started = time.monotonic()
+                continue
+            for name in report["files"]:
+                content = await _frame(reader, limit)
+                limit -= len(content)
+                with suppress(EnvironmentFaultError):
+                    check_name(name)
+                    told.files[name] = content
+            told.report = report
+
+
+async def _frame(reader: StreamReader, limit: int) -> bytes:
+    size = int(HEADER.unpack(await reader.readexactly(HEADER.size))[0])
+    if size > limit:
+        raise EnvironmentFaultError("a sandboxed job told more than its limit", hint="raise the limit on its files")
+    return await reader.readexactly(size)
+
+
+async def _over(process: Process) -> None:
+    """Wait for the end of the launcher, which ends everything of its job; kill it if it does not come."""
+    try:
+        await asyncio.wait_for(process.wait(), _END_S)
+    except TimeoutError:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+
+
+def _result(job: Job, order: Order, output: _Output, told: _Told) -> Result:
+    report = told.report
+    errors = _read(output.stderr, order)
+    if report is not None and report["kind"] == "fault":
+        raise EnvironmentFaultError(
+            f"the sandbox cannot run {job.command[0]}: {report['text']}", hint="see docs/sandbox.md"
+        )
+    if told.started is None:
+        said = " ".join(errors.split())[-_SHOWN:] or "it gave no reason"
+        raise EnvironmentFaultError(f"the sandbox did not start: {said}", hint="see docs/sandbox.md")
+    stdout = _read(output.stdout, order)
+    if output.exceeded.is_set():
+        seconds = report["seconds"] if report else time.monotonic() - told.started
+        return Result(exit_code=None, stdout=stdout, stderr=errors, files={}, ended="output", seconds=seconds)
+    if report is None:
+        raise EnvironmentFaultError("the sandbox was killed while a job ran", hint="see whether memory ran out")
+    ended = cast("Ended", report["ended"])
+    return Result(
+        exit_code=report["exit_code"],
+        stdout=stdout,
+        stderr=errors,
+        files=told.files if ended in {"exit", "killed"} else {},
+        ended=ended,
+        seconds=report["seconds"],
+    )
+
+
+def _read(written: bytearray, order: Order) -> str:
+    """Return output as text; the names of folders that are made up for each job are not part of what it says."""
+    text = written.decode(errors="replace")
+    for path, name in zip((order["folder"], *order["scratch"]), (FOLDER, SCRATCH), strict=False):
+        text = text.replace(path, name)
+    return text

@@ -12,8 +12,7 @@ from skillgit.domain.untrusted.text import storable_json
 from skillgit.errors import EnvironmentFaultError
 from skillgit.plugin.backend import Tool
 from skillgit.sandbox.documents import ANSWER, REQUEST
-from skillgit.sandbox.job import Limits
-from skillgit.sandbox.patterns import expression
+from skillgit.sandbox.job import Limits, expression
 from skillgit.sandbox.sandbox import PROGRAM
 
 if TYPE_CHECKING:

@@ -16,12 +16,11 @@ from skillgit.app.history.browse import standing
 from skillgit.app.place.workspace import git_settings
 from skillgit.errors import SkillgitError
 from skillgit.tui import commands, keymap, theme
+from skillgit.tui.actions import exchange
 from skillgit.tui.commands import Ran
-from skillgit.tui.garbage import QUIET, Collector
-from skillgit.tui.last_filter import LastFilter
 from skillgit.tui.palette import KeyCommands
-from skillgit.tui.remote_actions import exchange
 from skillgit.tui.start import THEME, setting_names
+from skillgit.tui.terminal import QUIET, Collector, LastFilter
 from skillgit.view.screen import Screen as Facts
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from skillgit.view.words import plural, short
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from skillgit.app.exchange.publication import Finding, Scan
+    from skillgit.app.exchange.findings import Finding
+    from skillgit.app.exchange.publication import Scan
     from skillgit.app.exchange.pull import Cloned, Fetched, Joined, Pulled
     from skillgit.app.exchange.push import Pushed, SentRef
     from skillgit.app.exchange.remote import RemoteRow, RemoteShown

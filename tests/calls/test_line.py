@@ -8,8 +8,7 @@ from scripted import chance
 from virtual_time import now
 
 from skillgit.calls.deadline import Stop
-from skillgit.calls.limiter import Window
-from skillgit.calls.queue import Line
+from skillgit.calls.limiter import Line, Window
 
 
 def line(width=1, *, stop=None, spread=0.0):

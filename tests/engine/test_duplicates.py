@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from skillgit.domain.edit import Edit, Op, Source
 from skillgit.domain.rewrite import Suggestion, SuggestionType
+from skillgit.engine.aggregate import alike, alike_texts, without_duplicates
 from skillgit.engine.drafts import Draft
-from skillgit.engine.duplicates import alike, alike_texts, without_duplicates
 
 
 def edit(content: str, **facts) -> Edit:

@@ -11,8 +11,8 @@ from skillgit.domain.event import RunStarted, Skipped, SlowMerged, SlowProposed
 from skillgit.domain.gate import Decision
 from skillgit.domain.skill import slow_guidance
 from skillgit.engine.batches import epoch_of, slow_sample, step_items
-from skillgit.engine.pairs import Category, compare_versions
 from skillgit.engine.settings import OptimizerSettings, PairPolicy
+from skillgit.engine.slow import Category, compare_versions
 
 STILL = {"Analyse failures": lambda _: json.dumps({"edits": []})}
 ALL_WORDS = SEED.with_text("SKILL.md", SEED.document + "".join(f"- {word}\n" for word in WORDS))

@@ -10,8 +10,8 @@ from toy import History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.event import Change
 from skillgit.domain.tried import Tried
+from skillgit.engine.feedback import TRIED_TOKENS, read_tried, tried_file, tried_section
 from skillgit.engine.rendering import CHARACTERS_PER_TOKEN
-from skillgit.engine.tried import TRIED_TOKENS, read_tried, tried_file, tried_section
 
 
 def candidate(step: int, text: str = "Answer in metres.") -> Tried:

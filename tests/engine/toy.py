@@ -18,7 +18,8 @@ from skillgit.domain.state import advance, begin
 from skillgit.domain.trajectory import Item, Trajectory, Turn
 from skillgit.domain.version_outcomes import VersionOutcomes
 from skillgit.engine.loop import Start, Trainer
-from skillgit.engine.session import Monitor, Session, Task
+from skillgit.engine.progress import Monitor
+from skillgit.engine.session import Session, Task
 from skillgit.engine.settings import MethodSettings
 from skillgit.errors import FatalBackendError
 from skillgit.plugin.backend import BackendInfo, Message, Reply, Usage, system, user

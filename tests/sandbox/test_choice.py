@@ -79,7 +79,7 @@ def test_a_machine_without_libseccomp_says_so(monkeypatch):
 
 def test_a_launcher_that_dies_is_the_fault_of_the_machine(monkeypatch):
     box = Sandbox(Mode.NONE)
-    monkeypatch.setattr("skillgit.sandbox.mechanism._START", "import sys; sys.exit('no luck')")
+    monkeypatch.setattr("skillgit.sandbox.mechanisms._START", "import sys; sys.exit('no luck')")
     with pytest.raises(EnvironmentFaultError, match="did not start: no luck"):
         asyncio.run(box.run(box.python_job("print(1)")))
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.sandbox.patterns import expression
+from skillgit.sandbox.job import expression
 
 NAMES = st.text("ab.*?[]!^-\\/ \n", min_size=1, max_size=8)
 

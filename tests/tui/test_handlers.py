@@ -15,7 +15,7 @@ from skillgit.tui.screens.compare import CompareScreen
 from skillgit.tui.screens.event import EventScreen
 from skillgit.tui.screens.item import ItemScreen
 from skillgit.tui.screens.live import LiveScreen
-from skillgit.tui.widgets.key_line import KeyLine
+from skillgit.tui.widgets.lines import KeyLine
 
 SESSION = (
     *("j", "k", "ctrl+d", "ctrl+u", "G", "g", "x", "x", "o", "o", "ctrl+g", "R"),

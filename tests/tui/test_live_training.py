@@ -21,8 +21,8 @@ from wire import wire_server
 from wire.training import ENVIRONMENT, over
 
 from skillgit.app.history.live import Standing, live
-from skillgit.tui import live_text
 from skillgit.tui.screens.history import HistoryScreen
+from skillgit.tui.widgets import live as live_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

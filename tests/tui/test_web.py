@@ -18,9 +18,8 @@ from sample_run import RUN
 from web_client import DEADLINE_S, browser, gone, read, serving, until_gone
 
 from skillgit.errors import UsageError
-from skillgit.tui.web.door import Door
 from skillgit.tui.web.page import Pages
-from skillgit.tui.web.server import application, listen
+from skillgit.tui.web.server import Door, application, listen
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

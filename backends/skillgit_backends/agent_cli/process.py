@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillgit.errors import BackendTimeoutError, FatalBackendError, RetryableBackendError, UnusableAnswerError
-from skillgit_backends.agent_cli.survivors import end_all
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
     from asyncio.subprocess import Process
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
+
 
 _CHUNK = 1 << 16
 _LOOK_S = 0.05
@@ -169,3 +171,74 @@ async def _closed(process: Process, tasks: Sequence[asyncio.Task[None]]) -> None
     for task in pending:
         task.cancel()
     process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - there is no other way to close the pipes
+
+
+_PROC = Path("/proc")
+_ROUNDS = 20
+"""A process may start another one while the table is read, so the search is repeated until nothing is found."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Process:
+    number: int
+    parent: int
+    belongs: bool
+
+
+def end_all(leader: int, root: Path) -> None:
+    """Kill every process of a call.
+
+    Args:
+        leader: The agent's process, which leads a session and a group.
+        root: The folder of the call.
+    """
+    for _ in range(_ROUNDS):
+        found = family(leader, root)
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(leader, signal.SIGKILL)
+        for number in found:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(number, signal.SIGKILL)
+        if not found:
+            return
+
+
+def family(leader: int, root: Path) -> set[int]:
+    """Return the living processes of a call; none where there is no ``/proc``."""
+    table = [process for number in _numbers() if (process := _read(number, leader, bytes(root))) is not None]
+    found = {process.number for process in table if process.belongs}
+    known = {leader, *found}
+    while children := {process.number for process in table if process.parent in known} - known:
+        known |= children
+        found |= children
+    return found - {os.getpid()}
+
+
+def _numbers() -> list[int]:
+    try:
+        return [int(path.name) for path in _PROC.iterdir() if path.name.isdecimal()]
+    except OSError:
+        return []
+
+
+def _read(number: int, leader: int, root: bytes) -> _Process | None:
+    """Return what is known of a process; None if it is over."""
+    folder = _PROC / str(number)
+    try:
+        # The name is in brackets and may itself hold brackets and blanks.
+        state, parent, group, session = (folder / "stat").read_bytes().rpartition(b")")[2].split()[:4]
+    except OSError:
+        return None
+    if state in (b"Z", b"X"):
+        return None
+    belongs = leader in (int(group), int(session)) or _marked(folder, root)
+    return _Process(number=number, parent=int(parent), belongs=belongs)
+
+
+def _marked(folder: Path, root: bytes) -> bool:
+    with suppress(OSError):
+        if root in (folder / "environ").read_bytes():
+            return True
+    with suppress(OSError):
+        return (folder / "cwd").readlink().is_relative_to(os.fsdecode(root))
+    return False

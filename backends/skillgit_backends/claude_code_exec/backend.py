@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from skillgit.errors import FatalBackendError, RefusalError, RetryableBackendError, UnusableAnswerError
-from skillgit.plugin.backend import BackendInfo, Reply
+from skillgit.plugin.backend import BackendInfo, Reply, Usage
 from skillgit.plugin.redaction import redact
 from skillgit_backends.agent_cli.backend import AgentBackend
 from skillgit_backends.agent_cli.child_environment import without_secrets
-from skillgit_backends.agent_cli.events import EventLines, number_at, text_at
+from skillgit_backends.agent_cli.events import Event, EventLines, counts_at, event_at, number_at, text_at
 from skillgit_backends.agent_cli.faults import failure
+from skillgit_backends.agent_cli.probe import ask
 from skillgit_backends.agent_cli.process import Limits, run
 from skillgit_backends.agent_cli.prompting import assignment
 from skillgit_backends.agent_cli.reckoning import estimate
-from skillgit_backends.agent_cli.tooling import offer, read_answer
+from skillgit_backends.agent_cli.tooling import SCHEMA, offer, read_answer
 from skillgit_backends.claude_code_exec import login
-from skillgit_backends.claude_code_exec.command import SKILLS, command, instructions, prompt
-from skillgit_backends.claude_code_exec.probing import tell_login
-from skillgit_backends.claude_code_exec.protocol import Session
 from skillgit_backends.claude_code_exec.settings import DEFAULT_TIMEOUT_S, NAME, read_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from skillgit.plugin.backend import Request
     from skillgit_backends.agent_cli.process import Ended
+    from skillgit_backends.agent_cli.prompting import Assignment
     from skillgit_backends.agent_cli.workspace import Workspace
+    from skillgit_backends.claude_code_exec.settings import Settings
+
 
 _OUTPUT_TOKENS = "CLAUDE_CODE_MAX_OUTPUT_TOKENS"
 
@@ -120,3 +123,123 @@ def _reply(request: Request, session: Session) -> Reply:
     if request.tools:
         return read_answer(text, usage)
     return Reply(text=text, usage=usage, finish_reason="length" if reason == "max_tokens" else "stop")
+
+
+SKILLS = ".claude/skills"
+
+
+def command(settings: Settings, request: Request, workspace: Workspace, instructions: str) -> list[str]:
+    """Return the command line; every option that takes a list stands before another option."""
+    words = [settings.path, "-p", "--output-format", "stream-json"]
+    words += ["--tools", ",".join(settings.tools)]
+    if settings.allowed_tools:
+        words += ["--allowedTools", ",".join(settings.allowed_tools)]
+    words += ["--permission-mode", settings.permission_mode, "--setting-sources", "project"]
+    words += ["--strict-mcp-config", "--no-session-persistence"]
+    if instructions:
+        system = workspace.place_private(workspace.outside / "system-prompt.md", instructions)
+        words += ["--append-system-prompt-file", str(system)]
+    effort = settings.effort or request.reasoning_effort
+    if effort:
+        words += ["--effort", effort]
+    if request.tools:
+        words += ["--json-schema", json.dumps(SCHEMA)]
+    return [*words, "--model", request.model, "--verbose"]
+
+
+def instructions(given: Assignment, pictures: Sequence[Path], offered: str) -> str:
+    """Return what is added to the agent's own system prompt."""
+    parts = [given.instructions, offered]
+    parts += [
+        f"Before you begin, load the skill {skill.name} with the Skill tool, or read {SKILLS}/{skill.name}/SKILL.md."
+        for skill in given.skills
+    ]
+    if pictures:
+        parts.append("Look at the pictures that the task names with the Read tool.")
+    return "\n\n".join(part for part in parts if part)
+
+
+def prompt(given: Assignment) -> bytes:
+    """Return what the agent reads; a task that begins with a slash must not be taken for a command."""
+    return f"<task>\n{given.task}\n</task>\n".encode("utf-8", "replace")
+
+
+async def tell_login(settings: Settings, workspace: Workspace, environment: Mapping[str, str]) -> tuple[bool, str]:
+    """Return whether Claude Code can get at its model in ``environment``, and how, or what to do about it.
+
+    Raises:
+        BackendError: It cannot be started, or does not end.
+    """
+    for name in (login.KEY, *login.TOKENS):
+        if name in environment:
+            return True, f"the credential in {settings.api_key_env if name == login.KEY else name}"
+    code, said = await ask([settings.path, "auth", "status"], workspace, environment)
+    logged_in = code == 0 and _tells_login(said)
+    return logged_in, "the account of 'claude auth login'" if logged_in else login.HOW
+
+
+def _tells_login(said: str) -> bool:
+    try:
+        status = json.loads(said)
+    except ValueError:
+        return False
+    return isinstance(status, dict) and status.get("loggedIn") is True
+
+
+_OF_A_MODEL = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
+_OF_THE_MAIN_MODEL = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+
+
+@dataclass(slots=True, kw_only=True)
+class Session:
+    """What was heard of a session.
+
+    Attributes:
+        result: The last result event; empty if there was none.
+        actions: Tool to how often the agent has used it.
+        trouble: The kind of error that a message of the agent carried; empty if none did.
+    """
+
+    result: Event = field(default_factory=dict)
+    actions: dict[str, int] = field(default_factory=dict)
+    trouble: str = ""
+
+    def hear(self, event: Event) -> None:
+        """Take in one event; kinds that are not known are passed over."""
+        match text_at(event, "type"):
+            case "result":
+                self.result = event
+            case "assistant":
+                self.trouble = text_at(event, "error")
+                for block in _blocks(event):
+                    if text_at(block, "type") == "tool_use":
+                        name = text_at(block, "name")
+                        self.actions[name] = self.actions.get(name, 0) + 1
+
+    @property
+    def text(self) -> str:
+        """What the agent said at the end."""
+        return text_at(self.result, "result")
+
+    @property
+    def is_failed(self) -> bool:
+        """Whether it ended in an error, whatever else it says."""
+        subtype = text_at(self.result, "subtype")
+        return bool(self.result.get("is_error")) or bool(self.trouble) or subtype not in ("", "success")
+
+    @property
+    def usage(self) -> Usage | None:
+        """What it has used: that of all models that took part, or else of the main one; None if that was not told."""
+        models = [event for event in event_at(self.result, "modelUsage").values() if isinstance(event, dict)]
+        told = [counts_at(model, *_OF_A_MODEL) for model in models]
+        told = told or [counts_at(event_at(self.result, "usage"), *_OF_THE_MAIN_MODEL)]
+        counts = [each for each in told if each is not None]
+        fresh, out, cached, written = (sum(column) for column in zip(*counts, strict=True)) if counts else (0,) * 4
+        used = Usage(tokens_in=fresh + cached + written, tokens_out=out, cached=cached, cache_written=written)
+        known = len(counts) == len(told) and (used.tokens_in or used.tokens_out)
+        return used if known and used.plausible else None
+
+
+def _blocks(event: Event) -> Iterator[Event]:
+    content = event_at(event, "message").get("content")
+    return (block for block in (content if isinstance(content, list) else []) if isinstance(block, dict))

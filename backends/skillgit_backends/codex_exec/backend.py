@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
+import json
 import os
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from skillgit.errors import FatalBackendError, RetryableBackendError, UnusableAnswerError
 from skillgit.files import read_plain
-from skillgit.plugin.backend import BackendInfo, Reply
+from skillgit.plugin.backend import BackendInfo, Reply, Usage
 from skillgit.plugin.redaction import redact
 from skillgit_backends.agent_cli.backend import AgentBackend
 from skillgit_backends.agent_cli.child_environment import without_secrets
-from skillgit_backends.agent_cli.events import EventLines
+from skillgit_backends.agent_cli.events import Event, EventLines, counts_at, event_at, text_at
 from skillgit_backends.agent_cli.faults import failure
+from skillgit_backends.agent_cli.probe import ask
 from skillgit_backends.agent_cli.process import Limits, run
 from skillgit_backends.agent_cli.prompting import assignment
 from skillgit_backends.agent_cli.reckoning import estimate
-from skillgit_backends.agent_cli.tooling import offer, read_answer
+from skillgit_backends.agent_cli.tooling import SCHEMA, offer, read_answer
 from skillgit_backends.codex_exec import login
-from skillgit_backends.codex_exec.command import SKILLS, command, last_message, prompt
-from skillgit_backends.codex_exec.probing import tell_login
-from skillgit_backends.codex_exec.protocol import Turn
 from skillgit_backends.codex_exec.settings import DEFAULT_TIMEOUT_S, NAME, read_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from skillgit.plugin.backend import Request
     from skillgit_backends.agent_cli.process import Ended
+    from skillgit_backends.agent_cli.prompting import Assignment
     from skillgit_backends.agent_cli.workspace import Workspace
+    from skillgit_backends.codex_exec.settings import Settings
 
 
 class CodexExecBackend(AgentBackend):
@@ -112,3 +115,180 @@ def _reply(request: Request, turn: Turn, text: str) -> Reply:
             f"{NAME} ended without an answer", hint="run the agent by hand to see more", usage=usage
         )
     return read_answer(text, usage) if request.tools else Reply(text=text, usage=usage)
+
+
+SKILLS = ".agents/skills"
+
+
+def last_message(workspace: Workspace) -> Path:
+    """Return the file that the agent's last message goes to."""
+    return workspace.outside / "last-message.txt"
+
+
+def command(
+    settings: Settings,
+    request: Request,
+    workspace: Workspace,
+    pictures: Sequence[Path],
+    environment: Mapping[str, str],
+) -> list[str]:
+    """Return the command line; every option has its value attached or stands before another option."""
+    words = [settings.path, "exec", "--json", "--color=never", "--skip-git-repo-check", "--ephemeral", "--ignore-rules"]
+    words += [f"--model={request.model}", f"--sandbox={settings.sandbox}", f"--cd={workspace.work}"]
+    words += [f"--output-last-message={last_message(workspace)}"]
+    if settings.profile:
+        words += [f"--profile={settings.profile}"]
+    if request.tools:
+        schema = workspace.outside / "schema.json"
+        schema.write_text(json.dumps(SCHEMA), encoding="utf-8")
+        words += [f"--output-schema={schema}"]
+    words += [f"--image={picture}" for picture in pictures]
+    for name, value in _overrides(settings, request, environment).items():
+        words += ["-c", f"{name}={value}"]
+    return [*words, "-"]
+
+
+def prompt(given: Assignment, offered: str) -> bytes:
+    """Return what the agent reads; ``$name`` is how Codex is told to load a skill."""
+    parts = [" ".join(f"${skill.name}" for skill in given.skills)]
+    instructions = "\n\n".join(text for text in (given.instructions, offered) if text)
+    parts += [f"<instructions>\n{instructions}\n</instructions>"] if instructions else []
+    return "\n\n".join(part for part in (*parts, given.task) if part).encode("utf-8", "replace")
+
+
+def _overrides(settings: Settings, request: Request, environment: Mapping[str, str]) -> dict[str, str]:
+    said = {
+        "analytics.enabled": "false",  # else every run waits for it at its end
+        "approval_policy": _quoted("never"),
+        "web_search": _quoted("live" if settings.web_search else "disabled"),
+        "sandbox_workspace_write.network_access": _truth(settings.network_access),
+        # The folders of other calls are there.
+        "sandbox_workspace_write.exclude_slash_tmp": "true",
+        # Without it commands see the key.
+        "shell_environment_policy.inherit": _quoted("core"),
+    }
+    effort = settings.reasoning_effort or request.reasoning_effort
+    if effort:
+        said["model_reasoning_effort"] = _quoted(effort)
+    if settings.provider:
+        said["model_provider"] = _quoted(settings.provider)
+    if settings.base_url:
+        said[f"model_providers.{settings.provider}"] = _provider(settings, environment)
+    return said
+
+
+def _provider(settings: Settings, environment: Mapping[str, str]) -> str:
+    retries = str(settings.request_retries)
+    entries = {
+        "name": _quoted(settings.provider),
+        "base_url": _quoted(settings.base_url),
+        "wire_api": _quoted("responses"),
+        "request_max_retries": retries,
+        "stream_max_retries": retries,
+    }
+    if settings.api_key_env in environment:
+        entries["env_key"] = _quoted(settings.api_key_env)
+    return "{" + ",".join(f"{name}={value}" for name, value in entries.items()) + "}"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text)  # a JSON string is a TOML string too
+
+
+def _truth(value: bool) -> str:  # noqa: FBT001 - it is the value itself
+    return "true" if value else "false"
+
+
+async def tell_login(
+    settings: Settings, environ: Mapping[str, str], workspace: Workspace, environment: Mapping[str, str]
+) -> tuple[bool, str]:
+    """Return whether Codex can get at its model in ``environment``, and how, or what to do about it.
+
+    Raises:
+        BackendError: It cannot be started, or does not end.
+    """
+    if settings.base_url:
+        key = f"the key in {settings.api_key_env}" if settings.api_key_env in environment else "no key"
+        return True, f"{key}, at {settings.base_url}"
+    if login.KEY in environment:
+        return True, f"the key in {login.key_name(settings, environ)}"
+    if settings.provider not in ("", "openai"):
+        return True, f"the provider {settings.provider}"
+    code, _ = await ask([settings.path, "login", "status"], workspace, environment)
+    return code == 0, login.HOW if code else "the account of 'codex login'"
+
+
+_COUNTS = (
+    "input_tokens",
+    "output_tokens",
+    "cached_input_tokens",
+    "cache_write_input_tokens",
+    "reasoning_output_tokens",
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class Turn:
+    """What was heard of a turn.
+
+    Attributes:
+        before: What the thread had used before this turn: Codex counts a thread from its beginning.
+        thread: The thread's identity.
+        message: The last message of the agent.
+        actions: Kind of an item to how many the agent has completed: commands, searches, changes of files.
+        failure: Why it failed; empty if it has not. An error that is told before the turn completes is none: Codex
+            tells of lost connections that it mends itself.
+        completed: Whether it has come to its end.
+    """
+
+    before: Usage = field(default_factory=lambda: Usage(tokens_in=0, tokens_out=0))
+    thread: str = ""
+    message: str = ""
+    actions: dict[str, int] = field(default_factory=dict)
+    failure: str = ""
+    completed: bool = False
+    _total: Usage | None = None
+
+    def hear(self, event: Event) -> None:
+        """Take in one event; kinds that are not known are passed over."""
+        match text_at(event, "type"):
+            case "thread.started":
+                self.thread = text_at(event, "thread_id")
+            case "item.completed":
+                self._item(event)
+            case "turn.completed":
+                self.completed, self.failure = True, ""
+                self._total = _usage(event_at(event, "usage")) or self._total
+            case "turn.failed":
+                self.completed = False
+                self.failure = text_at(event, "error", "message") or self.failure or "the turn failed"
+            case "error":
+                self.failure = text_at(event, "message") or "an error without a message"
+
+    @property
+    def usage(self) -> Usage | None:
+        """What this turn has used; None if that was not told."""
+        if self._total is None:
+            return None
+        return Usage(
+            tokens_in=max(self._total.tokens_in - self.before.tokens_in, 0),
+            tokens_out=max(self._total.tokens_out - self.before.tokens_out, 0),
+            cached=max(self._total.cached - self.before.cached, 0),
+            cache_written=max(self._total.cache_written - self.before.cache_written, 0),
+            reasoning=max(self._total.reasoning - self.before.reasoning, 0),
+        )
+
+    def _item(self, event: Event) -> None:
+        kind = text_at(event, "item", "type")
+        if kind == "agent_message":
+            self.message = text_at(event, "item", "text") or self.message
+        elif kind not in ("", "reasoning", "error"):  # an error among the items is a warning
+            self.actions[kind] = self.actions.get(kind, 0) + 1
+
+
+def _usage(told: Event) -> Usage | None:
+    counts = counts_at(told, *_COUNTS) if told else None
+    if counts is None:
+        return None
+    tokens_in, tokens_out, cached, written, reasoning = counts
+    return Usage(tokens_in=tokens_in, tokens_out=tokens_out, cached=cached, cache_written=written, reasoning=reasoning)

@@ -13,8 +13,7 @@ from skillgit.errors import BackendError, FatalBackendError
 from skillgit.plugin.backend import Probe
 from skillgit.plugin.exchange import encodable
 from skillgit_backends.openai_wire import chat, responses
-from skillgit_backends.openai_wire.connection import Connection
-from skillgit_backends.openai_wire.contexts import context_in
+from skillgit_backends.openai_wire.connection import Connection, context_in
 from skillgit_backends.openai_wire.endpoint import find_endpoint, looked_at
 from skillgit_backends.openai_wire.failing import Fault, embedded, failure, judged
 from skillgit_backends.openai_wire.reading import billed, not_an_answer

@@ -20,12 +20,12 @@ from skillgit_backends.openai_wire.reading import (
     usage,
     written_by,
 )
-from skillgit_backends.openai_wire.thinking import split_thought
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from skillgit.plugin.backend import FinishReason, Message, Part, Request, Tool, Usage
+
 
 _FINISH: dict[object, FinishReason] = {"length": "length", "max_tokens": "length"}
 
@@ -147,3 +147,22 @@ def _usage(document: Mapping[str, object], request: Request, written: tuple[str,
         thought + said,
         name,
     )
+
+
+_OPEN, _CLOSE = "<think>", "</think>"
+
+
+def split_thought(text: str) -> tuple[str, str]:
+    """Return the thought that ``text`` begins with, and the rest.
+
+    Some servers put the opening mark into the prompt, so that only the closing one comes back; a thought that was cut
+    off has no closing one. Marks further on belong to the answer.
+    """
+    begun = text.lstrip()
+    if begun.startswith(_OPEN):
+        thought, closed, rest = begun[len(_OPEN) :].partition(_CLOSE)
+        return thought, rest.lstrip() if closed else ""
+    thought, closed, rest = text.partition(_CLOSE)
+    if closed and _OPEN not in thought:
+        return thought, rest.lstrip()
+    return "", text

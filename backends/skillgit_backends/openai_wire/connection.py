@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillgit.errors import FatalBackendError
 from skillgit_backends.deferral import deferred
+from skillgit_backends.openai_wire.reading import count, mapping, mappings
 from skillgit_backends.trusted_hosts import NO_KEY
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
     from skillgit_backends.openai_wire.endpoint import Endpoint
+
 
 _CONNECT_S = 20.0
 
@@ -97,3 +99,15 @@ class Connection:
         )
         self._to_close.append(credential)
         return get_bearer_token_provider(credential, endpoint.scope)
+
+
+_NAMES = ("max_model_len", "context_length", "context_window")
+"""vLLM and SGLang; gateways; others."""
+
+
+def context_in(document: object, model: str) -> int | None:
+    """Return the tokens that ``model`` takes as ``GET /models`` tells them; None if it does not."""
+    for entry in mappings(mapping(document).get("data")):
+        if entry.get("id") == model:
+            return next((told for told in (count(entry.get(name)) for name in _NAMES) if told), None)
+    return None

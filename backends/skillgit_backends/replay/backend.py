@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
+from skillgit.domain.untrusted.documents import read_document
 from skillgit.errors import ConfigError, FatalBackendError
-from skillgit.plugin.backend import BackendInfo
-from skillgit.plugin.exchange import request_digest
+from skillgit.plugin.backend import BackendInfo, Reply, Usage
+from skillgit.plugin.exchange import read_reply, request_digest
 from skillgit_backends.free_keys import FreeKey, read_keys
 from skillgit_backends.gratis import Gratis
-from skillgit_backends.replay.record import open_record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillgit.plugin.backend import Reply, Request
-    from skillgit_backends.replay.record import Record
+    from skillgit.plugin.backend import Request
+
 
 _SHOWN = 60
 
@@ -77,3 +78,139 @@ class ReplayBackend:
             f" {request.messages[-1].role if request.messages else 'nobody'}: '{shown}'{without}",
             hint="a replay needs the same model, parameters, skill, items and prompts as the recording",
         )
+
+
+_MAGIC = b"SQLite format 3\x00"
+_COUNTS = ("tokens_in", "tokens_out", "cached", "cache_written", "reasoning")
+
+
+class Record(Protocol):
+    """Recorded replies."""
+
+    undated: int
+    """Replies that nobody can ask for: an older skillgit recorded them without their request."""
+
+    def count(self, request: str) -> int:
+        """Return how many replies there are to the request with this digest."""
+        ...
+
+    def reply(self, request: str, number: int) -> Reply:
+        """Return one of them, in the order of their recording."""
+        ...
+
+    def close(self) -> None:
+        """Close the file."""
+        ...
+
+
+def open_record(path: Path) -> Record:
+    """Open the record at ``path``.
+
+    Raises:
+        ConfigError: It is neither a ledger nor a file of JSON lines.
+    """
+    try:
+        with path.open("rb") as file:
+            is_ledger = file.read(len(_MAGIC)) == _MAGIC
+    except OSError as error:
+        raise _unusable(path, error.strerror or str(error)) from error
+    return LedgerRecord(path) if is_ledger else LinesRecord(path)
+
+
+def _unusable(path: Path, why: str) -> ConfigError:
+    return ConfigError(f"{path} cannot be replayed: {why}", hint="model.replay_path names a ledger.db or JSON lines")
+
+
+class LedgerRecord:
+    """The replies of a ledger, as it is when it is opened; it may be written meanwhile."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._rows: dict[str, list[int]] = {}
+        try:
+            self._connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+        except sqlite3.Error as error:
+            raise _unusable(path, str(error)) from error
+        try:
+            columns = {name for _, name, *_ in self._connection.execute("PRAGMA table_info(reply)")}
+            self._counts = [name for name in _COUNTS if name in columns]  # an older skillgit counts fewer things
+            for request, row in self._connection.execute("SELECT request, rowid FROM reply ORDER BY rowid"):
+                self._rows.setdefault(request, []).append(row)
+        except sqlite3.Error as error:
+            self._connection.close()
+            why = "an older skillgit wrote it, without the requests" if "no such column" in str(error) else str(error)
+            raise _unusable(path, why) from error
+        self.undated = len(self._rows.pop("", ()))
+
+    def count(self, request: str) -> int:
+        """Return how many replies there are."""
+        return len(self._rows.get(request, ()))
+
+    def reply(self, request: str, number: int) -> Reply:
+        """Return one of them."""
+        query = f"SELECT reply, {', '.join(self._counts)} FROM reply WHERE rowid = ?"  # noqa: S608 - names of columns
+        try:
+            text, *counts = self._connection.execute(query, (self._rows[request][number],)).fetchone()
+            return read_reply(read_document(text), Usage(**dict(zip(self._counts, counts, strict=True))))
+        except (sqlite3.Error, TypeError, ValueError) as error:
+            raise _unusable(self._path, f"reply {number} to {request[:12]} cannot be read: {error}") from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+
+class LinesRecord:
+    """The replies of a file of JSON lines."""
+
+    undated = 0
+
+    def __init__(self, path: Path) -> None:
+        self._replies: dict[str, list[Reply]] = {}
+        try:
+            lines = path.read_text("utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise _unusable(path, str(error)) from error
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                self._take(path, number, line)
+
+    def _take(self, path: Path, number: int, line: str) -> None:
+        try:
+            request, reply = _read_line(read_document(line))
+        except (TypeError, ValueError) as error:
+            raise _unusable(path, f"line {number}: {error}") from error
+        self._replies.setdefault(request, []).append(reply)
+
+    def count(self, request: str) -> int:
+        """Return how many replies there are."""
+        return len(self._replies.get(request, ()))
+
+    def reply(self, request: str, number: int) -> Reply:
+        """Return one of them."""
+        return self._replies[request][number]
+
+    def close(self) -> None:
+        """Leave the file, which is closed."""
+
+
+def _read_line(value: object) -> tuple[str, Reply]:
+    match value:
+        case {"request": str(request), "reply": str(text)}:
+            return request, read_reply({"text": text}, _estimate(text))
+        case {"request": str(request), "reply": dict(said)}:
+            return request, read_reply(said, _usage(said))
+    raise ValueError("a line has the keys request and reply")
+
+
+def _usage(said: Mapping[str, object]) -> Usage:
+    match said.get("usage"):
+        case None:
+            return _estimate(str(said.get("text", "")))
+        case dict(given) if all(type(value) is int for value in given.values()):
+            return Usage(**cast("dict[str, int]", given))
+    raise ValueError(f"usage has the keys {', '.join(_COUNTS)}, all of them numbers")
+
+
+def _estimate(text: str) -> Usage:
+    return Usage(tokens_in=0, tokens_out=-(-len(text) // 4))

@@ -9,7 +9,8 @@ from skillgit.domain.ids import short_digest
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.environment import EnvironmentInfo, Option
 from skillgit.plugin.splits import OPTIONS
-from skillgit_envs.alfworld import games, items, prompt, rollout, scoring
+from skillgit_envs.alfworld import games, items, prompt, rollout
+from skillgit_envs.alfworld import rollout as scoring
 from skillgit_envs.alfworld.generator.recipe import GENERATOR, TASK_TYPES
 from skillgit_envs.alfworld.simulator.client import Simulator
 from skillgit_envs.packaged import PackagedEnvironment

@@ -1,12 +1,14 @@
-"""One game: the target is asked for a command, the game carries it out, until it is won or the steps are used up."""
+"""One game: what the model sees and does move by move, and whether it was won."""
 
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
+from skillgit.domain.evaluation import Scored
 from skillgit.domain.trajectory import Trajectory, Turn
-from skillgit_envs.alfworld.actions import command_in
+from skillgit.errors import EnvironmentFaultError
 from skillgit_envs.alfworld.prompt import conversation, seen, shortened, system_prompt
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from skillgit.domain.trajectory import Item
     from skillgit.plugin.environment import Target
     from skillgit_envs.alfworld.simulator.client import Game
+
 
 RESULT = "result.json"
 """The product that tells the scorer how the game ended."""
@@ -62,3 +65,53 @@ async def play(
         answer=f"{'won' if state.won else 'not won'} in {len(commands)} steps",
         products={RESULT: json.dumps(result).encode()},
     )
+
+
+_THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_ACTION = re.compile(r"<action>(?P<command>.*?)(?:</action>|\n|\Z)", re.DOTALL | re.IGNORECASE)
+_WRAPPING = " \t\r\n`'\"*.>-"
+
+
+def command_in(reply: str) -> str:
+    """Return the command of a reply, in lower case with single spaces; empty if it has none.
+
+    The first action counts; one in a closed thought does not. A tag that is not closed ends with its line.
+    """
+    for match in _ACTION.finditer(_THOUGHT.sub("", reply)):
+        command = " ".join(match.group("command").lower().split()).strip(_WRAPPING)
+        if command:
+            return command
+    return ""
+
+
+SCORER = 1
+"""Raised whenever the same game may get another score."""
+_NOTHING = "Nothing happens."
+
+
+def score(trajectory: Trajectory) -> tuple[Scored, str]:
+    """Return 1 for a game that was won and 0 for any other, as hard and soft score, and what can be said of it.
+
+    Raises:
+        EnvironmentFaultError: The trajectory tells no result.
+    """
+    if RESULT not in trajectory.products:
+        raise EnvironmentFaultError("the game told no result", hint="roll it out again")
+    result: dict[str, Any] = json.loads(trajectory.products[RESULT])
+    won = float(result["won"])
+    return Scored(hard=won, soft=won), _feedback(result)
+
+
+def _feedback(result: dict[str, Any]) -> str:
+    commands, observations = result["commands"], result["observations"]
+    task = observations[0].rpartition("Your task is to:")[2].strip().rstrip(".")
+    if result["won"]:
+        return f"done in {len(commands)} steps: {task}"
+    told = [f"not done after {len(commands)} steps, of which {result['max_steps']} are allowed: {task}"]
+    idle = sum(observation == _NOTHING for observation in observations[1:])
+    silent = observations[1:].count(NO_COMMAND)
+    repeated = len(commands) - len(set(commands))
+    told += [f"{idle} commands changed nothing"] if idle else []
+    told += [f"{silent} replies had no command"] if silent else []
+    told += [f"{repeated} commands repeat an earlier one"] if repeated else []
+    return "; ".join(told)

@@ -9,7 +9,7 @@ from skillgit.domain.leaks import Secrets
 from skillgit.plugin.environment import EnvironmentInfo, Option, PublicSource, SourceKind
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.asking import AGAIN, until_answered
-from skillgit_envs.livemathematicianbench import prompt, scoring
+from skillgit_envs.livemathematicianbench import items, scoring
 from skillgit_envs.livemathematicianbench.items import read_items
 from skillgit_envs.packaged import PackagedEnvironment
 from skillgit_envs.prompt_files import with_skill
@@ -77,7 +77,7 @@ class LiveMathematicianBench(PackagedEnvironment):
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
         self._turns = self._replies()
-        self._shown = prompt.Shown(
+        self._shown = items.Shown(
             shuffle=bool(self._options["shuffle_choices"]),
             seed=int(self._options["shuffle_seed"]),
             theorem=bool(self._options["use_theorem"]),
@@ -87,7 +87,7 @@ class LiveMathematicianBench(PackagedEnvironment):
     @property
     def digest(self) -> str:
         """Identify prompts, what is shown, and the scorer."""
-        prompts = [self._prompt_file("system"), prompt.question(prompt.EXAMPLE, self._shown), AGAIN, self._turns]
+        prompts = [self._prompt_file("system"), items.question(items.EXAMPLE, self._shown), AGAIN, self._turns]
         return short_digest([self.info.name, scoring.SCORER, *prompts, str(self._shown), self._options["explain"]])
 
     def _load(self) -> Splits:
@@ -100,13 +100,13 @@ class LiveMathematicianBench(PackagedEnvironment):
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
         """Ask the target for a label."""
-        system, question = with_skill(self._prompt_file("system"), skill), prompt.question(item, self._shown)
+        system, question = with_skill(self._prompt_file("system"), skill), items.question(item, self._shown)
         return await until_answered(target, item.id, system, question, max_turns=self._turns)
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         """Score the label, and say which choice is right."""
         del judge
-        choices = prompt.arranged(item, self._shown)
+        choices = items.arranged(item, self._shown)
         scored, feedback = scoring.score(trajectory.answer, choices, str(item.content["correct"]))
         told = (str(item.content[key]) for key in ("theorem", "sketch")) if self._options["explain"] else ()
         return scored, "\n\n".join(filter(None, (feedback, *told)))

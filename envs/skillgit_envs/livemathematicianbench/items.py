@@ -1,10 +1,13 @@
-"""The items of LiveMathematicianBench: its monthly files, and rows that were taken out of them."""
+"""Items of the benchmark, and what the target reads of one: the question, and its choices in an order of their own."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from string import ascii_uppercase
+from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from skillgit.plugin.rows import Row
+
 
 MOST_CHOICES = 26
 _MONTH = re.compile(r"20\d{2}(?:0[1-9]|1[0-2])")
@@ -96,3 +100,43 @@ def _identity(row: Row, path: Path) -> str:
     if number is None or not month:
         raise DataError(f"{row.where} has neither an id nor a month and a number", hint="give every row an 'id'")
     return f"{month}:{number}"
+
+
+EXAMPLE = Item(
+    id="example", content={"question": "question", "choices": ["one", "two"], "theorem": "theorem", "sketch": "sketch"}
+)
+"""An item whose prompt identifies how prompts are written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What the target sees of an item.
+
+    Attributes:
+        shuffle: Whether the choices are shuffled; in the public files the right one always comes first.
+        seed: Seed of their order.
+        theorem: Whether the theorem is shown.
+        sketch: Whether the sketch of its proof is shown.
+    """
+
+    shuffle: bool = True
+    seed: int = 42
+    theorem: bool = False
+    sketch: bool = False
+
+
+def arranged(item: Item, shown: Shown) -> dict[str, str]:
+    """Return label to choice; the order depends on seed, item and choices alone."""
+    texts = cast("Sequence[str]", item.content["choices"])
+    if shown.shuffle:
+        # A sort by digest, for the standard library does not promise that its shuffle stays the same.
+        texts = sorted(texts, key=lambda text: hashlib.sha256(f"{shown.seed}:{item.id}:{text}".encode()).digest())
+    return dict(zip(ascii_uppercase, texts, strict=False))
+
+
+def question(item: Item, shown: Shown) -> str:
+    """Return the user prompt."""
+    listed = "\n".join(f"{label}. {text}" for label, text in arranged(item, shown).items())
+    wanted = {"theorem": shown.theorem, "sketch": shown.sketch}
+    more = "".join(f"\n\n<{key}>\n{item.content[key]}\n</{key}>" for key, use in wanted.items() if use)
+    return f"<question>\n{item.content['question']}\n</question>\n\n<choices>\n{listed}\n</choices>{more}"

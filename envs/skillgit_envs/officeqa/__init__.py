@@ -13,10 +13,8 @@ from skillgit.sandbox import Mode, Sandbox
 from skillgit.sandbox.tools import TOOLS
 from skillgit_envs.officeqa.corpus import Corpus
 from skillgit_envs.officeqa.items import read_items
-from skillgit_envs.officeqa.options import OFFICE_OPTIONS, SCOPES
 from skillgit_envs.officeqa.pages import ALL_CHARACTERS, PAGE_CHARACTERS
-from skillgit_envs.officeqa.prompt import oracle_pages, question, sources
-from skillgit_envs.officeqa.rollout import LOOKING, Desk
+from skillgit_envs.officeqa.rollout import LOOKING, OFFICE_OPTIONS, SCOPES, Desk, oracle_pages, question, sources
 from skillgit_envs.officeqa.scoring import SCORERS, feedback, score
 from skillgit_envs.officeqa.search import LONGEST_RESULT, Search
 from skillgit_envs.packaged import PackagedEnvironment

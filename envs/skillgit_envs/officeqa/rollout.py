@@ -1,28 +1,33 @@
-"""What the target does on one question: it looks into documents, searches, and answers."""
+"""One question: what the target reads, how it searches the corpus, and what its answer is."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.trajectory import Trajectory
 from skillgit.plugin.backend import system, user
+from skillgit.plugin.environment import Option
+from skillgit.plugin.splits import OPTIONS
 from skillgit.sandbox.conversation import converse
 from skillgit.sandbox.tools import SandboxTools, read_arguments
+from skillgit_envs.officeqa.pages import oracle, pages_of
 from skillgit_envs.officeqa.scoring import final_answer
 from skillgit_envs.officeqa.search import NAME, TOOL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from skillgit.domain.trajectory import Item
     from skillgit.plugin.backend import Tool, ToolCall
     from skillgit.plugin.environment import Target
     from skillgit.sandbox import Sandbox
     from skillgit.sandbox.tools import Name
     from skillgit_envs.officeqa.corpus import Corpus
     from skillgit_envs.officeqa.search import Search
+
 
 LOOKING: tuple[Name, ...] = ("glob", "grep", "read")
 
@@ -102,3 +107,69 @@ class Desk:
                 tools = replace(tools, documents=SandboxTools(sandbox=self.sandbox, documents=folder, offered=LOOKING))
             held = await converse(target, (system(prompt), user(question)), tools, self.max_turns)
         return Trajectory(item_id=item_id, turns=held.turns, answer=final_answer(held.text))
+
+
+SCOPES = ("all", "item")
+
+OFFICE_OPTIONS = (
+    *OPTIONS,
+    Option(
+        name="docs_dir",
+        type=str,
+        default="",
+        help="Folder of the documents, *.txt or *.md; its transformed if any.",
+        path=True,
+    ),
+    Option(name="scope", type=str, default="all", help="Documents that the tools show: all, or those of the item."),
+    Option(
+        name="oracle_pages",
+        type=bool,
+        default=False,
+        help="Give away the pages that the answer stands on (source_docs).",
+    ),
+    Option(name="use_local_tools", type=bool, default=True, help="Offer the tools glob, grep and read over documents."),
+    Option(name="max_turns", type=int, default=24, help="Replies at most; the last one has to answer."),
+    Option(name="scorer", type=str, default="official", help="official (the reward) or skillopt (exact match and F1)."),
+    Option(
+        name="tolerance",
+        type=float,
+        default=0.0,
+        help="Relative error of a number that is still right: 0.01 is 1 %; for the official scorer.",
+    ),
+    Option(name="search_url", type=str, default="", help="Search service for a further tool, search; https only."),
+    Option(name="search_auth_env", type=str, default="", help="Variable with the token of the search service."),
+    Option(name="search_provider", type=str, default="", help="Source that the search service is to ask."),
+    Option(name="search_max_num_results", type=int, default=4, help="Results of a search at most."),
+    Option(name="search_timeout_seconds", type=float, default=20.0, help="Seconds that a search may take."),
+    Option(name="sandbox", type=str, default="auto", help="How tools are isolated: auto, bubblewrap, landlock, none."),
+)
+
+
+def question(item: Item, *, documents: Sequence[str] = (), pages: str = "") -> str:
+    """Return the task of ``item``.
+
+    Args:
+        item: The item.
+        documents: The documents that the target may look into, if they are to be named.
+        pages: The pages on which the answer stands, if they are given away.
+    """
+    listed = ("<documents>", *documents, "</documents>") if documents else ()
+    sections = ("\n".join(listed), pages, f"<question>\n{item.content['question']}\n</question>")
+    return "\n\n".join(section for section in sections if section)
+
+
+def sources(item: Item) -> tuple[str, ...]:
+    """Return the documents that ``item`` names."""
+    return tuple(cast("Sequence[str]", item.content["source_files"]))
+
+
+def oracle_pages(item: Item, corpus: Corpus) -> str:
+    """Return the pages on which the answer of ``item`` stands.
+
+    Raises:
+        DataError: The item does not tell them, or they are not there.
+        EnvironmentFaultError: A document cannot be read.
+    """
+    where = f"item {item.id}"
+    addresses = cast("Sequence[str]", item.content["source_docs"])
+    return oracle(where, corpus, pages_of(where, sources(item), addresses))

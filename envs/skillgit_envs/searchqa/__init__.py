@@ -9,7 +9,9 @@ from skillgit.domain.leaks import Secrets
 from skillgit.plugin.environment import EnvironmentInfo, Option
 from skillgit.plugin.splits import OPTIONS
 from skillgit_envs.packaged import PackagedEnvironment
-from skillgit_envs.searchqa import items, prompt, public, rollout, scoring
+from skillgit_envs.searchqa import items, rollout, scoring
+from skillgit_envs.searchqa import items as public
+from skillgit_envs.searchqa import rollout as prompt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,7 +13,7 @@ from skillgit.sandbox import Mode, Sandbox
 from skillgit.sandbox.office import office_program
 from skillgit_envs.packaged import PackagedEnvironment
 from skillgit_envs.prompt_files import with_skill
-from skillgit_envs.spreadsheetbench import prompt
+from skillgit_envs.spreadsheetbench import rollout as prompt
 from skillgit_envs.spreadsheetbench.cases import book
 from skillgit_envs.spreadsheetbench.items import TASK_TYPES, Tasks
 from skillgit_envs.spreadsheetbench.positions import answer_cells

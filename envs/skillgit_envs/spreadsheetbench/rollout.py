@@ -11,7 +11,6 @@ from skillgit.plugin.backend import assistant, system, user
 from skillgit.sandbox.conversation import converse
 from skillgit.sandbox.job import Limits
 from skillgit.sandbox.tools import SandboxTools
-from skillgit_envs.spreadsheetbench import prompt
 from skillgit_envs.spreadsheetbench.program import INPUT, Run, find_program, run
 from skillgit_envs.spreadsheetbench.workbooks import contents, preview
 
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
     from skillgit.plugin.environment import Target
     from skillgit.sandbox import Sandbox
     from skillgit_envs.spreadsheetbench.positions import Area
+    from skillgit_envs.spreadsheetbench.workbooks import Contents
+
 
 MODES = ("single", "multi", "react")
 
@@ -65,7 +66,7 @@ async def roll_out(work: Work, target: Target, mode: str, max_turns: int) -> Tra
         BackendError: A call of the target failed for good.
         EnvironmentFaultError: The sandbox failed.
     """
-    said = prompt.task(work.item, await preview(work.first, work.sandbox))
+    said = task(work.item, await preview(work.first, work.sandbox))
     if mode == "react":
         code, turns = await _with_tool(work, target, said, max_turns)
     else:
@@ -101,7 +102,7 @@ async def _in_turns(work: Work, target: Target, said: str, most: int) -> tuple[s
         code = found or code
         if number == most or (number > 1 and not found):
             break
-        told = await _tried(work, code) if found else prompt.NO_PROGRAM
+        told = await _tried(work, code) if found else NO_PROGRAM
         messages += [assistant(reply.text), user(told)]
         turns.append(Turn(role="user", content=told))
     return code, turns
@@ -111,9 +112,9 @@ async def _tried(work: Work, code: str) -> str:
     """Return what is said after a program has run on the first workbook."""
     tried = await work.run(code, work.first)
     if tried.output is None or not work.areas:
-        return prompt.after_run(tried, None)
+        return after_run(tried, None)
     found = await contents({"output": tried.output}, work.areas, work.sandbox, formulas=True)
-    return prompt.after_run(tried, found["output"])
+    return after_run(tried, found["output"])
 
 
 async def _with_tool(work: Work, target: Target, said: str, most: int) -> tuple[str, Sequence[Turn]]:
@@ -121,3 +122,51 @@ async def _with_tool(work: Work, target: Target, said: str, most: int) -> tuple[
     toolbox = SandboxTools(sandbox=work.sandbox, offered=("python",), files={INPUT: work.first}, limits=limits)
     talk = await converse(target, [system(work.system), user(said)], toolbox, most)
     return find_program(talk.text), talk.turns
+
+
+NO_PROGRAM = "There is no program in your reply. Give the whole program in one block that begins with ```python."
+FAILED = "Mend the program, and give the whole of it again."
+CHECK = "If the task is done, reply with the word DONE alone. Otherwise give the whole program again, corrected."
+_MOST_CELLS = 40
+_LONGEST_CELL = 60
+
+
+def task(item: Item, preview: str) -> str:
+    """Return the task of an item."""
+    kind = str(item.content["instruction_type"])
+    return "\n\n".join(
+        [
+            f"<task>\n{item.content['instruction']}\n</task>",
+            *([f"<kind>{kind}</kind>"] if kind else []),
+            f"<answer_cells>{item.content['answer_position']}</answer_cells>",
+            f"<workbook>\n{preview}\n</workbook>",
+        ]
+    )
+
+
+def after_run(run: Run, found: Contents | None) -> str:
+    """Return what is said after a program has run on the first workbook.
+
+    Args:
+        run: How it fared.
+        found: What stands in the answer cells of its output, as it was written; None where that is not known.
+    """
+    if run.output is None:
+        return f"{run.told}\n\n{FAILED}"
+    return "\n\n".join(filter(None, (run.told, _cells(found) if found else "", CHECK)))
+
+
+def _cells(found: Contents) -> str:
+    if found.error:
+        return f"The saved workbook cannot be opened: {found.error}"
+    lines, count = [], 0
+    for part in found.parts:
+        if part.cells is None:
+            lines.append(f"There is no sheet '{part.sheet}'.")
+            continue
+        shown = list(part.cells.items())[: _MOST_CELLS - count]
+        count += len(shown)
+        lines += [f"{part.sheet}!{cell}: {text[:_LONGEST_CELL]}" for cell, (_, text) in shown]
+        left = len(part.cells) - len(shown)
+        lines += [f"[{left} more]"] if left else [] if shown else [f"{part.sheet}: the answer cells are empty"]
+    return "The answer cells of the saved workbook:\n" + "\n".join(lines)

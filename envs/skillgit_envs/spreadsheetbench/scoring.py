@@ -12,13 +12,13 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import datetime, time, timedelta
+from typing import TYPE_CHECKING, TypeAlias
 
 from skillgit.domain.evaluation import Scored
 from skillgit.errors import EnvironmentFaultError
 from skillgit.sandbox.office import recalculate
 from skillgit_envs.spreadsheetbench.positions import READINGS, Area, UnreadablePositionError
-from skillgit_envs.spreadsheetbench.values import Value, read_value, same
 from skillgit_envs.spreadsheetbench.workbooks import contents
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from skillgit.sandbox import Sandbox
     from skillgit_envs.spreadsheetbench.workbooks import Contents, Part
+
 
 _SHOWN_CELLS = 3
 _LONGEST = 60
@@ -173,3 +174,50 @@ def feedback(found: Mapping[int, str], expected: int, rule: Rule) -> str:
     if rule.expects_all and expected > len(found):
         lines.append(f"{expected - len(found)} of the {expected} cases of this task are missing, and count as failed")
     return "\n".join(lines)
+
+
+Value: TypeAlias = str | float | datetime | time | timedelta
+"""What a cell holds; a cell that holds nothing is not told."""
+_EPOCH = datetime(1899, 12, 30)  # noqa: DTZ001 - cells have no time zone
+_DAY_S = 86_400
+_PLACES = 2
+
+
+def read_value(kind: str, text: str) -> Value:
+    """Return the value of a cell from its text and kind: ``number text datetime time microseconds``.
+
+    Raises:
+        ValueError: The text is no value of that kind.
+    """
+    if kind == "number":
+        return float(text)
+    if kind == "datetime":
+        return datetime.fromisoformat(text)
+    if kind == "time":
+        return time.fromisoformat(text)
+    return timedelta(microseconds=int(text)) if kind == "microseconds" else text
+
+
+def same(one: Value | None, other: Value | None) -> bool:
+    """Say whether two cells hold the same value; None is a cell without one."""
+    ours, theirs = normalised(one), normalised(other)
+    return type(ours) is type(theirs) and ours == theirs
+
+
+def normalised(value: Value | None) -> Value | None:
+    """Return a value in the form in which it is compared."""
+    if isinstance(value, datetime):
+        since = value - _EPOCH
+        return round(since.days + since.seconds / _DAY_S, 0)
+    if isinstance(value, time):
+        return str(value)[:-3]
+    if isinstance(value, str):
+        return _number(value) if value else None
+    return round(float(value), _PLACES) if isinstance(value, int | float) else value
+
+
+def _number(text: str) -> str | float:
+    try:
+        return round(float(text), _PLACES)
+    except ValueError:
+        return text

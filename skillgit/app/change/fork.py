@@ -15,7 +15,7 @@ from skillgit.domain.state import fold
 from skillgit.domain.tried import Tried
 from skillgit.errors import ConflictError, SkillgitError, UsageError
 from skillgit.index import queries
-from skillgit.index.score_evidence import score_evidence, start_evidence
+from skillgit.index.versions import score_evidence, start_evidence
 from skillgit.store import archive, refs
 from skillgit.store.evidence import read_evidence
 from skillgit.store.lock import RunLock
@@ -156,7 +156,7 @@ def _tried(workspace: Workspace, row: LogRow, state: RunState) -> dict[str, byte
     tried = tried_before(workspace.repo, row.commit, state.started.skill)
     if not tried:
         return {}
-    from skillgit.engine.tried import tried_file  # noqa: PLC0415 - loads what renders prompts
+    from skillgit.engine.feedback import tried_file  # noqa: PLC0415 - loads what renders prompts
 
     return tried_file(tried)
 

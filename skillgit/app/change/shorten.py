@@ -33,7 +33,7 @@ from skillgit.engine.compress import STAGE
 from skillgit.engine.compress import compress as shorten
 from skillgit.engine.prompts import prompt
 from skillgit.engine.scope import intervention_scope
-from skillgit.engine.unanswered import unanswered
+from skillgit.engine.transition import unanswered
 from skillgit.errors import SkillgitError, UsageError
 
 if TYPE_CHECKING:

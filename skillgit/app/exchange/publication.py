@@ -5,22 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.app.exchange.findings import Finding as Finding  # noqa: PLC0414 - what a scan returns
+from skillgit.app.exchange.findings import Finding, Kind, finding, read_allowed
 from skillgit.app.exchange.findings import Severity as Severity  # noqa: PLC0414 - as above
-from skillgit.app.exchange.findings import read_allowed
-from skillgit.app.exchange.scanned import Look
-from skillgit.app.exchange.scanning import LeakFinder, secret_scanner
+from skillgit.app.exchange.scanning import BY_SHAPE, LeakFinder, is_allowed_inline, masked, secret_scanner
+from skillgit.app.format.frontmatter import read_head
+from skillgit.app.format.links import licence_files, unlicensed
 from skillgit.app.place.revision import event_in, resolve_in
 from skillgit.app.place.span import split_range
 from skillgit.app.place.workspace import open_workspace
+from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import SkillgitError
+from skillgit.plugin.redaction import credentials
 from skillgit.store import published
+from skillgit.store.published import content
+from skillgit.store.tree import skill_folders
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from skillgit.app.exchange.findings import Allowed
+    from skillgit.app.exchange.scanning import Secret, SecretScanner
     from skillgit.app.place.context import Context
     from skillgit.app.place.workspace import Workspace
+    from skillgit.store.published import NewCommit, NewFile
+    from skillgit.store.repo import Repo
+
 
 _SHORT = 12
 
@@ -130,3 +139,165 @@ def _ends(workspace: Workspace, word: str) -> tuple[list[str], list[str]]:
     run = (begin or end).rpartition("/")[0]
     last = resolve_in(workspace, end).commit if end else event_in(workspace, f"{run}/head" if run else "head").commit
     return [last], [resolve_in(workspace, begin).commit] if begin else []
+
+
+MEBIBYTE = 1024 * 1024
+HUGE, LARGE = 100 * MEBIBYTE, 50 * MEBIBYTE
+"""Bytes of a file that GitHub refuses, and of one that it warns of."""
+_SEARCHED = 5 * MEBIBYTE
+"""Bytes of a text from which on it is searched for shapes of credentials only; detectors read a mebibyte a second."""
+_BINARY = 8000
+"""Bytes at the beginning of a file in which git looks for NUL to tell that it is no text."""
+
+_TELLING = 8
+"""Characters of a secret that is not met twice by chance."""
+
+Lines = list[tuple[int, str]]
+
+
+class Look:
+    """Collects what is found.
+
+    Attributes:
+        findings: Fingerprint to finding.
+        allowed_findings: Fingerprints of what is allowed.
+        commits: The commits that were looked at.
+        blobs: The contents of files that were looked at.
+    """
+
+    def __init__(self, repo: Repo, scanner: SecretScanner, leaks: LeakFinder, allowed: Allowed) -> None:
+        self._repo = repo
+        self._scanner = scanner
+        self._leaks = leaks
+        self._allowed = allowed
+        self._skills: set[str] = set()
+        self._seen: set[tuple[str, str]] = set()
+        self.findings: dict[str, Finding] = {}
+        self.allowed_findings: set[str] = set()
+        self.commits: set[str] = set()
+        self.blobs: set[str] = set()
+
+    def at(self, commit: NewCommit) -> None:
+        """Look at what ``commit`` brings, and at its message."""
+        self.commits.add(commit.commit)
+        self._secrets(commit, None, list(enumerate(commit.message.split("\n"), start=1)))
+        for file in commit.files:
+            if file.skill:
+                self._skills.add(file.skill)
+            if (file.path, file.blob) not in self._seen:
+                self._seen.add((file.path, file.blob))
+                self.blobs.add(file.blob)
+                self._file(commit, file)
+
+    def at_tips(self, tips: Iterable[str]) -> None:
+        """Look at the licences of the skills that changed, as the commits ``tips`` have them."""
+        for tip in tips:
+            for skill in sorted(self._skills) if tip in self.commits else ():
+                for files in skill_folders(self._repo, tip, skill).values():
+                    self._add(_licences(tip, skill, files))
+
+    def _add(self, found: Iterable[Finding]) -> None:
+        for one in found:
+            if one.fingerprint in self._allowed.fingerprints:
+                self.allowed_findings.add(one.fingerprint)
+            else:
+                self.findings.setdefault(one.fingerprint, one)
+
+    def _file(self, commit: NewCommit, file: NewFile) -> None:
+        data = content(self._repo, file.blob)
+        self._add(_sizes(commit.commit, file.path, len(data)))
+        if b"\0" in data[:_BINARY] or len(data) > _SEARCHED:
+            self._add(_shapes(commit.commit, file.path, data))
+            return
+        before = [content(self._repo, blob).decode(errors="replace") for blob in file.before]
+        known = {line for text in before for line in text.split("\n")}
+        lines = list(enumerate(data.decode(errors="replace").split("\n"), start=1))
+        self._secrets(commit, file, lines, known)
+        if file.skill:
+            added = [(number, line) for number, line in lines if line not in known]
+            self._add(self._leaked(commit.commit, file, added, "\n".join(before)))
+
+    def _secrets(
+        self, commit: NewCommit, file: NewFile | None, lines: Lines, known: Iterable[str] = frozenset()
+    ) -> None:
+        path, above = file.path if file is not None else "", ""
+        for number, line in lines:
+            secrets = self._scanner.secrets(line) if line not in known else ()
+            kind = _kind(secrets, commit, file) if secrets else None
+            if kind is not None:
+                found = _secret(kind, commit.commit, path, line=number, text=line, secrets=secrets)
+                if self._allowed.holds(path, secrets) or is_allowed_inline(path, line, above):
+                    self.allowed_findings.add(found.fingerprint)
+                else:
+                    self._add([found])
+            above = line
+
+    def _leaked(self, commit: str, file: NewFile, added: Lines, before: str) -> Iterator[Finding]:
+        for line, leak in self._leaks.leaks(file.skill, added, before):
+            # The words themselves stay out of what is shown: a report may travel further than the data.
+            identity = f"{file.path}\0{leak.kind}\0{leak.item}"
+            what = str(leak).removeprefix("leak: ")
+            yield finding(Kind.LEAK, commit, file.path, line=line, what=what, identity=identity)
+
+
+def _kind(secrets: Sequence[Secret], commit: NewCommit, file: NewFile | None) -> Kind | None:
+    """Return what secrets of a line amount to; None where such a guess means nothing.
+
+    In evidence and messages, where models and data sets speak, a word such as ``password`` says little.
+    """
+    if all(secret.random for secret in secrets):
+        return Kind.SECRET_LIKE if file is not None and file.skill else None
+    told = file is None or commit.hidden
+    return Kind.SECRET_LIKE if told and all(secret.named or secret.random for secret in secrets) else Kind.SECRET
+
+
+def _secret(kind: Kind, commit: str, path: str, *, line: int, text: str, secrets: tuple[Secret, ...]) -> Finding:
+    names = list(dict.fromkeys(secret.kind for secret in secrets))
+    told = [name for name in names if name != BY_SHAPE] or names
+    return finding(
+        kind,
+        commit,
+        path,
+        line=line,
+        what=", ".join(told),
+        excerpt=masked(text, secrets),
+        identity=_identity(path, text, secrets),
+    )
+
+
+def _identity(path: str, text: str, secrets: tuple[Secret, ...]) -> str:
+    """Return what tells these secrets from others: themselves, or the line where a detector tells no more than a kind.
+
+    The head of a private key is the same for all of them.
+    """
+    values = sorted({secret.value for secret in secrets})
+    telling = any(len(value) >= _TELLING and "PRIVATE KEY" not in value for value in values)
+    return "\0".join(values if telling else (path, text.strip()))
+
+
+def _shapes(commit: str, path: str, data: bytes) -> Iterator[Finding]:
+    """Yield the credentials in a file that is no text, or too long for more."""
+    for value in credentials(data.decode("latin-1")):
+        yield finding(Kind.SECRET, commit, path, what=BY_SHAPE, identity=value)
+
+
+def _sizes(commit: str, path: str, size: int) -> Iterator[Finding]:
+    kind = Kind.HUGE_FILE if size > HUGE else Kind.LARGE_FILE if size > LARGE else None
+    if kind is not None:
+        limit = "refuses files over 100 MiB" if kind is Kind.HUGE_FILE else "warns of files over 50 MiB"
+        what = f"{size / MEBIBYTE:.0f} MiB, and GitHub {limit}"
+        yield finding(kind, commit, path, what=what, identity=path)
+
+
+def _licences(commit: str, skill: str, files: dict[str, bytes]) -> Iterator[Finding]:
+    head = read_head(files.get(DOCUMENT, b"").decode(errors="replace"))
+    licence = head.fields.get("license")
+    for name in licence_files(licence) if isinstance(licence, str) else ():
+        if name not in files:
+            what = f"the license names {name}, which is not in the skill"
+            line = head.lines["license"]
+            path = f"{skill}/{DOCUMENT}"
+            yield finding(Kind.LICENCE_FILE, commit, path, line=line, what=what, identity=f"{skill}\0{name}")
+    for path, reason in unlicensed(files):
+        what = f"it {reason}, and there is no licence file beside or above it"
+        yield finding(Kind.LICENCE_BUNDLED, commit, f"{skill}/{path}", what=what, identity=f"{skill}/{path}")

@@ -16,9 +16,9 @@ from skillgit.calls.ledger import Ledger
 from skillgit.domain.caps import Caps
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, Split, item_set_digest
-from skillgit.engine.progress import Stage
+from skillgit.engine.progress import Monitor, Stage
 from skillgit.engine.rollout import roll_out
-from skillgit.engine.session import Monitor, Session
+from skillgit.engine.session import Session
 from skillgit.index.spending import paces
 
 if TYPE_CHECKING:

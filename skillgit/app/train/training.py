@@ -26,9 +26,10 @@ from skillgit.domain.event import RunFinished, RunStarted, version_of
 from skillgit.domain.state import advance, fold
 from skillgit.engine.budget import analyst_budget
 from skillgit.engine.concurrency import unless_failed
+from skillgit.engine.feedback import TRIED_FILE, read_tried, tried_file
 from skillgit.engine.loop import Start, Trainer
-from skillgit.engine.session import Monitor, Session
-from skillgit.engine.tried import TRIED_FILE, read_tried, tried_file
+from skillgit.engine.progress import Monitor
+from skillgit.engine.session import Session
 from skillgit.errors import BudgetError, ConfigError, HistoryError, SkillgitError, StoppedError
 from skillgit.index import spending
 from skillgit.store.evidence import read_evidence

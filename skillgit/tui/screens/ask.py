@@ -10,14 +10,16 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
-from skillgit.tui import commands, plain
+from skillgit.tui import commands
 from skillgit.tui.commands import Ran
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import app_of
+from skillgit.view.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rich.style import Style
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
@@ -46,7 +48,7 @@ class AskScreen(ModalScreen[bool]):
         """Return the question and two buttons."""
         with Vertical(classes="dialog"):
             if self.command:
-                yield Static(plain.line(f"$ {self.command}"), id="command")
+                yield Static(line(f"$ {self.command}"), id="command")
             yield Static(self.why, id="why", markup=False)
             if self.plan:
                 yield Static("", id="plan", markup=False)
@@ -62,7 +64,7 @@ class AskScreen(ModalScreen[bool]):
     async def _planned(self) -> None:
         ran = Ran(argv=self.plan)
         await commands.run(app_of(self).context, ran, lambda: None)
-        told = [plain.line(line) for line in commands.told_plan(ran).splitlines()]
+        told = [line(text) for text in commands.told_plan(ran).splitlines()]
         self.query_one("#plan", Static).update(Text("\n").join(told))
 
     def action_answer(self, yes: bool) -> None:  # noqa: FBT001 - a binding calls it
@@ -76,3 +78,8 @@ class AskScreen(ModalScreen[bool]):
     @on(Button.Pressed)
     def _pressed(self, event: Button.Pressed) -> None:
         self.dismiss(event.button.id == "yes")
+
+
+def line(text: str, style: str | Style = "") -> Text:
+    """Return ``text`` on one line: line ends become spaces, control characters are written out."""
+    return Text(one_line(text), style=style, no_wrap=True, end="")

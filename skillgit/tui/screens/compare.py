@@ -16,16 +16,13 @@ from skillgit.domain.text_diff import CONTEXT
 from skillgit.tui.keymap import bindings
 from skillgit.tui.screens.copy import CopyScreen
 from skillgit.tui.screens.item import ItemScreen
+from skillgit.tui.widgets.bars import FindBar
+from skillgit.tui.widgets.comparison import NAMED, ItemsView, RulesView, summary
 from skillgit.tui.widgets.diff_view import DiffView
-from skillgit.tui.widgets.find_bar import FindBar
-from skillgit.tui.widgets.items_view import NAMED, ItemsView, summary
-from skillgit.tui.widgets.key_line import KeyLine
-from skillgit.tui.widgets.one_line import OneLine
+from skillgit.tui.widgets.lines import KeyLine, OneLine, TabBar
 from skillgit.tui.widgets.painted_lines import PaintedLines, Part, app_of
 from skillgit.tui.widgets.rendered import disarmed, rendered
-from skillgit.tui.widgets.rules_view import RulesView
 from skillgit.tui.widgets.shown_text import on_one_line
-from skillgit.tui.widgets.tab_bar import TabBar
 from skillgit.view import words
 from skillgit.view.items import headline, name
 from skillgit.view.rule_changes import sums

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on
 from textual.screen import Screen
 
+from skillgit.tui.actions import VersionActions
 from skillgit.tui.keymap import bindings
-from skillgit.tui.version_actions import VersionActions
+from skillgit.tui.widgets.bars import FindBar
 from skillgit.tui.widgets.detail import Detail
 from skillgit.tui.widgets.event_items import EventItems
-from skillgit.tui.widgets.find_bar import FindBar
-from skillgit.tui.widgets.key_line import KeyLine
+from skillgit.tui.widgets.lines import KeyLine
 from skillgit.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:

@@ -14,17 +14,16 @@ from textual.widgets import Input
 from skillgit.app.history import browse
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.index.browsing import Narrowing
+from skillgit.tui.actions import VersionActions
 from skillgit.tui.filter_language import narrowed
 from skillgit.tui.keymap import bindings
 from skillgit.tui.screens.panes import Panes
 from skillgit.tui.start import PAGE, STEPS, named
-from skillgit.tui.version_actions import VersionActions
+from skillgit.tui.widgets.bars import FilterBar, FindBar
 from skillgit.tui.widgets.detail import Detail
 from skillgit.tui.widgets.event_items import EventItems
 from skillgit.tui.widgets.event_list import EventList
-from skillgit.tui.widgets.filter_bar import FilterBar
-from skillgit.tui.widgets.find_bar import FindBar
-from skillgit.tui.widgets.key_line import KeyLine
+from skillgit.tui.widgets.lines import KeyLine
 from skillgit.tui.widgets.painted_lines import app_of
 from skillgit.tui.widgets.row_list import RowList
 from skillgit.tui.widgets.run_list import RunList

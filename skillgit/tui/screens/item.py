@@ -13,14 +13,12 @@ from textual.widgets import Static
 from skillgit.app.history.item import item_story, item_trajectory
 from skillgit.tui.keymap import bindings
 from skillgit.tui.screens.copy import CopyScreen
-from skillgit.tui.widgets.find_bar import FindBar
-from skillgit.tui.widgets.key_line import KeyLine
-from skillgit.tui.widgets.one_line import OneLine
+from skillgit.tui.widgets.bars import FindBar
+from skillgit.tui.widgets.item_parts import TrajectoryView, VersionStrip
+from skillgit.tui.widgets.lines import KeyLine, OneLine
 from skillgit.tui.widgets.painted_lines import PaintedLines, Part, app_of
 from skillgit.tui.widgets.rendered import rendered
 from skillgit.tui.widgets.shown_text import on_one_line
-from skillgit.tui.widgets.trajectory import TrajectoryView
-from skillgit.tui.widgets.version_strip import VersionStrip
 from skillgit.view.item import who_solves
 from skillgit.view.item_table import sign
 from skillgit.view.screen import Style

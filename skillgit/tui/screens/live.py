@@ -15,16 +15,13 @@ from skillgit.app.history import browse
 from skillgit.app.history.live import LiveLook, Standing, live, stop_after_step, stop_now
 from skillgit.app.history.status import spent_on_unfinished
 from skillgit.index.browsing import Narrowing
-from skillgit.tui import live_text
 from skillgit.tui.keymap import bindings
 from skillgit.tui.start import PAGE
-from skillgit.tui.widgets.failing_list import FailingList
-from skillgit.tui.widgets.key_line import KeyLine
-from skillgit.tui.widgets.live_events import LiveEvents
-from skillgit.tui.widgets.one_line import OneLine
+from skillgit.tui.widgets import live as live_text
+from skillgit.tui.widgets.lines import KeyLine, OneLine
+from skillgit.tui.widgets.live import FailingList, LiveEvents, StageBars
 from skillgit.tui.widgets.painted_lines import app_of
 from skillgit.tui.widgets.row_list import RowList
-from skillgit.tui.widgets.stage_bars import StageBars
 from skillgit.view.plan import unfinished
 from skillgit.view.screen import Style
 from skillgit.view.text import one_line

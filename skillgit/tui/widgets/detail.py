@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
 from textual.containers import Vertical
 from textual.widgets import ContentSwitcher
 
-from skillgit.tui.widgets import event_text
+from skillgit.app.place.workspace import BRING
+from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.diff_view import DiffView
 from skillgit.tui.widgets.event_items import EventItems
-from skillgit.tui.widgets.event_message import EventMessage
-from skillgit.tui.widgets.one_line import OneLine
-from skillgit.tui.widgets.painted_lines import PaintedLines, app_of
-from skillgit.tui.widgets.paragraphs import Paragraphs
-from skillgit.tui.widgets.tab_bar import TabBar
+from skillgit.tui.widgets.lines import OneLine, TabBar
+from skillgit.tui.widgets.painted_lines import Painted, PaintedLines, Part, RenderedLines, app_of
+from skillgit.tui.widgets.paragraphs import Paragraph, Paragraphs
+from skillgit.tui.widgets.rendered import disarmed, rendered
+from skillgit.view import event as cells
+from skillgit.view import words
+from skillgit.view.event import Entry
 from skillgit.view.screen import Style
+from skillgit.view.text import inert
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
     from textual.app import ComposeResult
+    from textual.binding import BindingType
 
     from skillgit.app.history.diff.text import Diffed
-    from skillgit.app.history.show import EventDetail
+    from skillgit.app.history.show import EventDetail, Shown
+    from skillgit.app.known.step_evidence import AppliedEdit, Attempt
     from skillgit.app.place.context import Context
     from skillgit.errors import SkillgitError
     from skillgit.index.rows import LogRow
+    from skillgit.view.screen import Screen
+
 
 TABS: Final = ("Diff", "Edits", "Items", "Trace", "Message")
 _IDS: Final = tuple(name.lower() for name in TABS)
@@ -73,7 +85,7 @@ class Detail(Vertical):
         """Show an event: its head at once, the rest when it has been read."""
         app = app_of(self)
         self.row = row
-        what, where = event_text.head(row, app.facts, app.now)
+        what, where = head(row, app.facts, app.now)
         self.query_one("#what", OneLine).say(what)
         self.query_one("#where", OneLine).say(where)
         app.read(_detail, row.commit, then=self._show, failed=self._without, group="detail")
@@ -86,9 +98,9 @@ class Detail(Vertical):
         self.query_one(DiffView).show(found.files)
         if not found.files:
             self.query_one(DiffView).tell("the event changed nothing in the skill")
-        self.query_one("#edits", Paragraphs).show(list(event_text.edits(found)))
+        self.query_one("#edits", Paragraphs).show(list(edits(found)))
         self.query_one(EventItems).show(found.shown.items)
-        self.query_one("#trace", Paragraphs).show(list(event_text.trace(found, ink)))
+        self.query_one("#trace", Paragraphs).show(list(trace(found, ink)))
         self.query_one(EventMessage).show(found.shown)
 
     def _without(self, error: SkillgitError) -> None:
@@ -152,3 +164,117 @@ def _diff(context: Context, commit: str, *, lines: int) -> Diffed:
     from skillgit.app.history.diff.text import diff  # noqa: PLC0415 - as above
 
     return diff(context, commit, lines=lines, as_data=True)
+
+
+class EventMessage(RenderedLines):
+    """An event in words."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("list", "find")
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
+        super().__init__(id=id)
+        self._shown: Shown | None = None
+        self._message = ""
+
+    def show(self, shown: Shown) -> None:
+        """Show ``shown``; its difference has a place of its own."""
+        self._shown, self._message = disarmed(replace(shown, diff="", message="")), inert(shown.message)
+        self.shown()
+        self.lay_out()
+        self.scroll_to(y=0, animate=False)
+
+    def made(self) -> Sequence[Painted]:
+        """Return the lines for the width that there is."""
+        if self._shown is None:
+            return ()
+        from skillgit.view import show as full  # noqa: PLC0415 - slow to load, and the history is painted first
+
+        ink = replace(self.ink, width=max(20, self.room - 2))
+        facts = rendered(full.lines(self._shown, ink, app_of(self).now, ink))
+        message = [(Part(line, Style.FAINT),) for line in self._message.splitlines()]
+        return [(Part(" "), *line) for line in (*facts, (), *message)]
+
+
+_LONGEST = 600
+"""Characters of one answer or question that are shown."""
+_MISSING = Paragraph(f"The evidence of this event is not here.\nhint: {BRING}", Style.FAINT)
+
+
+def head(row: LogRow, ink: Screen, now: datetime) -> tuple[Painted, Painted]:
+    """Return the two lines above the detail: what became of the event, and where it stands."""
+    row = disarmed(row)
+    entry, dot = Entry.of_row(row), f" {ink.glyphs.dot} "
+    first = (
+        Part(f" {entry.label}  ", Style.STRONG),
+        Part(f"{cells.glyph(entry, ink.glyphs)} {cells.decision(entry)}", cells.style(entry)),
+        Part(f"   {ink.encodable(cells.score(entry)).strip()}", Style.STRONG),
+        Part(f" {words.delta(entry.delta) if entry.measured else ''}", cells.style(entry)),
+    )
+    place = [
+        f"epoch {row.epoch}" if row.epoch else "",
+        f"step {row.step}" if row.step else "",
+        f"base v{row.base}" if row.base is not None else "",
+        words.ago(row.time, now),
+        words.short(row.commit),
+        row.run,
+    ]
+    return first, (Part(f" {dot.join(part for part in place if part)}", Style.FAINT),)
+
+
+def edits(detail: EventDetail) -> Iterator[Paragraph]:
+    """Yield the edits of an event with the text that they brought, as far as the evidence tells."""
+    if not detail.edits:
+        records = getattr(detail.shown.event, "edits", ())
+        for number, record in enumerate(records, 1):
+            yield Paragraph(
+                f"{number}  {record.op.value} {record.file}, support {record.support} {record.source.value}"
+            )
+        if not records and not detail.shown.left_out:
+            yield Paragraph("This event has no edits.", Style.FAINT)
+        elif not detail.present:
+            yield Paragraph("")
+            yield _MISSING
+    for number, edit in enumerate(detail.edits, 1):
+        yield from _edit(number, edit)
+    for left in detail.shown.left_out:
+        yield Paragraph(f"not applied: {left.edit}", Style.STRONG, indent=4, lead="   ")
+        yield Paragraph(f"{left.status}: {left.reason}", Style.FAINT, indent=6)
+        yield Paragraph("")
+
+
+def _edit(number: int, edit: AppliedEdit) -> Iterator[Paragraph]:
+    told = f"{edit.op} {edit.file}, support {edit.support} {edit.source}"
+    yield Paragraph(told, Style.STRONG, indent=4, lead=f" {number}")
+    if edit.anchor:
+        removes = edit.op in {"replace", "delete"}
+        yield Paragraph(edit.anchor, "" if removes else Style.FAINT, indent=6, lead="   -" if removes else "   @")
+    if edit.content:
+        yield Paragraph(edit.content, "", indent=6, lead="   +")
+    if edit.items:
+        yield Paragraph(f"from {' '.join(edit.items)}", Style.FAINT, indent=6)
+    yield Paragraph("")
+
+
+def trace(detail: EventDetail, ink: Screen) -> Iterator[Paragraph]:
+    """Yield what analysts saw in the step of an event, and what the target made of the items that they point at."""
+    if not detail.present:
+        yield _MISSING if detail.shown.evidence_tree else Paragraph("This event has no evidence.", Style.FAINT)
+        return
+    for finding in detail.findings:
+        yield Paragraph(finding.pattern, "", indent=6, lead=f" {finding.count:>3} ")
+        yield Paragraph(" ".join(finding.items), Style.FAINT, indent=6)
+    for attempt in detail.attempts:
+        yield Paragraph("")
+        yield from _attempt(attempt, ink)
+    if not detail.findings and not detail.attempts:
+        yield Paragraph("Nothing was noted of single trajectories here; e opens an item's own.", Style.FAINT)
+
+
+def _attempt(attempt: Attempt, ink: Screen) -> Iterator[Paragraph]:
+    solved = bool(attempt.hard)
+    sign = ink.glyphs.passed if solved else ink.glyphs.rejected
+    scores = f"{attempt.item}  hard {words.score(attempt.hard) or 'none'}  soft {words.score(attempt.soft) or 'none'}"
+    yield Paragraph(scores, Style.ACCEPTED if solved else Style.REJECTED, indent=4, lead=f" {sign}")
+    for label, text in (("asked", attempt.question), ("said", attempt.answer), ("judged", attempt.feedback)):
+        if text:
+            yield Paragraph(text[:_LONGEST], "", indent=12, lead=f"    {label}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from abc import abstractmethod
+from abc import ABCMeta, abstractmethod
 from dataclasses import replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 from rich.segment import Segment
 from textual.geometry import Size
 from textual.message import Message
+from textual.message_pump import _MessagePumpMeta
 from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBarRender
 from textual.strip import Strip
 
-from skillgit.tui.abstract import AbstractNode
 from skillgit.tui.widgets.shown_text import broken, on_one_line
 from skillgit.view.screen import Style
 
@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     from skillgit.domain.text_diff import Span
     from skillgit.tui.app import SkillgitApp
     from skillgit.view.screen import Screen
+
+
+class AbstractNode(_MessagePumpMeta, ABCMeta):
+    """The class of such classes: Textual's own, and Python's for abstract ones."""
+
 
 AT_ONCE = 300
 """Lines that are laid out while the screen waits; more of them are laid out beside it."""

@@ -23,8 +23,8 @@ from skillgit.domain.event import EVENT_NAMES, Origin, Skipped, event_address, e
 from skillgit.errors import RevisionNotFoundError
 from skillgit.index import queries
 from skillgit.store.repo import Repo
-from skillgit.tui.widgets.event_row import Setting, event_row
-from skillgit.tui.widgets.live_events import event_line
+from skillgit.tui.widgets.event_list import Setting, event_row
+from skillgit.tui.widgets.live import event_line
 from skillgit.view.screen import Screen
 
 ADDRESSES = "v0 v1 s2 r3 m1 e1 v2 i1 v3 v4 b4 v5 s5 s6 m2 e2 v6 end".split()  # noqa: SIM905 - reads as the run goes

@@ -17,7 +17,7 @@ from skillgit.engine.artifacts import patch_file
 from skillgit.report.page import page
 from skillgit.store.evidence import write_evidence
 from skillgit.store.writer import RunWriter
-from skillgit.tui.widgets import event_text
+from skillgit.tui.widgets import detail as event_text
 from skillgit.view import show as shown_text
 from skillgit.view import why as why_text
 from skillgit.view.screen import Screen

@@ -33,7 +33,7 @@ from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.ids import text_digest
 from skillgit.domain.trajectory import Rollout, Trajectory
-from skillgit.engine.minibatches import Cutter
+from skillgit.engine.batches import Cutter
 from skillgit.engine.settings import MethodSettings
 from skillgit.plugin.backend import flatten, system, user
 from skillgit.plugin.environment import CallBounds

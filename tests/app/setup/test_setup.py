@@ -23,8 +23,9 @@ from skillgit.app.setup.setup import set_up
 from skillgit.calls.client import Calls, Caps
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.evaluation import Split
+from skillgit.engine.progress import Monitor
 from skillgit.engine.rollout import roll_out
-from skillgit.engine.session import Monitor, Session
+from skillgit.engine.session import Session
 from skillgit.index import queries
 from skillgit.plugin.source import Source
 from skillgit.store.main_branch import skill_tree

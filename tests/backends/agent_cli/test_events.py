@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit_backends.agent_cli.events import EventLines, event_at, number_at, text_at
-from skillgit_backends.claude_code_exec.protocol import Session
-from skillgit_backends.codex_exec.protocol import Turn
+from skillgit_backends.claude_code_exec.backend import Session
+from skillgit_backends.codex_exec.backend import Turn
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

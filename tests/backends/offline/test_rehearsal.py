@@ -19,7 +19,8 @@ from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Accepted, Rejected, RunFinished
 from skillgit.domain.state import advance, begin
 from skillgit.engine.loop import Start, Trainer
-from skillgit.engine.session import Monitor, Session, Task
+from skillgit.engine.progress import Monitor
+from skillgit.engine.session import Session, Task
 from skillgit.engine.settings import MethodSettings
 from skillgit_backends.offline import OfflineBackend
 from skillgit_backends.offline.conversation import Task as Reading

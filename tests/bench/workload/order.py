@@ -18,7 +18,7 @@ from skillgit.domain.early_stop import order
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.domain.gate import GateRule
 from skillgit.engine.evaluate import WAVE
-from skillgit_envs.searchqa import prompt, scoring
+from skillgit_envs.searchqa import rollout, scoring
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -86,7 +86,7 @@ class _Planner:
         self._recording = recording
         self._plan = Plan()
         self._golds = {
-            prompt.user_prompt(item["question"], item["context"]): item
+            rollout.user_prompt(item["question"], item["context"]): item
             for split in recording.items.values()
             for item in split
         }

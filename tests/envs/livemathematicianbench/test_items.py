@@ -9,8 +9,7 @@ import pytest
 from skillgit.domain.evaluation import Split
 from skillgit.errors import DataError
 from skillgit_envs.livemathematicianbench import LiveMathematicianBench
-from skillgit_envs.livemathematicianbench.items import read_items
-from skillgit_envs.livemathematicianbench.prompt import Shown, arranged, question
+from skillgit_envs.livemathematicianbench.items import Shown, arranged, question, read_items
 
 if TYPE_CHECKING:
     from pathlib import Path

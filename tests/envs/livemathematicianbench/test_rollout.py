@@ -11,7 +11,7 @@ from skillgit.domain.evaluation import Split
 from skillgit.plugin.backend import Reply, Usage
 from skillgit.plugin.conformance import check_environment
 from skillgit_envs.livemathematicianbench import LiveMathematicianBench
-from skillgit_envs.livemathematicianbench.prompt import arranged
+from skillgit_envs.livemathematicianbench.items import arranged
 
 if TYPE_CHECKING:
     from pathlib import Path

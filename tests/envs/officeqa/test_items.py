@@ -14,8 +14,8 @@ from skillgit.plugin.conformance import check_environment
 from skillgit_envs.officeqa import OfficeQA
 from skillgit_envs.officeqa.corpus import Corpus
 from skillgit_envs.officeqa.items import read_items
-from skillgit_envs.officeqa.official import fault
-from skillgit_envs.officeqa.prompt import oracle_pages
+from skillgit_envs.officeqa.rollout import oracle_pages
+from skillgit_envs.officeqa.scoring import fault
 
 ROW = {"uid": "U1", "question": "Total?", "answer": "36,495", "source_files": "b_02.txt", "difficulty": "easy"}
 PAGES = "--- PAGE 1 ---\n\ncover\n\n=== PAGE 2 ===\nTotal 36,495\n"

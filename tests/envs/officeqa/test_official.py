@@ -8,10 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit_envs.officeqa.exact_match import exact, f1
-from skillgit_envs.officeqa.numbers import numbers
-from skillgit_envs.officeqa.official import fault
-from skillgit_envs.officeqa.scoring import feedback, final_answer, score
+from skillgit_envs.officeqa.scoring import exact, f1, fault, feedback, final_answer, numbers, score
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,7 @@ import pytest
 from skillgit.domain.evaluation import Split
 from skillgit.errors import DataError
 from skillgit_envs.searchqa import SearchQA
-from skillgit_envs.searchqa.formats import read_file
-from skillgit_envs.searchqa.items import SHIPPED, load
+from skillgit_envs.searchqa.items import SHIPPED, load, read_file
 
 if TYPE_CHECKING:
     from pathlib import Path

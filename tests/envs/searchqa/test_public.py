@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from skillgit.errors import DataError
 from skillgit_envs.searchqa import SearchQA
-from skillgit_envs.searchqa.formats import read_file
-from skillgit_envs.searchqa.public import SOURCE, convert
+from skillgit_envs.searchqa.items import SOURCE, convert, read_file
 
 ROW = {"key": "k1", "question": "Which moon?", "context": "[DOC] Titan", "answers": ["Titan"], "labels": [{"end": [1]}]}
 

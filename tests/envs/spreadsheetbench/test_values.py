@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit_envs.spreadsheetbench.values import normalised, read_value, same
+from skillgit_envs.spreadsheetbench.scoring import normalised, read_value, same
 
 DAY = datetime(2026, 3, 1)  # noqa: DTZ001 - cells have no time zone
 VALUES = st.one_of(

@@ -5,9 +5,8 @@ from sample_run import RUN
 
 from skillgit.tui.screens.compare import CompareScreen
 from skillgit.tui.screens.item import ItemScreen
+from skillgit.tui.widgets.comparison import ItemsView, RulesView
 from skillgit.tui.widgets.diff_view import DiffView
-from skillgit.tui.widgets.items_view import ItemsView
-from skillgit.tui.widgets.rules_view import RulesView
 
 
 async def until(pilot, holds) -> None:

@@ -8,17 +8,16 @@ from textual.events import Key
 from textual.widgets import Input
 
 from skillgit.store.repo import Repo
-from skillgit.tui import outside
+from skillgit.tui import actions
 from skillgit.tui.screens.ask import AskScreen
 from skillgit.tui.screens.compare import CompareScreen
 from skillgit.tui.screens.copy import CopyScreen
 from skillgit.tui.screens.history import HistoryScreen
 from skillgit.tui.screens.item import ItemScreen
 from skillgit.tui.screens.prompt import NameScreen
+from skillgit.tui.widgets.bars import FilterBar, FindBar
 from skillgit.tui.widgets.diff_view import DiffView
 from skillgit.tui.widgets.event_list import EventList
-from skillgit.tui.widgets.filter_bar import FilterBar
-from skillgit.tui.widgets.find_bar import FindBar
 
 RUN = "demo-20261121-abcd"
 
@@ -312,7 +311,7 @@ def test_the_copy_menu_copies(visit, press):
 
 def test_editor_and_pager_get_the_event(visit, press, monkeypatch):
     commands: list[list[str]] = []
-    monkeypatch.setattr(outside, "_in_terminal", lambda _app, command: commands.append(list(command)))
+    monkeypatch.setattr(actions, "_in_terminal", lambda _app, command: commands.append(list(command)))
 
     async def scenario(_app, pilot):
         await to(pilot, press, "v1")

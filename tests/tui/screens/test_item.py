@@ -4,8 +4,7 @@ import pytest
 
 from skillgit.errors import NotFoundError
 from skillgit.tui.screens.item import ItemScreen
-from skillgit.tui.widgets.trajectory import TrajectoryView
-from skillgit.tui.widgets.version_strip import VersionStrip, _window
+from skillgit.tui.widgets.item_parts import TrajectoryView, VersionStrip, _window
 
 SIZES = [
     pytest.param((104, 30), id="104x30"),

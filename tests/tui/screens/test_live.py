@@ -15,13 +15,14 @@ from skillgit.domain.failing import Failing
 from skillgit.domain.score import Score
 from skillgit.errors import NotFoundError
 from skillgit.index.browsing import Point
-from skillgit.tui import keymap, live_text
-from skillgit.tui.live_text import ALIVE
+from skillgit.tui import keymap
 from skillgit.tui.palette import doer
 from skillgit.tui.screens.ask import AskScreen
 from skillgit.tui.screens.event import EventScreen
 from skillgit.tui.screens.help import HelpScreen
 from skillgit.tui.screens.live import LiveScreen
+from skillgit.tui.widgets import live as live_text
+from skillgit.tui.widgets.live import ALIVE
 
 PID = 4127
 ROWS = (sample.R18, sample.V7, sample.V6, sample.V0)

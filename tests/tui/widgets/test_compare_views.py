@@ -7,10 +7,9 @@ import pytest
 
 from skillgit.app.history.diff.items import ItemChange
 from skillgit.app.history.item import Attempt, ItemTrajectory, Turn
-from skillgit.tui.widgets.items_view import ItemsView
+from skillgit.tui.widgets.comparison import ItemsView, RulesView
+from skillgit.tui.widgets.item_parts import TrajectoryView
 from skillgit.tui.widgets.painted_lines import AT_ONCE
-from skillgit.tui.widgets.rules_view import RulesView
-from skillgit.tui.widgets.trajectory import TrajectoryView
 
 HOSTILE = "[red]a[/red]\x1b[31m\x1b]52;c;AAAA\x07 \u202eb"
 AS_TEXT = "[red]a[/red]^[[31m^[]52;c;AAAA^G \\u202eb"

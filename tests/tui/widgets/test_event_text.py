@@ -6,9 +6,9 @@ import cli_sample
 
 from skillgit.app.history.show import EventDetail
 from skillgit.app.known.step_evidence import AppliedEdit, Attempt, Finding
-from skillgit.tui.widgets import event_text
+from skillgit.tui.widgets import detail
+from skillgit.tui.widgets.detail import EventMessage
 from skillgit.tui.widgets.event_items import EventItems
-from skillgit.tui.widgets.event_message import EventMessage
 from skillgit.tui.widgets.paragraphs import Paragraphs
 from skillgit.view.screen import Screen
 
@@ -40,7 +40,7 @@ def text(lines) -> str:
 
 
 def test_the_head_says_what_became_of_the_event_and_where_it_stands():
-    first, second = event_text.head(cli_sample.V7, INK, cli_sample.NOW)
+    first, second = detail.head(cli_sample.V7, INK, cli_sample.NOW)
     assert text([first]).split() == ["v7", "●", "accepted,", "new", "best", ".7250", "+.0250"]
     assert text([second]) == f" epoch 2 · step 17 · base v6 · 12 min ago · 9f1c2ab · {cli_sample.RUN}"
 
@@ -49,7 +49,7 @@ def test_edits_are_told_with_their_text(play):
     view = Paragraphs()
 
     async def scenario(_stage, pilot):
-        view.show(list(event_text.edits(DETAIL)))
+        view.show(list(detail.edits(DETAIL)))
         await pilot.pause()
         told = text(view.lines)
         assert "replace SKILL.md, support 2 failure" in told
@@ -61,7 +61,7 @@ def test_edits_are_told_with_their_text(play):
 
 
 def test_without_evidence_the_recorded_edits_are_told_and_how_to_get_more():
-    told = [part.text for part in event_text.edits(replace(DETAIL, edits=(), present=False))]
+    told = [part.text for part in detail.edits(replace(DETAIL, edits=(), present=False))]
     assert any("insert_after SKILL.md, support 4" in one for one in told)
     assert any("skillgit pull --evidence" in one for one in told)
 
@@ -70,7 +70,7 @@ def test_traces_tell_patterns_and_answers(play):
     view = Paragraphs()
 
     async def scenario(_stage, pilot):
-        view.show(list(event_text.trace(DETAIL, INK)))
+        view.show(list(detail.trace(DETAIL, INK)))
         await pilot.pause()
         told = text(view.lines)
         assert "  3  units are missing" in told

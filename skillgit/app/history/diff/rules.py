@@ -13,7 +13,7 @@ from skillgit.domain.edit import normalised
 from skillgit.domain.rules import Region, Rule, RuleDiff, match, rules
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import RevisionNotFoundError
-from skillgit.index import diff_queries, rule_queries
+from skillgit.index import rule_queries, versions
 from skillgit.store import tree
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _between(workspace: Workspace, older: Resolved, newer: Resolved) -> list[str
     end = b.version if b.version is not None else b.base
     if end is None or not (a.version < end or (a.version == end and b.version is None)):
         return []
-    found = diff_queries.commits_of_versions(workspace.index, a.run, a.version, end)
+    found = versions.commits_of_versions(workspace.index, a.run, a.version, end)
     return list(found) if b.version is not None else [*found, b.commit]
 
 

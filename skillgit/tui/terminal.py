@@ -1,14 +1,38 @@
-"""When unreachable objects are collected: while nobody presses a key, since a full collection holds one up.
-
-Widgets refer to each other in circles. With some screens opened and left, Python would look through all objects in the
-middle of a key, for a twentieth of a second and longer.
-"""
+"""Between the screen and the terminal: the last filter of control characters, and garbage collected between keys."""
 
 from __future__ import annotations
 
 import gc
 import time
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from rich.cells import cell_len
+from textual.filter import LineFilter
+
+from skillgit.domain.untrusted.text import visible_characters
+
+if TYPE_CHECKING:
+    from rich.segment import Segment
+    from textual.color import Color
+
+
+class LastFilter(LineFilter):
+    """Takes out of every line what would act on the terminal."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """Return ``segments`` without control and hidden characters."""
+        del background
+        return [
+            segment if segment.control or segment.text.isprintable() else segment._replace(text=_inert(segment.text))
+            for segment in segments
+        ]
+
+
+def _inert(text: str) -> str:
+    """Return ``text`` in as many columns, each hidden character replaced or, where it takes no column, left out."""
+    pairs = zip(text, visible_characters(text), strict=True)
+    return "".join(sign if sign == shown else "\ufffd" * max(cell_len(sign), 0) for sign, shown in pairs)
+
 
 QUIET: Final = 1.0
 """Seconds without a key after which there is time."""

@@ -1,4 +1,4 @@
-"""Where the outcomes behind a version's score are kept."""
+"""Questions to the index about the versions of a run: their commits, and the evidence of what was measured."""
 
 from __future__ import annotations
 
@@ -23,3 +23,13 @@ def start_evidence(index: Index, run: str) -> str:
         "SELECT e.evidence FROM version v JOIN event e ON e.id = v.event WHERE v.run = ? AND v.version = 0", (run,)
     )
     return str(rows[0][0]) if rows else ""
+
+
+def commits_of_versions(index: Index, run: str, first: int, last: int) -> tuple[str, ...]:
+    """Return the commits of the versions ``first`` to ``last`` of ``run``, in order."""
+    rows = index.select(
+        "SELECT e.oid FROM version v JOIN event e ON e.id = v.event"
+        " WHERE v.run = ? AND v.version BETWEEN ? AND ? ORDER BY v.version",
+        (run, first, last),
+    )
+    return tuple(str(oid) for (oid,) in rows)

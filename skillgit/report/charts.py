@@ -1,4 +1,4 @@
-"""The curve of scores over steps as geometry: where signs, lines, bands and words stand; drawing it is a template's."""
+"""The charts of the page as SVG: the curve of scores, and the intervals of gates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from skillgit.view.event import Entry
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from skillgit.app.deliver.report import Progress, Standing
     from skillgit.index.rows import LogRow
+
 
 POINTS = 800
 """Events that are drawn, the newest ones."""
@@ -267,3 +269,42 @@ def _lines(row: LogRow, entry: Entry, most: int) -> tuple[str, ...]:
     told = score(row.score) if row.bound is None else f"at most {score(row.bound)}"
     gain = f" ({delta(row.delta)})" if row.delta is not None else ""
     return f"{entry.label}: {cells.decision(entry)}", f"{told}{gain} at step {row.step}", cut(row.title, most)
+
+
+WIDTH = 400
+_MARGIN = 14
+_ROWS = {"seed": 18, "best": 46}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One version's score with its interval.
+
+    Attributes:
+        sort: ``seed`` or ``best``.
+        y: Where it stands.
+        x: Where its score stands.
+        low: Where its interval begins.
+        high: Where its interval ends.
+    """
+
+    sort: str
+    y: int
+    x: float
+    low: float
+    high: float
+
+
+def chart(progress: Progress) -> tuple[Bar, ...]:
+    """Return the bars of those versions that have a score; the scale goes from 0 to 1."""
+    named = (("seed", progress.seed), ("best", progress.best))
+    return tuple(_bar(sort, found) for sort, found in named if found is not None)
+
+
+def _bar(sort: str, found: Standing) -> Bar:
+    low, high = found.interval
+    return Bar(sort=sort, y=_ROWS[sort], x=_place(found.hard), low=_place(low), high=_place(high))
+
+
+def _place(score: float) -> float:
+    return round(_MARGIN + score * (WIDTH - 2 * _MARGIN), 1)

@@ -1,7 +1,9 @@
-"""Two versions item by item: which were fixed, which were broken, and which stayed as they were."""
+"""The parts of the screen that compares versions: items that changed, and rules that changed."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.message import Message
@@ -9,7 +11,7 @@ from textual.message import Message
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import AT_ONCE, Painted, Part, RenderedLines
 from skillgit.tui.widgets.rendered import disarmed, rendered
-from skillgit.view import words
+from skillgit.view import rule_changes, words
 from skillgit.view.items import STYLES, change_words, sign, totals
 from skillgit.view.screen import Style
 from skillgit.view.text import table
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from skillgit.app.history.diff.items import Change, ItemChange, ItemDiff
+    from skillgit.app.history.diff.rules import RulesDiffed
     from skillgit.view.screen import Screen
+
 
 NAMED = 4
 """Items that the summary names of each kind."""
@@ -123,3 +127,36 @@ def summary(diff: ItemDiff, screen: Screen, named: int = NAMED) -> Iterator[Part
         yield Part(f"{dot}{len(known.not_measured)} of {len(known.rows)} not measured", Style.FAINT)
     if known.missing:
         yield Part(f"{dot}{len(known.missing)} missing", Style.REVERTED)
+
+
+_HEAD = 2
+"""Lines above the rules that the screen has said already: the two sides, and a blank one."""
+
+
+class RulesView(RenderedLines):
+    """The rules that two versions do not share, with what each rests on and what its step gained."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("list", "find")
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id=id)
+        self._rules: RulesDiffed | None = None
+
+    def show(self, rules: RulesDiffed) -> None:
+        """Show the difference of two versions' rules."""
+        self._rules = rules
+        self.shown()
+        self.lay_out()
+
+    @property
+    def heavy(self) -> bool:
+        """Whether there are many rules."""
+        return self._rules is not None and len(self._rules.rows) > AT_ONCE
+
+    def made(self) -> Sequence[Painted]:
+        """Return the rules, then the sums."""
+        if self._rules is None:
+            return ()
+        ink = replace(self.ink, width=self.room - 1)
+        lines = rendered(islice(rule_changes.lines(disarmed(self._rules, ink), ink), _HEAD, None))
+        return [(Part(" "), *line) for line in lines]

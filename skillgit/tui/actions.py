@@ -1,13 +1,30 @@
-"""What can be done with the event under the cursor: every change is a command of skillgit's, shown before it runs."""
+"""What can be done from a screen: every change is a command of skillgit's, shown before it runs.
+
+Editor and pager take the terminal for a while.
+"""
 
 from __future__ import annotations
 
+import shlex
+import subprocess
+import sys
+import tempfile
 from abc import abstractmethod
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
-from skillgit.tui.abstract import AbstractNode
-from skillgit.tui.widgets.painted_lines import app_of
+from textual.app import SuspendNotSupported
+
+from skillgit.tui.widgets.painted_lines import AbstractNode, app_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from skillgit.app.exchange.remote import RemoteRow
+    from skillgit.index.rows import LogRow
+    from skillgit.tui.app import SkillgitApp
+
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -138,14 +155,78 @@ class VersionActions(_Base, metaclass=AbstractNode):
 
     def action_editor_open(self) -> None:
         """Read the skill's document in the editor; what is changed there is not kept."""
-        from skillgit.tui.outside import edited  # noqa: PLC0415 - as above
-
         if self.current is not None:
             edited(app_of(self), self.current)
 
     def action_pager_open(self) -> None:
         """Read the event in the pager."""
-        from skillgit.tui.outside import paged  # noqa: PLC0415 - as above
-
         if self.current is not None:
             paged(app_of(self), self.current)
+
+
+_DOCUMENT = "SKILL.md"
+
+
+def paged(app: SkillgitApp, row: LogRow) -> None:
+    """Show the event as ``skillgit show`` does, in its pager."""
+    directory = str(app.context.directory)
+    _in_terminal(app, [sys.executable, "-m", "skillgit", "-C", directory, "--color=always", "show", str(row.address)])
+
+
+def edited(app: SkillgitApp, row: LogRow) -> None:
+    """Read the skill's document from git, then open a copy of it in the editor."""
+    app.read(_document, str(row.address), then=lambda found: _edit(app, row, found))
+
+
+def _document(context: object, revision: str) -> bytes:
+    from skillgit.app.history.plumbing import cat  # noqa: PLC0415 - libgit2 is not loaded for the first picture
+
+    return cat(context, f"{revision}:{_DOCUMENT}")  # type: ignore[arg-type]
+
+
+def _edit(app: SkillgitApp, row: LogRow, document: bytes) -> None:
+    environ = app.context.environ
+    editor = environ.get("VISUAL") or environ.get("EDITOR") or "vi"
+    with tempfile.TemporaryDirectory(prefix="skillgit-") as folder:
+        path = Path(folder) / f"{str(row.address).replace('/', '-')}-{_DOCUMENT}"
+        path.write_bytes(document)
+        path.chmod(0o444)
+        _in_terminal(app, [*shlex.split(editor), str(path)])
+
+
+def _in_terminal(app: SkillgitApp, command: Sequence[str]) -> None:
+    try:
+        with app.suspend():
+            subprocess.run(command, env=dict(app.context.environ), check=False)  # noqa: S603 - the user's own programs
+    except SuspendNotSupported:
+        app.notify("this terminal cannot be lent to another program", severity="warning")
+    except OSError as error:
+        app.notify(f"{command[0]}: {error.strerror}", severity="error", markup=False)
+
+
+Exchange = Literal["push", "pull"]
+_TITLES: Mapping[Exchange, str] = {"push": "Push to", "pull": "Pull from"}
+
+
+def exchange(app: SkillgitApp, verb: Exchange) -> None:
+    """Ask for the remote if there are several, and push to it or pull from it."""
+    from skillgit.app.exchange.remote import remotes  # noqa: PLC0415 - few sessions push or pull
+
+    app.read(remotes, then=partial(_choose, app, verb), group="remotes")
+
+
+def _choose(app: SkillgitApp, verb: Exchange, found: tuple[RemoteRow, ...]) -> None:
+    from skillgit.tui.screens.copy import ChoiceScreen, numbered  # noqa: PLC0415 - few have several remotes
+
+    if not found:
+        app.notify("there are no remotes yet\nhint: skillgit remote add origin URL", severity="warning")
+    elif len(found) == 1:
+        _run(app, verb, found[0].name)
+    else:
+        choices = numbered(verb, [f"{row.name}  {row.url}" for row in found])
+        app.push_screen(ChoiceScreen(_TITLES[verb], choices), partial(_run, app, verb))
+
+
+def _run(app: SkillgitApp, verb: Exchange, chosen: str | None) -> None:
+    if chosen:
+        app.command([verb, chosen.split()[0]], look=True)

@@ -1,0 +1,131 @@
+"""Widgets of a single line: a text that is cut, the keys of a screen, its tabs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+from textual.widgets import Footer
+
+from skillgit.tui.widgets.painted_lines import Painted, Part, app_of
+from skillgit.view.screen import Style
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from textual import events
+    from textual.app import ComposeResult
+    from textual.screen import Screen
+
+
+class OneLine(Widget):
+    """A line that says where one is; the text at the right end goes first where there is no room for both."""
+
+    DEFAULT_CSS = """
+    OneLine { height: 1; width: 1fr; background: $background; }
+    """
+
+    def __init__(self, *, fill: str = " ", id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id=id)
+        self._left: Painted = ()
+        self._right: Painted = ()
+        self._fill = fill
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+        return "".join(part.text for part in (*self._left, *self._right))
+
+    def say(self, left: Iterable[Part], right: Iterable[Part] = ()) -> None:
+        """Say something else."""
+        self._left, self._right = tuple(left), tuple(right)
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """Return the line."""
+        width, ground = self.size.width, self.rich_style
+        if y:
+            return Strip.blank(width, ground)
+        taken = sum(cell_len(part.text) for part in self._left)
+        ends = sum(cell_len(part.text) for part in self._right)
+        fill = self._fill if app_of(self).facts.unicode or self._fill.isascii() else "-"
+        space = width - taken - (ends if taken + ends < width else 0)
+        between = Part(fill * max(0, space), Style.FAINT)
+        parts = (*self._left, between, *(self._right if taken + ends < width else ()))
+        paint = app_of(self).paint
+        segments = [
+            Segment(part.text, ground + paint(part.style) if isinstance(part.style, Style) else ground)
+            for part in parts
+        ]
+        return Strip(segments).adjust_cell_length(width, ground)
+
+
+_Shown = tuple[tuple[str, str, str, bool], ...]
+
+
+class KeyLine(Footer):
+    """Textual's footer, which makes its keys anew only where others are to be shown.
+
+    Textual's own does so whenever the focus moves, which takes longer than anything else that follows from that.
+    """
+
+    def __init__(self, *, compact: bool = False) -> None:
+        super().__init__(show_command_palette=False, compact=compact)
+        self._made: _Shown | None = None
+
+    def compose(self) -> ComposeResult:
+        """Return the keys that hold now."""
+        self._made = self._shown(self.screen) if self._bindings_ready else None
+        yield from super().compose()
+
+    def bindings_changed(self, screen: Screen[Any]) -> None:
+        """Show other keys if there are any."""
+        if self._made is None or self._made != self._shown(screen):
+            super().bindings_changed(screen)
+
+    def _shown(self, screen: Screen[Any]) -> _Shown:
+        return tuple(
+            (one.binding.action, self.app.get_key_display(one.binding), one.binding.description, one.enabled)
+            for one in screen.active_bindings.values()
+            if one.binding.show
+        )
+
+
+_GAP = 2
+
+
+class TabBar(OneLine):
+    """Tabs, one of them open."""
+
+    class Chosen(Message):
+        """A tab was clicked."""
+
+        def __init__(self, place: int) -> None:
+            super().__init__()
+            self.place = place
+
+    def __init__(self, names: Sequence[str], *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
+        super().__init__(id=id)
+        self.names = tuple(names)
+
+    def open(self, place: int) -> None:
+        """Mark the tab at ``place`` as the open one."""
+        sign = app_of(self).facts.glyphs.running
+        parts = []
+        for number, name in enumerate(self.names):
+            here = number == place
+            parts.append(Part(f"{sign if here else ' '}{name}{' ' * _GAP}", Style.REF if here else Style.FAINT))
+        self.say(parts)
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose the tab under the mouse."""
+        at = 0
+        for place, name in enumerate(self.names):
+            at += 1 + len(name) + _GAP
+            if event.x < at:
+                self.post_message(self.Chosen(place))
+                return

@@ -1,0 +1,345 @@
+"""The parts of the live screen: progress of stages, the last events, items that fail, and how they read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from rich.cells import cell_len
+from rich.text import Text
+from textual.widgets import Static
+
+from skillgit.app.history.live import Standing
+from skillgit.tui.keymap import bindings
+from skillgit.tui.widgets.painted_lines import Painted, Part, app_of
+from skillgit.tui.widgets.paragraphs import Paragraph, Paragraphs
+from skillgit.tui.widgets.row_list import RowList
+from skillgit.tui.widgets.shown_text import on_one_line
+from skillgit.view import event as cells
+from skillgit.view import progress, words
+from skillgit.view.event import Entry
+from skillgit.view.screen import Style
+from skillgit.view.text import fit, one_line, pad, width
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from textual import events
+    from textual.binding import BindingType
+
+    from skillgit.app.history.live import LiveLook, Snapshot, StageCount
+    from skillgit.domain.failing import Failing
+    from skillgit.index.browsing import Point
+    from skillgit.index.rows import LogRow
+    from skillgit.view.screen import Screen
+
+
+ALIVE: Final = frozenset({Standing.STARTING, Standing.RUNNING, Standing.STOPPING})
+"""A process works on the run."""
+_GOOD: Final = frozenset({"improved", "ceiling"})
+_BARS: Final = "▁▂▃▄▅▆▇█"
+_ASCII_BARS: Final = "_.-=+*%#"
+
+
+def head(look: LiveLook, screen: Screen) -> tuple[list[Part], list[Part]]:
+    """Return which run it is, and whether somebody works on it."""
+    left = [Part(" Live  ", Style.FAINT), Part(on_one_line(look.run, screen), Style.STRONG)]
+    match look.standing:
+        case Standing.STARTING | Standing.RUNNING | Standing.STOPPING:
+            said = {Standing.RUNNING: "", Standing.STARTING: "starting  ", Standing.STOPPING: "stops after this step  "}
+            told, style = f"{said[look.standing]}{screen.glyphs.running} pid {look.pid}", Style.RUNNING
+        case Standing.ENDED if look.snapshot is not None and look.snapshot.end is not None:
+            told = look.snapshot.end.outcome
+            style = Style.BEST if told in _GOOD else Style.REJECTED
+        case Standing.KILLED:
+            told, style = "stopped without a word", Style.REJECTED
+        case _:
+            told, style = "not running", Style.FAINT
+    return left, [Part(f"{told} ", style)]
+
+
+def place(look: LiveLook, screen: Screen) -> list[Part]:
+    """Return where in the run it is, the edit budget of the step, and the time left."""
+    found, dot = look.snapshot, f" {screen.glyphs.dot} "
+    if found is None or not found.steps:
+        return [Part(" ")]
+    left = seconds_left(found) if look.standing in ALIVE else None
+    parts = [
+        progress.place(found),
+        f"budget {found.budget}" if found.budget is not None else "",
+        f"ETA {words.duration(left)}" if left is not None else "",
+    ]
+    return [Part(f" {dot.join(part for part in parts if part)}")]
+
+
+def seconds_left(snapshot: Snapshot) -> float | None:
+    """Return how long the rest takes at the pace of this process; None before it has one."""
+    begun = snapshot.beginning
+    if begun is None:
+        return None
+    then = replace(snapshot, step=begun.step, stage=begun.stage, done=begun.done, total=begun.total)
+    return progress.seconds_left(
+        now=progress.fraction(snapshot), then=progress.fraction(then), elapsed=snapshot.seconds - begun.seconds
+    )
+
+
+def scores(look: LiveLook, points: Sequence[Point], screen: Screen, room: int) -> list[Part]:
+    """Return the current and the best score, and the scores of versions as a line of bars in ``room`` columns."""
+    found = look.snapshot
+    values = [point.score.value for point in points if point.kind != "rejected" and not point.score.at_most]
+    newest = values[-1] if values else None
+    score = found.score if found is not None and found.score is not None else newest
+    best = found.best if found is not None and found.best is not None else max(values, default=None)
+    if score is None:
+        return []
+    told = f"current {words.score(score)}  best {words.score(best)} "
+    return [Part(told), Part(f" {spark(values, screen, room - len(told) - 2)} ", Style.BEST)]
+
+
+def spark(values: Sequence[float], screen: Screen, columns: int) -> str:
+    """Return the newest ``values`` as bars between the lowest and the highest of them."""
+    shown = values[-columns:] if columns > 0 else []
+    if len(shown) < 2:  # noqa: PLR2004 - one bar tells nothing
+        return ""
+    bars, low, high = _BARS if screen.unicode else _ASCII_BARS, min(shown), max(shown)
+    span = (high - low) or 1.0
+    return "".join(bars[round((value - low) / span * (len(bars) - 1))] for value in shown)
+
+
+def cost(look: LiveLook, screen: Screen) -> list[Part]:
+    """Return what the run has cost, against the caps."""
+    found = look.snapshot
+    if found is None:
+        return [Part(" ")]
+    spent, limits = found.spent, found.limits
+    tokens = spent.tokens_in + spent.tokens_out
+    parts = [
+        _against(words.plural(spent.calls, "call"), spent.calls, limits.calls, f"{limits.calls or 0:,}"),
+        _against(f"{words.count(tokens)} tokens", tokens, limits.tokens, words.count(limits.tokens or 0)),
+        _against(_money(found), spent.usd, limits.usd, words.money(limits.usd or 0.0)),
+    ]
+    told: list[Part] = [Part(" cost  ", Style.FAINT)]
+    for number, part in enumerate(part for part in parts if part.text):
+        told += [Part(f" {screen.glyphs.dot} ", Style.FAINT)] if number else []
+        told.append(part)
+    return told if any(parts) else []
+
+
+def _money(snapshot: Snapshot) -> str:
+    spent = snapshot.spent
+    if not spent.usd:
+        return "price unknown" if spent.unpriced else "$0" if snapshot.limits.usd else ""
+    return words.dollars(spent.usd, is_all=not spent.unpriced)
+
+
+def _against(told: str, value: float, cap: float | None, most: str) -> Part:
+    """Return what was spent of a cap; from nine tenths of it on it stands out."""
+    if cap is None:
+        return Part(told)
+    near = value >= 0.9 * cap
+    return Part(f"{told} of {most} ({value / cap:.0%})", Style.REJECTED if near else "")
+
+
+def told(look: LiveLook) -> tuple[str, str, Style]:
+    """Return what is to be said of the run beside its numbers, a hint, and how it looks."""
+    found = look.snapshot
+    match look.standing:
+        case Standing.IDLE:
+            hint = f"skillgit train CONFIG --run {look.run}" if look.run else "skillgit train CONFIG"
+            return (f"nobody trains {look.run} now" if look.run else "no run is trained now"), hint, Style.FAINT
+        case Standing.STARTING:
+            process = f"process {look.pid} " if look.pid else "the trainer "
+            return f"{process}has begun and told nothing yet", "", Style.FAINT
+        case Standing.ENDED if found is not None and found.end is not None:
+            style = Style.STRONG if found.end.outcome in _GOOD else Style.REJECTED
+            return found.end.message, found.end.hint, style
+        case Standing.KILLED if found is not None:
+            sentence = f"process {found.pid} is gone without a word; what it had written is kept"
+            return sentence, f"{found.command} goes on where it stands", Style.REJECTED
+        case _:
+            said = found.remarks[-1] if found is not None and found.remarks else ""
+            return said, "", Style.FAINT
+
+
+_INDENT = 6
+_UNTYPED = "default"
+"""The type of items that have none."""
+
+
+class FailingList(Paragraphs, inherit_bindings=False):
+    """Failing items by reason, the most frequent one first; the view stays where it is when there are others."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("list")
+
+    def look(self, snapshot: Snapshot | None) -> None:
+        """Show what fails in ``snapshot``."""
+        self.border_title = title(snapshot)
+        found = snapshot.failing if snapshot is not None else ()
+        if not found:
+            rolled = snapshot is not None and snapshot.rolled
+            self.tell("nothing fails so far" if rolled else "no item was rolled out yet")
+            return
+        wanted = [paragraph for failing in found for paragraph in _paragraphs(failing, self.ink)]
+        if wanted != self._paragraphs or not self.count:
+            self._paragraphs = wanted
+            self.shown()
+            self.lay_out()
+
+
+def title(snapshot: Snapshot | None) -> str:
+    """Return what stands above the list."""
+    if snapshot is None or not snapshot.rolled:
+        return "Failing now"
+    return f"Failing now  {snapshot.failed} of {snapshot.rolled}  {snapshot.looked_at}"
+
+
+def _paragraphs(failing: Failing, screen: Screen) -> Iterator[Paragraph]:
+    kind = f"{failing.task_type}: " if failing.task_type not in {"", _UNTYPED} else ""
+    alone = failing.count == 1
+    reason = failing.example if alone else failing.reason
+    yield Paragraph(f"{kind}{reason}", "", indent=_INDENT, lead=f"{failing.count:>4}")
+    more = f" {screen.glyphs.ellipsis}" if failing.count > len(failing.items) else ""
+    yield Paragraph(f"{' '.join(failing.items)}{more}", Style.REF, indent=_INDENT)
+    if not alone and failing.example != failing.reason:
+        yield Paragraph(f"as in: {failing.example}", Style.FAINT, indent=_INDENT)
+
+
+_LEAST = 8
+"""Columns of a title, however narrow the list is."""
+
+
+class LiveEvents(RowList):
+    """Events, newest first.
+
+    Attributes:
+        following: Whether the cursor stays on the newest event.
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
+        super().__init__(id=id)
+        self.rows: tuple[LogRow, ...] = ()
+        self.following = True
+
+    @property
+    def current(self) -> LogRow | None:
+        """The event under the cursor; None without events."""
+        return self.rows[self.cursor] if self.count else None
+
+    def show(self, rows: Sequence[LogRow]) -> None:
+        """Show ``rows``; the cursor goes to the newest one, or stays on its event."""
+        before = self.current
+        self.rows = tuple(rows)
+        if not self.rows:
+            self.tell("no event yet")
+            return
+        self.shown()
+        self.show_count(len(self.rows))
+        stays = before is not None and not self.following
+        commit = before.commit if before is not None and stays else self.rows[0].commit
+        self.choose(next((place for place, row in enumerate(self.rows) if row.commit == commit), self.cursor))
+
+    def follow(self, *, on: bool) -> None:
+        """Let the cursor follow the newest event, or stay."""
+        self.following = on
+        if on:
+            self.choose(0)
+        self.border_title = f"Events{'  following' if on else ''}"
+
+    def _go(self, line: int) -> None:
+        super()._go(line)
+        if self.cursor and self.following and self.count:
+            self.follow(on=False)
+
+    def painted(self, line: int) -> Painted:
+        """Return the row of an event."""
+        return event_line(self.rows[line], self.ink)
+
+
+def event_line(row: LogRow, screen: Screen) -> Painted:
+    """Return time, sign, name, score against what it was compared with, and title."""
+    entry = Entry.of_row(row)
+    front = (
+        Part(f" {row.time.astimezone():%H:%M:%S} ", Style.FAINT),
+        Part(f"{cells.glyph(entry, screen.glyphs)} ", cells.style(entry)),
+        Part(f"{entry.label:<4}", Style.STRONG if row.version is not None else ""),
+        Part(f"{_compared(entry, screen):<15} ", cells.style(entry)),
+    )
+    room = max(_LEAST, screen.width - sum(width(part.text) for part in front) - 1)
+    title = fit(screen.encodable(one_line(cells.title(entry))), room, screen.glyphs.ellipsis)
+    return (*front, Part(pad(title, room), Style.FAINT if row.version is None else ""))
+
+
+def _compared(entry: Entry, screen: Screen) -> str:
+    """Return ``.7250 > .7000``; the score alone where it was compared with none."""
+    own = screen.encodable(cells.score(entry)).strip()
+    if entry.score is None or entry.delta is None or not entry.measured:
+        return own
+    sign = ">" if entry.delta > 0 else screen.glyphs.at_most
+    return f"{own} {sign} {words.score(entry.score.value - entry.delta)}"
+
+
+STAGES: Final = ("rollout", "reflect", "aggregate", "select", "update", "evaluate")
+"""The stages that every step has, in their order; others are shown while they last."""
+_LONG, _SHORT, _GAP = 10, 2, 2
+
+
+class StageBars(Static):
+    """Bars on as many lines as they need."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
+        super().__init__("", id=id, markup=False)
+        self._snapshot: Snapshot | None = None
+        self._working = False
+
+    def show(self, snapshot: Snapshot | None, *, working: bool) -> None:
+        """Show how far the stages are; ``working`` says whether somebody is at the last one."""
+        self._snapshot, self._working = snapshot, working
+        self._draw()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Break the lines for the new width."""
+        del event
+        self._draw()
+
+    def _draw(self) -> None:
+        app = app_of(self)
+        text = Text(no_wrap=True)
+        at = 0
+        for bar in bars(self._snapshot, app.facts, working=self._working):
+            width = sum(cell_len(part.text) for part in bar)
+            if at and at + _GAP + width > self.size.width - 1:
+                text.append("\n")
+                at = 0
+            text.append(" " * (_GAP if at else 1))
+            at += width + (_GAP if at else 1)
+            for part in bar:
+                text.append(part.text, app.paint(part.style) if isinstance(part.style, Style) else None)
+        self.update(text)
+
+
+def bars(snapshot: Snapshot | None, screen: Screen, *, working: bool) -> list[list[Part]]:
+    """Return the parts of each stage's bar."""
+    seen = {count.stage: count for count in snapshot.stages} if snapshot is not None else {}
+    current = snapshot.stage if snapshot is not None else ""
+    own = [name for name in seen if name not in STAGES and name == current]
+    reached = max((STAGES.index(name) for name in seen if name in STAGES), default=-1)
+    found = []
+    for name in (*own, *STAGES):
+        here = name == current and working
+        over = name in STAGES and (STAGES.index(name) < reached or (name in seen and not here))
+        found.append(_bar(name, seen.get(name), screen, here=here, over=over))
+    return found
+
+
+def _bar(name: str, count: StageCount | None, screen: Screen, *, here: bool, over: bool) -> list[Part]:
+    full, empty = ("█", "░") if screen.unicode else ("#", ".")
+    length = _LONG if here else _SHORT
+    share = count.done / count.total if count is not None and count.total else float(over)
+    filled = length if over and not here else min(length, round(length * share))
+    told = f" {min(count.done, count.total)}/{count.total}" if count is not None and count.total else ""
+    return [
+        Part(f"{name} ", Style.STRONG if here else Style.FAINT),
+        Part(full * filled, Style.RUNNING if here else Style.FAINT),
+        Part(empty * (length - filled), Style.FAINT),
+        Part(told, "" if here else Style.FAINT),
+    ]
