@@ -123,6 +123,18 @@ def test_a_copy_of_the_directory_with_other_times_is_the_same_run(repository, ou
     assert import_outputs(user(repository), copied).already
 
 
+@pytest.mark.parametrize("step", [0, 1, 2, 4])
+def test_a_run_that_differs_in_one_text_alone_is_another_run(step, repository, outputs):
+    text = outputs.path / f"skills/skill_v{step:04d}.md"
+    candidate = outputs.path / f"steps/step_{step:04d}/candidate_skill.md"
+    written = [path for path in (text, candidate) if path.is_file()]
+    import_outputs(user(repository), outputs.path, RUN)
+    for path in written:
+        path.write_text(path.read_text() + "- Another rule.\n")
+    other = import_outputs(user(repository), outputs.path, "other")
+    assert (other.run, other.written) == ("other", other.events)
+
+
 def test_a_dry_run_writes_nothing_and_tells_the_same(repository, outputs):
     before = refs(repository)
     told = json.loads(skillgit("import", outputs.path, "--dry-run", "--json", cwd=repository).out)
