@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from skillgit.domain.skill import Skill
+    from skillgit.domain.trajectory import Rollout
     from skillgit.engine.drafts import Proposed
     from skillgit.engine.session import Session
     from skillgit.plugin.backend import Message
@@ -109,6 +110,11 @@ class Finding(Reply):
     pattern: str
     count: Count = 1
     items: tuple[str, ...] = ()
+
+    def grounded(self, shown: Sequence[str]) -> Finding:
+        """Return the finding with items and count of the ``shown`` trajectories only; named ones are counted."""
+        items = tuple(item for item in dict.fromkeys(self.items) if item in shown)
+        return Finding(pattern=self.pattern, count=len(items) or min(self.count, max(len(shown), 1)), items=items)
 
 
 class DraftReply(Reply):
@@ -195,6 +201,11 @@ class Analysis(DraftReply):
 
     findings: tuple[Finding, ...] = ()
     notes: Notes = ()
+
+    def seen(self, rollouts: Sequence[Rollout]) -> tuple[Finding, ...]:
+        """Return the findings of the analyst that read ``rollouts``, as far as they are about those."""
+        shown = [rollout.item.id for rollout in rollouts]
+        return tuple(finding.grounded(shown) for finding in self.findings)
 
 
 class AnalysisReply(PatchReply, Analysis):
