@@ -78,12 +78,31 @@ def check_storable(where: str, value: object) -> None:
         )
 
 
+def text_field(where: str, fields: Mapping[str, object], *names: str) -> str:
+    """Return the first of the fields ``names`` that is not empty, without blanks at its ends; empty if there is none.
+
+    Raises:
+        DataError: One of them is neither text nor number.
+    """
+    for name in names:
+        value = fields.get(name)
+        if kind := next((words for other, words in _NO_TEXT.items() if isinstance(value, other)), ""):
+            raise DataError(f"{where} has {kind} as its '{name}'", hint="write a text or a number")
+        if value is not None and (text := str(value).strip()):
+            return text
+    return ""
+
+
+_NO_TEXT: Mapping[type, str] = {bool: "true or false", list: "a list", dict: "an object"}
+
+
 def read_each(files: Sequence[Path], things_of: Callable[[Row, Path], Iterable[Thing]]) -> list[Thing]:
     """Return what ``things_of`` makes of every row of ``files``; a broken row does not hide the next one.
 
     Args:
         files: Data files.
-        things_of: Makes items of a row and the file that it stands in; a row that it cannot use is a DataError.
+        things_of: Makes items of a row and the file that it stands in; a row that it cannot use is a DataError, which
+            is given the place of the row where it does not say it.
 
     Raises:
         DataError: Files or rows cannot be used; it names all of them.
@@ -100,7 +119,12 @@ def read_each(files: Sequence[Path], things_of: Callable[[Row, Path], Iterable[T
             try:
                 found.extend(things_of(row, path))
             except DataError as fault:
-                faults.append(fault)
+                located = fault.message.startswith(row.where)
+                faults.append(
+                    fault
+                    if located
+                    else DataError(f"{row.where}: {fault.message}", hint=fault.hint, faults=fault.faults)
+                )
     raise_all(faults)
     return found
 

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
-from skillgit.plugin.rows import Row, read_each, read_rows
+from skillgit.plugin.rows import Row, read_each, read_rows, text_field
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -126,6 +127,26 @@ def test_every_fault_of_every_file_is_told(tmp_path: Path):
     assert failure.value.message.endswith("; and 4 more faults")
     (tmp_path / "a.jsonl").write_text('{"id": 1}')
     assert read_each([tmp_path / "a.jsonl"], numbers) == [1]
+
+
+def test_a_fault_without_a_place_is_given_that_of_its_row(tmp_path: Path):
+    (tmp_path / "a.jsonl").write_text('{"id": "a b"}\n')
+
+    with pytest.raises(DataError, match=r"a\.jsonl:1: item id 'a b' is not usable"):
+        read_each([tmp_path / "a.jsonl"], lambda row, _: [Item(id=str(row.fields["id"]), content={})])
+
+
+@given(
+    st.dictionaries(st.sampled_from("abc"), st.none() | st.booleans() | st.text() | st.integers() | st.lists(st.text()))
+)
+def test_a_field_is_its_text_or_a_fault_that_names_it(fields: dict[str, object]):
+    given = [(name, fields[name]) for name in "abc" if str(fields.get(name) or "").strip() or fields.get(name) == 0]
+    try:
+        text = text_field("the row", fields, *"abc")
+    except DataError as fault:
+        assert any(f"'{name}'" in fault.message for name, value in fields.items() if isinstance(value, bool | list))
+    else:
+        assert text == next((str(value).strip() for _, value in given), "")
 
 
 def test_a_single_fault_is_told_in_its_own_words(tmp_path: Path):
