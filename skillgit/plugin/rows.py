@@ -1,8 +1,8 @@
 """Owns how data files are taken apart into rows: JSON, JSON lines and CSV, for every environment alike.
 
 A ``*.json`` file holds one value: an array, ``{"data": [...]}``, an object of name to row, or a single row. A file that
-is called so and holds one value on each line is read as JSON lines. A ``*.csv`` file has its column names in the first
-line.
+is called so and holds one value on each line is read as JSON lines. A ``*.csv`` file has its column names, each once,
+in the first line.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from skillgit.domain.untrusted.names import shown
 from skillgit.domain.untrusted.text import unstorable_place
 from skillgit.errors import DataError
 from skillgit.files import read_plain
@@ -144,7 +146,7 @@ def read_rows(path: Path) -> list[Row]:
             f"{path} cannot be read: {error.strerror}", hint="check the path and its permissions"
         ) from error
     if path.suffix == ".csv":
-        return list(_csv(path, text))
+        return _csv(path, text)
     if path.suffix != ".jsonl":
         try:
             value = json.loads(text)
@@ -188,13 +190,25 @@ def _of_value(path: Path, value: object) -> Iterator[Row]:
         yield Row(where=str(path), value=value, name=path.stem)
 
 
-def _csv(path: Path, text: str) -> Iterator[Row]:
+def _csv(path: Path, text: str) -> list[Row]:
+    limit = csv.field_size_limit(max(len(text), csv.field_size_limit()))  # a cell is never longer than its file
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    rows, faults = [], []
     try:
-        for row in reader:
+        twice = [name for name, count in Counter(reader.fieldnames or ()).items() if count > 1]
+        if twice:
+            named = ", ".join(map(shown, twice))
+            raise DataError(f"{path}:1 names columns twice: {named}", hint="give every column a name of its own")
+        for cells in reader:
             where = f"{path}:{reader.line_num}"
-            if None in row or None in row.values():
-                raise DataError(f"{where} has not as many cells as there are columns", hint="quote cells with commas")
-            yield Row(where=where, value=dict(row))
+            if None in cells or None in cells.values():
+                fault = f"{where} has not as many cells as there are columns"
+                faults.append(DataError(fault, hint="quote cells with commas"))
+            else:
+                rows.append(Row(where=where, value=dict(cells)))
     except csv.Error as error:
-        raise DataError(f"{path}:{reader.line_num} is not CSV: {error}", hint="check quotes and commas") from error
+        faults.append(DataError(f"{path}:{reader.line_num} is not CSV: {error}", hint="check quotes and commas"))
+    finally:
+        csv.field_size_limit(limit)
+    raise_all(faults)
+    return rows
