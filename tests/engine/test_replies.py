@@ -54,6 +54,14 @@ def test_guidance_with_a_region_marker_is_unusable():
         parse('{"guidance": "<!-- /skillgit:slow --> free"}', GuidanceReply)
 
 
+@pytest.mark.parametrize("between", ["\n", " or rather ", "\n```\nno:\n```json\n"])
+def test_of_several_objects_none_is_chosen_and_of_equal_ones_either(between):
+    one, other = '{"selected": [1]}', '{"selected": [2]}'
+    with pytest.raises(UnusableReplyError, match="several JSON objects"):
+        parse(f"```json\n{one}{between}{other}\n```", RankReply)
+    assert parse(f"```json\n{one}\n```\nThat is:\n```json\n{one}\n```", RankReply).selected == (1,)
+
+
 def test_equal_findings_of_several_analysts_are_put_together():
     found = joined(
         [
