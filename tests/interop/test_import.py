@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from datetime import UTC, datetime
 
@@ -214,13 +215,30 @@ def test_the_name_of_a_run_that_is_another_one_is_refused(repository, outputs, t
         import_outputs(user(repository), other.path, RUN)
 
 
+def replaced(path, make):
+    path.unlink()
+    make(path)
+
+
+def without_steps(path, history):
+    shutil.rmtree(path / "steps")
+    (path / "history.json").write_text(history)
+
+
 @pytest.mark.parametrize(
     ("spoil", "sentence"),
     [
         (shutil.rmtree, "there is no folder"),
         (lambda path: (path / "config.json").unlink(), "it has no config.json"),
         (lambda path: (path / "config.json").write_text('{"env": "sea'), "config.json is torn"),
-        (lambda path: (path / "skills/skill_v0000.md").unlink(), "has no skills/skill_v0000.md"),
+        (lambda path: (path / "config.json").write_text("[1]"), "config.json holds no JSON object"),
+        (lambda path: (path / "config.json").write_text("null"), "config.json holds null"),
+        (lambda path: replaced(path / "config.json", os.mkfifo), "config.json cannot be read (it is not a plain file)"),
+        (lambda path: replaced(path / "config.json", os.mkdir), "config.json cannot be read (it is not a plain file)"),
+        (lambda path: (path / "skills/skill_v0000.md").unlink(), "it has no skills/skill_v0000.md"),
+        (lambda path: (path / "skills/skill_v0000.md").write_bytes(b"\xff\xfe"), "skills/skill_v0000.md is not UTF-8"),
+        (lambda path: without_steps(path, '[5, {"step": -1}]'), "history.json holds no list of JSON objects"),
+        (lambda path: without_steps(path, "[{"), "history.json is torn"),
     ],
 )
 def test_what_is_no_output_directory_is_refused_in_one_sentence(spoil, sentence, repository, outputs):

@@ -51,8 +51,8 @@ def read_source(directory: Directory, run: str) -> Import:
     first = directory.text(_SEED)
     if first is None:
         raise DataError(
-            f"{directory.path} has no {_SEED}, so that nobody can tell what the run began with",
-            hint="it was interrupted before its first step, or copied in part",
+            f"what the run in {directory.path} began with is not known: {directory.fault(_SEED)}",
+            hint="copy the directory again, or resume the run where it was made",
         )
     found, remarks = history.read_steps(directory)
     baseline = read_outcomes(directory, [_BASELINE], "selection")
