@@ -73,7 +73,7 @@ def check_storable(where: str, value: object) -> None:
     """
     place = unstorable_place(value)
     if place is not None:
-        key = f" in '{place}'" if place else ""
+        key = f" in {shown(place)}" if place else ""
         raise DataError(
             f"{where} has half of a surrogate pair{key}, such as a cut emoji leaves",
             hint="write the whole character, or leave it out; no file and no model can take half of one",
@@ -185,7 +185,7 @@ def _of_value(path: Path, value: object) -> Iterator[Row]:
             yield Row(where=f"{path}, item {number}", value=row)
     elif isinstance(value, dict) and value and all(isinstance(row, dict) for row in value.values()):
         for key, row in value.items():
-            yield Row(where=f"{path}, item '{key}'", value=row, name=str(key))
+            yield Row(where=f"{path}, item {shown(key)}", value=row, name=str(key))
     else:
         yield Row(where=str(path), value=value, name=path.stem)
 

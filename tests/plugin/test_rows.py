@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
 from skillgit.plugin.rows import Row, read_each, read_rows, text_field
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ROW = {"id": "a", "question": "?"}
+LONG = "x" * 100_000
 CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
 
 
@@ -157,6 +159,22 @@ def test_a_fault_without_a_place_is_given_that_of_its_row(tmp_path: Path):
 )
 def test_a_field_is_the_first_text_or_number_of_its_names(fields: dict[str, object], text: str):
     assert text_field("the row", fields, "a", "b") == text
+
+
+@pytest.mark.parametrize(
+    "rows", [[{"id": LONG}], {LONG: {"id": "a b"}}, [{"id": "a", "split": LONG}], [LONG, LONG]]
+)
+def test_no_fault_is_as_long_as_what_it_names(tmp_path: Path, rows: object):
+    (tmp_path / "a.json").write_text(json.dumps(rows))
+
+    def item(row: Row, path: Path) -> list[Item]:
+        del path
+        split = Split.parse(str(row.fields.get("split", "train")))
+        return [Item(id=str(row.fields["id"]), content={"split": split})]
+
+    with pytest.raises(DataError) as failure:
+        read_each([tmp_path / "a.json"], item)
+    assert len(failure.value.message) < len(str(tmp_path)) * 2 + 400
 
 
 def test_a_single_fault_is_told_in_its_own_words(tmp_path: Path):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.format.placing import refuse_way_out, typed_path
 from skillgit.domain.evaluation import Split
 from skillgit.domain.ids import digest
+from skillgit.domain.untrusted.names import shown
 from skillgit.errors import ConflictError, DataError, NotFoundError, ServiceError, UsageError
 from skillgit.plugin.environment import SourceKind
 from skillgit.plugin.faults import raise_all
@@ -209,7 +210,7 @@ def write_items(folder: Path, rows: Iterable[Mapping[str, object]], splits: Mapp
                 files[split].add(row)
                 continue
             if seen[identity] != digest(row):
-                raise DataError(f"two different rows have the id {identity}", hint="try another --revision")
+                raise DataError(f"two different rows have the id {shown(identity)}", hint="try another --revision")
             repeated += 1
     return Sorted(files=tuple(files[key].written(name) for key, name in names.items()), ids=seen, repeated=repeated)
 

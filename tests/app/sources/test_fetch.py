@@ -89,7 +89,7 @@ def test_a_row_that_stands_there_already_is_left_out_and_another_one_of_its_id_i
     assert (found.repeated, found.files[0].items) == (1, 2)
     other = replace(user, environ={**user.environ, "HF_HUB_CACHE": str(user.directory / "cache-2")})
     hub.files = {"all.jsonl": lines([row("a"), row("a", "Which room has no door?")])}
-    with pytest.raises(DataError, match="two different rows have the id a"):
+    with pytest.raises(DataError, match="two different rows have the id 'a'"):
         fetch(other, RIDDLES, to=Path("again"))
     assert not (user.directory / "again").exists()
 
