@@ -161,9 +161,7 @@ def test_a_field_is_the_first_text_or_number_of_its_names(fields: dict[str, obje
     assert text_field("the row", fields, "a", "b") == text
 
 
-@pytest.mark.parametrize(
-    "rows", [[{"id": LONG}], {LONG: {"id": "a b"}}, [{"id": "a", "split": LONG}], [LONG, LONG]]
-)
+@pytest.mark.parametrize("rows", [[{"id": LONG}], {LONG: {"id": "a b"}}, [{"id": "a", "split": LONG}], [LONG, LONG]])
 def test_no_fault_is_as_long_as_what_it_names(tmp_path: Path, rows: object):
     (tmp_path / "a.json").write_text(json.dumps(rows))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import resource
 from dataclasses import replace
 from http.client import HTTPConnection
 from pathlib import Path
@@ -74,6 +75,38 @@ def test_ids_that_are_not_there_are_counted_and_named_and_nothing_is_left_behind
         DataError, match=r"1 of 2 ids of the train split are not in someone/riddles at c0ffee\w+: x; and 2"
     ):
         fetch(user, RIDDLES, ids=Path("split"))
+    assert list((user.directory / "data").iterdir()) == []
+
+
+def test_more_than_anyone_needs_is_not_fetched(user, hub):
+    hub.files = {"all.jsonl": lines([row("a")]), "data/a.parquet": b"", "README.md": b""}
+    hub.sizes = {"all.jsonl": 9 << 30, "data/a.parquet": 8 << 30}
+    with pytest.raises(DataError, match="someone/riddles is larger than 16 GiB"):
+        fetch(user, RIDDLES)
+    assert not any("/resolve/" in path for path in hub.asked)
+    hub.files = {"all.jsonl": lines([row("a")]), "README.md": b""}
+    hub.sizes = {"README.md": 1 << 50}
+    assert fetch(user, RIDDLES).files[0].items == 1, "what is not fetched does not count"
+
+
+def test_no_file_grows_beyond_what_the_hub_declares(user, hub):
+    hub.files = {"all.jsonl": lines([row("a")])}
+    hub.sent = {"all.jsonl": b" " * (2 << 20)}
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with pytest.raises(ServiceError, match=r"cannot be fetched: .*File too large"):
+        fetch(user, RIDDLES)
+    assert resource.getrlimit(resource.RLIMIT_FSIZE) == before
+
+
+def test_what_inflates_is_not_unpacked_and_not_written(user, hub, parquet, monkeypatch):
+    monkeypatch.setattr(hub_module, "_MOST_BYTES", 10_000)
+    hub.files = {"data/a.parquet": parquet([row("a", "?" * 100_000)])}
+    with pytest.raises(DataError, match=r"a\.parquet, unpacked, is larger than"):
+        fetch(user, RIDDLES)
+    hub.files = {"all.jsonl": lines([row(str(number)) for number in range(120)])}
+    hub.sizes = {"all.jsonl": 1}
+    with pytest.raises(DataError, match="a file of items is larger than"):
+        fetch(replace(user, environ={**user.environ, "HF_HUB_CACHE": str(user.directory / "cache-2")}), RIDDLES)
     assert list((user.directory / "data").iterdir()) == []
 
 
