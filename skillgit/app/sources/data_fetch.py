@@ -9,6 +9,7 @@ import resource
 import shutil
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -120,10 +121,7 @@ def _largest(source: PublicSource, files: Sequence[RepoSibling]) -> int:
     Raises:
         DataError: All of them together are beyond the limit.
     """
-    from huggingface_hub.utils import filter_repo_objects  # noqa: PLC0415 - an extra
-
-    wanted = filter_repo_objects(files, allow_patterns=list(source.files), key=lambda file: file.rfilename)
-    sizes = [file.size for file in wanted]
+    sizes = [file.size for file in files if any(fnmatch(file.rfilename, pattern) for pattern in source.files)]
     if sum(size or 0 for size in sizes) > _MOST_BYTES:
         raise _too_large(source.place)
     return max((_MOST_BYTES if size is None else size for size in sizes), default=0)

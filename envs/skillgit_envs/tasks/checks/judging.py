@@ -6,7 +6,7 @@ twice with the places swapped, since models prefer a place (Zheng et al., 2023, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from skillgit.domain.ids import short_digest
 from skillgit.domain.untrusted.documents import DocumentError, object_in
@@ -134,10 +134,9 @@ async def _asked(sheet: Sheet, prompt: str, question: str, read: Callable[[Mappi
 
 def _object(text: str) -> Mapping[str, Any]:
     try:
-        value: Mapping[str, Any] = storable_json(object_in(text))
+        return cast("Mapping[str, Any]", storable_json(object_in(text)))
     except DocumentError as error:
         raise ValueError(f"it {error}") from error
-    return value
 
 
 KINDS = (
