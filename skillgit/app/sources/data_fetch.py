@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 PARQUET = ".parquet"
 _PATIENCE_S = 30.0
 _MOST_BYTES = 16 << 30
-"""Bytes of a source as it is declared, downloaded, unpacked and written; benchmarks of texts take a hundredth."""
+"""Bytes that a hub may declare in all, and that one file may unpack to or be written with; texts take far less."""
 _LEAST_BYTES = 1 << 20
 """A file that the library keeps beside those of the source may be larger than they are."""
 
