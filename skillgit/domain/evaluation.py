@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, assert_never
 
 from skillgit.domain.ids import short_digest
+from skillgit.domain.untrusted.names import shown
 from skillgit.errors import (
     BackendError,
     BackendTimeoutError,
@@ -50,7 +51,7 @@ class Split(StrEnum):
         try:
             return _SPLIT_NAMES[name.strip().lower()]
         except KeyError:
-            raise DataError(f"there is no split '{name}'", hint="splits are train, selection and test") from None
+            raise DataError(f"there is no split {shown(name)}", hint="splits are train, selection and test") from None
 
 
 _SPLIT_NAMES = {

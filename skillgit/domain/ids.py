@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from skillgit.domain.address import parse
+from skillgit.domain.untrusted.names import shown
 from skillgit.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -53,12 +54,14 @@ def check_item_id(item_id: str) -> str:
     """
     if not _ITEM_ID.fullmatch(item_id):
         raise DataError(
-            f"item id {item_id!r} is not usable",
+            f"item id {shown(item_id)} is not usable",
             hint="ids are 1 to 200 characters without white space, commas or control characters",
         )
     parts = item_id.replace("\\", "/").split("/")
     if ".." in parts or item_id.startswith(("/", "\\")):
-        raise DataError(f"item id {item_id!r} names a path outside its folder", hint="remove '..' and leading slashes")
+        raise DataError(
+            f"item id {shown(item_id)} names a path outside its folder", hint="remove '..' and leading slashes"
+        )
     return item_id
 
 

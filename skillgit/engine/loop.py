@@ -82,7 +82,7 @@ def _check_measured(session: Session, measured: Measured) -> None:
         own = failed[0].kind is FailureKind.ENVIRONMENT
         raise ServiceError(
             f"none of the {len(failed)} selection items could be evaluated; the first: {failed[0].reason}",
-            hint="skillgit.plugin.conformance examines an environment of your own (docs/plugins.md)"
+            hint="scoring failed: mend what the reason names; where it is a judge's reply, choose another model.judge"
             if own
             else "skillgit doctor asks each model once and says what is wrong",
         )

@@ -117,7 +117,9 @@ class Reading:
         return Reflection(
             failure=tuple(draft for source, draft in drafts if source is Source.FAILURE),
             success=tuple(draft for source, draft in drafts if source is Source.SUCCESS),
-            findings=joined(finding for _, reply in answered for finding in reply.findings),
+            findings=joined(
+                (finding for group, reply in answered for finding in reply.seen(group.rollouts)), len(self._cutters)
+            ),
             unusable=len(replies) - len(answered),
             notes=notes_of(self._session, ((group.source, reply) for group, reply in answered)),
             feedback=self._feedback,
@@ -151,8 +153,12 @@ class Reading:
             self._session.monitor.tick()
 
 
-def joined(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return the findings of several analysts with equal patterns put together, the most frequent first."""
+def joined(findings: Iterable[Finding], trajectories: int) -> tuple[Finding, ...]:
+    """Return grounded findings of several analysts with equal patterns put together, the most frequent first.
+
+    A trajectory that two analysts name counts once; those that are not named count as others, as far as the step has
+    so many ``trajectories``.
+    """
     found: dict[str, Finding] = {}
     for finding in findings:
         key = normalised(finding.pattern)
@@ -161,20 +167,21 @@ def joined(findings: Iterable[Finding]) -> tuple[Finding, ...]:
             found[key] = finding
             continue
         items = tuple(dict.fromkeys((*known.items, *finding.items)))
-        found[key] = Finding(pattern=known.pattern, count=known.count + finding.count, items=items)
+        unnamed = known.count - len(known.items) + finding.count - len(finding.items)
+        found[key] = Finding(pattern=known.pattern, count=min(len(items) + unnamed, trajectories), items=items)
     return tuple(sorted(found.values(), key=lambda finding: -finding.count))
 
 
-def with_probe(reflection: Reflection, probe: Probe | None, budget: int | None) -> Reflection:
+def with_probe(reflection: Reflection, probe: Probe | None, *, budget: int | None, trajectories: int) -> Reflection:
     """Return ``reflection`` with what the experiment of its step showed, as one more draft from failures."""
     if probe is None:
         return reflection
     draft = probe.draft(budget)
-    findings = probe.analysis.findings if probe.analysis is not None else ()
+    findings = probe.analysis.seen(probe.after) if probe.analysis is not None else ()
     return replace(
         reflection,
         failure=reflection.failure if draft is None else (*reflection.failure, draft),
-        findings=joined((*reflection.findings, *findings)),
+        findings=joined((*reflection.findings, *findings), trajectories),
         unusable=reflection.unusable + (draft is None and probe.text != ""),
         notes=(*reflection.notes, *probe.notes),
         probe=probe,

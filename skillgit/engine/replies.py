@@ -15,7 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from skillgit.domain.edit import Edit, Op, Patch, Source
 from skillgit.domain.rewrite import Priority, Rewrite, RewriteError, Suggestion, SuggestionType, Template
 from skillgit.domain.skill import DOCUMENT, has_marker
-from skillgit.domain.untrusted.documents import DocumentError, read_document
+from skillgit.domain.untrusted.documents import DocumentError, SeveralObjectsError, json_spans, object_in
 from skillgit.domain.untrusted.text import EMPTY, SkillText, clean_json
 from skillgit.engine.drafts import Draft, common_source, grounded, joint_total, supported
 from skillgit.engine.reply_fields import Cleaned, Count, Names, Notes, Numbers  # noqa: TC001 - pydantic reads them
@@ -26,13 +26,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from skillgit.domain.skill import Skill
+    from skillgit.domain.trajectory import Rollout
     from skillgit.engine.drafts import Proposed
     from skillgit.engine.session import Session
     from skillgit.plugin.backend import Message
 
-_FENCE = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 _MOST_MENDED = 1 << 18  # characters; mending takes seconds for each 100,000
-_WIDE_FENCE = re.compile(r"```(?:json)?\s*\n(.*)```", re.DOTALL)
 
 
 class Reply(BaseModel):
@@ -109,6 +108,11 @@ class Finding(Reply):
     pattern: str
     count: Count = 1
     items: tuple[str, ...] = ()
+
+    def grounded(self, shown: Sequence[str]) -> Finding:
+        """Return the finding with items and count of the ``shown`` trajectories only; named ones are counted."""
+        items = tuple(item for item in dict.fromkeys(self.items) if item in shown)
+        return Finding(pattern=self.pattern, count=len(items) or min(self.count, max(len(shown), 1)), items=items)
 
 
 class DraftReply(Reply):
@@ -195,6 +199,11 @@ class Analysis(DraftReply):
 
     findings: tuple[Finding, ...] = ()
     notes: Notes = ()
+
+    def seen(self, rollouts: Sequence[Rollout]) -> tuple[Finding, ...]:
+        """Return the findings of the analyst that read ``rollouts``, as far as they are about those."""
+        shown = [rollout.item.id for rollout in rollouts]
+        return tuple(finding.grounded(shown) for finding in self.findings)
 
 
 class AnalysisReply(PatchReply, Analysis):
@@ -293,18 +302,13 @@ def parse(text: str, schema: type[R]) -> R:
 
 
 def _json_object(text: str) -> dict[str, object] | None:
-    """Return the JSON object of a reply: in a fence, else between the outermost braces; near misses are mended.
-
-    A text inside the JSON may hold fences of its own, so that the first end of a fence need not be the last.
-    """
-    fences = [found.group(1) for pattern in (_FENCE, _WIDE_FENCE) if (found := pattern.search(text))]
-    braces = text[text.find("{") : text.rfind("}") + 1]
-    for candidate in (*fences, braces):
-        try:
-            value = read_document(candidate)
-        except DocumentError:
-            continue
-        return value if isinstance(value, dict) and value else None
+    """Return the JSON object of a reply, see :func:`object_in`; near misses are mended."""
+    try:
+        return object_in(text) or None
+    except SeveralObjectsError as error:
+        raise UnusableReplyError("it holds several JSON objects") from error
+    except DocumentError:
+        fences, braces = json_spans(text)
     damaged = fences[0] if fences and fences[0] == fences[-1] else braces
     if "{" not in damaged or len(damaged) > _MOST_MENDED:
         return None

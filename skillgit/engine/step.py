@@ -210,7 +210,7 @@ async def _studied(
         )
     finally:
         await analysts.close()
-    return rollouts, with_probe(reflection, probed, budget)
+    return rollouts, with_probe(reflection, probed, budget=budget, trajectories=len(rollouts))
 
 
 def step_batches(session: Session, step: int) -> list[list[Item]]:

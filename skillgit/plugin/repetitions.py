@@ -6,6 +6,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Split
+from skillgit.domain.untrusted.names import shortened
 from skillgit.errors import DataError
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def named(names: Collection[str]) -> str:
     """Return the first of ``names`` in their order, and how many more there are."""
     listed = sorted(names)
     more = f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
-    return f"{', '.join(listed[:_SHOWN])}{more}"
+    return f"{', '.join(map(shortened, listed[:_SHOWN]))}{more}"
 
 
 def _repeated(items: Sequence[Item]) -> set[str]:

@@ -1,8 +1,8 @@
 """Owns how data files are taken apart into rows: JSON, JSON lines and CSV, for every environment alike.
 
 A ``*.json`` file holds one value: an array, ``{"data": [...]}``, an object of name to row, or a single row. A file that
-is called so and holds one value on each line is read as JSON lines. A ``*.csv`` file has its column names in the first
-line.
+is called so and holds one value on each line is read as JSON lines. A ``*.csv`` file has its column names, each once,
+in the first line.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from skillgit.domain.untrusted.names import shown
 from skillgit.domain.untrusted.text import unstorable_place
 from skillgit.errors import DataError
 from skillgit.files import read_plain
@@ -71,11 +73,29 @@ def check_storable(where: str, value: object) -> None:
     """
     place = unstorable_place(value)
     if place is not None:
-        key = f" in '{place}'" if place else ""
+        key = f" in {shown(place)}" if place else ""
         raise DataError(
             f"{where} has half of a surrogate pair{key}, such as a cut emoji leaves",
             hint="write the whole character, or leave it out; no file and no model can take half of one",
         )
+
+
+def text_field(where: str, fields: Mapping[str, object], *names: str) -> str:
+    """Return the first of the fields ``names`` that is not empty, without blanks at its ends; empty if there is none.
+
+    Raises:
+        DataError: One of them is neither text nor number.
+    """
+    for name in names:
+        value = fields.get(name)
+        if kind := next((words for other, words in _NO_TEXT.items() if isinstance(value, other)), ""):
+            raise DataError(f"{where} has {kind} as its '{name}'", hint="write a text or a number")
+        if value is not None and (text := str(value).strip()):
+            return text
+    return ""
+
+
+_NO_TEXT: Mapping[type, str] = {bool: "true or false", list: "a list", dict: "an object"}
 
 
 def read_each(files: Sequence[Path], things_of: Callable[[Row, Path], Iterable[Thing]]) -> list[Thing]:
@@ -83,7 +103,8 @@ def read_each(files: Sequence[Path], things_of: Callable[[Row, Path], Iterable[T
 
     Args:
         files: Data files.
-        things_of: Makes items of a row and the file that it stands in; a row that it cannot use is a DataError.
+        things_of: Makes items of a row and the file that it stands in; a row that it cannot use is a DataError, which
+            is given the place of the row where it does not say it.
 
     Raises:
         DataError: Files or rows cannot be used; it names all of them.
@@ -100,7 +121,12 @@ def read_each(files: Sequence[Path], things_of: Callable[[Row, Path], Iterable[T
             try:
                 found.extend(things_of(row, path))
             except DataError as fault:
-                faults.append(fault)
+                located = fault.message.startswith(row.where)
+                faults.append(
+                    fault
+                    if located
+                    else DataError(f"{row.where}: {fault.message}", hint=fault.hint, faults=fault.faults)
+                )
     raise_all(faults)
     return found
 
@@ -120,7 +146,7 @@ def read_rows(path: Path) -> list[Row]:
             f"{path} cannot be read: {error.strerror}", hint="check the path and its permissions"
         ) from error
     if path.suffix == ".csv":
-        return list(_csv(path, text))
+        return _csv(path, text)
     if path.suffix != ".jsonl":
         try:
             value = json.loads(text)
@@ -159,18 +185,30 @@ def _of_value(path: Path, value: object) -> Iterator[Row]:
             yield Row(where=f"{path}, item {number}", value=row)
     elif isinstance(value, dict) and value and all(isinstance(row, dict) for row in value.values()):
         for key, row in value.items():
-            yield Row(where=f"{path}, item '{key}'", value=row, name=str(key))
+            yield Row(where=f"{path}, item {shown(key)}", value=row, name=str(key))
     else:
         yield Row(where=str(path), value=value, name=path.stem)
 
 
-def _csv(path: Path, text: str) -> Iterator[Row]:
+def _csv(path: Path, text: str) -> list[Row]:
+    limit = csv.field_size_limit(max(len(text), csv.field_size_limit()))  # a cell is never longer than its file
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    rows, faults = [], []
     try:
-        for row in reader:
+        twice = [name for name, count in Counter(reader.fieldnames or ()).items() if count > 1]
+        if twice:
+            named = ", ".join(map(shown, twice))
+            raise DataError(f"{path}:1 names columns twice: {named}", hint="give every column a name of its own")
+        for cells in reader:
             where = f"{path}:{reader.line_num}"
-            if None in row or None in row.values():
-                raise DataError(f"{where} has not as many cells as there are columns", hint="quote cells with commas")
-            yield Row(where=where, value=dict(row))
+            if None in cells or None in cells.values():
+                fault = f"{where} has not as many cells as there are columns"
+                faults.append(DataError(fault, hint="quote cells with commas"))
+            else:
+                rows.append(Row(where=where, value=dict(cells)))
     except csv.Error as error:
-        raise DataError(f"{path}:{reader.line_num} is not CSV: {error}", hint="check quotes and commas") from error
+        faults.append(DataError(f"{path}:{reader.line_num} is not CSV: {error}", hint="check quotes and commas"))
+    finally:
+        csv.field_size_limit(limit)
+    raise_all(faults)
+    return rows

@@ -122,6 +122,8 @@ def data_files(place: Path) -> tuple[Path, ...]:
     """
     if place.is_file():
         return (place,)
+    if place.exists() and not place.is_dir():
+        raise DataError(f"{place} is a pipe, a socket or a device", hint="name a file or a folder")
     if not place.is_dir():
         raise DataError(f"there is no data at {place}", hint="check the path; -o paths refer to the working directory")
     found = _data_files_among(place.iterdir()) or _data_files_among(place.rglob("*"))

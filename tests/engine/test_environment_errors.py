@@ -246,4 +246,4 @@ def test_a_run_on_an_environment_that_always_raises_does_not_begin_and_says_why(
         ServiceError, match=r"none of the 8 selection items .* raised ValueError: no such cell"
     ) as caught:
         asyncio.run(run_to_end(trainer(ToyBackend(), history, environment=Never()), history))
-    assert caught.value.hint.startswith("skillgit.plugin.conformance")
+    assert caught.value.hint.endswith("choose another model.judge")

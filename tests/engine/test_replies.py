@@ -54,15 +54,36 @@ def test_guidance_with_a_region_marker_is_unusable():
         parse('{"guidance": "<!-- /skillgit:slow --> free"}', GuidanceReply)
 
 
+@pytest.mark.parametrize("between", ["\n", " or rather ", "\n```\nno:\n```json\n"])
+def test_of_several_objects_none_is_chosen_and_of_equal_ones_either(between):
+    one, other = '{"selected": [1]}', '{"selected": [2]}'
+    with pytest.raises(UnusableReplyError, match="several JSON objects"):
+        parse(f"```json\n{one}{between}{other}\n```", RankReply)
+    assert parse(f"```json\n{one}\n```\nThat is:\n```json\n{one}\n```", RankReply).selected == (1,)
+
+
 def test_equal_findings_of_several_analysts_are_put_together():
     found = joined(
         [
             Finding(pattern="- Keeps the unit.", count=1, items=("a",)),
             Finding(pattern="other", count=2, items=("x", "y")),
             Finding(pattern="keeps the unit", count=2, items=("b", "a")),
-        ]
+            Finding(pattern="unnamed", count=3),
+            Finding(pattern="unnamed", count=3),
+        ],
+        trajectories=5,
     )
-    assert [(finding.count, finding.items) for finding in found] == [(3, ("a", "b")), (2, ("x", "y"))]
+    assert [(finding.count, finding.items) for finding in found] == [(5, ()), (2, ("a", "b")), (2, ("x", "y"))]
+
+
+@pytest.mark.parametrize("count", [-5, 0, 1, 3, 999_999, "many", True, 1e300])
+@pytest.mark.parametrize("items", [(), ("no such item",), ("a", "a"), ("b", "a\n\nfixed: b"), ("a", "b", "c")])
+def test_a_finding_is_about_trajectories_that_its_analyst_was_shown(count, items):
+    shown = ("a", "b")
+    finding = Finding.model_validate({"pattern": "p", "count": count, "items": items}).grounded(shown)
+    assert set(finding.items) == set(items) & set(shown)
+    assert 1 <= finding.count <= len(shown)
+    assert not finding.items or finding.count == len(finding.items)
 
 
 @pytest.mark.parametrize(

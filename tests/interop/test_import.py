@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from datetime import UTC, datetime
 
@@ -123,6 +124,18 @@ def test_a_copy_of_the_directory_with_other_times_is_the_same_run(repository, ou
     assert import_outputs(user(repository), copied).already
 
 
+@pytest.mark.parametrize("step", [0, 1, 2, 4])
+def test_a_run_that_differs_in_one_text_alone_is_another_run(step, repository, outputs):
+    text = outputs.path / f"skills/skill_v{step:04d}.md"
+    candidate = outputs.path / f"steps/step_{step:04d}/candidate_skill.md"
+    written = [path for path in (text, candidate) if path.is_file()]
+    import_outputs(user(repository), outputs.path, RUN)
+    for path in written:
+        path.write_text(path.read_text() + "- Another rule.\n")
+    other = import_outputs(user(repository), outputs.path, "other")
+    assert (other.run, other.written) == ("other", other.events)
+
+
 def test_a_dry_run_writes_nothing_and_tells_the_same(repository, outputs):
     before = refs(repository)
     told = json.loads(skillgit("import", outputs.path, "--dry-run", "--json", cwd=repository).out)
@@ -202,13 +215,30 @@ def test_the_name_of_a_run_that_is_another_one_is_refused(repository, outputs, t
         import_outputs(user(repository), other.path, RUN)
 
 
+def replaced(path, make):
+    path.unlink()
+    make(path)
+
+
+def without_steps(path, history):
+    shutil.rmtree(path / "steps")
+    (path / "history.json").write_text(history)
+
+
 @pytest.mark.parametrize(
     ("spoil", "sentence"),
     [
         (shutil.rmtree, "there is no folder"),
         (lambda path: (path / "config.json").unlink(), "it has no config.json"),
         (lambda path: (path / "config.json").write_text('{"env": "sea'), "config.json is torn"),
-        (lambda path: (path / "skills/skill_v0000.md").unlink(), "has no skills/skill_v0000.md"),
+        (lambda path: (path / "config.json").write_text("[1]"), "config.json holds no JSON object"),
+        (lambda path: (path / "config.json").write_text("null"), "config.json holds null"),
+        (lambda path: replaced(path / "config.json", os.mkfifo), "config.json cannot be read (it is not a plain file)"),
+        (lambda path: replaced(path / "config.json", os.mkdir), "config.json cannot be read (it is not a plain file)"),
+        (lambda path: (path / "skills/skill_v0000.md").unlink(), "it has no skills/skill_v0000.md"),
+        (lambda path: (path / "skills/skill_v0000.md").write_bytes(b"\xff\xfe"), "skills/skill_v0000.md is not UTF-8"),
+        (lambda path: without_steps(path, '[5, {"step": -1}]'), "history.json holds no list of JSON objects"),
+        (lambda path: without_steps(path, "[{"), "history.json is torn"),
     ],
 )
 def test_what_is_no_output_directory_is_refused_in_one_sentence(spoil, sentence, repository, outputs):

@@ -12,13 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillgit.domain.evaluation import Split
+from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
-from skillgit.plugin.rows import Row, read_each, read_rows
+from skillgit.plugin.rows import Row, read_each, read_rows, text_field
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 ROW = {"id": "a", "question": "?"}
+LONG = "x" * 100_000
 CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
 
 
@@ -67,12 +70,28 @@ def test_csv_gives_back_what_was_written(tmp_path_factory: pytest.TempPathFactor
         ("rows.json", '{"a": 1,}', r"rows\.json:1 is not JSON"),
         ("rows.csv", "a,b\n1\n", r"rows\.csv:2 has not as many cells as there are columns"),
         ("rows.csv", "a,b\n1,2,3\n", r"rows\.csv:2 has not as many cells"),
+        ("rows.csv", "a,b,a,c,b\n1,2,3,4,5\n", r"rows\.csv:1 names columns twice: 'a', 'b'$"),
         ("rows.csv", 'a,b\n1,"2', r"rows\.csv:\d is not CSV: unexpected end"),
     ],
 )
 def test_what_is_no_data_file_is_named_with_its_line(tmp_path: Path, name: str, text: str, said: str):
     with pytest.raises(DataError, match=said):
         values(tmp_path / name, text)
+
+
+def test_a_cell_of_csv_may_be_long(tmp_path: Path):
+    cell = "a " * 200_000
+    limit = csv.field_size_limit()
+    assert values(tmp_path / "rows.csv", f"question,answer\n{cell},b\n") == [{"question": cell, "answer": "b"}]
+    assert csv.field_size_limit() == limit
+
+
+def test_every_broken_row_of_csv_is_told(tmp_path: Path):
+    with pytest.raises(DataError) as failure:
+        values(tmp_path / "rows.csv", 'a,b\n1,2,3\n1\n1,2\n1,2,3\n1,"2')
+    told = [fault.message.rpartition("rows.csv:")[2] for fault in failure.value.faults]
+    assert [sentence.partition(" ")[0] for sentence in told[:3]] == ["2", "3", "5"]
+    assert "is not CSV" in told[3]
 
 
 def test_a_file_that_is_not_there_and_one_that_is_not_text_are_sentences(tmp_path: Path):
@@ -126,6 +145,34 @@ def test_every_fault_of_every_file_is_told(tmp_path: Path):
     assert failure.value.message.endswith("; and 4 more faults")
     (tmp_path / "a.jsonl").write_text('{"id": 1}')
     assert read_each([tmp_path / "a.jsonl"], numbers) == [1]
+
+
+def test_a_fault_without_a_place_is_given_that_of_its_row(tmp_path: Path):
+    (tmp_path / "a.jsonl").write_text('{"id": "a b"}\n')
+
+    with pytest.raises(DataError, match=r"a\.jsonl:1: item id 'a b' is not usable"):
+        read_each([tmp_path / "a.jsonl"], lambda row, _: [Item(id=str(row.fields["id"]), content={})])
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"), [({}, ""), ({"a": None, "b": " "}, ""), ({"a": "", "b": 0}, "0"), ({"a": " x ", "b": []}, "x")]
+)
+def test_a_field_is_the_first_text_or_number_of_its_names(fields: dict[str, object], text: str):
+    assert text_field("the row", fields, "a", "b") == text
+
+
+@pytest.mark.parametrize("rows", [[{"id": LONG}], {LONG: {"id": "a b"}}, [{"id": "a", "split": LONG}], [LONG, LONG]])
+def test_no_fault_is_as_long_as_what_it_names(tmp_path: Path, rows: object):
+    (tmp_path / "a.json").write_text(json.dumps(rows))
+
+    def item(row: Row, path: Path) -> list[Item]:
+        del path
+        split = Split.parse(str(row.fields.get("split", "train")))
+        return [Item(id=str(row.fields["id"]), content={"split": split})]
+
+    with pytest.raises(DataError) as failure:
+        read_each([tmp_path / "a.json"], item)
+    assert len(failure.value.message) < len(str(tmp_path)) * 2 + 400
 
 
 def test_a_single_fault_is_told_in_its_own_words(tmp_path: Path):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -137,6 +138,9 @@ def test_data_files_are_json_in_the_order_of_their_names(tmp_path: Path):
     assert data_files(tmp_path / "b.json") == (tmp_path / "b.json",)
     with pytest.raises(DataError, match="there is no data at"):
         data_files(tmp_path / "c.json")
+    os.mkfifo(tmp_path / "pipe.json")
+    with pytest.raises(DataError, match=r"pipe\.json is a pipe, a socket or a device"):
+        data_files(tmp_path / "pipe.json")
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match=r"no \*\.json, \*\.jsonl or \*\.csv file"):
         data_files(tmp_path / "empty")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from skillgit.domain.untrusted.documents import DocumentError, read_document
+from skillgit.domain.untrusted.documents import DocumentError
 from skillgit.errors import BackendError, RetryableBackendError
 from skillgit.plugin.backend import BackendInfo, Probe
 from skillgit.plugin.exchange import encodable
 from skillgit_backends.claude_chat.answering import read_answer
 from skillgit_backends.claude_chat.asking import parameters
 from skillgit_backends.claude_chat.settings import credential, host, read_settings, source
-from skillgit_backends.claude_chat.streaming import StreamError, read_stream
+from skillgit_backends.claude_chat.streaming import StreamError, read_message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,7 +87,7 @@ class ClaudeChatBackend:
             create = client.messages.with_raw_response.create
             answer = await (create(**asked, stream=True) if streamed else create(**asked))
             body = answer.http_response.content
-            return read_stream(body) if streamed else read_document(body)
+            return read_message(body, streamed=streamed)
         except (anthropic.AnthropicError, httpx2.HTTPError, aiohttp.ClientError, OSError, StreamError) as error:
             told = failure(error, key.name)
             told.message = key.scrub(told.message)

@@ -17,10 +17,31 @@ _GROWS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta"
 
 @dataclass(slots=True, kw_only=True)
 class StreamError(Exception):
-    """The API broke a stream off with an error; ``kind`` and ``said`` are its own words."""
+    """The API answered with an error under the status 200; ``kind`` and ``said`` are its own words."""
 
     kind: str
     said: str
+
+
+def read_message(body: bytes, *, streamed: bool) -> object:
+    """Return the message in ``body``; a server may answer with one document where a stream was asked for.
+
+    Raises:
+        DocumentError: It is not JSON, or beyond a limit.
+        StreamError: It is an error, though its status was 200.
+    """
+    if streamed and not body.lstrip().startswith(b"{"):
+        return read_stream(body)
+    message = read_document(body)
+    if isinstance(message, dict) and message.get("type") == "error":
+        raise _told(message)
+    return message
+
+
+def _told(event: dict[str, Any]) -> StreamError:
+    error = event.get("error")
+    known = error if isinstance(error, dict) else {}
+    return StreamError(kind=str(known.get("type")), said=str(known.get("message") or ""))
 
 
 def read_stream(body: bytes) -> dict[str, Any]:
@@ -46,9 +67,7 @@ def read_stream(body: bytes) -> dict[str, Any]:
             case {"type": "message_delta"}:
                 _end(message, event)
             case {"type": "error"}:
-                error = event.get("error")
-                known = error if isinstance(error, dict) else {}
-                raise StreamError(kind=str(known.get("type")), said=str(known.get("message") or ""))
+                raise _told(event)
     return message | {"content": [block.whole() for _, block in sorted(blocks.items())]} if message else {}
 
 

@@ -10,7 +10,7 @@ from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
 from skillgit.files import read_plain
-from skillgit.plugin.rows import check_storable
+from skillgit.plugin.rows import check_storable, text_field
 from skillgit.plugin.splits import check, divide, load_splits
 from skillgit_envs.alfworld import games
 from skillgit_envs.alfworld.generator.recipe import TASK_TYPES, Recipe
@@ -80,11 +80,11 @@ def _manifest_reader(root: Path) -> Callable[[Sequence[Path]], list[Item]]:
 def _manifest(path: Path, root: Path) -> Iterator[Item]:
     for number, row in enumerate(_rows(path), start=1):
         where = f"{path}, item {number}"
-        identity = row.get("id") if isinstance(row, dict) else None
-        if not isinstance(row, dict) or not isinstance(identity, str | int):
+        identity = text_field(where, row, "id") if isinstance(row, dict) else ""
+        if not isinstance(row, dict) or not identity:
             raise DataError(f"{where} has no id", hint=_HINT)
         try:
-            yield _item(str(identity), row, where, root)
+            yield _item(identity, row, where, root)
         except DataError as error:
             raise DataError(f"{where}: {error.message}", hint=error.hint) from error
 

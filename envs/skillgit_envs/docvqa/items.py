@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
-from skillgit.plugin.rows import read_each
+from skillgit.plugin.rows import read_each, text_field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,22 +32,16 @@ def read_items(files: Sequence[Path], *, pages: Pages) -> list[Item]:
 
 def _item(row: Row, pages: Pages, folder: Path) -> Item:
     fields = row.fields
-    identity = _first(fields, "questionId", "question_id", "id") or row.name
-    question = _TRAILING_PATH.sub("", _first(fields, "question"))
-    image = _first(fields, "image", "image_path")
+    identity = text_field(row.where, fields, "questionId", "question_id", "id") or row.name
+    question = _TRAILING_PATH.sub("", text_field(row.where, fields, "question"))
+    image = text_field(row.where, fields, "image", "image_path")
     answers = _answers(row.where, fields)
     for what, value in (("id", identity), ("question", question), ("image", image), ("answers", answers)):
         if not value:
             raise DataError(f"{row.where} has no {what}", hint=_HINT)
     page = pages.find(row.where, image, fields, folder)
     content = {"question": question, "answers": answers, "image": image, "page": page}
-    return Item(id=identity, content=content, task_type=_type(fields))
-
-
-def _first(fields: Mapping[str, object], *names: str) -> str:
-    """Return the first of the fields ``names`` that is not empty."""
-    values = (fields.get(name) for name in names)
-    return next((str(value).strip() for value in values if value is not None and str(value).strip()), "")
+    return Item(id=identity, content=content, task_type=_type(row))
 
 
 def _answers(where: str, fields: Mapping[str, object]) -> list[str]:
@@ -68,8 +62,9 @@ def _list_literal(where: str, text: str) -> list[object]:
     return found if isinstance(found, list) else [text]
 
 
-def _type(fields: Mapping[str, object]) -> str:
+def _type(row: Row) -> str:
+    fields = row.fields
     types = fields.get("question_types")
     if isinstance(types, list) and types:
         return str(types[0])
-    return _first(fields, "topic", "category") or "default"
+    return text_field(row.where, fields, "topic", "category") or "default"

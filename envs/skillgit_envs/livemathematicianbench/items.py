@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
-from skillgit.plugin.rows import read_each
+from skillgit.plugin.rows import read_each, text_field
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,12 +92,12 @@ def _text(fields: Mapping[str, object], key: str) -> str:
 def _identity(row: Row, path: Path) -> str:
     """Return the id, or month and number, which identify an item of the monthly files."""
     fields = row.fields
-    if str(fields.get("id") or "").strip():
-        return str(fields["id"]).strip()
-    number = fields.get("no")
+    if identity := text_field(row.where, fields, "id"):
+        return identity
+    number = text_field(row.where, fields, "no")
     named = _MONTH.search(path.name) or _MONTH.search(path.parent.name)
-    month = str(fields.get("month") or (named.group() if named else "")).strip()
-    if number is None or not month:
+    month = text_field(row.where, fields, "month") or (named.group() if named else "")
+    if not number or not month:
         raise DataError(f"{row.where} has neither an id nor a month and a number", hint="give every row an 'id'")
     return f"{month}:{number}"
 

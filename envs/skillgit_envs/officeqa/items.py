@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
-from skillgit.plugin.rows import check_storable, read_each
+from skillgit.plugin.rows import check_storable, read_each, text_field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,8 +35,8 @@ def read_items(files: Sequence[Path], *, corpus: Corpus) -> list[Item]:
 
 def _item(row: Row, corpus: Corpus) -> Item:
     fields = row.fields
-    identity = _first(fields, "uid", "id") or row.name
-    question, answer = _first(fields, "question"), _first(fields, "answer", "ground_truth")
+    identity = text_field(row.where, fields, "uid", "id") or row.name
+    question, answer = text_field(row.where, fields, "question"), _first(fields, "answer", "ground_truth")
     for what, value in (("uid", identity), ("question", question), ("answer", answer)):
         if not value:
             raise DataError(f"{row.where} has no {what}", hint=_HINT)
@@ -49,7 +49,9 @@ def _item(row: Row, corpus: Corpus) -> Item:
         "source_docs": _several(row.where, fields, "source_docs", _BETWEEN_ADDRESSES),
         "documents": corpus.digest(sources),
     }
-    return Item(id=identity, content=content, task_type=_first(fields, "difficulty", "category") or "default")
+    return Item(
+        id=identity, content=content, task_type=text_field(row.where, fields, "difficulty", "category") or "default"
+    )
 
 
 def _first(fields: Mapping[str, object], *names: str) -> str:

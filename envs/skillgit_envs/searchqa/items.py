@@ -11,7 +11,7 @@ from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
 from skillgit.files import read_plain
 from skillgit.plugin.environment import PublicSource, SourceKind
-from skillgit.plugin.rows import read_each
+from skillgit.plugin.rows import read_each, text_field
 from skillgit.plugin.splits import load_splits
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _items(where: str, row: object, name: str) -> Iterator[Item]:
 
 
 def _item(where: str, row: Row, *, name: str, context: str) -> Item:
-    identity = name if "search_results" in row and name else _identity(row, name)
+    identity = name if "search_results" in row and name else text_field(where, row, "qid", "id", "key") or name
     if not identity:
         raise DataError(f"{where} has no id", hint="give every row an 'id' or a 'key'")
     if "question" not in row:
@@ -94,16 +94,9 @@ def _item(where: str, row: Row, *, name: str, context: str) -> Item:
         raise DataError(f"{where} has an empty question, or one that is not text", hint=HINT)
     content = {"question": question.strip(), "context": context, "answers": _answers(where, row)}
     try:
-        return Item(id=identity, content=content, task_type=str(row.get("task_type") or "default"))
+        return Item(id=identity, content=content, task_type=text_field(where, row, "task_type") or "default")
     except DataError as error:
         raise DataError(f"{where}: {error.message}", hint=error.hint) from error
-
-
-def _identity(row: Row, name: str) -> str:
-    for key in ("qid", "id", "key"):
-        if isinstance(row.get(key), str | int) and str(row[key]).strip():
-            return str(row[key]).strip()
-    return name
 
 
 def _without(row: Row) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from skillgit.domain.trajectory import Item
 from skillgit.domain.untrusted.names import path_fault, shown
 from skillgit.errors import DataError
-from skillgit.plugin.rows import read_each
+from skillgit.plugin.rows import read_each, text_field
 from skillgit_envs.spreadsheetbench.cases import digest, expected_cases, find_cases
 
 if TYPE_CHECKING:
@@ -42,14 +42,14 @@ class Tasks:
         return read_each(files, lambda row, path: [self._item(row, self._folder or path.parent)])
 
     def _item(self, row: Row, folder: Path) -> Item:
-        identity = _text(row, "id") or row.name
+        identity = text_field(row.where, row.fields, "id") or row.name
         for name, value in (
             ("id", identity),
-            *((name, _text(row, name)) for name in ("instruction", "answer_position")),
+            *((name, text_field(row.where, row.fields, name)) for name in ("instruction", "answer_position")),
         ):
             if not value:
                 raise DataError(f"{row.where} has no {name}", hint=_HINT)
-        place = _text(row, "spreadsheet_path") or f"spreadsheet/{identity}"
+        place = text_field(row.where, row.fields, "spreadsheet_path") or f"spreadsheet/{identity}"
         if fault := path_fault(place):
             raise DataError(
                 f"{row.where} has the spreadsheet_path {shown(place)}, which cannot be used: {fault}",
@@ -57,24 +57,19 @@ class Tasks:
             )
         cases = find_cases(row.where, folder / place)
         self.cases[identity] = tuple(cases)
-        kind = _text(row, "instruction_type")
+        kind = text_field(row.where, row.fields, "instruction_type")
         content = {
-            "instruction": _text(row, "instruction"),
+            "instruction": text_field(row.where, row.fields, "instruction"),
             "instruction_type": kind,
             # Blanks at its ends may decide whether a script can read it.
             "answer_position": str(row.fields["answer_position"]),
-            "answer_sheet": _text(row, "answer_sheet"),
+            "answer_sheet": text_field(row.where, row.fields, "answer_sheet"),
             "cases": [
                 {"number": case.number, "input": digest(case.question), "answer": digest(case.answer)} for case in cases
             ],
             "expected_cases": expected_cases(cases),
         }
         return Item(id=identity, content=content, task_type=_type(kind))
-
-
-def _text(row: Row, name: str) -> str:
-    value = row.fields.get(name)
-    return "" if value is None else str(value).strip()
 
 
 def _type(kind: str) -> str:

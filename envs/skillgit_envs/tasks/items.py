@@ -36,11 +36,11 @@ def load(options: Mapping[str, str | float | bool], root: Path, reader: Reader) 
     return load_splits(options, root, SHIPPED, reader.read)
 
 
-def _by_column(items: Sequence[Item], named: Mapping[str, str]) -> Splits:
+def _by_column(items: Sequence[Item], named: Mapping[str, Split]) -> Splits:
     without = next((item.id for item in items if item.id not in named), "")
     if without:
         raise DataError(f"item {without} has no split, though others have", hint="give every row a split, or none")
     splits: dict[Split, tuple[Item, ...]] = dict.fromkeys(Split, ())
     for item in items:
-        splits[Split.parse(named[item.id])] += (item,)
+        splits[named[item.id]] += (item,)
     return check(splits)

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
+from skillgit.domain.evaluation import Split
 from skillgit.domain.ids import short_digest
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
-from skillgit.plugin.rows import check_storable, read_each
+from skillgit.plugin.rows import check_storable, read_each, text_field
 from skillgit_envs.tasks.attachments import Attachments, check_pictures
 from skillgit_envs.tasks.checks.catalogue import read_checks, reading_of
 from skillgit_envs.tasks.checks.check import Place
@@ -50,7 +51,7 @@ class Reader:
     extract: str = ""
     attachments: Attachments = field(default_factory=Attachments)
     drafts: bool = False
-    splits: dict[str, str] = field(default_factory=dict)
+    splits: dict[str, Split] = field(default_factory=dict)
 
     def read(self, files: Sequence[Path]) -> list[Item]:
         """Return the items of data files.
@@ -74,13 +75,14 @@ class Reader:
                 f"{where} is a draft that nobody has reviewed", hint=f"skillgit tasks review {path.name} shows it"
             )
         content = self._content(where, row, path)
-        identity = _text(row.get("id")) or f"t-{short_digest(content)}"
+        identity = text_field(where, row, "id") or f"t-{short_digest(content)}"
+        task_type, split = text_field(where, row, "task_type") or "default", text_field(where, row, "split")
         try:
-            item = Item(id=identity, content=content, task_type=_text(row.get("task_type")) or "default")
+            item = Item(id=identity, content=content, task_type=task_type)
+            if split:
+                self.splits[item.id] = Split.parse(split)
         except DataError as error:
             raise DataError(f"{where}: {error.message}", hint=error.hint) from error
-        if _text(row.get("split")):
-            self.splits[item.id] = _text(row["split"])
         return item
 
     def _content(self, where: str, row: Mapping[str, Any], path: Path) -> dict[str, object]:
@@ -93,7 +95,7 @@ class Reader:
             find=lambda names: self.attachments.find(where, names, folders),
             answers=_answers(where, row),
             choices=choices,
-            expected=_text(row.get("expected_output")),
+            expected=text_field(where, row, "expected_output"),
         )
         checks = read_checks(place, self._given(where, row, place))
         images = self.attachments.find(where, _names(where, row, "images"), folders)
@@ -111,12 +113,12 @@ class Reader:
 
     def _prompt(self, where: str, row: Mapping[str, Any], choices: Mapping[str, str]) -> str:
         names = (self.prompt_field,) if self.prompt_field else PROMPTS
-        text = next((row[name] for name in names if _text(row.get(name))), None)
-        if not isinstance(text, str):
+        text = text_field(where, row, *names)
+        if not text:
             known = ", ".join(row) or "nothing"
             raise DataError(f"{where} has no {' or '.join(names)} with text; it has {known}", hint=_HINT)
         listed = "\n".join(f"{label}. {choice}" for label, choice in choices.items())
-        return "\n\n".join(filter(None, (_text(row.get("context")), text.strip(), listed)))
+        return "\n\n".join(filter(None, (text_field(where, row, "context"), text, listed)))
 
     def _given(self, where: str, row: Mapping[str, Any], place: Place) -> Sequence[object]:
         """Return the checks of a row as it says them, or what follows from its other fields."""
@@ -142,7 +144,7 @@ class Reader:
         )
 
     def _reading(self, where: str, row: Mapping[str, Any], checks: Sequence[Fields]) -> str:
-        reading = _text(row.get("extract")) or self.extract or reading_of(checks)
+        reading = text_field(where, row, "extract") or self.extract or reading_of(checks)
         if reading not in EXTRACTORS:
             raise DataError(f"{where} has the 'extract' '{reading}'", hint=f"known are {', '.join(EXTRACTORS)}")
         return reading
@@ -173,10 +175,6 @@ def _cell(where: str, name: str, value: object) -> object:
         raise DataError(f"{where} has a '{name}' that is no JSON: {error}", hint=_HINT) from error
     check_storable(where, listed)
     return listed
-
-
-def _text(value: object) -> str:
-    return str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
 
 
 def _answers(where: str, row: Mapping[str, Any]) -> tuple[str, ...]:

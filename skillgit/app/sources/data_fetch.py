@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import resource
 import shutil
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.format.placing import refuse_way_out, typed_path
 from skillgit.domain.evaluation import Split
 from skillgit.domain.ids import digest
+from skillgit.domain.untrusted.names import shown
 from skillgit.errors import ConflictError, DataError, NotFoundError, ServiceError, UsageError
 from skillgit.plugin.environment import SourceKind
 from skillgit.plugin.faults import raise_all
@@ -27,12 +30,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import IO
 
+    from huggingface_hub.hf_api import RepoSibling
+
     from skillgit.app.place.context import Context
     from skillgit.plugin.environment import EnvironmentInfo, PublicSource
 
 
 PARQUET = ".parquet"
 _PATIENCE_S = 30.0
+_MOST_BYTES = 16 << 30
+"""Bytes that a hub may declare in all, and that one file may unpack to or be written with; texts take far less."""
+_LEAST_BYTES = 1 << 20
+"""A file that the library keeps beside those of the source may be larger than they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,14 +92,17 @@ def _snapshot(source: PublicSource, revision: str, environ: Mapping[str, str]) -
     hub = HfApi(endpoint=environ.get("HF_ENDPOINT") or None)
     try:
         # Asked first: it fails at once where the download would try for half a minute, and it knows a tag's commit.
-        commit = hub.dataset_info(source.place, revision=revision, timeout=_PATIENCE_S).sha
-        place = hub.snapshot_download(
-            source.place,
-            repo_type="dataset",
-            revision=commit,
-            allow_patterns=list(source.files),
-            cache_dir=environ.get("HF_HUB_CACHE") or None,
-        )
+        told = hub.dataset_info(source.place, revision=revision, timeout=_PATIENCE_S, files_metadata=True)
+        with _files_within(_largest(source, told.siblings or ())):
+            place = hub.snapshot_download(
+                source.place,
+                repo_type="dataset",
+                revision=told.sha,
+                allow_patterns=list(source.files),
+                cache_dir=environ.get("HF_HUB_CACHE") or None,
+            )
+    except DataError:
+        raise
     except (errors.GatedRepoError, errors.RepositoryNotFoundError, errors.RevisionNotFoundError) as error:
         raise NotFoundError(
             f"the hub does not give out {source.place} at {revision}",
@@ -101,6 +113,36 @@ def _snapshot(source: PublicSource, revision: str, environ: Mapping[str, str]) -
             f"{source.place} cannot be fetched: {_first_line(error)}", hint=f"check the network; or {source.layout}"
         ) from error
     return Path(str(place))
+
+
+def _largest(source: PublicSource, files: Sequence[RepoSibling]) -> int:
+    """Return the bytes of the largest file with rows as the hub declares it; the limit where it declares none.
+
+    Raises:
+        DataError: All of them together are beyond the limit.
+    """
+    sizes = [file.size for file in files if any(fnmatch(file.rfilename, pattern) for pattern in source.files)]
+    if sum(size or 0 for size in sizes) > _MOST_BYTES:
+        raise _too_large(source.place)
+    return max((_MOST_BYTES if size is None else size for size in sizes), default=0)
+
+
+@contextmanager
+def _files_within(most: int) -> Iterator[None]:
+    """Let no file that this process writes grow beyond ``most`` bytes: a hub may send more than it has declared."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    limits = [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_FSIZE, (min([max(most, _LEAST_BYTES), *limits]), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def _too_large(what: object) -> DataError:
+    return DataError(
+        f"{what} is larger than {_MOST_BYTES >> 30} GiB", hint="name another --revision, or place the data by hand"
+    )
 
 
 def rows(snapshot: Snapshot) -> Iterator[Mapping[str, object]]:
@@ -122,6 +164,9 @@ def _parquet(path: Path) -> Iterator[Mapping[str, object]]:
 
     try:
         with ParquetFile(path) as file:
+            groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+            if sum(group.total_byte_size for group in groups) > _MOST_BYTES:
+                raise _too_large(f"{path}, unpacked,")
             for batch in file.iter_batches(batch_size=1000):
                 yield from batch.to_pylist()
     except ArrowException as error:
@@ -171,10 +216,13 @@ class Sorted:
 class _File:
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream, self._sha = stream, hashlib.sha256()
-        self._items = 0
+        self._items = self._bytes = 0
 
     def add(self, row: Mapping[str, object]) -> None:
         line = f"{json.dumps(row, ensure_ascii=False)}\n".encode()
+        self._bytes += len(line)
+        if self._bytes > _MOST_BYTES:
+            raise _too_large("a file of items")
         self._stream.write(line)
         self._sha.update(line)
         self._items += 1
@@ -209,7 +257,7 @@ def write_items(folder: Path, rows: Iterable[Mapping[str, object]], splits: Mapp
                 files[split].add(row)
                 continue
             if seen[identity] != digest(row):
-                raise DataError(f"two different rows have the id {identity}", hint="try another --revision")
+                raise DataError(f"two different rows have the id {shown(identity)}", hint="try another --revision")
             repeated += 1
     return Sorted(files=tuple(files[key].written(name) for key, name in names.items()), ids=seen, repeated=repeated)
 

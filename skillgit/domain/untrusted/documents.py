@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 MOST_BYTES = 32 << 20
@@ -20,12 +21,66 @@ and brackets."""
 MOST_DEPTH = 100
 """Levels of lists and objects inside each other; Python itself gives up at about a thousand, wherever it is then."""
 _TOO_DEEP = f"is nested more than {MOST_DEPTH} levels deep"
+_FENCE = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
+_WIDE_FENCE = re.compile(r"```(?:json)?\s*\n(.*)```", re.DOTALL)
 _MOST_DIGITS = 300
 """Characters of an integer that is kept exact; such a one is still within the range of a float."""
 
 
 class DocumentError(ValueError):
     """A document that is not read; the message goes on after "the document"."""
+
+
+class SeveralObjectsError(DocumentError):
+    """A reply with several JSON objects; which of them is meant is not ours to choose."""
+
+
+def object_in(reply: str) -> dict[str, Any]:
+    """Return the one JSON object of a model's ``reply``: in a fence, else between the outermost braces.
+
+    Raises:
+        SeveralObjectsError: It holds several that differ.
+        DocumentError: It holds none, or one beyond a limit of this module.
+    """
+    objects: list[dict[str, Any]] = []
+    for candidate in _FENCE.findall(reply) or [""]:
+        if isinstance(value := _value(candidate), dict) and value not in objects:
+            objects.append(value)
+    fences, braces = json_spans(reply)
+    if not objects:
+        if _is_followed(braces):
+            raise SeveralObjectsError("holds several JSON objects")
+        objects = [value for part in (*fences, braces) if isinstance(value := _value(part), dict)][:1]
+    if len(objects) > 1:
+        raise SeveralObjectsError("holds several JSON objects")
+    if not objects:
+        raise DocumentError("holds no JSON object")
+    return objects[0]
+
+
+def json_spans(reply: str) -> tuple[list[str], str]:
+    """Return where the JSON of a reply may stand: in its first fence, short and long, and between the outermost braces.
+
+    A text inside the JSON may hold fences of its own, so that the first end of a fence need not be the last.
+    """
+    fences = [match.group(1) for pattern in (_FENCE, _WIDE_FENCE) if (match := pattern.search(reply))]
+    return fences, reply[reply.find("{") : reply.rfind("}") + 1]
+
+
+def _value(written: str) -> object:
+    try:
+        return read_document(written)
+    except DocumentError:
+        return None
+
+
+def _is_followed(braces: str) -> bool:
+    """Say whether ``braces`` begins with a whole object and another one may begin behind it."""
+    try:
+        _, end = _DECODER.raw_decode(braces)
+    except (ValueError, RecursionError):
+        return False
+    return "{" in braces[end:]
 
 
 def read_document(written: str | bytes) -> object:

@@ -182,8 +182,13 @@ def name_key(path: str) -> str:
 
 def shown(name: str) -> str:
     """Return ``name`` in quotation marks, cut if it is long, with escapes for all that is not to be seen."""
+    return f"'{shortened(name)}'"
+
+
+def shortened(name: str) -> str:
+    """Return ``name``, cut if it is long, with escapes for all that is not to be seen."""
     cut = f"{name[:_SHOWN]}…" if len(name) > _SHOWN else name
-    return f"'{escaped(cut).replace(chr(10), _LINE_END)}'"
+    return escaped(cut).replace("\n", _LINE_END)
 
 
 def escaped(text: str) -> str:

@@ -40,11 +40,13 @@ def convert(rows):
 
 @dataclass
 class Hub:
-    """What the hub holds, and what it was asked for."""
+    """What the hub holds, and what it was asked for; ``sizes`` and ``sent`` are what it declares and sends instead."""
 
     url: str = ""
     files: dict[str, bytes] = field(default_factory=dict)
     gated: bool = False
+    sizes: dict[str, int] = field(default_factory=dict)
+    sent: dict[str, bytes] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
 
 
@@ -56,7 +58,7 @@ def answer(hub: Hub, path: str) -> Answer:
     if hub.gated:
         return 403, {"X-Error-Code": "GatedRepo"}, b"{}"
     if path in {f"/api/datasets/{REPOSITORY}/revision/{name}" for name in ("v1", "v2", COMMIT)}:
-        listed = [{"rfilename": name} for name in hub.files]
+        listed = [{"rfilename": name, "size": hub.sizes.get(name, len(hub.files[name]))} for name in hub.files]
         return 200, {}, json.dumps({"id": REPOSITORY, "sha": COMMIT, "siblings": listed}).encode()
     if path == f"/api/datasets/{REPOSITORY}/tree/{COMMIT}":
         tree = [{"type": "file", "path": name, "size": len(hub.files[name]), "oid": "0" * 40} for name in hub.files]
@@ -64,7 +66,7 @@ def answer(hub: Hub, path: str) -> Answer:
     name = path.removeprefix(f"/datasets/{REPOSITORY}/resolve/{COMMIT}/")
     if name in hub.files:
         etag = f'"{hashlib.sha256(hub.files[name]).hexdigest()}"'
-        return 200, {"ETag": etag, "X-Repo-Commit": COMMIT}, hub.files[name]
+        return 200, {"ETag": etag, "X-Repo-Commit": COMMIT}, hub.sent.get(name, hub.files[name])
     return 404, {"X-Error-Code": "RevisionNotFound" if "/revision/" in path else "EntryNotFound"}, b"{}"
 
 

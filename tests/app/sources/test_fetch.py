@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import resource
 from dataclasses import replace
 from http.client import HTTPConnection
 from pathlib import Path
@@ -77,6 +78,38 @@ def test_ids_that_are_not_there_are_counted_and_named_and_nothing_is_left_behind
     assert list((user.directory / "data").iterdir()) == []
 
 
+def test_more_than_anyone_needs_is_not_fetched(user, hub):
+    hub.files = {"all.jsonl": lines([row("a")]), "data/a.parquet": b"", "README.md": b""}
+    hub.sizes = {"all.jsonl": 9 << 30, "data/a.parquet": 8 << 30}
+    with pytest.raises(DataError, match="someone/riddles is larger than 16 GiB"):
+        fetch(user, RIDDLES)
+    assert not any("/resolve/" in path for path in hub.asked)
+    hub.files = {"all.jsonl": lines([row("a")]), "README.md": b""}
+    hub.sizes = {"README.md": 1 << 50}
+    assert fetch(user, RIDDLES).files[0].items == 1, "what is not fetched does not count"
+
+
+def test_no_file_grows_beyond_what_the_hub_declares(user, hub):
+    hub.files = {"all.jsonl": lines([row("a")])}
+    hub.sent = {"all.jsonl": b" " * (2 << 20)}
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with pytest.raises(ServiceError, match=r"cannot be fetched: .*File too large"):
+        fetch(user, RIDDLES)
+    assert resource.getrlimit(resource.RLIMIT_FSIZE) == before
+
+
+def test_what_inflates_is_not_unpacked_and_not_written(user, hub, parquet, monkeypatch):
+    monkeypatch.setattr(hub_module, "_MOST_BYTES", 10_000)
+    hub.files = {"data/a.parquet": parquet([row("a", "?" * 100_000)])}
+    with pytest.raises(DataError, match=r"a\.parquet, unpacked, is larger than"):
+        fetch(user, RIDDLES)
+    hub.files = {"all.jsonl": lines([row(str(number)) for number in range(120)])}
+    hub.sizes = {"all.jsonl": 1}
+    with pytest.raises(DataError, match="a file of items is larger than"):
+        fetch(replace(user, environ={**user.environ, "HF_HUB_CACHE": str(user.directory / "cache-2")}), RIDDLES)
+    assert list((user.directory / "data").iterdir()) == []
+
+
 def test_another_revision_may_be_named(user, hub):
     hub.files = {"all.jsonl": lines([row("a")])}
     fetch(user, RIDDLES, revision="v2")
@@ -89,7 +122,7 @@ def test_a_row_that_stands_there_already_is_left_out_and_another_one_of_its_id_i
     assert (found.repeated, found.files[0].items) == (1, 2)
     other = replace(user, environ={**user.environ, "HF_HUB_CACHE": str(user.directory / "cache-2")})
     hub.files = {"all.jsonl": lines([row("a"), row("a", "Which room has no door?")])}
-    with pytest.raises(DataError, match="two different rows have the id a"):
+    with pytest.raises(DataError, match="two different rows have the id 'a'"):
         fetch(other, RIDDLES, to=Path("again"))
     assert not (user.directory / "again").exists()
 

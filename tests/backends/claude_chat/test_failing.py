@@ -15,6 +15,7 @@ from skillgit.errors import (
     RetryableBackendError,
 )
 from skillgit_backends.claude_chat.failing import failure
+from skillgit_backends.claude_chat.streaming import StreamError, read_message
 
 ASKED = httpx2.Request("POST", "http://localhost/v1/messages")
 
@@ -76,6 +77,16 @@ def test_what_is_wrong_with_one_question_is_told_from_what_all_have_in_common(ki
 def test_an_error_in_the_middle_of_a_stream_has_status_200_and_is_known_by_its_type():
     assert isinstance(failed(200, "overloaded_error"), RetryableBackendError)
     assert isinstance(failed(200, "invalid_request_error"), FatalBackendError)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_an_error_under_the_status_200_keeps_its_reason(streamed):
+    body = b'{"type": "error", "error": {"type": "overloaded_error", "message": "come back later"}}'
+    with pytest.raises(StreamError) as caught:
+        read_message(body, streamed=streamed)
+    told = failure(caught.value, "")
+    assert isinstance(told, RetryableBackendError)
+    assert told.message.endswith("it is overloaded: come back later")
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,14 @@ def test_a_reply_that_cannot_be_read_is_asked_for_once_more(graded):
     assert "cannot be used" in judge.heard[1][-1].text
 
 
-@pytest.mark.parametrize("reply", ["fine", "[1]", '{"scores": [1, 1]}', '{"scores": [2]}', '{"scores": ["1"]}', "{}"])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        *("fine", "[1]", '{"scores": [1, 1]}', '{"scores": [2]}', '{"scores": ["1"]}', "{}", '{"scores": [true]}'),
+        '{"scores": [0]}\n{"scores": [1]}',
+        '```json\n{"scores": [0]}\n```\n```json\n{"scores": [1]}\n```',
+    ],
+)
 def test_a_judge_that_gives_no_score_is_a_fault(graded, reply: str):
     with pytest.raises(EnvironmentFaultError, match="judge's reply cannot be used"):
         graded({"rubric": "It is kind."}, "Hello!", judge=Says(reply, reply))

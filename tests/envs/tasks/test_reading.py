@@ -142,12 +142,28 @@ def test_a_column_must_be_full_and_known(written, tmp_path: Path):
     rows = [{"id": str(n), "prompt": f"{n}?", "answer": "x", "split": "train"} for n in range(3)]
     for change, said in (
         ({"split": ""}, "item 2 has no split, though others have"),
-        ({"split": "dev"}, "there is no split 'dev'"),
+        ({"split": "dev"}, r"tasks\.jsonl:3: there is no split 'dev'"),
         ({}, "the selection split has no items"),
     ):
         written(*rows[:2], rows[2] | change)
         with pytest.raises(DataError, match=said):
             Tasks({"data_path": "tasks.jsonl"}, tmp_path).items(Split.TRAIN)
+
+
+def test_a_typo_in_one_split_is_told_of_its_row_alone(written, tmp_path: Path):
+    rows = [{"id": str(n), "prompt": f"{n}?", "answer": "x"} for n in range(12)]
+    written(rows[0] | {"split": "tset"}, *rows[1:])
+    with pytest.raises(DataError) as refused:
+        Tasks({"data_path": "tasks.jsonl"}, tmp_path).items(Split.TRAIN)
+    assert refused.value.message.endswith("tasks.jsonl:1: there is no split 'tset'")
+
+
+@pytest.mark.parametrize(("value", "kind"), [(["x"], "a list"), ({"a": 1}, "an object"), (True, "true or false")])
+@pytest.mark.parametrize("name", ["id", "split", "task_type", "prompt", "context", "extract", "expected_output"])
+def test_a_field_of_a_wrong_type_is_told_with_its_row(written, name, value, kind):
+    row = {"prompt": "What?", "answer": "x"}
+    with pytest.raises(DataError, match=rf"tasks\.jsonl:2 has {kind} as its '{name}'$"):
+        Reader().read([written(row, row | {name: value})])
 
 
 def test_the_same_task_twice_is_refused(written, tmp_path: Path):
@@ -193,7 +209,7 @@ def test_pictures_are_shown(tmp_path: Path):
         ({"choices": ["a", "a"]}, "has too many choices, or one twice"),
         ({"choices": {"X": "a"}}, "has 'choices' that are no list of texts"),
         ({"answer": {"a": 1}}, "has an answer that is neither text nor number"),
-        ({"prompt": 7}, "has no prompt or question or input or task with text"),
+        ({"prompt": " "}, "has no prompt or question or input or task with text"),
         ({"id": "a b"}, "item id 'a b' is not usable"),
     ],
 )

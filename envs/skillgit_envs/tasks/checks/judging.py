@@ -6,16 +6,15 @@ twice with the places swapped, since models prefer a place (Zheng et al., 2023, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from skillgit.domain.ids import short_digest
-from skillgit.domain.untrusted.documents import read_document
+from skillgit.domain.untrusted.documents import DocumentError, object_in
 from skillgit.domain.untrusted.text import storable_json
 from skillgit.errors import EnvironmentFaultError
 from skillgit.plugin.backend import assistant, system, user
 from skillgit_envs.prompt_files import prompt_file
 from skillgit_envs.tasks.checks.check import Grade, Kind
-from skillgit_envs.tasks.extraction import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -59,7 +58,9 @@ async def _judge(fields: Fields, sheet: Sheet) -> Grade:
         scores = reply.get("scores", [reply["score"]] if "score" in reply else None)
         if not isinstance(scores, list) or len(scores) != count:
             raise ValueError(f"'scores' must be a list of {count} numbers")
-        if not all(isinstance(score, int | float) and 0 <= score <= 1 for score in scores):
+        if not all(
+            isinstance(score, int | float) and not isinstance(score, bool) and 0 <= score <= 1 for score in scores
+        ):
             raise ValueError("every score must be a number from 0 to 1")
         return [float(score) for score in scores], str(reply.get("reason", ""))
 
@@ -132,10 +133,10 @@ async def _asked(sheet: Sheet, prompt: str, question: str, read: Callable[[Mappi
 
 
 def _object(text: str) -> Mapping[str, Any]:
-    value = storable_json(read_document(json_text(text)))
-    if not isinstance(value, dict):
-        raise ValueError("it is no JSON object")  # noqa: TRY004 - one kind of error for the model
-    return value
+    try:
+        return cast("Mapping[str, Any]", storable_json(object_in(text)))
+    except DocumentError as error:
+        raise ValueError(f"it {error}") from error
 
 
 KINDS = (

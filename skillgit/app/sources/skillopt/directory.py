@@ -17,6 +17,7 @@ from skillgit.domain.rewrite import UpdateMode
 from skillgit.domain.untrusted.documents import loads
 from skillgit.domain.untrusted.text import clean, storable
 from skillgit.errors import DataError
+from skillgit.files import read_plain
 from skillgit.plugin.redaction import MASK, redact
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ _SECRET_KEY = re.compile(r"(?i)api_?key|secret|passw(?:or)?d|(?:\A|_)(?:access_|
 _SHORTEST_SECRET = 4
 _LARGEST = 64 * 1024 * 1024
 """No file of a directory is larger in earnest, in bytes."""
+_LEFT_OUT = ", and is left out"
 
 Row = dict[str, object]
 
@@ -63,11 +65,10 @@ class Directory:
             told = f"{path} is no folder" if path.exists() else f"there is no folder {path}"
             raise DataError(told, hint="name the output directory of a SkillOpt run")
         found = cls(path)
-        config = found._json("config.json")
-        if not isinstance(config, dict):
-            torn = found.remarks[0] if found.remarks else "it has no config.json"
+        config = found._object("config.json")
+        if config is None:
             raise DataError(
-                f"{path} is not the output directory of a SkillOpt run: {torn}",
+                f"{path} is not the output directory of a SkillOpt run: {found.fault('config.json')}",
                 hint="name the folder that holds config.json, history.json and skills/",
             )
         found.secrets = frozenset(_secrets(config))
@@ -75,10 +76,8 @@ class Directory:
 
     def mapping(self, name: str) -> Row | None:
         """Return the JSON object in the file ``name``; None if it is missing or is none."""
-        found = self._json(name)
-        if found is not None and not isinstance(found, dict):
-            self._remark(f"{name} holds no JSON object, and is left out")
-        return self._clean(found) if isinstance(found, dict) else None  # type: ignore[return-value]
+        found = self._object(name)
+        return None if found is None else self._clean(found)  # type: ignore[return-value]
 
     def listing(self, name: str) -> list[Row] | None:
         """Return the JSON objects in the array in the file ``name``; None if it is missing or holds none."""
@@ -86,7 +85,7 @@ class Directory:
         if found is None:
             return None
         if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
-            self._remark(f"{name} holds no list of JSON objects, and is left out")
+            self._remark(f"{name} holds no list of JSON objects{_LEFT_OUT}")
             return None
         return self._clean(found)  # type: ignore[return-value]
 
@@ -122,7 +121,7 @@ class Directory:
         try:
             text = content.decode("utf-8-sig")
         except UnicodeDecodeError:
-            self._remark(f"{name} is not UTF-8, and is left out")
+            self._remark(f"{name} is not UTF-8{_LEFT_OUT}")
             return None
         cleaned = clean(self.without_secrets(text))
         if cleaned.removed:
@@ -158,34 +157,45 @@ class Directory:
             return []
         return sorted(f"{folder}/{path.name}" for path in place.iterdir() if path.is_file() and path.suffix == suffix)
 
+    def fault(self, name: str) -> str:
+        """Return why the file ``name`` could not be used, as a clause."""
+        found = next((remark for remark in self.remarks if remark.startswith(f"{name} ")), "")
+        return found.removesuffix(_LEFT_OUT) or f"it has no {name}"
+
     def _remark(self, sentence: str) -> None:
         if sentence not in self.remarks:
             self.remarks.append(sentence)
+
+    def _object(self, name: str) -> Row | None:
+        found = self._json(name)
+        if found is not None and not isinstance(found, dict):
+            self._remark(f"{name} holds no JSON object{_LEFT_OUT}")
+        return found if isinstance(found, dict) else None
 
     def _json(self, name: str) -> object:
         content = self._bytes(name)
         if content is None:
             return None
         try:
-            return loads(content)
+            value = loads(content)
         except (ValueError, RecursionError):
-            self._remark(f"{name} is torn or no JSON, and is left out")
+            self._remark(f"{name} is torn or no JSON{_LEFT_OUT}")
             return None
+        if value is None:
+            self._remark(f"{name} holds null{_LEFT_OUT}")
+        return value
 
     def _bytes(self, name: str) -> bytes | None:
         path = self.path / name
         try:
-            if not path.is_file():
-                return None
             if not path.resolve().is_relative_to(self.path.resolve()):
-                self._remark(f"{name} leads out of the directory, and is left out")
+                self._remark(f"{name} leads out of the directory{_LEFT_OUT}")
                 return None
-            if path.stat().st_size > _LARGEST:
-                self._remark(f"{name} is larger than {_LARGEST >> 20} MiB, and is left out")
-                return None
-            return path.read_bytes()
+            return read_plain(path, most=_LARGEST, follow=True)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
         except OSError as error:
-            self._remark(f"{name} cannot be read ({error.strerror}), and is left out")
+            self._remark(f"{name} cannot be read ({error.strerror}){_LEFT_OUT}")
             return None
 
     def _clean(self, value: object) -> object:

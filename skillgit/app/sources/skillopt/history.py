@@ -81,10 +81,10 @@ def read_steps(directory: Directory) -> tuple[list[Step], list[str]]:
     found = {number: record for number in directory.numbered("steps", "step_") if (record := _own(directory, number))}
     rows = directory.listing("history.json")
     if rows is None and found:
-        remarks.append("history.json is missing or torn; the steps are those of the step_record.json files")
+        remarks.append(f"{directory.fault('history.json')}; the steps are those of the step_record.json files")
     elif rows is None and (directory.path / "history.json").exists():
         raise DataError(
-            f"history.json in {directory.path} is torn, and there are no step records beside it",
+            f"the steps of {directory.path} are not known: {directory.fault('history.json')}",
             hint="copy the directory again, or resume the run where it was made",
         )
     records = found if rows is None else _of_history(rows, found, remarks)

@@ -18,7 +18,7 @@ from skillgit.domain.evaluation import Metric, Split
 from skillgit.domain.event import Accepted, Rejected, RunFinished, RunStarted, Skipped, SlowMerged
 from skillgit.domain.ids import check_run_name, new_run_name, text_digest
 from skillgit.engine.artifacts import json_file
-from skillgit.errors import ConflictError, DataError, RevisionNotFoundError
+from skillgit.errors import ConflictError, DataError, RevisionNotFoundError, SkillError
 from skillgit.store import reader, refs
 from skillgit.store.lock import RunLock
 from skillgit.store.writer import RunWriter
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from skillgit.app.place.workspace import Workspace
     from skillgit.app.sources.skillopt.directory import Row
     from skillgit.app.sources.skillopt.outcomes import Outcomes
-    from skillgit.domain.event import Event
     from skillgit.domain.untrusted.text import SkillText
+    from skillgit.store.event_commit import Recorded
     from skillgit.store.repo import Repo
 
 
@@ -51,8 +51,8 @@ def read_source(directory: Directory, run: str) -> Import:
     first = directory.text(_SEED)
     if first is None:
         raise DataError(
-            f"{directory.path} has no {_SEED}, so that nobody can tell what the run began with",
-            hint="it was interrupted before its first step, or copied in part",
+            f"what the run in {directory.path} began with is not known: {directory.fault(_SEED)}",
+            hint="copy the directory again, or resume the run where it was made",
         )
     found, remarks = history.read_steps(directory)
     baseline = read_outcomes(directory, [_BASELINE], "selection")
@@ -192,8 +192,8 @@ class Imported:
 def import_outputs(context: Context, outputs: Path, run: str | None = None, *, dry_run: bool = False) -> Imported:
     """Turn a SkillOpt output directory into a run, or add to the run that it became what is new in it.
 
-    A directory that was imported before is found by its events, whatever the run is called. So an import that was
-    killed is finished by the next one, and so is the import of a run that went on meanwhile.
+    A directory that was imported before is found by its events and texts, whatever the run is called. So an import that
+    was killed is finished by the next one, and so is the import of a run that went on meanwhile.
 
     Args:
         context: Where the repository is.
@@ -214,7 +214,7 @@ def import_outputs(context: Context, outputs: Path, run: str | None = None, *, d
     with open_workspace(context) as workspace:
         known = _known(workspace.repo, story)
         name = known or run or _new_name(source, story)
-        chapters = [replace(chapter, event=replace(chapter.event, run=name)) for chapter in story.chapters]
+        chapters = _of_run(story.chapters, name)
         with RunLock(workspace.repo, name, context.clock):
             there = _there(workspace, name, chapters)
             if not dry_run and there < len(chapters):
@@ -241,12 +241,16 @@ def _known(repo: Repo, story: Story) -> str:
             start = reader.read_commit(repo, _beginning(repo, name)).event
         except RevisionNotFoundError:
             continue
-        if isinstance(start, RunStarted) and isinstance(first, RunStarted) and start == replace(first, run=name):
-            events = [record.event for record in reader.read_run(repo, name)]
-            same = _same(events, [replace(chapter.event, run=name) for chapter in story.chapters])
-            if same == min(len(events), len(story.chapters)):
+        if isinstance(start, RunStarted) and start == replace(first, run=name):
+            records = reader.read_run(repo, name)
+            same = _same(repo, records, _of_run(story.chapters, name))
+            if same == min(len(records), len(story.chapters)):
                 found.append((same, name))
     return max(found)[1] if found else ""
+
+
+def _of_run(chapters: Sequence[Chapter], run: str) -> list[Chapter]:
+    return [replace(chapter, event=replace(chapter.event, run=run)) for chapter in chapters]
 
 
 def _beginning(repo: Repo, run: str) -> str:
@@ -257,10 +261,19 @@ def _beginning(repo: Repo, run: str) -> str:
     return tip
 
 
-def _same(there: Sequence[Event], told: Sequence[Event]) -> int:
-    """Return how many events two runs have in common before they differ."""
-    pairs = zip(there, told, strict=False)
-    return next((place for place, (one, other) in enumerate(pairs) if one != other), min(len(there), len(told)))
+def _same(repo: Repo, records: Sequence[Recorded], chapters: Sequence[Chapter]) -> int:
+    """Return how many events a run and a directory have in common, with their texts, before they differ."""
+    pairs = zip(records, chapters, strict=False)
+    return next((i for i, pair in enumerate(pairs) if not _equal(repo, *pair)), min(len(records), len(chapters)))
+
+
+def _equal(repo: Repo, record: Recorded, chapter: Chapter) -> bool:
+    if record.event != chapter.event or chapter.skill is None:
+        return record.event == chapter.event
+    try:
+        return reader.skill_at(repo, record.commit, chapter.event.skill) == chapter.skill
+    except (RevisionNotFoundError, SkillError):
+        return False  # whatever stands there, it is not this text
 
 
 def _there(workspace: Workspace, name: str, chapters: Sequence[Chapter]) -> int:
@@ -271,14 +284,14 @@ def _there(workspace: Workspace, name: str, chapters: Sequence[Chapter]) -> int:
     """
     if name not in reader.runs(workspace.repo):
         return 0
-    events = [record.event for record in reader.read_run(workspace.repo, name)]
-    same = _same(events, [chapter.event for chapter in chapters])
-    if same < min(len(events), len(chapters)):
+    records = reader.read_run(workspace.repo, name)
+    same = _same(workspace.repo, records, chapters)
+    if same < min(len(records), len(chapters)):
         raise ConflictError(
             f"run {name} exists already, and is not what this directory tells from its event {same + 1} on",
             hint="--run NAME imports it under another name",
         )
-    return min(len(events), len(chapters))
+    return same
 
 
 def _write(workspace: Workspace, name: str, chapters: Sequence[Chapter], there: int) -> None:
