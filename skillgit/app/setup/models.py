@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from dataclasses import dataclass
 from functools import partial
@@ -18,8 +17,7 @@ from skillgit.plugin.backend import PlaysRole, Probes, TellsContext
 from skillgit.plugin.registry import find_backend
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-    from typing import TypeAlias
+    from collections.abc import Callable, Iterable, Mapping
 
     from skillgit.app.setup.config import ResolvedConfig
     from skillgit.app.setup.setup import Setup
@@ -198,81 +196,38 @@ def asked_roles(setup: Setup) -> tuple[str, ...]:
     return tuple(role for role, route in setup.routes.items() if route.backend.info.needs_network)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What is being found out about the models of a run without a call.
-
-    Attributes:
-        looking: Ends once all keys, logins and programs are known to be there.
-        contexts: Role to what its model takes.
-    """
-
-    looking: asyncio.Future[list[Probe | None]]
-    contexts: asyncio.Future[Reached]
-
-
-def find(setup: Setup) -> Found:
-    """Begin to look for the model of every role that is not on this machine; nothing is spent."""
-    roles = asked_roles(setup)
-    looking = in_background(ordered(lambda role: look(setup.routes[role]), roles, limit=len(setup.routes)))
-    return Found(looking, in_background(_contexts(setup, roles, looking)))
-
-
-def in_background(work: Coroutine[object, object, Out]) -> asyncio.Future[Out]:
-    """Begin ``work``. Whoever waits for it hears of its failure; if nobody comes, something else has failed before."""
-    future = asyncio.ensure_future(work)
-    future.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
-    return future
-
-
-async def _contexts(setup: Setup, roles: Sequence[str], looking: asyncio.Future[list[Probe | None]]) -> Reached:
-    await looking
-    known = setup.config.values.model.contexts
-    found = await ordered(lambda role: context_of(setup.routes[role], known), roles, limit=len(setup.routes))
-    return dict(zip(roles, found, strict=True))
-
-
-async def reach(setup: Setup, calls: Calls, found: Found) -> Reached:
-    """Let the model of every role that is not on this machine answer once, if what it needs is there.
-
-    Raises:
-        BackendError: A key, a login or a program is missing, or a model does not answer.
-    """
-    await asyncio.wait({found.looking})
-    if found.looking.exception() is not None:
-        return await found.contexts
-    contexts, _ = await side_by_side(found.contexts, ask_each(setup, calls, asked_roles(setup)))
-    return contexts
-
-
-async def preflight(
-    setup: Setup, calls: Calls, skill: Skill, reaching: Reaching, remark: Callable[[str], None]
-) -> None:
-    """Check that every model was reached and that the longest prompts fit.
+async def preflight(setup: Setup, calls: Calls, skill: Skill, remark: Callable[[str], None]) -> None:
+    """Check that the model of every role that is not on this machine answers, and that the longest prompts fit.
 
     Args:
         setup: The configuration and the ways to its models.
         calls: The door.
         skill: The skill that the run starts with.
-        reaching: A :func:`reach` that has begun.
         remark: Is told what may become a problem.
 
     Raises:
-        BackendError: A model does not answer.
+        BackendError: A key, a login or a program is missing, or a model does not answer.
         ConfigError: The longest prompt cannot fit into a model's context.
     """
-    from skillgit.app.setup.estimate import largest_prompts  # noqa: PLC0415 - loaded while servers are reached
+    roles, limit = asked_roles(setup), len(setup.routes)
+    if not roles:
+        return
+    await ordered(lambda role: look(setup.routes[role]), roles, limit=limit)
+    windows = setup.config.values.model.contexts
+    contexts, _ = await side_by_side(
+        ordered(lambda role: context_of(setup.routes[role], windows), roles, limit=limit),
+        ask_each(setup, calls, roles),
+    )
+    from skillgit.app.setup.estimate import largest_prompts  # noqa: PLC0415 - an estimate asks this module for models
 
-    prompts = largest_prompts(setup.config.values.method, setup.task, skill) if asked_roles(setup) else {}
-    reached = await reaching
-    for role, context in reached.items():
+    prompts = largest_prompts(setup.config.values.method, setup.task, skill)
+    for role, context in zip(roles, contexts, strict=True):
         route = setup.routes[role]
-        found = room(route, prompts[role], context)
-        if found.fit == "too long":
-            raise _too_long(role, route, found)
-        if found.fit == "near":
-            remark(_near(role, route, found))
-    await ask_each(setup, calls, reached)  # from the ledger now, so that the first event is charged with it
+        fit = room(route, prompts[role], context)
+        if fit.fit == "too long":
+            raise _too_long(role, route, fit)
+        if fit.fit == "near":
+            remark(_near(role, route, fit))
 
 
 async def ask_each(setup: Setup, calls: Calls, roles: Iterable[str]) -> None:
@@ -298,9 +253,3 @@ def _near(role: str, route: Route, found: Room) -> str:
         f"The longest prompt of the {role} has about {found.prompt:,} tokens and its reply may have {found.reply:,}; "
         f"{route.name} takes {found.context:,} in all, so that some calls may be refused."
     )
-
-
-if TYPE_CHECKING:
-    Reached: TypeAlias = Mapping[str, Context]
-    """Role to what its model takes."""
-    Reaching: TypeAlias = asyncio.Future[Reached]

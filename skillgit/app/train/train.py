@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from skillgit.app.known.scores import before_baseline
@@ -12,14 +11,17 @@ from skillgit.app.place.workspace import open_workspace
 from skillgit.app.setup.config import load_config
 from skillgit.app.setup.estimate import least_calls, plan_training, steps_of
 from skillgit.app.setup.measuring import open_session, planner
-from skillgit.app.setup.models import STAGE, asked_roles, find, in_background, reach
+from skillgit.app.setup.models import STAGE, asked_roles
 from skillgit.app.setup.planner import Planner, pace_of
+from skillgit.app.setup.session import open_door, stop_on_interrupt
 from skillgit.app.setup.setup import set_up
 from skillgit.app.train.beginning import find_beginning
+from skillgit.app.train.publisher import publishing
+from skillgit.app.train.training import Training, continuing, left_unfinished
+from skillgit.calls.ledger import Ledger
 from skillgit.domain.caps import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.domain.ids import check_run_name, new_run_name
-from skillgit.engine.scope import start_scope
 from skillgit.errors import ConfigError
 from skillgit.index.spending import paces
 from skillgit.store.history import run_names
@@ -28,26 +30,12 @@ from skillgit.store.lock import RunLock
 if TYPE_CHECKING:
     from skillgit.app.place.context import Context
     from skillgit.app.place.workspace import Workspace
-    from skillgit.app.setup.models import Found, Reaching
     from skillgit.app.setup.plan import Plan
     from skillgit.app.setup.setup import Setup
     from skillgit.app.train.outcome import Trained
-    from skillgit.calls.client import Calls
     from skillgit.domain.skill import Skill
     from skillgit.engine.progress import Watcher
     from skillgit.engine.session import Session
-
-
-_LOADED_MEANWHILE = (
-    "skillgit.domain.event",
-    "skillgit.store.writer",
-    "skillgit.engine.loop",
-    "skillgit.app.train.training",
-)
-_BREATH_S = 0.005
-"""How long requests get to move on between two of them."""
-_BREATHS = 3
-"""How many it takes from nothing to a request on its way: the first one goes while the backend's client is loaded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,50 +75,19 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
     setup = set_up(config)
     caps = caps_of(setup, request)
     name = check_run_name(request.run) if request.run else _new_name(context, setup)
-    with (
-        open_workspace(context) as workspace,
-        RunLock(workspace.repo, name, context.clock),
-        asyncio.Runner() as runner,
-    ):
-        new = name not in run_names(workspace.repo.tips())
-        if new:
+    with open_workspace(context) as workspace, RunLock(workspace.repo, name, context.clock):
+        if name not in run_names(workspace.repo.tips()):
             _check_budget(setup, caps)
-        found = runner.run(_begin_to_find(setup)) if new else None
-        from skillgit.app.setup.session import open_door, stop_on_interrupt  # noqa: PLC0415
-        from skillgit.app.train.publisher import publishing  # noqa: PLC0415
-        from skillgit.calls.ledger import Ledger  # noqa: PLC0415 - loaded while servers answer, as is what follows
-
-        with Ledger.open(workspace.repo.private_dir / "ledger.db") as ledger:
+        with Ledger.open(workspace.repo.private_dir / "ledger.db") as ledger, asyncio.Runner() as runner:
             calls = open_door(context, setup, caps, ledger, ask_again=request.ask_again)
-            with stop_on_interrupt(calls):
-                reaching = runner.run(_begin_to_reach(setup, calls, name, found)) if found is not None else None
-                from skillgit.app.train.training import Training, continuing, left_unfinished  # noqa: PLC0415
-
-                command = continuing(request, name)
-                with publishing(workspace.repo, name, watcher, caps=caps, command=command) as published:
-                    training = Training(
-                        context, workspace, setup, request, name=name, calls=calls, watcher=published, reaching=reaching
-                    )
-                    with left_unfinished(training, request):
-                        return published.finished(runner.run(training.to_the_end()))
-
-
-async def _begin_to_find(setup: Setup) -> Found:
-    """Look for the models of a new run and ask their servers what they take."""
-    found = find(setup)
-    for _ in range(_BREATHS if asked_roles(setup) else 0):
-        await asyncio.sleep(_BREATH_S)
-    return found
-
-
-async def _begin_to_reach(setup: Setup, calls: Calls, run: str, found: Found) -> Reaching:
-    """Let the models answer, and load meanwhile what comes after."""
-    with calls.charged_to(start_scope(run)):
-        reaching = in_background(reach(setup, calls, found))
-    for name in _LOADED_MEANWHILE if asked_roles(setup) else ():
-        await asyncio.sleep(_BREATH_S)
-        import_module(name)
-    return reaching
+            command = continuing(request, name)
+            with (
+                stop_on_interrupt(calls),
+                publishing(workspace.repo, name, watcher, caps=caps, command=command) as published,
+            ):
+                training = Training(context, workspace, setup, request, name=name, calls=calls, watcher=published)
+                with left_unfinished(training, request):
+                    return published.finished(runner.run(training.to_the_end()))
 
 
 def _new_name(context: Context, setup: Setup) -> str:
@@ -155,8 +112,6 @@ def _check_budget(setup: Setup, caps: Caps) -> None:
     """
     if caps.max_calls is None:
         return
-    from skillgit.app.setup.estimate import least_calls  # noqa: PLC0415 - most runs have no such cap
-
     least = least_calls(setup.config.values.method, setup.task) + len(asked_roles(setup))
     if caps.max_calls < least:
         raise ConfigError(

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
     from skillgit.app.place.context import Context
     from skillgit.app.place.workspace import Workspace
-    from skillgit.app.setup.models import Reaching
     from skillgit.app.setup.setup import Setup
     from skillgit.app.train.publisher import Publisher
     from skillgit.app.train.train import TrainRequest
@@ -71,11 +70,9 @@ class Training:
         name: str,
         calls: Calls,
         watcher: Publisher,
-        reaching: Reaching | None,
     ) -> None:
         self._workspace, self._setup = workspace, setup
         self._watcher = watcher
-        self._reaching = reaching
         self._recorded = read_run(workspace.repo, name) if name in runs(workspace.repo) else []
         self._begun = len(self._recorded)
         self._started = _check_same_work(workspace.repo, name, self._recorded, setup)
@@ -183,10 +180,9 @@ class Training:
         )
 
     async def _prepare(self) -> None:
-        if self._reaching is not None:
-            await preflight(self._setup, self.session.calls, self._start.skill, self._reaching, self._watcher.remark)
-            if asked_roles(self._setup):
-                self._watcher.remark(self._planned())
+        await preflight(self._setup, self.session.calls, self._start.skill, self._watcher.remark)
+        if asked_roles(self._setup):
+            self._watcher.remark(self._planned())
 
     def _planned(self) -> str:
         from skillgit.app.train.train import plan_of_started  # noqa: PLC0415 - servers have answered by now
