@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import cos, pi
 from typing import TYPE_CHECKING, assert_never
 
 from skillgit.domain.evaluation import Scored, mean
@@ -13,6 +12,7 @@ from skillgit.engine.history import history_section
 from skillgit.engine.progress import Stage
 from skillgit.engine.rendering import conversation, memory_section, proposals_section, skill_section, tagged
 from skillgit.engine.replies import BudgetReply, ask
+from skillgit.engine.schedule import edit_budget
 from skillgit.engine.settings import ControlMode
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from skillgit.domain.trajectory import Rollout
     from skillgit.engine.drafts import Draft
     from skillgit.engine.session import Session
-    from skillgit.engine.settings import OptimizerSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,31 +105,3 @@ def _scores(rollouts: Sequence[Rollout]) -> str:
     scored = [rollout.outcome for rollout in rollouts if isinstance(rollout.outcome, Scored)]
     hard, soft = (mean([getattr(outcome, name) for outcome in scored]) for name in ("hard", "soft"))
     return tagged("batch", f"hard {hard:.4f}\nsoft {soft:.4f}", items=len(scored))
-
-
-def edit_budget(settings: OptimizerSettings, step: int, steps: int) -> int:
-    """Return the most edits that step ``step`` of ``steps`` may make.
-
-    With M and m the largest and smallest budget and t = step / steps:
-    constant M; linear M + (m - M) t; cosine m + (M - m) (1 + cos(pi t)) / 2 (Loshchilov and Hutter, arXiv 1608.03983,
-    without restarts), rounded half to even and never under m. A run of one step has the budget M.
-
-    Args:
-        settings: Largest and smallest budget and the name of the schedule.
-        step: 1-based.
-        steps: Steps of the whole run.
-    """
-    largest, smallest = settings.learning_rate, settings.min_learning_rate
-    if steps <= 1:
-        return largest
-    share = min(step, steps) / steps
-    match settings.lr_scheduler:
-        case "constant" | "autonomous":
-            # With a schedule that is the optimizer's, this is what holds where its answer cannot be used.
-            return largest
-        case "linear":
-            return max(smallest, round(largest + (smallest - largest) * share))
-        case "cosine":
-            return max(smallest, round(smallest + 0.5 * (largest - smallest) * (1 + cos(pi * share))))
-        case other:
-            assert_never(other)
