@@ -28,7 +28,7 @@ from skillgit.errors import BackendError, BudgetError, ProviderFailureError
 from skillgit.plugin.backend import MOST_TOKENS, Reply, user
 from skillgit_backends.claude_chat.backend import STREAMED_FROM
 
-REAL = Path(os.environ.get("SKILLGIT_REAL_DATA", Path(__file__).parents[3].parent / "shared" / "data")) / "replies"
+REAL = Path(os.environ.get("SKILLGIT_REAL_DATA", Path(__file__).parents[2].parent / "shared" / "data")) / "replies"
 TEXTS = tuple(path.read_text("utf-8") for path in sorted(REAL.glob("*.answer.md")))
 CALL = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
 FULL = {

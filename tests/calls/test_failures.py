@@ -351,15 +351,7 @@ def test_a_call_that_an_items_deadline_cancels_was_sent_and_is_charged():
 
 def test_an_error_that_leads_back_to_itself_is_looked_at_once():
     """As when a client's own refusal, which an SDK took for a broken connection, is raised again from within."""
-
-    def fail_again():
-        try:
-            raise RuntimeError from RetryableBackendError("the body is too long")
-        except RuntimeError as error:
-            raise error.__cause__ from None
-
-    with pytest.raises(RetryableBackendError) as caught:
-        fail_again()
-    assert caught.value.__context__.__cause__ is caught.value
-    assert not is_refusal(caught.value)
-    assert list(behind(caught.value)) == [caught.value, caught.value.__context__]
+    refusal, broken = RetryableBackendError("the body is too long"), RuntimeError("the connection broke")
+    refusal.__context__, broken.__cause__ = broken, refusal
+    assert list(behind(refusal)) == [refusal, broken]
+    assert not is_refusal(refusal)
