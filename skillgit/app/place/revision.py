@@ -10,7 +10,6 @@ from skillgit.app.place.workspace import Workspace, open_workspace
 from skillgit.domain.address import Address, AddressKind, parse
 from skillgit.errors import RevisionNotFoundError
 from skillgit.index import queries
-from skillgit.index.past import PastIndex
 from skillgit.store import refs
 
 if TYPE_CHECKING:
@@ -305,13 +304,3 @@ def _near(name: str, known: Sequence[str]) -> str:
     if near:
         return f"did you mean '{near[0]}'?"
     return f"runs: {', '.join(known[:_SHOWN])}" if known else "there are no runs yet"
-
-
-def cut_off(workspace: Workspace, revision: str) -> Workspace:
-    """Return ``workspace`` as it stood right after the event that ``revision`` names.
-
-    Raises:
-        RevisionNotFoundError: It names nothing, or a commit that is no event of a run.
-    """
-    index = PastIndex(workspace.index, event_in(workspace, revision).commit)
-    return Workspace(repo=index.repo, index=index, past=True)

@@ -8,7 +8,8 @@ import pytest
 from sample_run import RUN, write_run
 
 from skillgit.app.change.fork import fork
-from skillgit.app.history.log import Wanted, in_order, log
+from skillgit.app.history.graph import in_order
+from skillgit.app.history.log import Wanted, log
 from skillgit.index.rows import LogRow
 from skillgit.store import refs
 
