@@ -295,22 +295,24 @@ def _comparable(before: Mapping[int, Sequence[str]], after: Mapping[int, Sequenc
         return product(before, after)
     old, new = ({place: {*pairwise(("", *text))} for place, text in texts.items()} for texts in (before, after))
     counts = [Counter(chain.from_iterable(texts.values())) for texts in (old, new)]
-    both = {words: count + counts[1][words] for words, count in counts[0].items() if words in counts[1]}
-    old_places, new_places = _by_rarest(old, both), _by_rarest(new, both)
+    both = counts[0].keys() & counts[1].keys()
+    ranked = sorted(both, key=lambda held: (counts[0][held] + counts[1][held], held))
+    ranks = {held: rank for rank, held in enumerate(ranked)}
+    old_places, new_places = _by_rarest(old, ranks), _by_rarest(new, ranks)
     return {
         pair
-        for words in old_places.keys() & new_places.keys()
-        for a, b in ((old_places[words], new_places[words]), (old_places[words][::-1], new_places[words][::-1]))
+        for held in old_places.keys() & new_places.keys()
+        for a, b in ((old_places[held], new_places[held]), (old_places[held][::-1], new_places[held][::-1]))
         for shift in range(-_NEIGHBOURS, _NEIGHBOURS + 1)
         for pair in zip(a[max(0, -shift) :], b[max(0, shift) :], strict=False)
     }
 
 
-def _by_rarest(texts: Mapping[int, set[_Words]], counts: Mapping[_Words, int]) -> dict[_Words, list[int]]:
-    places: defaultdict[_Words, list[int]] = defaultdict(list)
+def _by_rarest(texts: Mapping[int, set[_Words]], ranks: Mapping[_Words, int]) -> dict[int, list[int]]:
+    places: defaultdict[int, list[int]] = defaultdict(list)
     for place, held in texts.items():
-        for neighbours in sorted(held & counts.keys(), key=lambda held: (counts[held], held))[:_RAREST]:
-            places[neighbours].append(place)
+        for rank in sorted(ranks[neighbours] for neighbours in held if neighbours in ranks)[:_RAREST]:
+            places[rank].append(place)
     return places
 
 

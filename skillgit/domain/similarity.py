@@ -43,8 +43,10 @@ def common(a: Sequence[Hashable], b: Sequence[Hashable]) -> int:
 
 def agreeing(a: Sequence[Hashable], b: Sequence[Hashable]) -> int:
     """Return how many of the first elements of two sequences are equal."""
-    differ = (place for place, (x, y) in enumerate(zip(a, b, strict=False)) if x != y)
-    return next(differ, min(len(a), len(b)))
+    for place, (x, y) in enumerate(zip(a, b, strict=False)):
+        if x != y:
+            return place
+    return min(len(a), len(b))
 
 
 def similarity(a: Sequence[Hashable], b: Sequence[Hashable]) -> float:

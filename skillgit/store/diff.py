@@ -34,6 +34,8 @@ WHOLE_FILES = 1_000_000
 """More lines of context than a file of a skill has."""
 # colours and prefixes of the user's are for reading, and this is read by a program
 _AS_DATA = ("--no-color", "--src-prefix=a/", "--dst-prefix=b/")
+PATCH = ("-p", "-U3", *_AS_DATA)
+"""The form of a patch that no setting of the user changes."""
 
 
 def diff(repo: Repo, old: str, new: str, *paths: str, options: tuple[str, ...] = ()) -> bytes:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillgit.app.deliver.report import DETAILED, LISTED, RULES, Difference
 from skillgit.app.history.diff.rules import rules_diffed
-from skillgit.app.history.show import event_detail
+from skillgit.app.known.step_evidence import StepEvidence
 from skillgit.app.place.revision import event_in
 from skillgit.app.place.workspace import open_workspace
 from skillgit.app.rules.blame import find_place
 from skillgit.app.rules.lineage import RuleHistory
 from skillgit.app.rules.why import Stories
+from skillgit.domain.text_diff import detailed
+from skillgit.domain.unified import read
+from skillgit.store import diff as store_diff
+from skillgit.store.diff import PATCH
+from skillgit.store.reader import read_commit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +26,7 @@ if TYPE_CHECKING:
     from skillgit.app.history.diff.rules import RuleChange
     from skillgit.app.known.step_evidence import AppliedEdit, Finding
     from skillgit.app.place.context import Context
+    from skillgit.app.place.workspace import Workspace
     from skillgit.app.rules.why import Story
     from skillgit.domain.edit_words import LeftOut
     from skillgit.domain.event import Event
@@ -79,11 +85,17 @@ def tell(context: Context, rows: Sequence[LogRow], room: Room) -> Events:
 
     Args:
         context: Where to look.
-        rows: The events, oldest first.
+        rows: The events of one run, oldest first.
         room: The room for differences; the newest events take theirs first.
     """
     kept = rows[-LISTED:]
-    full = {row.commit: _telling(context, row, room) for row in reversed(kept[-DETAILED:])}
+    newest = kept[-DETAILED:][::-1]
+    with open_workspace(context) as workspace:
+        # the seed is no change, and its text is told by the skill itself
+        changes = [row.commit for row in newest if row.version != 0]
+        path = workspace.index.skill_path(rows[0].run) if rows else ""
+        patches = dict(zip(changes, store_diff.patches(workspace.repo, changes, path, PATCH), strict=True))
+        full = {row.commit: _telling(workspace, row.commit, patches.get(row.commit, b""), room) for row in newest}
     return Events(
         told=tuple(Told(row=row, telling=full.get(row.commit)) for row in kept),
         left_out=len(rows) - len(kept),
@@ -91,16 +103,17 @@ def tell(context: Context, rows: Sequence[LogRow], room: Room) -> Events:
     )
 
 
-def _telling(context: Context, row: LogRow, room: Room) -> Telling:
-    found = event_detail(context, row.commit)
-    # the seed is no change, and its text is told by the skill itself
-    files = () if row.version == 0 else found.files
+def _telling(workspace: Workspace, commit: str, patch: bytes, room: Room) -> Telling:
+    recorded = read_commit(workspace.repo, commit)
+    evidence = StepEvidence(workspace.repo, recorded.evidence)
+    # words are compared where there is room for them
+    taken = room.take(read(patch.decode(errors="replace")))
     return Telling(
-        event=found.shown.event,
-        difference=room.take(files),
-        edits=found.edits,
-        left_out=found.shown.left_out,
-        findings=found.findings,
+        event=recorded.event,
+        difference=replace(taken, files=detailed(taken.files)),
+        edits=evidence.edits(),
+        left_out=evidence.left_out(),
+        findings=evidence.findings(),
     )
 
 
