@@ -11,9 +11,50 @@ import stat
 from typing import TYPE_CHECKING
 
 from skillgit.domain.untrusted.documents import MOST_BYTES
+from skillgit.errors import ConflictError, behind
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+_SPACE = ("the disk is full", "free some space; what is recorded is not lost")
+_HANDLES = ("too many files are open", "raise the limit: ulimit -n 1024")
+_MEMORY = ("there is too little memory", "close other programs, or raise the limit: ulimit -v")
+_SHORTAGES = {
+    errno.ENOSPC: _SPACE,
+    errno.EDQUOT: _SPACE,
+    errno.EFBIG: ("a file would be larger than this process may write", "raise the limit: ulimit -f unlimited"),
+    errno.EMFILE: _HANDLES,
+    errno.ENFILE: _HANDLES,
+    errno.ENOMEM: _MEMORY,
+    errno.EROFS: ("the disk is read-only", "mount it writable, or work on a copy"),
+}
+_WORDS = {os.strerror(number).lower(): shortage for number, shortage in _SHORTAGES.items()} | {
+    "disk is full": _SPACE,
+    "out of memory": _MEMORY,
+}
+_SPEAKERS = ("sqlite3", "pygit2", "_pygit2")
+"""What git and SQLite say in place of a number; a server's or a model's words are not asked."""
+
+
+def shortage(error: BaseException) -> ConflictError | None:
+    """Return what the machine lacked when ``error`` was raised; None if it lacked nothing.
+
+    It says nothing about the files that were read or written: none of them is damaged.
+    """
+    for cause in behind(error):
+        lack = None
+        if isinstance(cause, MemoryError):
+            lack = _MEMORY
+        elif isinstance(cause, OSError):
+            lack = _SHORTAGES.get(cause.errno or 0)
+        elif type(cause).__module__ in _SPEAKERS:
+            lack = next((lack for words, lack in _WORDS.items() if words in str(cause).lower()), None)
+        if lack is not None:
+            what, hint = lack
+            said = " ".join(str(cause).split())
+            return ConflictError(f"{what}: {said}" if said else what, hint=hint)
+    return None
 
 
 def open_plain(path: Path, flags: int = os.O_RDONLY, *, follow: bool = False) -> int:

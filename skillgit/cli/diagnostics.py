@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from skillgit.errors import ConflictError, ExitCode, HistoryError, SkillgitError
+from skillgit.files import shortage
 from skillgit.view.screen import Screen, Style
 
 if TYPE_CHECKING:
@@ -131,15 +131,11 @@ def _wording(error: click.ClickException) -> str:
     return message[:1].lower() + message[1:]
 
 
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-_SAID = ("no space left on device", "disk is full", "disk quota exceeded")
-
-
 def explained(error: Exception, context: Context | None) -> SkillgitError | None:
     """Return what ``error``, raised in ``context``, means to the user; None if it can only be a bug."""
     said = " ".join(str(error).split())
-    if (isinstance(error, OSError) and error.errno in _FULL) or any(words in said.lower() for words in _SAID):
-        return ConflictError(f"the disk is full: {said}", hint="free some space; what is recorded is not lost")
+    if (lack := shortage(error)) is not None:
+        return lack
     if isinstance(error, OSError) and error.filename is not None:
         return ConflictError(f"{error.filename}: {error.strerror}", hint=f"ls -ld {error.filename}")
     # loaded if it raised anything

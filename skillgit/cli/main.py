@@ -142,7 +142,9 @@ def _run(arguments: Sequence[str] | None) -> int:
     except click.ClickException as error:
         return diagnostics.misused(error)
     except SkillgitError as error:
-        return diagnostics.failed(error)
+        from skillgit.files import shortage  # noqa: PLC0415 - most commands end well
+
+        return diagnostics.failed(shortage(error) or error)
     except Exception as error:  # noqa: BLE001 - the last line of defence: a bug becomes one sentence
         from skillgit.cli.diagnostics import explained  # noqa: PLC0415 - hardly ever needed
 

@@ -11,6 +11,7 @@ import sqlite3
 from typing import TYPE_CHECKING, Any, Self
 
 from skillgit.errors import SkillgitError
+from skillgit.files import shortage
 from skillgit.index import schema, tips
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def open_index(repo: Repo, *, patience: float = PATIENCE) -> Index:
 
 def is_about_access(error: Exception) -> bool:
     """Say whether the file could not be used now, which says nothing about what it holds."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_BROKEN
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_BROKEN or shortage(error) is not None
 
 
 def path_of(repo: Repo) -> Path:
