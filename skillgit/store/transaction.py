@@ -4,6 +4,9 @@ A process that is killed inside a libgit2 transaction leaves ``<ref>.lock`` behi
 moves that ref again. Such a file is removed only while the repository lock is held, which says that no skillgit process
 owns it, and only after it has stood unchanged for a while in which no git process works in the repository.
 
+Where a process dies amid the moves, what history is found through stands before what follows from it, and goes after it:
+the rest is then as any writer or ``fsck --repair`` makes it.
+
 After a loss of power a ref leads to whole objects, or is where it was: libgit2 has the disk confirm every file that it
 writes and the name of that file (``repo``), and here the names of new folders follow, those of objects before any ref
 moves.
@@ -12,7 +15,7 @@ moves.
 from __future__ import annotations
 
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,7 +25,7 @@ from skillgit.errors import ConcurrentWriteError, ConflictError
 from skillgit.files import sync
 from skillgit.store.at_work import git_is_at_work, keep
 from skillgit.store.lock import repo_lock
-from skillgit.store.refs import short
+from skillgit.store.refs import parse, short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -80,17 +83,26 @@ def update_refs(
         _check_names(repo, updates)
         changing = _folders(repo, updates)
         sync(repo.common_dir / "objects")
-        with repo.raw.transaction() as transaction:
+        with ExitStack() as stack:
+            # libgit2 moves the refs of one transaction in an order of its own; what is entered last ends first
+            stages = sorted({_stage(update) for update in updates}, reverse=True)
+            transactions = {stage: stack.enter_context(repo.raw.transaction()) for stage in stages}
             for update in updates:
-                _lock(repo, transaction, update.name)
+                _lock(repo, transactions[_stage(update)], update.name)
             for update in updates:
                 _compare(repo, update)
             for update in updates:
-                _apply(transaction, update, reason)
+                _apply(transactions[_stage(update)], update, reason)
         for folder in changing:
             _sync_if_there(folder)
     if write is not None:
         keep(repo, write)
+
+
+def _stage(update: RefUpdate) -> tuple[bool, bool]:
+    """Return when ``update`` is made: refs are set before others are removed, and truth is set first and goes last."""
+    ref, removed = parse(update.name), update.new is None
+    return removed, (ref is not None and ref.kind.is_truth) is removed
 
 
 def _folders(repo: Repo, updates: Sequence[RefUpdate]) -> list[Path]:

@@ -14,6 +14,7 @@ from sample_run import RUN, clock_from, transitions, write_run
 from skillgit.app.upkeep.run_checks import check_run
 from skillgit.errors import ConflictError, HistoryError
 from skillgit.store import reader, refs, transaction
+from skillgit.store.repair import remove_locks, repair_run
 from skillgit.store.repo import Repo
 from skillgit.store.transaction import RefUpdate, update_refs
 from skillgit.store.writer import RunWriter
@@ -44,7 +45,7 @@ def after(function, calls):
 {hook}
 made = writer.RunWriter(Repo.discover(Path({repo!r})), RUN, clock_from(count({done})), Identity())
 sample = transitions()[{done}]
-made.append(sample.event, sample.skill, sample.evidence)
+made.append(sample.event, sample.skill, sample.evidence, local=None if {done} else {{}})
 """
 
 HOOKS = {
@@ -53,7 +54,8 @@ HOOKS = {
     "with two refs locked": "ReferenceTransaction.lock_ref = after(ReferenceTransaction.lock_ref, 2)",
     "with all refs locked": "transaction._compare = die",
     "with targets set": "ReferenceTransaction.commit = die",
-    "after refs moved": "ReferenceTransaction.commit = after(ReferenceTransaction.commit, 1)",
+    "after the first refs moved": "ReferenceTransaction.commit = after(ReferenceTransaction.commit, 1)",
+    "after all refs moved": "ReferenceTransaction.commit = after(ReferenceTransaction.commit, 2)",
 }
 
 
@@ -91,6 +93,21 @@ def test_a_killed_run_goes_on_to_the_same_commits(tmp_path, hook, done) -> None:
     assert broken.tips() == unbroken.tips()
     assert check_run(broken, RUN) == []
     assert list(broken.common_dir.glob("refs/**/*.lock")) == []
+
+
+@pytest.mark.parametrize("done", [0, 1, 2, 4, 5])
+def test_what_died_amid_the_moves_is_repaired(tmp_path, done) -> None:
+    broken, unbroken = Repo.init(tmp_path / "broken"), Repo.init(tmp_path / "unbroken")
+    write_run(broken, events=done)
+    write_run(unbroken, events=done + 1)
+
+    killed(broken, HOOKS["after the first refs moved"], done)
+    assert all(problem.repairable for problem in check_run(broken, RUN))
+    remove_locks(broken)
+    repair_run(broken, RUN)
+
+    assert broken.tips() == unbroken.tips()
+    assert check_run(broken, RUN) == []
 
 
 def test_what_died_before_refs_moved_is_garbage(tmp_path) -> None:

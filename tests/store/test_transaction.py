@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from pygit2.transaction import ReferenceTransaction
 from sample_run import RUN, write_run
 
 from skillgit.errors import ConcurrentWriteError
@@ -68,3 +69,20 @@ def test_derived_refs_go_wherever_they_have_to(repo) -> None:
 
     assert repo.tip(refs.best_branch(RUN)) == history[0].commit
     assert repo.tip(refs.version_tag(RUN, 1)) is None
+
+
+def test_truth_is_set_first_and_goes_last(repo, monkeypatch) -> None:
+    history = write_run(repo)
+    other, tag = refs.run_branch("other"), refs.version_tag("other", 0)
+    seen: list[list[bool]] = []
+    commit = ReferenceTransaction.commit
+
+    def committed(transaction: ReferenceTransaction) -> None:
+        commit(transaction)
+        seen.append([repo.tip(name) is not None for name in (other, tag)])
+
+    monkeypatch.setattr(ReferenceTransaction, "commit", committed)
+    move(repo, *(RefUpdate(name=name, new=history[0].commit) for name in (tag, other)))
+    move(repo, *(RefUpdate(name=name, new=None, expected=history[0].commit) for name in (other, tag)))
+
+    assert seen == [[True, False], [True, True], [True, False], [False, False]]

@@ -62,9 +62,7 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
         return [Problem(commit="", sentence=error.message)]
     damaged = [*_damaged_refs(repo, run)]
     if not branches:
-        return damaged or [
-            Problem(commit="", sentence=f"it has refs, and its branch {refs.short(refs.run_branch(run))} is gone")
-        ]
+        return damaged or [Problem(commit="", sentence=_without_branch(run, tips))]
     try:
         records = reader.read_run(repo, run)
     except (HistoryError, RevisionNotFoundError) as error:
@@ -90,6 +88,14 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
     problems.extend(evidence_problems(repo, run, records, tips, chain))
     problems.extend(_derived_problems(repo, run, records, tips))
     return problems
+
+
+def _without_branch(run: str, tips: Mapping[str, str]) -> str:
+    branch = refs.short(refs.run_branch(run))
+    versions = [ref.number for name in tips if (ref := refs.parse(name)) and ref.kind is refs.Kind.TAG]
+    newest = refs.version_tag(run, max(versions)) if versions else refs.best_branch(run)
+    found = f"; git branch {branch} {refs.short(newest)} brings it back up to there" if newest in tips else ""
+    return f"it has refs, and its branch {branch} is gone{found}"
 
 
 def _damaged_refs(repo: Repo, run: str) -> Iterator[Problem]:
