@@ -138,12 +138,18 @@ def apply(skill: Skill, edits: Iterable[Edit]) -> Application:
     reports: list[EditReport] = []
     for edit in edits:
         try:
-            skill = _apply_one(skill, edit)
+            skill = _bounded(_apply_one(skill, edit))
         except _RefusedError as refusal:
             reports.append(EditReport(edit=edit, status=refusal.status, detail=refusal.detail))
         else:
             reports.append(EditReport(edit=edit, status=EditStatus.APPLIED))
     return Application(skill=skill, reports=tuple(reports))
+
+
+def _bounded(skill: Skill) -> Skill:
+    if excess := skill.excess:
+        raise _RefusedError(EditStatus.INVALID, f"with the edit {excess}")
+    return skill
 
 
 def _apply_one(skill: Skill, edit: Edit) -> Skill:

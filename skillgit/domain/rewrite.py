@@ -192,9 +192,12 @@ def rewritten(skill: Skill, body: SkillText) -> Skill:
     """Return ``skill`` with ``body`` as the editable text of its document; nothing else changes.
 
     Raises:
-        RewriteError: ``body`` does not keep what is protected.
+        RewriteError: ``body`` does not keep what is protected, or is too long.
     """
-    return skill.with_text(DOCUMENT, Template.of(skill.document).fill(body))
+    new = skill.with_text(DOCUMENT, Template.of(skill.document).fill(body))
+    if excess := new.excess:
+        raise RewriteError(f"with the new text {excess}")
+    return new
 
 
 def changed_hunks(old: Skill, new: Skill, *, support: int, source: Source) -> tuple[Edit, ...]:

@@ -22,7 +22,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from skillgit.domain.untrusted.names import file_name, tree_paths
+from skillgit.domain.untrusted.names import file_name, shown, tree_paths
 from skillgit.domain.untrusted.text import verbatim
 from skillgit.errors import SkillError, UnsafeNameError
 
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from skillgit.domain.untrusted.text import SkillText
 
 DOCUMENT = "SKILL.md"
+MOST_DOCUMENT = 1 << 20
+"""Bytes of a ``SKILL.md``: more than a model is shown with a question, and compared and drawn in seconds."""
+MOST_COMPANION = 4 << 20
+"""Bytes of another text file of a skill, such as a table; pictures and other files that are no text have no limit."""
 SLOW_START, SLOW_END = "<!-- skillgit:slow -->", "<!-- /skillgit:slow -->"
 KEEP_START, KEEP_END = "<!-- skillgit:keep -->", "<!-- /skillgit:keep -->"
 APPENDIX_START, APPENDIX_END = "<!-- skillgit:appendix -->", "<!-- /skillgit:appendix -->"
@@ -63,6 +67,7 @@ class Owner(StrEnum):
     APPENDIX = "appendix"
 
 
+_SHORTER = "move what is data out of the skill, or into several files"
 _MARKERS = {
     Owner.SLOW: (SLOW_START, SLOW_END),
     Owner.KEEP: (KEEP_START, KEEP_END),
@@ -223,13 +228,41 @@ class Skill:
     def text_files(self) -> Iterator[tuple[str, str]]:
         """Yield path and text of every file that is UTF-8 without NUL bytes."""
         for path, content in self.files.items():
-            if b"\0" in content:
-                continue
-            try:
-                yield path, content.decode()
-            except UnicodeDecodeError:
-                continue
+            if (text := _text(content)) is not None:
+                yield path, text
+
+    @property
+    def excess(self) -> str:
+        """Which text is longer than a skill's texts may be, as a sentence without a full stop; empty if none is."""
+        return excess(self.files)
+
+    def bounded(self) -> Skill:
+        """Return the skill itself.
+
+        Raises:
+            SkillError: One of its texts is longer than a skill's texts may be.
+        """
+        if self.excess:
+            raise SkillError(self.excess, hint=_SHORTER)
+        return self
 
     def with_text(self, path: str, text: str) -> Skill:
         """Return the skill with the file at ``path`` set to ``text``."""
         return replace(self, files={**self.files, path: text.encode("utf-8", "replace")})
+
+
+def excess(files: Mapping[str, bytes]) -> str:
+    """Return which text of a skill, path to content, is too long, as a sentence without a full stop; empty if none."""
+    for path, content in files.items():
+        most = MOST_DOCUMENT if path == DOCUMENT else MOST_COMPANION
+        if len(content) > most and (path == DOCUMENT or _text(content) is not None):
+            return f"the text of {shown(path)} is longer than {most >> 20} MiB, the most that a skill may hold there"
+    return ""
+
+
+def _text(content: bytes) -> str | None:
+    """Return what a file says; None if it is no text."""
+    try:
+        return None if b"\0" in content else content.decode()
+    except UnicodeDecodeError:
+        return None

@@ -50,6 +50,7 @@ def refusal(session: Session, state: RunState, skill: Skill, candidate: Skill) -
     """Return why ``candidate``, made of ``skill``, is not worth measuring; None if it is."""
     return (
         _no_agent_skill(skill, candidate)
+        or _excess(candidate)
         or _quoting(session, skill, candidate)
         or _too_long(session, skill, candidate)
         or _long_file(session, skill, candidate)
@@ -73,6 +74,16 @@ def _no_agent_skill(skill: Skill, candidate: Skill) -> Refusal | None:
     return Refusal(
         title="invalid: the frontmatter is not that of the base",
         why="The candidate changes the frontmatter of SKILL.md, which belongs to people.",
+    )
+
+
+def _excess(candidate: Skill) -> Refusal | None:
+    """Return the refusal of a text that nobody could read in again, whatever the settings allow."""
+    why = candidate.excess
+    return (
+        Refusal(title="too long: a text is beyond what a skill can hold", why=f"With the candidate, {why}.")
+        if why
+        else None
     )
 
 

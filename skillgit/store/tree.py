@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pygit2
 from pygit2.enums import FileMode
 
-from skillgit.domain.skill import DOCUMENT, Skill
+from skillgit.domain.skill import DOCUMENT, Skill, excess
 from skillgit.domain.untrusted.names import PATH_BYTES, TreePath, entry_name, shown, tree_paths
 from skillgit.errors import HistoryError, RevisionNotFoundError, SkillError
 
@@ -29,7 +29,7 @@ def read_skill(tree: pygit2.Tree, path: str) -> Skill:
 
     Raises:
         RevisionNotFoundError: ``tree`` has no such folder.
-        SkillError: The folder is not a skill.
+        SkillError: The folder is not a skill, or a text in it is too long.
     """
     folder = _subtree(tree, path)
     if folder is None:
@@ -48,7 +48,7 @@ def read_skill(tree: pygit2.Tree, path: str) -> Skill:
         files[name] = entry.data
         if entry.filemode == FileMode.BLOB_EXECUTABLE:
             executable.add(name)
-    return Skill(path.rpartition("/")[2], files, frozenset(executable))
+    return Skill(path.rpartition("/")[2], files, frozenset(executable)).bounded()
 
 
 def read_file(tree: pygit2.Tree, path: str) -> bytes | None:
@@ -61,9 +61,15 @@ def read_texts(tree: pygit2.Tree, path: str) -> dict[str, str]:
     """Return path and text of every UTF-8 file in the folder ``path`` of ``tree``, be it a skill or not.
 
     The paths are for showing: a hostile one is here too, and is no path to write to.
+
+    Raises:
+        SkillError: A text is longer than a skill may hold: comparing such ones takes no end.
     """
     found: dict[str, str] = {}
-    for name, content in read_folder(tree, path).items():
+    files = read_folder(tree, path)
+    if too_long := excess(files):
+        raise SkillError(too_long, hint="git show <revision>:<path>")
+    for name, content in files.items():
         with suppress(UnicodeDecodeError):
             found[name] = content.decode()
     return found
@@ -99,13 +105,16 @@ def with_skill(
         path: The skill folder.
         skill: Its content.
         beside: Other files to set, or to leave out where the content is ``None``.
+
+    Raises:
+        SkillError: A text of the skill is too long.
     """
     old = _subtree(tree, path)
     nodes: dict[str, _Node] = {}
     if old is not None:
         kept = ((TreePath(name), item) for name, item in walk(old, SKILL_FILES) if item.filemode not in _FILES)
         nodes = {name: (item.id, item.filemode) for name, item in kept}
-    for name, content in skill.files.items():
+    for name, content in skill.bounded().files.items():
         mode = FileMode.BLOB_EXECUTABLE if name in skill.executable else FileMode.BLOB
         nodes[name] = (repo.write_blob(content), mode)
     entries: dict[str, _Node | None] = {path: (_build(repo, nodes), FileMode.TREE)}

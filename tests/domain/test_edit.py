@@ -5,7 +5,17 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from skillgit.domain.edit import Edit, EditStatus, Op, apply, normalised
-from skillgit.domain.skill import DOCUMENT, KEEP_END, KEEP_START, SLOW_END, SLOW_START, Owner, Skill, blocks
+from skillgit.domain.skill import (
+    DOCUMENT,
+    KEEP_END,
+    KEEP_START,
+    MOST_DOCUMENT,
+    SLOW_END,
+    SLOW_START,
+    Owner,
+    Skill,
+    blocks,
+)
 
 HEAD = "---\nname: x\ndescription: d\n---\n"
 SLOW = f"{SLOW_START}\nslow words\n{SLOW_END}"
@@ -142,3 +152,12 @@ def test_edits_build_on_each_other() -> None:
 @pytest.mark.parametrize("text", ["- Say  IT.", "* say it", "1. say it;", "2) Say\nit", "say it"])
 def test_repetitions_are_found_whatever_their_dress(text) -> None:
     assert normalised(text) == "say it"
+
+
+def test_an_edit_beyond_what_a_skill_may_hold_is_refused_and_the_others_are_applied():
+    long = Edit(op=Op.APPEND, content="x" * MOST_DOCUMENT)
+    short = Edit(op=Op.APPEND, content="- three")
+    made = apply(skill(), [long, short])
+    assert [report.status for report in made.reports] == [EditStatus.INVALID, EditStatus.APPLIED]
+    assert "longer than 1 MiB" in made.reports[0].detail
+    assert made.skill == apply(skill(), [short]).skill

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from skillgit.domain.edit import Op, Source
 from skillgit.domain.rewrite import RewriteError, Template, changed_hunks, rewritten
-from skillgit.domain.skill import DOCUMENT, Owner, Skill, blocks
+from skillgit.domain.skill import DOCUMENT, MOST_DOCUMENT, Owner, Skill, blocks
+from skillgit.domain.untrusted.text import verbatim
 
 HEAD = "---\nname: s\ndescription: d\n---\n"
 KEEP = "<!-- skillgit:keep -->\n- people say so\n<!-- /skillgit:keep -->"
@@ -108,3 +109,8 @@ def test_changed_hunks_tell_what_went_and_what_came():
         Op.DELETE,
     ]
     assert re.fullmatch(r"- .*", hunks[0].content)
+
+
+def test_a_rewrite_beyond_what_a_skill_may_hold_is_refused():
+    with pytest.raises(RewriteError, match="longer than 1 MiB"):
+        rewritten(skill("plain"), verbatim("x" * (MOST_DOCUMENT + 1)))

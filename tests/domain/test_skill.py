@@ -11,6 +11,8 @@ from skillgit.domain.skill import (
     DOCUMENT,
     KEEP_END,
     KEEP_START,
+    MOST_COMPANION,
+    MOST_DOCUMENT,
     SLOW_END,
     SLOW_START,
     Owner,
@@ -189,3 +191,18 @@ def test_binary_files_are_not_text() -> None:
     assert dict(skill.text_files()) == {DOCUMENT: "t", "c": "c"}
     assert skill.with_text("c", "d").files["c"] == b"d"
     assert skill.files["c"] == b"c"
+
+
+@pytest.mark.parametrize(("path", "most"), [(DOCUMENT, MOST_DOCUMENT), ("references/table.md", MOST_COMPANION)])
+def test_a_text_may_be_as_long_as_the_bound_and_no_longer(path, most):
+    held = {DOCUMENT: HEAD.encode()}
+    fits = Skill("demo", {**held, path: b"a" * most})
+    assert fits.bounded() is fits
+    longer = Skill("demo", {**held, path: b"a" * (most + 1)})
+    with pytest.raises(SkillError, match=f"the text of '{path}' is longer than {most >> 20} MiB"):
+        longer.bounded()
+
+
+def test_a_file_that_is_no_text_has_no_bound():
+    skill = Skill("demo", {DOCUMENT: HEAD.encode(), "a.png": b"\0" * (MOST_COMPANION + 1)})
+    assert skill.bounded() is skill

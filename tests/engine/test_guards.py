@@ -7,6 +7,7 @@ import pytest
 from toy import SEED, History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.event import Accepted, Change, Rejected, RunFinished, RunOutcome, RunStarted, Skipped
+from skillgit.domain.skill import MOST_DOCUMENT
 from skillgit.engine.guards import alike, comparable, skill_tokens
 
 ONE_STEP = {"num_epochs": 1, "batch_size": 8, "seed": 1}
@@ -46,6 +47,13 @@ def test_a_candidate_over_the_cap_is_skipped_before_any_rollout():
     assert history[1].event.title == f"too long: {cap + 22} tokens, {cap} are allowed"
     assert targets(backend) == 3 * 8, "baseline, batch and test"
     assert json.loads(history[1].evidence["patch.json"])["edits"][0]["status"] == "applied"
+
+
+def test_an_edit_beyond_what_a_skill_may_hold_is_no_edit_whatever_the_cap():
+    _, history = run([append("- " + "x" * MOST_DOCUMENT), append("- dune")], optimizer={"max_skill_tokens": 10**9})
+    assert kinds(history)[1] is Accepted
+    edits = json.loads(history[1].evidence["patch.json"])["edits"]
+    assert sorted(edit["status"] for edit in edits) == ["applied", "invalid"]
 
 
 def test_a_skill_that_is_over_the_cap_already_may_get_shorter():

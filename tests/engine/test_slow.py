@@ -9,7 +9,7 @@ from toy import SEED, WORDS, History, ToyBackend, ToyEnvironment, items, run_to_
 
 from skillgit.domain.event import RunStarted, Skipped, SlowMerged, SlowProposed
 from skillgit.domain.gate import Decision
-from skillgit.domain.skill import slow_guidance
+from skillgit.domain.skill import MOST_DOCUMENT, slow_guidance
 from skillgit.engine.batches import epoch_of, slow_sample, step_items
 from skillgit.engine.settings import OptimizerSettings, PairPolicy
 from skillgit.engine.slow import Category, compare_versions
@@ -78,6 +78,14 @@ def test_what_is_measured_is_what_is_merged_even_where_a_secret_is_left_out():
     seen = [r.messages[0].text for r in backend.requests if r.model == "target" and "amber birch" in r.messages[0].text]
     assert secret not in merged.skill.document
     assert {slow_guidance(text) for text in seen} == {slow_guidance(merged.skill.document)}
+
+
+def test_guidance_beyond_what_a_skill_may_hold_is_not_measured():
+    script = STILL | {"Slow update": lambda _: json.dumps({"guidance": "- amber\n" * (MOST_DOCUMENT // 8)})}
+    history = run(ToyBackend(script=script))
+    proposed = next(t.event for t in history if isinstance(t.event, SlowProposed))
+    assert (proposed.title, proposed.verdict) == ("too long: a text is beyond what a skill can hold", None)
+    assert not any(isinstance(t.event, SlowMerged) for t in history)
 
 
 def test_the_last_memory_that_is_not_empty_is_kept():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pygit2.enums import FileMode
 from sample_run import with_file
 
-from skillgit.domain.skill import DOCUMENT, Skill
+from skillgit.domain.skill import DOCUMENT, MOST_DOCUMENT, Skill
 from skillgit.errors import HistoryError, RevisionNotFoundError, SkillError, UnsafeNameError
 from skillgit.store import tree
 from skillgit.store.repo import Repo
@@ -88,3 +88,13 @@ def test_what_is_no_skill_is_not_read(store) -> None:
         tree.read_skill(found, "skills/demo/notes.md")
     with pytest.raises(RevisionNotFoundError):
         tree.read_skill(found, "skills/other")
+
+
+def test_a_skill_beyond_the_bound_is_neither_written_nor_read(store):
+    long = Skill("demo", {DOCUMENT: b"a" * (MOST_DOCUMENT + 1)})
+    with pytest.raises(SkillError, match="longer than 1 MiB"):
+        tree.with_skill(store, None, "skills/demo", long)
+    foreign = tree.write_files(store, {f"skills/demo/{path}": content for path, content in long.files.items()})
+    for read in (tree.read_skill, tree.read_texts):
+        with pytest.raises(SkillError, match="longer than 1 MiB"):
+            read(foreign, "skills/demo")

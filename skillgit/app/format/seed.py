@@ -52,8 +52,9 @@ def normalise(skill: Skill) -> Skill:
     """Return ``skill`` as a valid Agent Skill: frontmatter, our markers, one kind of line end in Markdown.
 
     Raises:
-        SkillError: Its frontmatter breaks a rule of Agent Skills.
+        SkillError: Its frontmatter breaks a rule of Agent Skills, or a text in it is too long.
     """
+    skill.bounded()
     files = {path: _unix(content) if path.endswith(".md") else content for path, content in skill.files.items()}
     text = _our_markers(_text(files[DOCUMENT], DOCUMENT))
     fields = frontmatter.read(text)

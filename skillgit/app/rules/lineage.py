@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 from skillgit.app.rules.provenance import TracedLine, Tracer
 from skillgit.domain.rules import Rule, RuleDiff, match, rules
-from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.skill import DOCUMENT, excess
+from skillgit.errors import SkillError
 from skillgit.index import rule_queries
 from skillgit.store import tree
 
@@ -177,6 +178,8 @@ class RuleHistory:
         key = (commit, path, path.rpartition("/")[2] == DOCUMENT if is_document is None else is_document)
         if key not in self._files:
             content = tree.read_file(self._workspace.repo.commit(commit).tree, path) or b""
+            if too_long := excess({DOCUMENT if key[2] else path: content}):
+                raise SkillError(too_long, hint=f"git show {commit[:12]}:{path}")
             self._files[key] = self._read(content.decode(errors="replace"), is_document=key[2])
         return self._files[key]
 

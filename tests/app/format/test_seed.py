@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from skillgit.app.format import frontmatter
 from skillgit.app.format.seed import normalise, read_seed, starter
-from skillgit.domain.skill import Owner, Skill, blocks, slow_guidance
+from skillgit.domain.skill import MOST_DOCUMENT, Owner, Skill, blocks, slow_guidance
 from skillgit.errors import SkillError
 
 VALID = "---\nname: demo\ndescription: Answers questions.\n---\n\n# Demo\n\n- Be brief.\n"
@@ -140,3 +140,10 @@ def test_composed_frontmatter_is_valid_whatever_it_is_made_of(name, description)
 def test_normalising_twice_changes_nothing_more():
     once = starter("my-skill")
     assert normalise(once) == once
+
+
+def test_a_seed_beyond_the_bound_is_refused(tmp_path):
+    path = write(tmp_path / "demo" / "SKILL.md", VALID + "x" * MOST_DOCUMENT)
+    for seed in (path, path.parent):
+        with pytest.raises(SkillError, match=r"the text of 'SKILL\.md' is longer than 1 MiB"):
+            read_seed(seed)

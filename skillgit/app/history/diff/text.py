@@ -167,6 +167,9 @@ def _files(workspace: Workspace, both: Sides, lines: int | None) -> tuple[FileDi
     from skillgit.domain.text_diff import CONTEXT, detailed  # noqa: PLC0415 - a pipe does not need it
     from skillgit.domain.unified import read  # noqa: PLC0415 - as above
 
+    for side, folder in zip((both.a, both.b), both.skills, strict=True):
+        if folder:
+            tree.read_texts(workspace.repo.commit(side.commit).tree, folder)  # refuses what takes no end to compare
     text = store_diff.whole(workspace.repo, both.a.commit, both.b.commit, *both.paths)
     return detailed(read(text), _context(workspace, CONTEXT) if lines is None else lines)
 
