@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
+from skillgit.domain.differences import differences
 from skillgit.domain.proposal import Change
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ def changed_texts(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[
 
 def _changes(before: str, after: str) -> Iterator[Change]:
     old, new = before.splitlines(), after.splitlines()
-    for tag, old_from, old_to, new_from, new_to in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if tag == "equal":
-            continue
+    for old_from, old_to, new_from, new_to in differences(old, new):
         yield from (Change(sign="-", text=line) for line in old[old_from:old_to])
         yield from (Change(sign="+", text=line) for line in new[new_from:new_to])

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from skillgit.domain.differences import differences
 from skillgit.domain.edit import Edit, Op, Source
 from skillgit.domain.skill import DOCUMENT, Owner, blocks, has_marker
 from skillgit.domain.untrusted.text import verbatim
@@ -207,9 +207,7 @@ def changed_hunks(old: Skill, new: Skill, *, support: int, source: Source) -> tu
     """
     before, after = old.document.splitlines(), new.document.splitlines()
     found: list[Edit] = []
-    for tag, a_from, a_to, b_from, b_to in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if tag == "equal":
-            continue
+    for a_from, a_to, b_from, b_to in differences(before, after):
         gone, come = "\n".join(before[a_from:a_to]), "\n".join(after[b_from:b_to])
         op = Op.REPLACE if gone.strip() and come.strip() else Op.INSERT_AFTER if come.strip() else Op.DELETE
         if not gone.strip() and not come.strip():

@@ -18,6 +18,8 @@ CONTEXT = 3
 """Unchanged lines around a change."""
 PAIRED_AT_MOST = 10_000
 """Where more removed lines times added lines stand together, none of them are paired."""
+_LETTERS = 10**11
+"""Where characters of the removed times those of the added lines are more, none are paired: it would take long."""
 MOVED_AT_LEAST = 8
 """Letters and digits that a line needs for its other place to be called where it moved to."""
 
@@ -151,7 +153,7 @@ def detailed(files: Iterable[FileDiff], context: int = CONTEXT) -> tuple[FileDif
 
 def emphasis(old: str, new: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
     """Return what only ``old`` and what only ``new`` has, by words; white space at the edges is left out."""
-    from difflib import SequenceMatcher  # noqa: PLC0415 - only a difference with changed lines needs it
+    from skillgit.domain.differences import differences  # noqa: PLC0415 - only changed lines need it and difflib
 
     before, after = re.findall(_TOKEN, old), re.findall(_TOKEN, new)
     gone: list[Span] = []
@@ -161,10 +163,9 @@ def emphasis(old: str, new: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
     same = agreeing(before, after)
     tail = agreeing(before[same:][::-1], after[same:][::-1])
     changed = before[same : len(before) - tail], after[same : len(after) - tail]
-    for tag, a_from, a_to, b_from, b_to in SequenceMatcher(None, *changed, autojunk=False).get_opcodes():
-        if tag != "equal":
-            gone.append((starts[0][same + a_from], starts[0][same + a_to]))
-            come.append((starts[1][same + b_from], starts[1][same + b_to]))
+    for a_from, a_to, b_from, b_to in differences(*changed):
+        gone.append((starts[0][same + a_from], starts[0][same + a_to]))
+        come.append((starts[1][same + b_from], starts[1][same + b_to]))
     return _tidy(old, gone), _tidy(new, come)
 
 
@@ -215,7 +216,8 @@ def _stretches(lines: Sequence[Line]) -> Iterator[tuple[int, int, int]]:
 
 def _pairs(removed: Sequence[str], added: Sequence[str]) -> list[tuple[int, int]]:
     """Return the pairs of lines, in order on both sides, with the greatest sum of similarities."""
-    if len(removed) * len(added) > PAIRED_AT_MOST:
+    letters = sum(map(len, removed)) * sum(map(len, added))
+    if len(removed) * len(added) > PAIRED_AT_MOST or letters > _LETTERS:
         return []
     before, after = [words(text) for text in removed], [words(text) for text in added]
     alike = [[similarity(a, b) if a and b else 0.0 for b in after] for a in before]

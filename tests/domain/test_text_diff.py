@@ -190,3 +190,10 @@ def test_large_blocks_are_not_paired():
     )
     (file,) = detailed([FileDiff(path="x.md", hunks=(Hunk(heading="", lines=lines),))])
     assert all(line.partner is None for line in changed(file))
+
+
+def test_a_line_as_long_as_a_text_may_be_is_told_without_its_words():
+    old = "one two " * (1 << 17)
+    lines = (Line(sign=Sign.REMOVED, text=old, old=1), Line(sign=Sign.ADDED, text=f"{old}three", new=1))
+    (file,) = detailed([FileDiff(path="SKILL.md", hunks=(Hunk(heading="", lines=lines),))])
+    assert file.hunks[0].lines == lines
