@@ -11,7 +11,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from skillgit.domain.untrusted.documents import MOST_BYTES
-from skillgit.errors import ConflictError, behind
+from skillgit.errors import ConflictError, SkillgitError, behind
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,7 +52,11 @@ def shortage(error: BaseException) -> ConflictError | None:
             lack = next((lack for words, lack in _WORDS.items() if words in str(cause).lower()), None)
         if lack is not None:
             what, hint = lack
-            said = " ".join(str(cause).split())
+            said = " ".join((getattr(cause, "strerror", "") or str(cause)).split())
+            if isinstance(error, SkillgitError):
+                said = error.message if said in error.message else f"{error.message}: {said}"
+            elif name := getattr(cause, "filename", None):
+                said = f"{name}: {said}"
             return ConflictError(f"{what}: {said}" if said else what, hint=hint)
     return None
 

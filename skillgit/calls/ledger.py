@@ -7,6 +7,7 @@ any moment loses nothing that was used. The file may be deleted at any time: tha
 from __future__ import annotations
 
 import sqlite3
+import time
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
@@ -266,7 +267,7 @@ def _prepare(connection: sqlite3.Connection, name: str) -> None:
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute(_BY_SCOPE)
         return
-    connection.execute("PRAGMA journal_mode = WAL")
+    _log_ahead(connection)
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("BEGIN IMMEDIATE")
     version = _version(connection, name)
@@ -275,6 +276,20 @@ def _prepare(connection: sqlite3.Connection, name: str) -> None:
     connection.execute(_BY_SCOPE)
     connection.execute(f"PRAGMA user_version = {_FORMAT}")
     connection.execute("COMMIT")
+
+
+def _log_ahead(connection: sqlite3.Connection) -> None:
+    # Two processes that turn the log on at once wait for each other's lock; SQLite refuses one of them without a wait.
+    deadline = time.monotonic() + _BUSY_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _upgrade(version: int) -> Iterator[str]:

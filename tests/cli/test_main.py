@@ -201,8 +201,9 @@ def test_a_full_disk_is_told():
         ended = subprocess.run(
             [sys.executable, "-m", "skillgit", "version"], stdout=full, stderr=subprocess.PIPE, check=False
         )
-    assert ended.returncode == ExitCode.NO
-    assert ended.stderr.startswith(b"skillgit: cannot write to stdout: No space left on device\nhint: ")
+    assert ended.returncode == ExitCode.CONFLICT
+    sentence = b"skillgit: the disk is full: cannot write to stdout: No space left on device\nhint: "
+    assert ended.stderr.startswith(sentence)
 
 
 def test_closed_streams_and_a_deleted_folder_are_no_bugs(tmp_path):

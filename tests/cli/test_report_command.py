@@ -90,8 +90,8 @@ def test_what_cannot_be_done_is_said_in_a_sentence(history, arguments, code, sai
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
 def test_a_page_that_cannot_be_written_is_said(history):
     ended = history("report", "-o", "/dev/full")
-    assert ended.code == ExitCode.NO
-    assert "cannot write /dev/full: No space left on device" in ended.err
+    assert ended.code == ExitCode.CONFLICT
+    assert "the disk is full: cannot write /dev/full: No space left on device" in ended.err
 
 
 def test_a_repository_without_runs_says_so(repo, skillgit):
