@@ -10,6 +10,7 @@ import click
 
 from skillgit.errors import ConflictError, ExitCode, HistoryError, SkillgitError
 from skillgit.files import shortage
+from skillgit.store.repo import REPAIR, Repo
 from skillgit.view.screen import Screen, Style
 
 if TYPE_CHECKING:
@@ -141,12 +142,22 @@ def explained(error: Exception, context: Context | None) -> SkillgitError | None
     # loaded if it raised anything
     git = sys.modules.get("pygit2")
     if git is not None and isinstance(error, git.GitError):
-        return HistoryError(f"git's objects cannot be read: {said}", hint="skillgit fsck --repair")
+        error = HistoryError(f"git's objects cannot be read: {said}", hint=REPAIR)
+    if isinstance(error, SkillgitError):
+        if error.hint == REPAIR and context is not None and _is_partial(context):
+            error.hint = "git fetch --refetch --no-filter brings what this partial clone lacks"
+        return error
     if context is None:
         return None
     from skillgit.app.upkeep.reindex import drop_damaged  # noqa: PLC0415 - hardly ever needed
 
     return drop_damaged(context, error)
+
+
+def _is_partial(context: Context) -> bool:
+    with suppress(SkillgitError):
+        return Repo.discover(context.directory).is_partial
+    return False
 
 
 def tell_unreadable(session: Session) -> None:

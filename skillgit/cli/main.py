@@ -17,7 +17,7 @@ from skillgit import __version__
 from skillgit.cli.options import COMPLETION_VARIABLE, PROGRAM, refuse_unknown, reworded
 from skillgit.cli.session import open_context, open_diagnostics, open_session
 from skillgit.domain.untrusted.text import unstorable_place
-from skillgit.errors import ExitCode, SkillgitError, UsageError
+from skillgit.errors import ExitCode, UsageError
 from skillgit.view.catalogue import ENTRIES, SECTIONS
 
 if TYPE_CHECKING:
@@ -141,10 +141,6 @@ def _run(arguments: Sequence[str] | None) -> int:
         return diagnostics.interrupted()
     except click.ClickException as error:
         return diagnostics.misused(error)
-    except SkillgitError as error:
-        from skillgit.files import shortage  # noqa: PLC0415 - most commands end well
-
-        return diagnostics.failed(shortage(error) or error)
     except Exception as error:  # noqa: BLE001 - the last line of defence: a bug becomes one sentence
         from skillgit.cli.diagnostics import explained  # noqa: PLC0415 - hardly ever needed
 

@@ -64,9 +64,30 @@ def place_of(repo: Repo) -> list[str]:
     return [f"--git-dir={repo.raw.path}", *([f"--work-tree={repo.workdir}"] if repo.workdir else [])]
 
 
+_ELSEWHERE = frozenset(
+    {
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_COMMON_DIR",
+        "GIT_DIR",
+        "GIT_INDEX_FILE",
+        "GIT_NAMESPACE",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_PREFIX",
+        "GIT_SHALLOW_FILE",
+        "GIT_WORK_TREE",
+    }
+)
+"""What git sets for hooks, and users for scripts: it would send git to another repository than libgit2."""
+
+
+def at_home(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return ``environ`` without what leads git away from the repository that its command line names."""
+    return {name: value for name, value in environ.items() if name not in _ELSEWHERE}
+
+
 def quiet(environ: Mapping[str, str]) -> dict[str, str]:
     """Return ``environ`` for a command that only reads: it takes no locks for its own sake."""
-    return {**environ, "GIT_OPTIONAL_LOCKS": "0"}
+    return at_home(environ) | {"GIT_OPTIONAL_LOCKS": "0"}
 
 
 def git_version() -> str:
@@ -137,7 +158,7 @@ def _ask_git(repo: Repo, text: str, now: datetime) -> int:
     try:
         done = subprocess.run(  # noqa: S603 - a list
             command(f"--git-dir={repo.raw.path}", "rev-parse", f"--since={text}"),
-            env=os.environ | {"GIT_TEST_DATE_NOW": str(int(now.timestamp()))},
+            env=quiet(os.environ) | {"GIT_TEST_DATE_NOW": str(int(now.timestamp()))},
             capture_output=True,
             text=True,
             check=False,

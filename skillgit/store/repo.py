@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillgit.domain.untrusted.names import shown
 from skillgit.errors import ConflictError, HistoryError, RepositoryNotFoundError, RevisionNotFoundError, UsageError
 from skillgit.store import refs
 from skillgit.store.at_work import until_kept
@@ -87,9 +88,16 @@ class Repo:
             found = pygit2.discover_repository(str(path))
             if found is None:
                 raise RepositoryNotFoundError(f"'{path}' is not in a git repository", hint="skillgit init")
-            return cls(pygit2.Repository(found))
+            repo = cls(pygit2.Repository(found))
         except (pygit2.GitError, OSError) as error:
             raise _refusal(path, error) from error
+        try:
+            repo.raw.lookup_reference("HEAD")
+        except pygit2.GitError as error:
+            hint = f"echo 'ref: refs/heads/main' > {found}HEAD"
+            raise HistoryError(f"HEAD of the repository at '{path}' is damaged", hint=hint) from error
+        repo._check_alternates()
+        return repo
 
     @classmethod
     def init(cls, path: Path) -> Repo:
@@ -103,6 +111,28 @@ class Repo:
             return cls(pygit2.init_repository(str(path), initial_head="main"))
         except (pygit2.GitError, OSError) as error:
             raise _refusal(path, error) from error
+
+    def _check_alternates(self) -> None:
+        """Refuse to go on without the objects of another repository that this one was made to share.
+
+        Raises:
+            HistoryError: The folder that ``objects/info/alternates`` names is not there.
+        """
+        objects = self.common_dir / "objects"
+        listing = objects / "info" / "alternates"
+        if not listing.is_file():
+            return
+        for line in listing.read_text(encoding="utf-8", errors="surrogateescape").splitlines():
+            if line and not line.startswith(("#", '"')) and not (objects / line).is_dir():
+                raise HistoryError(
+                    f"this repository shares the objects of {shown(line)}, which is not there",
+                    hint=f"bring it back, or write where it is now into {listing}",
+                )
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether git fetches some objects only when it needs them, which libgit2 cannot."""
+        return any((self.common_dir / "objects" / "pack").glob("*.promisor"))
 
     @property
     def private_dir(self) -> Path:

@@ -135,6 +135,16 @@ def test_a_shallow_clone_is_told_what_it_lacks(place, tmp_path):
     looks(tmp_path / "clone")
 
 
+def test_a_partial_clone_is_told_how_to_fetch_what_it_lacks(place, tmp_path):
+    git("config", "uploadpack.allowFilter", "true", cwd=place)
+    git("clone", "-q", "--filter=tree:0", "--no-checkout", place.as_uri(), tmp_path / "clone", cwd=tmp_path)
+    for command in ("show v1", "fsck --repair"):
+        ended = skillgit(*command.split(), cwd=tmp_path / "clone", code=6)
+        assert "git fetch --refetch --no-filter" in ended.err
+    git("fetch", "-q", "--refetch", "--no-filter", cwd=tmp_path / "clone")
+    looks(tmp_path / "clone")
+
+
 def test_a_repository_of_sha256_is_refused_in_a_sentence(tmp_path):
     git("init", "-q", "--object-format=sha256", tmp_path / "new", cwd=tmp_path)
     for verb in ("log", "fsck", "gc --fold", "replay"):

@@ -6,8 +6,9 @@ import subprocess
 import pygit2
 import pytest
 
-from skillgit.errors import RepositoryNotFoundError, RevisionNotFoundError
+from skillgit.errors import HistoryError, RepositoryNotFoundError, RevisionNotFoundError
 from skillgit.store import refs
+from skillgit.store.binary import git as ask_git
 from skillgit.store.refs import RefFiles
 from skillgit.store.repo import Identity, Repo
 
@@ -67,6 +68,31 @@ def test_repositories_that_cannot_be_opened_say_why(tmp_path, config, sentence) 
     assert refused.value.hint
 
 
+@pytest.mark.parametrize("content", ["", "\0\0\0\0", "nonsense", "ref:"])
+def test_a_damaged_head_is_named_with_the_command_that_mends_it(tmp_path, content) -> None:
+    git(tmp_path, "init", "-q")
+    (tmp_path / ".git" / "HEAD").write_text(content)
+
+    with pytest.raises(HistoryError, match="HEAD") as refused:
+        Repo.discover(tmp_path)
+
+    subprocess.run(["bash", "-c", refused.value.hint], check=True)
+    assert Repo.discover(tmp_path).head() == ("main", "")
+
+
+def test_objects_that_are_borrowed_from_a_folder_that_is_gone_are_missed_at_once(tmp_path) -> None:
+    lender, borrower = tmp_path / "lender", tmp_path / "borrower"
+    git(tmp_path, "init", "-q", str(lender))
+    git(tmp_path, "clone", "-q", "-s", str(lender), str(borrower))
+    Repo.discover(borrower)
+    lender.rename(tmp_path / "elsewhere")
+
+    with pytest.raises(HistoryError, match="lender") as refused:
+        Repo.discover(borrower)
+
+    assert "alternates" in refused.value.hint
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
 def test_a_repository_of_another_user_says_so(tmp_path) -> None:
     git(tmp_path, "init", "-q")
@@ -77,6 +103,14 @@ def test_a_repository_of_another_user_says_so(tmp_path) -> None:
         Repo.discover(tmp_path)
 
     assert "safe.directory" in refused.value.hint
+
+
+def test_git_is_not_sent_elsewhere_by_the_environment(repo, monkeypatch) -> None:
+    for name in ("GIT_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE", "GIT_COMMON_DIR", "GIT_WORK_TREE"):
+        monkeypatch.setenv(name, "/nowhere")
+    repo.raw.create_blob(b"a file")
+
+    assert ask_git(repo, "cat-file", "--batch-all-objects", "--batch-check").out
 
 
 def test_who_signs_comes_from_configuration(repo) -> None:

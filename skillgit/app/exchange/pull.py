@@ -231,7 +231,10 @@ def clone(
     listener = listener or Listener()
     place = (context.directory / (directory or folder_of(url))).resolve()
     if place.exists() and (not place.is_dir() or any(place.iterdir())):
-        raise UsageError(f"{place} exists already and is not empty", hint="skillgit clone URL DIR names another folder")
+        raise UsageError(
+            f"{place} exists already and is not empty",
+            hint="skillgit clone URL DIR names another folder; skillgit -C DIR pull finishes one that was cut short",
+        )
     was_there = place.exists()
     try:
         clone_repository(line_for(context, listener), context.directory, url, place, shown_address(url))

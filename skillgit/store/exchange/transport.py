@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING
 from skillgit.domain.untrusted.names import shown
 from skillgit.errors import NotFoundError, RemoteError
 from skillgit.store import refs
-from skillgit.store.binary import Answer, command, git, place_of
+from skillgit.store.binary import Answer, at_home, command, git, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -126,8 +126,6 @@ def refusal(remote: str, said: str, *, named: bool = True) -> RemoteError:
     return RemoteError(f"git cannot talk to {remote}: {told}", hint="skillgit remote" if named else "check the address")
 
 
-_PLACES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_PREFIX")
-"""What git sets for hooks; it would send git to another repository."""
 _DURABLE = "core.fsync=objects"
 """What arrives is on the disk before a ref leads to it; git leaves loose objects to the kernel otherwise."""
 _HARMLESS = (
@@ -250,7 +248,7 @@ def _pieces(stream: IO[bytes]) -> Iterator[tuple[str, str]]:
 
 def _surroundings(line: Line, ssh: str) -> dict[str, str]:
     """Return git's environment: messages in English, which are read here, and no question that nobody can answer."""
-    kept = {name: value for name, value in line.environ.items() if name not in _PLACES and name != "LANGUAGE"}
+    kept = {name: value for name, value in at_home(line.environ).items() if name != "LANGUAGE"}
     kept["LC_ALL"] = "C"
     if not line.asks:
         kept["GIT_TERMINAL_PROMPT"] = "0"
