@@ -96,7 +96,12 @@ class Repo:
         except pygit2.GitError as error:
             hint = f"echo 'ref: refs/heads/main' > {found}HEAD"
             raise HistoryError(f"HEAD of the repository at '{path}' is damaged", hint=hint) from error
-        repo._check_alternates()
+        gone = next((folder for folder in _lenders(repo.common_dir / "objects") if not folder.is_dir()), None)
+        if gone is not None:
+            raise HistoryError(
+                f"this repository shares the objects of {shown(str(gone))}, which is not there",
+                hint="bring it back, or write where it is now into objects/info/alternates of the repository",
+            )
         return repo
 
     @classmethod
@@ -111,23 +116,6 @@ class Repo:
             return cls(pygit2.init_repository(str(path), initial_head="main"))
         except (pygit2.GitError, OSError) as error:
             raise _refusal(path, error) from error
-
-    def _check_alternates(self) -> None:
-        """Refuse to go on without the objects of another repository that this one was made to share.
-
-        Raises:
-            HistoryError: The folder that ``objects/info/alternates`` names is not there.
-        """
-        objects = self.common_dir / "objects"
-        listing = objects / "info" / "alternates"
-        if not listing.is_file():
-            return
-        for line in listing.read_text(encoding="utf-8", errors="surrogateescape").splitlines():
-            if line and not line.startswith(("#", '"')) and not (objects / line).is_dir():
-                raise HistoryError(
-                    f"this repository shares the objects of {shown(line)}, which is not there",
-                    hint=f"bring it back, or write where it is now into {listing}",
-                )
 
     @property
     def is_partial(self) -> bool:
@@ -321,6 +309,18 @@ def author_of(commit: pygit2.Commit) -> str:
 def _clean_name(text: str) -> str:
     """Return ``text`` without the characters that would break a commit's header, as git itself removes them."""
     return "".join(character for character in text if character not in "<>\n\r\0").strip()
+
+
+def _lenders(objects: Path) -> list[Path]:
+    """Return the folders that the folder ``objects`` of a repository borrows from; they need not be there."""
+    folders = [objects]
+    for folder in folders:
+        listing = folder / "info" / "alternates"
+        if listing.is_file():
+            lines = listing.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+            shared = [folder / line for line in lines if line and not line.startswith(("#", '"'))]
+            folders.extend(path for path in shared if path not in folders)
+    return folders[1:]
 
 
 def _refusal(path: Path, error: Exception) -> RepositoryNotFoundError:
