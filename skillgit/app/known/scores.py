@@ -140,7 +140,7 @@ def before_baseline(items: int, rule: GateRule) -> str:
     effect = minimum_detectable_effect(items, alpha=rule.alpha, power=POWER)
     test = f"the paired test at alpha {rule.alpha:g}"
     if effect is None:
-        return f"{_items(items)} are too few: {test} takes no gain on them for more than chance"
+        return f"too few: {test} takes no gain on {_items(items)} for more than chance"
     return (
         f"{_items(items)}: {test} finds a true gain of {_points(effect)} or more four times out of five, if nothing"
         " that was solved breaks"
