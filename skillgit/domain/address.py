@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
+from skillgit.domain.kinds import EventKind
+
 
 class AddressKind(StrEnum):
     """What an address begins with; ``END`` is all of it."""
@@ -69,24 +71,24 @@ class Address:
         return self.label if self.run == run else str(self)
 
 
-_KINDS = {
-    "run-started": AddressKind.VERSION,
-    "accepted": AddressKind.VERSION,
-    "rejected": AddressKind.REJECTED,
-    "skipped": AddressKind.SKIPPED,
-    "slow-proposed": AddressKind.GUIDANCE,
-    "slow-merged": AddressKind.VERSION,
-    "reverted": AddressKind.VERSION,
-    "edited": AddressKind.VERSION,
-    "measured": AddressKind.BASELINE,
-    "run-finished": AddressKind.END,
+_KINDS: dict[EventKind, AddressKind] = {
+    EventKind.RUN_STARTED: AddressKind.VERSION,
+    EventKind.ACCEPTED: AddressKind.VERSION,
+    EventKind.REJECTED: AddressKind.REJECTED,
+    EventKind.SKIPPED: AddressKind.SKIPPED,
+    EventKind.SLOW_PROPOSED: AddressKind.GUIDANCE,
+    EventKind.SLOW_MERGED: AddressKind.VERSION,
+    EventKind.REVERTED: AddressKind.VERSION,
+    EventKind.EDITED: AddressKind.VERSION,
+    EventKind.MEASURED: AddressKind.BASELINE,
+    EventKind.RUN_FINISHED: AddressKind.END,
 }
 """The kind of an event to that of its address, but for what a reflection or a person proposed and came to nothing."""
 _META = "meta"
 
 
 def address_of(
-    kind: str,
+    kind: EventKind,
     *,
     run: str = "",
     version: int | None = None,
@@ -99,7 +101,7 @@ def address_of(
     """Return the address of an event.
 
     Args:
-        kind: The event's name in trailers.
+        kind: The event's kind.
         run: Its run; empty for an address within the run.
         version: The version that it made; absent if it made none.
         step: Its step.
@@ -127,7 +129,7 @@ def address_of(
     return Address(counts, counted, run)
 
 
-def _kind_of(kind: str, origin: str, number: int) -> AddressKind:
+def _kind_of(kind: EventKind, origin: str, number: int) -> AddressKind:
     found = _KINDS[kind]
     if found in {AddressKind.REJECTED, AddressKind.SKIPPED}:
         if origin == _META:

@@ -15,6 +15,7 @@ from skillgit.domain.address import Address, address_of
 # The parts of an event are imported with it.
 from skillgit.domain.cost import Cost as Cost  # noqa: PLC0414 - see above
 from skillgit.domain.evaluation import EvaluationSummary, Gauge
+from skillgit.domain.kinds import EventKind
 from skillgit.domain.proposal import EDITS_SHOWN as EDITS_SHOWN  # noqa: PLC0414 - see above
 from skillgit.domain.proposal import BudgetSource as BudgetSource  # noqa: PLC0414 - see above
 from skillgit.domain.proposal import Change as Change  # noqa: PLC0414 - see above
@@ -344,24 +345,24 @@ Gated = Accepted | Rejected | SlowProposed | SlowMerged | Reverted | Measured
 MakesVersion = RunStarted | Accepted | SlowMerged | Reverted | Edited
 """The events that make a version."""
 
-EVENT_NAMES: dict[type[Event], str] = {
-    RunStarted: "run-started",
-    Accepted: "accepted",
-    Rejected: "rejected",
-    Skipped: "skipped",
-    SlowProposed: "slow-proposed",
-    SlowMerged: "slow-merged",
-    Reverted: "reverted",
-    Edited: "edited",
-    Measured: "measured",
-    RunFinished: "run-finished",
+KIND_OF: dict[type[Event], EventKind] = {
+    RunStarted: EventKind.RUN_STARTED,
+    Accepted: EventKind.ACCEPTED,
+    Rejected: EventKind.REJECTED,
+    Skipped: EventKind.SKIPPED,
+    SlowProposed: EventKind.SLOW_PROPOSED,
+    SlowMerged: EventKind.SLOW_MERGED,
+    Reverted: EventKind.REVERTED,
+    Edited: EventKind.EDITED,
+    Measured: EventKind.MEASURED,
+    RunFinished: EventKind.RUN_FINISHED,
 }
-"""Every kind of event and its name; all but that of an edit stand in trailers."""
+"""Every class of events and its kind; all but that of an edit stand in trailers."""
 
 
-def event_name(event: Event) -> str:
-    """Return the event's name."""
-    return EVENT_NAMES[type(event)]
+def event_kind(event: Event) -> EventKind:
+    """Return the event's kind."""
+    return KIND_OF[type(event)]
 
 
 def event_step(event: Event) -> int:
@@ -382,7 +383,7 @@ def version_of(event: Event) -> int | None:
 def event_address(event: Event) -> Address:
     """Return what ``event`` is called: ``<run>/v7``, ``<run>/r17``."""
     return address_of(
-        event_name(event),
+        event_kind(event),
         run=event.run,
         version=version_of(event),
         step=event_step(event),

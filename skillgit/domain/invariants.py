@@ -14,7 +14,7 @@ from skillgit.domain.event import (
     Reverted,
     RunStarted,
     Skipped,
-    event_name,
+    event_kind,
     event_origin,
 )
 from skillgit.domain.gate import consistent
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def check_common(state: RunState, event: Event) -> None:
     """Refuse an event that cannot follow ``state``, whatever its kind."""
-    name = event_name(event)
+    name = event_kind(event)
     check(state.outcome is None or _may_follow_the_end(event), f"{name} after the run has finished")
     check(event.run == state.started.run, f"{name} of run {event.run} in run {state.started.run}")
     check(event.skill == state.started.skill, f"{name} changes {event.skill}, not {state.started.skill}")

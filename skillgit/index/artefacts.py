@@ -8,6 +8,7 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING
 
+from skillgit.domain.kinds import EventKind
 from skillgit.domain.untrusted.documents import loads
 
 if TYPE_CHECKING:
@@ -16,7 +17,14 @@ if TYPE_CHECKING:
 SELECTION, CONFIG, SPLITS, ENVIRONMENT = "selection.json", "config.json", "splits.json", "environment.json"
 NEEDED = (SELECTION, CONFIG, SPLITS, ENVIRONMENT)
 """The files of an evidence tree that the index reads."""
-WITH_OUTCOMES = ("run-started", "accepted", "rejected", "slow-proposed", "reverted", "measured")
+WITH_OUTCOMES = (
+    EventKind.RUN_STARTED,
+    EventKind.ACCEPTED,
+    EventKind.REJECTED,
+    EventKind.SLOW_PROPOSED,
+    EventKind.REVERTED,
+    EventKind.MEASURED,
+)
 """The events whose evidence holds outcomes of items."""
 
 OutcomeRow = tuple[str, str, float | None, float | None, str]

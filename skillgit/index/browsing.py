@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from skillgit.domain.kinds import EventKind
 from skillgit.domain.score import known
 from skillgit.index import queries, schema
 from skillgit.index.selection import KEY, Selection, condition, hits
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 Number = Literal["score", "step", "epoch"]
 """What of an event can be compared with a number."""
-_SLOW = ("slow-proposed", "slow-merged")
+_SLOW = (EventKind.SLOW_PROPOSED, EventKind.SLOW_MERGED)
 _COLUMNS: dict[Number, str] = {
     "score": "(SELECT l.score FROM log l WHERE l.id = e.id)",
     "step": "e.step",
@@ -112,14 +113,14 @@ class Point:
     Attributes:
         step: The step.
         score: The score on the selection split under the run's metric, as far as it is known.
-        kind: The event's name in trailers.
+        kind: The kind of event.
         decision: The gate's decision; empty without one.
         commit: The event's commit.
     """
 
     step: int
     score: Score
-    kind: str
+    kind: EventKind
     decision: str
     commit: str
 
@@ -166,7 +167,7 @@ def _count_shown(index: Index, narrowing: Narrowing) -> int:
     """Count all events and take away the hidden ones, which an index of their own counts."""
     of_run, values = ("run = :run", {"run": narrowing.run}) if narrowing.run else ("1", {})
     everything = int(index.select(f"SELECT COUNT(*) FROM event WHERE {of_run}", values)[0][0])  # noqa: S608 - names are ours
-    hidden = (() if narrowing.rejected else ("rejected",)) + (() if narrowing.slow else _SLOW)
+    hidden = (() if narrowing.rejected else (EventKind.REJECTED,)) + (() if narrowing.slow else _SLOW)
     if not hidden:
         return everything
     found = index.select(
@@ -244,7 +245,7 @@ def _points(index: Index, numbers: list[int]) -> tuple[Point, ...]:
         (json.dumps(numbers),),
     )
     return tuple(
-        Point(step=step, score=score, kind=kind, decision=decision, commit=oid)
+        Point(step=step, score=score, kind=EventKind(kind), decision=decision, commit=oid)
         for step, own, bound, kind, decision, oid in scored
         if (score := known(own, bound)) is not None
     )
@@ -265,7 +266,8 @@ def _where(narrowing: Narrowing) -> tuple[str, dict[str, object]]:
 
 def _clauses(narrowing: Narrowing) -> Iterator[tuple[str, dict[str, object]]]:
     if not narrowing.slow:
-        yield f"e.kind NOT IN ({', '.join(repr(kind) for kind in _SLOW)})", {}
+        kinds = "', '".join(_SLOW)
+        yield f"e.kind NOT IN ('{kinds}')", {}
     if narrowing.operation:
         wanted = "e.id IN (SELECT event FROM edit WHERE op = :operation)"
         yield wanted, {"operation": narrowing.operation}

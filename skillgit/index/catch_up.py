@@ -8,6 +8,7 @@ from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
+from skillgit.domain.kinds import EventKind
 from skillgit.errors import SkillgitError
 from skillgit.index import project, schema
 from skillgit.index.artefacts import WITH_OUTCOMES
@@ -206,7 +207,7 @@ def _load_evidence(connection: sqlite3.Connection, repo: Repo, run: str) -> None
         if proof is None:
             continue
         project.insert_outcomes(connection, number, proof.outcomes)
-        if kind == "run-started":
+        if kind == EventKind.RUN_STARTED:
             project.insert_plan(connection, run, proof.plan)
         connection.execute("UPDATE event SET loaded = 1 WHERE id = ?", (number,))
 

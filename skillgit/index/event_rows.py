@@ -28,7 +28,7 @@ from skillgit.domain.event import (
     Skipped,
     SlowMerged,
     SlowProposed,
-    event_name,
+    event_kind,
     event_origin,
 )
 from skillgit.errors import InvariantError
@@ -123,7 +123,7 @@ def rows_of(run: str, records: Sequence[Recorded], beside: Beside, first: int = 
     event, candidate, spent, edit, evaluation, outcome, flip, search, gauge = (found.tables[name] for name in _TABLES)
     versions = Versions(beside.before)
     for number, record in enumerate(records, first):
-        parts, proof = _parts(record.event), beside.proof(event_name(record.event), record.evidence)
+        parts, proof = _parts(record.event), beside.proof(event_kind(record.event), record.evidence)
         event.append(_event_row(number, record, parts, loaded=proof is not None))
         if parts.verdict is not None or parts.patch is not None:
             candidate.append(_candidate_row(number, parts))
@@ -207,7 +207,7 @@ def _measured(found: EvaluationSummary | Inherited | None) -> tuple[EvaluationSu
 
 
 def _event_row(number: int, record: Recorded, parts: _Parts, *, loaded: bool) -> tuple[Any, ...]:
-    event, kind = record.event, event_name(record.event)
+    event, kind = record.event, event_kind(record.event)
     origin, of, author = event_origin(event).value, "", ""
     if isinstance(event, Accepted | Rejected):
         of = event.of

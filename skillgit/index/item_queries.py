@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from skillgit.domain.kinds import EventKind
 from skillgit.index.artefacts import WITH_OUTCOMES
 from skillgit.index.rows import EventRow
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 500
 """Events that one query asks for; SQLite takes no list of any length."""
-SAME_TEXT = frozenset({"reverted", "run-started"})
+SAME_TEXT = frozenset({EventKind.REVERTED, EventKind.RUN_STARTED})
 """Events whose version has the very text whose outcomes it inherits."""
 
 
@@ -191,7 +192,7 @@ def _measured(row: tuple[Any, ...]) -> MeasuredRow:
     return MeasuredRow(
         run=run,
         commit=commit,
-        kind=kind,
+        kind=EventKind(kind),
         version=version,
         base=base,
         step=step,

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillgit.domain.address import AddressKind
+from skillgit.domain.kinds import EventKind
 from skillgit.index.rows import ItemRow, LogRow, RunRow
 from skillgit.index.schema import SCORE
 from skillgit.index.selection import Selection, condition
@@ -143,7 +144,7 @@ def head_row(index: Index, run: str) -> LogRow | None:
 
 def steps_of(index: Index, run: str, kind: AddressKind) -> tuple[int, ...]:
     """Return the steps of ``run`` that were rejected or skipped, whichever ``kind`` says, in order."""
-    wanted = "rejected" if kind is AddressKind.REJECTED else "skipped"
+    wanted = EventKind.REJECTED if kind is AddressKind.REJECTED else EventKind.SKIPPED
     query = "SELECT step FROM event WHERE run = ? AND kind = ? AND origin = 'step' ORDER BY step"
     return tuple(row[0] for row in index.select(query, (run, wanted)))
 
@@ -256,7 +257,7 @@ def _log_row(row: tuple[Any, ...], branches: tuple[str, ...]) -> LogRow:
     return LogRow(
         run=run,
         commit=commit,
-        kind=kind,
+        kind=EventKind(kind),
         version=version,
         base=base,
         step=step,

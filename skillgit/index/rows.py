@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from skillgit.domain.address import Address
     from skillgit.domain.cost import Cost
+    from skillgit.domain.kinds import EventKind
     from skillgit.domain.score import Score
 
 
@@ -82,7 +83,7 @@ class EventRow:
     Attributes:
         run: The run's name.
         commit: The event's commit, 40 hexadecimal characters.
-        kind: The event's name in trailers.
+        kind: The kind of event.
         version: The version that it made.
         base: The version that it rests on.
         step: The step; 0 for the start of a run.
@@ -95,7 +96,7 @@ class EventRow:
 
     run: str
     commit: str
-    kind: str
+    kind: EventKind
     version: int | None
     base: int | None
     step: int
@@ -188,7 +189,7 @@ class SpentRow:
 
     Attributes:
         run: The run's name.
-        kind: The event's name in trailers.
+        kind: The kind of event.
         origin: Where its candidate comes from: a step, or the reflection on an epoch (``meta``).
         step: The step; 0 for the start of a run.
         epoch: The epoch.
@@ -198,7 +199,7 @@ class SpentRow:
     """
 
     run: str
-    kind: str
+    kind: EventKind
     origin: str
     step: int
     epoch: int

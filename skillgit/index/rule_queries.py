@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from skillgit.domain.kinds import EventKind
 from skillgit.index.rows import EventRow
 from skillgit.index.schema import SCORE
 
@@ -173,7 +174,7 @@ def _origin(row: Sequence[Any]) -> OriginRow:
     return OriginRow(
         run=run,
         commit=commit,
-        kind=kind,
+        kind=EventKind(kind),
         origin=origin,
         version=version,
         base=base,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.cost import Cost, CostPart
+from skillgit.domain.kinds import EventKind
 from skillgit.index.rows import ProgressRow, SpentRow
 from skillgit.index.schema import AMOUNTS
 
@@ -65,7 +66,7 @@ def _spent_row(row: Sequence[Any], parts: Sequence[CostPart]) -> SpentRow:
     _, run, kind, origin, step, epoch, version, target, optimizer, judge, *amounts = row
     return SpentRow(
         run=run,
-        kind=kind,
+        kind=EventKind(kind),
         origin=origin,
         step=step,
         epoch=epoch,

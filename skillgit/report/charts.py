@@ -7,6 +7,7 @@ from itertools import groupby
 from math import ceil, floor
 from typing import TYPE_CHECKING, NamedTuple
 
+from skillgit.domain.kinds import EventKind
 from skillgit.domain.statistics import wilson_interval
 from skillgit.report.figures import cut, delta, score
 from skillgit.view import event as cells
@@ -102,7 +103,10 @@ def drawn_rows(rows: Sequence[LogRow]) -> list[LogRow]:
         row
         for row in rows
         if row.known is not None
-        and (row.kind not in {"slow-proposed", "measured", "run-finished"} or row.decision in {"reject", "indecisive"})
+        and (
+            row.kind not in {EventKind.SLOW_PROPOSED, EventKind.MEASURED, EventKind.RUN_FINISHED}
+            or row.decision in {"reject", "indecisive"}
+        )
     ]
 
 
@@ -253,16 +257,13 @@ def _scale(low: float, high: float) -> tuple[float, float, float]:
 def _shape(entry: Entry) -> str:
     if entry.score is not None and entry.score.at_most:
         return "bound"
-    if entry.kind == "accepted":
-        return "best" if entry.decision == "accept_new_best" else "accepted"
-    return {
-        "run-started": "accepted",
-        "rejected": "rejected",
-        "slow-proposed": "rejected",
-        "slow-merged": "slow",
-        "reverted": "reverted",
-        "edited": "edited",
-    }.get(entry.kind, "accepted")
+    match entry.kind:
+        case EventKind.SLOW_PROPOSED:
+            return "rejected"
+        case EventKind.SKIPPED | EventKind.MEASURED | EventKind.RUN_FINISHED:
+            return "accepted"
+        case _:
+            return cells.look_of(entry.kind, entry.decision).sign
 
 
 def _lines(row: LogRow, entry: Entry, most: int) -> tuple[str, ...]:

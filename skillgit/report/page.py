@@ -15,6 +15,7 @@ from markupsafe import Markup
 import skillgit
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.gate import Decision, NoRegression
+from skillgit.domain.kinds import EventKind
 from skillgit.domain.policies import shortfall, wanted
 from skillgit.domain.rules import Region
 from skillgit.report import figures
@@ -151,7 +152,7 @@ def rule(report: Report) -> str:
 def _gated(report: Report) -> Iterable[Told]:
     # an intervention may have a gate of its own, as compress has
     events = (*report.versions.told, *report.rejected.told, *report.slow.told)
-    return (told for told in events if told.row.origin in {"step", "meta"} and told.row.kind != "reverted")
+    return (told for told in events if told.row.origin in {"step", "meta"} and told.row.kind != EventKind.REVERTED)
 
 
 def compared(verdict: Verdict, *, bound: bool) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from skillgit.domain.cost import Cost
 from skillgit.domain.event import (
-    EVENT_NAMES,
+    KIND_OF,
     NOBODY,
     Accepted,
     Edited,
@@ -25,7 +25,7 @@ from skillgit.domain.event import (
     Skipped,
     SlowMerged,
     SlowProposed,
-    event_name,
+    event_kind,
 )
 from skillgit.store.trailer_values import (
     APPENDIX,
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from skillgit.domain.event import Event
     from skillgit.store.trailer_values import Kind, Record
 
-KINDS: Final = {name: kind for kind, name in EVENT_NAMES.items() if kind is not Edited}
+KINDS: Final[dict[str, type[Event]]] = {kind: event for event, kind in KIND_OF.items() if event is not Edited}
 """The events that have trailers, by name."""
 
 
@@ -101,7 +101,7 @@ _VERSIONS = _on(Accepted, SlowMerged, Reverted)
 _INHERITING = _on(RunStarted, SlowMerged, Reverted)
 _GATED = _PROPOSED | _VERSIONS | {Measured}
 _PAID = _EVERY - {SlowMerged}
-_NAME = Form(" ".join(f"`{name}`" for name in KINDS), lambda _: {}, event_name)
+_NAME = Form(" ".join(f"`{name}`" for name in KINDS), lambda _: {}, event_kind)
 _SEED = Form("`0`", lambda _: {}, lambda _: "0")
 
 TRAILERS: Final = (

@@ -24,7 +24,7 @@ from skillgit.domain.event import (
     Skipped,
     SlowMerged,
     SlowProposed,
-    event_name,
+    event_kind,
     event_origin,
     event_step,
 )
@@ -143,7 +143,7 @@ class RunWriter:
 
     def _check_turn(self, event: Event) -> None:
         """Refuse an event that was computed from another state of the run than the one that it would follow."""
-        name = event_name(event)
+        name = event_kind(event)
         if event.run != self._run:
             raise InvariantError(f"{name} of run {event.run} written to run {self._run}", hint="skillgit fsck")
         if isinstance(event, RunStarted):
@@ -212,7 +212,7 @@ class RunWriter:
             beside = {} if root is not None else {".gitattributes": ATTRIBUTES}
             return tree.with_skill(self._repo, root, event.skill, skill, beside)
         if root is None or not isinstance(event, RunStarted | Skipped | Measured | RunFinished):
-            raise InvariantError(f"{event_name(event)} of run {self._run} has no skill", hint="skillgit fsck")
+            raise InvariantError(f"{event_kind(event)} of run {self._run} has no skill", hint="skillgit fsck")
         return root
 
     def _publish(self, recorded: Recorded, kept: str | None, write: Callable[[], _Written]) -> None:
@@ -226,7 +226,7 @@ class RunWriter:
         place = refs.evidence_ref(self._run)
         if kept is not None and kept != self._stored.get(place):
             updates.append(RefUpdate(name=place, new=kept, expected=self._stored.get(place)))
-        reason = f"skillgit: {event_name(recorded.event)}"
+        reason = f"skillgit: {event_kind(recorded.event)}"
         update_refs(self._repo, updates, identity=self._identity, reason=reason, write=write)
         self._remember(recorded, updates, kept)
 

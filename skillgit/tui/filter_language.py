@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from typing import TYPE_CHECKING, Final, cast, get_args
 
-from skillgit.domain.kinds import EVENT_KINDS
+from skillgit.domain.kinds import EventKind
 from skillgit.errors import UsageError
 from skillgit.index.browsing import Comparison, Number
 
@@ -90,8 +90,8 @@ def _number(what: str, text: str) -> float:
 def _with_token(found: Narrowing, name: str, value: str, now: datetime) -> Narrowing:
     match name:
         case "event":
-            kinds = frozenset(_one_of(kind, EVENT_KINDS, "event") for kind in value.split(",") if kind)
-            return replace(found, kinds=found.kinds | kinds, rejected=found.rejected or "rejected" in kinds)
+            kinds = frozenset(_one_of(kind, EventKind, "event") for kind in value.split(",") if kind)
+            return replace(found, kinds=found.kinds | kinds, rejected=found.rejected or EventKind.REJECTED in kinds)
         case "item":
             return replace(found, item=value)
         case "edit":

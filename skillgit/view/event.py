@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from skillgit.domain.kinds import EventKind
 from skillgit.domain.score import known
 from skillgit.view import words
 from skillgit.view.screen import UNICODE, Style
@@ -15,20 +16,8 @@ if TYPE_CHECKING:
     from skillgit.index.rule_queries import OriginRow
     from skillgit.view.screen import Glyphs, Screen
 
-# The words of events and decisions stand here as the index has them: every start of the log would pay for their types.
 _NEW_BEST = "accept_new_best"
 _STEP = "step"
-_PREFIX = {
-    "run-started": "run: ",
-    "accepted": "skill: ",
-    "rejected": "skill: ",
-    "slow-proposed": "slow: ",
-    "slow-merged": "slow: ",
-    "reverted": "revert: ",
-    "edited": "edit: ",
-    "measured": "measure: ",
-    "run-finished": "run: ",
-}
 _VERDICTS = {
     "accept_new_best": "accepted, new best",
     "accept": "accepted",
@@ -36,15 +25,50 @@ _VERDICTS = {
     "reject": "rejected",
     "indecisive": "rejected, the gate could not decide",
 }
-_BY_KIND = {
-    "run-started": "run started",
-    "skipped": "skipped",
-    "slow-merged": "slow guidance merged",
-    "reverted": "reverted",
-    "edited": "edited by hand",
-    "measured": "measured",
-    "run-finished": "run finished",
+
+
+class Look(NamedTuple):
+    """What events of a kind look like on every surface.
+
+    Attributes:
+        sign: The name of their sign in :class:`Glyphs`, and of their shape in drawings.
+        style: The colour that repeats what the sign says.
+        prefix: How the commit's subject begins.
+        words: What happened; empty where the gate says it.
+        beside: Whether they stand beside the line of their run.
+        rank: Which sign is seen where several meet in a plot: the one of the highest rank.
+    """
+
+    sign: str
+    style: Style
+    prefix: str
+    words: str = ""
+    beside: bool = False
+    rank: int = 3
+
+    def drawn(self, glyphs: Glyphs) -> str:
+        """Return the sign as the terminal can show it."""
+        return str(getattr(glyphs, self.sign))
+
+
+LOOKS: dict[EventKind, Look] = {
+    EventKind.RUN_STARTED: Look("accepted", Style.ACCEPTED, "run: ", "run started"),
+    EventKind.ACCEPTED: Look("accepted", Style.ACCEPTED, "skill: "),
+    EventKind.REJECTED: Look("rejected", Style.REJECTED, "skill: ", beside=True, rank=0),
+    EventKind.SKIPPED: Look("skipped", Style.SKIPPED, "", "skipped", beside=True),
+    EventKind.SLOW_PROPOSED: Look("slow", Style.SLOW, "slow: ", beside=True, rank=1),
+    EventKind.SLOW_MERGED: Look("slow", Style.SLOW, "slow: ", "slow guidance merged", rank=2),
+    EventKind.REVERTED: Look("reverted", Style.REVERTED, "revert: ", "reverted"),
+    EventKind.EDITED: Look("edited", Style.EDITED, "edit: ", "edited by hand"),
+    EventKind.MEASURED: Look("skipped", Style.SKIPPED, "measure: ", "measured", beside=True),
+    EventKind.RUN_FINISHED: Look("skipped", Style.SKIPPED, "run: ", "run finished"),
 }
+_BEST = Look("best", Style.BEST, "skill: ", rank=4)
+
+
+def look_of(kind: EventKind, decision: str) -> Look:
+    """Return what an event looks like, which for an accepted one depends on the gate's ``decision``."""
+    return _BEST if kind == EventKind.ACCEPTED and decision == _NEW_BEST else LOOKS[kind]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +76,7 @@ class Entry:
     """What a line says of an event.
 
     Attributes:
-        kind: The event's name in trailers.
+        kind: The kind of event.
         label: What it is called within its run.
         version: The version that it made.
         step: Its step.
@@ -64,7 +88,7 @@ class Entry:
         origin: Where its candidate comes from: a step, the reflection on an epoch (``meta``), or an intervention.
     """
 
-    kind: str
+    kind: EventKind
     label: str
     version: int | None
     step: int
@@ -110,38 +134,18 @@ class Entry:
 
 def title(entry: Entry) -> str:
     """Return the title as the commit's subject has it."""
-    prefix = _PREFIX.get(entry.kind, "") if entry.origin == _STEP else f"{entry.origin}: "
+    prefix = LOOKS[entry.kind].prefix if entry.origin == _STEP else f"{entry.origin}: "
     return prefix + entry.title
 
 
 def glyph(entry: Entry, glyphs: Glyphs) -> str:
     """Return the sign of the event."""
-    if entry.kind == "accepted" and entry.decision == _NEW_BEST:
-        return glyphs.best
-    return {
-        "run-started": glyphs.accepted,
-        "accepted": glyphs.accepted,
-        "rejected": glyphs.rejected,
-        "slow-proposed": glyphs.slow,
-        "slow-merged": glyphs.slow,
-        "reverted": glyphs.reverted,
-        "edited": glyphs.edited,
-    }.get(entry.kind, glyphs.skipped)
+    return look_of(entry.kind, entry.decision).drawn(glyphs)
 
 
 def style(entry: Entry) -> Style:
     """Return the colour that repeats what the sign says."""
-    if entry.kind == "accepted" and entry.decision == _NEW_BEST:
-        return Style.BEST
-    return {
-        "run-started": Style.ACCEPTED,
-        "accepted": Style.ACCEPTED,
-        "rejected": Style.REJECTED,
-        "slow-proposed": Style.SLOW,
-        "slow-merged": Style.SLOW,
-        "reverted": Style.REVERTED,
-        "edited": Style.EDITED,
-    }.get(entry.kind, Style.SKIPPED)
+    return look_of(entry.kind, entry.decision).style
 
 
 def sign(entry: Entry, screen: Screen) -> str:
@@ -161,7 +165,7 @@ def score(entry: Entry) -> str:
 
 def decision(entry: Entry) -> str:
     """Return in words what became of it."""
-    if entry.kind in _BY_KIND:
-        return _BY_KIND[entry.kind]
+    if words_of_kind := LOOKS[entry.kind].words:
+        return words_of_kind
     gate = _VERDICTS[entry.decision] if entry.decision else "nothing to add"
-    return f"slow guidance {gate}" if entry.kind == "slow-proposed" else gate
+    return f"slow guidance {gate}" if entry.kind == EventKind.SLOW_PROPOSED else gate

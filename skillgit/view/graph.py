@@ -6,18 +6,15 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from skillgit.domain.kinds import EventKind
 from skillgit.view import event as cells
-from skillgit.view.event import Entry
+from skillgit.view.event import LOOKS, Entry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from skillgit.index.rows import LogRow
     from skillgit.view.screen import Glyphs, Screen
-
-
-BESIDE = frozenset({"rejected", "skipped", "slow-proposed", "measured"})
-"""Kinds of events that stand beside the line of their run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +56,14 @@ def places(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]]) -> Iter
         rows: Events, none of them above what rests on it.
         parents: Commit to the events that it rests on besides the one before it in its run.
     """
-    lanes = _Lanes([row.kind in BESIDE for row in rows])
+    lanes = _Lanes([LOOKS[row.kind].beside for row in rows])
     following = _following(rows)
     at = {row.commit: index for index, row in enumerate(rows)}
     above: tuple[bool, ...] = ()
     for index, row in enumerate(rows):
         lane, drawn, came = lanes.arrive(index)
         if index in following:
-            lanes.taken[lane] = _Lane(following[index], drawn or row.kind not in BESIDE, own=True)
+            lanes.taken[lane] = _Lane(following[index], drawn or not LOOKS[row.kind].beside, own=True)
         lower = [at[parent] for parent in parents.get(row.commit, ()) if at.get(parent, 0) > index]
         left = lanes.leave(lane, lower)
         below = lanes.drawn()
@@ -214,9 +211,11 @@ def _tied(rows: Sequence[LogRow]) -> Iterator[bool]:
     for row in rows:
         above = merged.get(row.run)
         yield (
-            row.kind == "slow-proposed" and above is not None and (above.kind, above.step) == ("slow-merged", row.step)
+            row.kind == EventKind.SLOW_PROPOSED
+            and above is not None
+            and (above.kind, above.step) == (EventKind.SLOW_MERGED, row.step)
         )
-        if row.kind in {"slow-merged", "slow-proposed"}:
+        if row.kind in {EventKind.SLOW_MERGED, EventKind.SLOW_PROPOSED}:
             merged[row.run] = row
 
 
@@ -235,7 +234,7 @@ class _Pen:
         """Return the columns on the event's line, without the empty ones at the end."""
         sign = cells.sign(Entry.of_row(row), self._screen)
         own = place.lane * self._pitch
-        at = own + (0 if row.kind not in BESIDE else 1 if tied else self._pitch // 2)
+        at = own + (0 if not LOOKS[row.kind].beside else 1 if tied else self._pitch // 2)
         columns = self._lines(place, beside=at > own)
         if tied:
             columns[own] = self._screen.glyphs.branch

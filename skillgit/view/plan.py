@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 from skillgit.app.setup.plan import Bound
 from skillgit.domain.cost import Grouping
 from skillgit.domain.event import Origin
+from skillgit.domain.kinds import EventKind
 from skillgit.view import words
 from skillgit.view.screen import Style
 from skillgit.view.text import one_line, table, wrap
@@ -225,16 +226,21 @@ def _version(row: CostRow, result: Spending) -> str:
 def _step(row: CostRow) -> str:
     if row.origin == Origin.META:
         return f"meta {row.epoch}"
-    names = {"run-started": "start", "slow-proposed": f"slow {row.epoch}", "run-finished": "end"}
-    return names.get(row.kind, f"step {row.step}")
+    match row.kind:
+        case EventKind.RUN_STARTED:
+            return "start"
+        case EventKind.SLOW_PROPOSED:
+            return f"slow {row.epoch}"
+        case EventKind.RUN_FINISHED:
+            return "end"
+        case _:
+            return f"step {row.step}"
 
 
 def _became(row: CostRow) -> str:
-    return (
-        f"v{row.version}"
-        if row.version is not None
-        else {"rejected": "rejected", "skipped": "skipped"}.get(row.kind, "")
-    )
+    if row.version is not None:
+        return f"v{row.version}"
+    return row.kind if row.kind in {EventKind.REJECTED, EventKind.SKIPPED} else ""
 
 
 def _numbers(row: CostRow) -> tuple[str, ...]:

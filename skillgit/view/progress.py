@@ -16,7 +16,7 @@ from skillgit.domain.event import (
     SlowMerged,
     SlowProposed,
     event_address,
-    event_name,
+    event_kind,
     event_origin,
     event_step,
 )
@@ -155,7 +155,7 @@ def entry_of(event: Event) -> Entry:
     stopped = _stopped(event)
     score, measured = (verdict.score, True) if verdict else _score_without_gate(event)
     return Entry(
-        kind=event_name(event),
+        kind=event_kind(event),
         label=event_address(event).label,
         version=event.version if isinstance(event, MakesVersion) else None,
         step=event_step(event),

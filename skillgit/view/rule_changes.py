@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillgit.domain.kinds import EventKind
 from skillgit.view import words
 from skillgit.view.items import headline
 from skillgit.view.screen import Style
@@ -44,7 +45,7 @@ _STYLES = {
 _GAP = 2
 _NARROWEST = 24
 """Columns of a rule's text, however narrow the terminal is."""
-_BY_KIND = {"run-started": "seed", "edited": "by hand", "reverted": "revert"}
+_BY_KIND: dict[str, str] = {EventKind.RUN_STARTED: "seed", EventKind.EDITED: "by hand", EventKind.REVERTED: "revert"}
 
 
 def lines(diff: RulesDiffed, screen: Screen) -> Iterator[str]:
@@ -114,7 +115,7 @@ def _label(row: RuleChange, diff: RulesDiffed) -> str:
 
 
 def _step(row: RuleChange) -> str:
-    if row.kind == "slow-proposed" and row.version is not None:
+    if row.kind == EventKind.SLOW_PROPOSED and row.version is not None:
         return f"in v{row.version}"
     if row.kind.startswith("slow-") or row.origin == "meta":
         return f"epoch {row.epoch}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillgit.domain.kinds import EventKind
 from skillgit.view import event as cells
 from skillgit.view import words
 from skillgit.view.event import Entry
@@ -209,7 +210,7 @@ def _earlier(story: Story, screen: Screen) -> Iterator[_Fact]:
 
 
 def _later(story: Story, screen: Screen) -> Iterator[_Fact]:
-    if not story.later and story.origin is not None and story.origin.kind == "rejected":
+    if not story.later and story.origin is not None and story.origin.kind == EventKind.REJECTED:
         yield _Fact(label="since", text="no version ever had it")
     for number, change in enumerate(story.later):
         yield _Fact(label="" if number else "since", text=_fate(change, screen))

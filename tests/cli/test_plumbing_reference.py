@@ -22,7 +22,7 @@ import skillgit.domain.placebo
 import skillgit.domain.proposal
 from skillgit.app.history.plumbing import SCHEMA
 from skillgit.domain import event as events
-from skillgit.domain.event import EVENT_NAMES
+from skillgit.domain.event import KIND_OF
 from skillgit.domain.untrusted.text import SkillText
 from skillgit.store.trailer_table import KINDS, TRAILERS
 from skillgit.store.trailer_values import NEEDED, Record
@@ -43,7 +43,7 @@ PLAIN = {str: "string", SkillText: "string", int: "integer", float: "number", bo
 def reference() -> str:
     parts: dict[type, None] = {}
     lines: list[str] = []
-    for kind, name in EVENT_NAMES.items():
+    for kind, name in KIND_OF.items():
         lines += [f"### `{name}`", "", first_line(kind), "", *table(kind, parts)]
     told: set[type] = set()
     while waiting := [part for part in parts if part not in told]:

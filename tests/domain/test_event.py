@@ -7,12 +7,12 @@ from sample_run import transitions
 
 from skillgit.domain.edit import Edit, Op
 from skillgit.domain.event import (
-    EVENT_NAMES,
+    KIND_OF,
     Change,
     Cost,
     EditRecord,
     Event,
-    event_name,
+    event_kind,
     event_step,
 )
 from skillgit.domain.order import event_order
@@ -66,8 +66,8 @@ def test_paragraphs_stay_paragraphs() -> None:
 def test_every_kind_has_a_name_and_a_place() -> None:
     kinds = set(Event.__args__)
 
-    assert set(EVENT_NAMES) == kinds
-    assert len(set(EVENT_NAMES.values())) == len(kinds)
+    assert set(KIND_OF) == kinds
+    assert len(set(KIND_OF.values())) == len(kinds)
 
 
 def test_the_sample_stands_in_order() -> None:
@@ -78,7 +78,7 @@ def test_the_sample_stands_in_order() -> None:
     backwards = list(zip(events, stands, strict=True))[::-1]
     assert [event for event, _ in sorted(backwards, key=lambda pair: event_order(*pair))] == events
     assert [event_step(event) for event in events] == [0, 1, 2, 3, 3, 3, 4, 5, 5]
-    assert event_name(events[4]) == "slow-proposed"
+    assert event_kind(events[4]) == "slow-proposed"
 
 
 def test_records_of_edits_do_not_repeat_their_text() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sample_run import MODELS, clock_from, seed_skill, started, transitions, write_run
 from soaking import examples
 
-from skillgit.domain.event import EDITS_SHOWN, Accepted, Change, Cost, Rejected, Skipped, SlowProposed, event_name
+from skillgit.domain.event import EDITS_SHOWN, Accepted, Change, Cost, Rejected, Skipped, SlowProposed, event_kind
 from skillgit.errors import FormatVersionError, TrailerError
 from skillgit.store import reader
 from skillgit.store.event_commit import SlowText, decode, encode
@@ -25,7 +25,7 @@ def round_trip(event, evidence=EVIDENCE):
     return decode(encode(event, evidence), slow)
 
 
-@pytest.mark.parametrize("sample", transitions(), ids=lambda sample: event_name(sample.event))
+@pytest.mark.parametrize("sample", transitions(), ids=lambda sample: event_kind(sample.event))
 def test_sample_events_survive(sample) -> None:
     decoded = round_trip(sample.event)
 

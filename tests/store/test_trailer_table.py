@@ -10,7 +10,7 @@ from hypothesis import given
 from soaking import examples
 
 from skillgit.domain.cost import Cost
-from skillgit.domain.event import EVENT_NAMES, Edited, RunStarted
+from skillgit.domain.event import KIND_OF, Edited, RunStarted
 from skillgit.index.schema import AMOUNTS
 from skillgit.store import message
 from skillgit.store.event_commit import encode
@@ -23,7 +23,7 @@ ELSEWHERE = {field.name for field in fields(message.Body)} | {"guidance", "memor
 
 
 def test_every_kind_of_event_has_trailers_but_that_of_a_person():
-    assert {*KINDS.values(), Edited} == set(EVENT_NAMES)
+    assert {*KINDS.values(), Edited} == set(KIND_OF)
     assert bearers("Event") == set(KINDS.values())
 
 

@@ -15,6 +15,7 @@ from skillgit.domain.changed_lines import changed_lines
 from skillgit.domain.edit import Application, Edit, EditReport, EditStatus, Op, Source, apply
 from skillgit.domain.edit_words import title_of
 from skillgit.domain.event import Origin
+from skillgit.domain.kinds import EventKind
 from skillgit.domain.rewrite import changed_hunks
 from skillgit.domain.untrusted.documents import loads
 from skillgit.domain.untrusted.text import clean
@@ -37,7 +38,9 @@ if TYPE_CHECKING:
 
 
 PATCH = "patch.json"
-_KINDS = frozenset({"accepted", "rejected", "slow-merged", "reverted", "edited"})
+_KINDS = frozenset(
+    {EventKind.ACCEPTED, EventKind.REJECTED, EventKind.SLOW_MERGED, EventKind.REVERTED, EventKind.EDITED}
+)
 _SHOWN, _WORDS = 3, 48
 
 

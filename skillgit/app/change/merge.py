@@ -13,6 +13,7 @@ from skillgit.app.place.revision import event_in, find_run
 from skillgit.app.place.workspace import open_workspace
 from skillgit.domain.edit import EditReport, EditStatus, Source
 from skillgit.domain.event import Origin
+from skillgit.domain.kinds import EventKind
 from skillgit.domain.rewrite import changed_hunks
 from skillgit.engine.artifacts import json_file
 from skillgit.engine.scope import intervention_scope
@@ -288,7 +289,7 @@ def _other(workspace: Workspace, text: str) -> LogRow:
         if row is not None:
             return row
     row = event_in(workspace, text)
-    if row.version is None and row.kind != "rejected":
+    if row.version is None and row.kind != EventKind.REJECTED:
         raise RevisionNotFoundError(f"'{text}' is no version of a run", hint="name a run, or a version as RUN/v7")
     return row
 

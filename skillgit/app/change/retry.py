@@ -17,6 +17,7 @@ from skillgit.app.setup.setup import differences
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Origin
 from skillgit.domain.gate import decide
+from skillgit.domain.kinds import EventKind
 from skillgit.engine.scope import intervention_scope
 from skillgit.errors import ExitCode, NotFoundError, SkillgitError, UsageError
 from skillgit.index import queries
@@ -324,7 +325,7 @@ class _Retrial:
 
 def _closest(workspace: Workspace, run: str) -> list[LogRow]:
     """Return the rejected candidates that came closest to passing, of those alike the newest first."""
-    rows = queries.log_rows(workspace.index, run, kinds=frozenset({"rejected"}), limit=_LOOKED_AT)
+    rows = queries.log_rows(workspace.index, run, kinds=frozenset({EventKind.REJECTED}), limit=_LOOKED_AT)
     if not rows:
         raise NotFoundError(f"run {run} has rejected nothing", hint="skillgit log")
     # A revert was refused as a whole text, and has no edits to put on another one.

@@ -24,6 +24,7 @@ from skillgit.app.place.revision import find_run
 from skillgit.app.place.workspace import open_workspace
 from skillgit.app.rules.blame import blame
 from skillgit.domain.event import RunFinished, RunStarted
+from skillgit.domain.kinds import EventKind
 from skillgit.errors import NotFoundError, RevisionNotFoundError
 from skillgit.index import item_queries, queries, score_queries
 from skillgit.store.reader import read_commit
@@ -132,9 +133,9 @@ def report(context: Context, run: str | None) -> Report:
         rules=rule_stories(context, seed, best),
         item_map=item_map(context, name),
         versions=tell(context, [row for row in rows if row.version is not None], room),
-        rejected=tell(context, _of_kind(rows, "rejected"), room),
-        slow=tell(context, _of_kind(rows, "slow-proposed"), room),
-        skipped=tuple(_of_kind(rows, "skipped")),
+        rejected=tell(context, _of_kind(rows, EventKind.REJECTED), room),
+        slow=tell(context, _of_kind(rows, EventKind.SLOW_PROPOSED), room),
+        skipped=tuple(_of_kind(rows, EventKind.SKIPPED)),
         cost=cost(context, name),
         settings=frame.settings,
     )

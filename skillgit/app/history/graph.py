@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillgit.domain.kinds import EventKind
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from skillgit.store.repo import Repo
 
 # The words of events and origins stand here as the index has them: every start of the log would pay for their types.
-_STARTED, _EDITED, _MERGE = "run-started", "edited", "merge"
+_STARTED, _EDITED, _MERGE = EventKind.RUN_STARTED, EventKind.EDITED, "merge"
 
 Parents = dict[str, tuple[str, ...]]
 """Commit to what it rests on besides the event before it in its run, as far as that is an event."""

@@ -16,6 +16,7 @@ from skillgit.app.known.item_history import (
 )
 from skillgit.app.place.revision import event_in, find_run
 from skillgit.app.place.workspace import IF_CLONED, Absence, open_workspace
+from skillgit.domain.kinds import EventKind
 from skillgit.domain.untrusted.documents import loads
 from skillgit.errors import NotFoundError
 from skillgit.index.item_queries import told_flips
@@ -196,7 +197,7 @@ def attempts(workspace: Workspace, pairs: Sequence[tuple[MeasuredRow, Cell | Non
 
 def _told(row: MeasuredRow, told: Mapping[int, bool]) -> Literal["fixed", "broken"] | None:
     # an event that took its score over with the text of another tells nothing of what that one did
-    if row.event is None or row.event not in told or not row.measured or row.kind == "reverted":
+    if row.event is None or row.event not in told or not row.measured or row.kind == EventKind.REVERTED:
         return None
     return "fixed" if told[row.event] else "broken"
 

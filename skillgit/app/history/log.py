@@ -10,7 +10,7 @@ from skillgit.app.history.graph import in_order, parents_beside
 from skillgit.app.place.revision import is_address
 from skillgit.app.place.span import span_of
 from skillgit.app.place.workspace import IF_CLONED, Absence, Workspace, open_workspace
-from skillgit.domain.kinds import EVENT_KINDS
+from skillgit.domain.kinds import EventKind
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.index import queries, selection
 from skillgit.index.selection import Selection
@@ -175,9 +175,9 @@ def check_wanted(wanted: Wanted) -> None:
     Raises:
         UsageError: There is no such kind of event, or all runs and a range are asked for at once.
     """
-    unknown = sorted(wanted.events - frozenset(EVENT_KINDS))
+    unknown = sorted(wanted.events - frozenset(EventKind))
     if unknown:
-        raise UsageError(f"there is no event '{unknown[0]}'", hint=f"events are {', '.join(EVENT_KINDS)}")
+        raise UsageError(f"there is no event '{unknown[0]}'", hint=f"events are {', '.join(EventKind)}")
     if wanted.all_runs and wanted.words:
         raise UsageError("--all goes without a run or a range", hint="leave out the run or the range")
 

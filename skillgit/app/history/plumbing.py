@@ -12,7 +12,7 @@ from skillgit.app.history.log import Wanted, check_wanted
 from skillgit.app.place.revision import event_in, resolve_in
 from skillgit.app.place.span import span_of, split_range
 from skillgit.app.place.workspace import open_workspace
-from skillgit.domain.event import Event, Inherited, event_name
+from skillgit.domain.event import Event, Inherited, event_kind
 from skillgit.errors import NotFoundError, RevisionNotFoundError
 from skillgit.index import queries, selection
 from skillgit.index.ask import Answer, ask
@@ -64,7 +64,7 @@ def _selections(workspace: Workspace, words: Sequence[str], *, all_runs: bool) -
 def _told(recorded: Recorded) -> dict[str, object]:
     return {
         "schema": SCHEMA,
-        "kind": event_name(recorded.event),
+        "kind": event_kind(recorded.event),
         "commit": recorded.commit,
         "parents": recorded.parents,
         "tree": recorded.tree,

@@ -10,6 +10,7 @@ from skillgit.app.place.revision import default_run
 from skillgit.app.place.workspace import Workspace, open_workspace
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.event import Edited, Origin, RunFinished, SlowMerged
+from skillgit.domain.kinds import EventKind
 from skillgit.engine.scope import (
     event_scope,
     finish_scope,
@@ -137,7 +138,7 @@ def _promoted(workspace: Workspace, skill: str) -> str:
 
 
 def _placebo(workspace: Workspace, run: str) -> Placebo | None:
-    rows = queries.log_rows(workspace.index, run, kinds=frozenset({"run-finished"}), limit=1)
+    rows = queries.log_rows(workspace.index, run, kinds=frozenset({EventKind.RUN_FINISHED}), limit=1)
     event = read_commit(workspace.repo, rows[0].commit).event if rows else None
     return event.placebo if isinstance(event, RunFinished) else None
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.event import Event, Rejected, Skipped
 from skillgit.domain.gate import Decision
+from skillgit.domain.kinds import EventKind
 from skillgit.domain.state import fold
 from skillgit.domain.untrusted.documents import loads
 from skillgit.index import queries
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 DIAGNOSE_AFTER = 5
 """Refused steps in a row before there is a diagnosis, where the configuration does not say."""
 _CONFIG = "config.json"
-_STEPS = frozenset({"accepted", "rejected", "skipped", "run-finished"})
+_STEPS = frozenset({EventKind.ACCEPTED, EventKind.REJECTED, EventKind.SKIPPED, EventKind.RUN_FINISHED})
 _LAST_ITEM = 1.5
 _COARSE_ITEMS = 10
 
@@ -90,7 +91,7 @@ def of_run(workspace: Workspace, run: str) -> Diagnosis | None:
     """Return why an unfinished run gets nowhere; what decides it is read from the index first, for it is quick."""
     after = _recorded_after(workspace, run)
     newest = queries.log_rows(workspace.index, run, kinds=_STEPS, limit=after)
-    if not newest or any(row.kind in {"accepted", "run-finished"} for row in newest):
+    if not newest or any(row.kind in {EventKind.ACCEPTED, EventKind.RUN_FINISHED} for row in newest):
         return None
     state = fold(record.event for record in read_run(workspace.repo, run))
     gauge = queries.gauge(workspace.index, run)

@@ -10,6 +10,7 @@ from skillgit.app.known.evaluations import noted_outcomes
 from skillgit.app.known.recorded import AsMeasured
 from skillgit.app.place.workspace import IF_CLONED, Absence
 from skillgit.domain.evaluation import Scored
+from skillgit.domain.kinds import EventKind
 from skillgit.domain.untrusted.documents import loads
 from skillgit.errors import NotFoundError
 from skillgit.index import item_queries, queries
@@ -284,7 +285,7 @@ def _base(found: RunItems, row: MeasuredRow, item: str) -> list[object]:
 def _placebos(workspace: Workspace, found: RunItems) -> Iterator[tuple[str, str]]:
     if not _asked(workspace, found.run, "train", "placebo"):
         return
-    for row in queries.log_rows(workspace.index, found.run, kinds=frozenset({"run-finished"})):
+    for row in queries.log_rows(workspace.index, found.run, kinds=frozenset({EventKind.RUN_FINISHED})):
         for told in _rows(_file(workspace, row.commit, _PLACEBO)):
             for item in (*_list(told.get("fixed")), *_list(told.get("broken"))):
                 yield str(item), "a placebo moved it"

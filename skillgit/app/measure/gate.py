@@ -27,6 +27,7 @@ from skillgit.app.setup.setup import can_be_found, find_config, set_up
 from skillgit.domain.caps import Caps
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, Split
+from skillgit.domain.kinds import EventKind
 from skillgit.errors import ExitCode, UsageError
 from skillgit.index import queries
 from skillgit.plugin.registry import load_policy
@@ -384,6 +385,10 @@ class _Judging:
 def _version(workspace: Workspace, end: Resolved, path: str) -> str:
     """Return the name of the version or candidate that ``end`` is; empty if it is none of the skill's."""
     row = end.row
-    if row is None or workspace.index.skill_path(row.run) != path or (row.version is None and row.kind != "rejected"):
+    if (
+        row is None
+        or workspace.index.skill_path(row.run) != path
+        or (row.version is None and row.kind != EventKind.REJECTED)
+    ):
         return ""
     return str(row.address)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, assert_never
 
 from skillgit.app.place.workspace import Workspace, open_workspace
 from skillgit.domain.address import Address, AddressKind, parse
+from skillgit.domain.kinds import EventKind
 from skillgit.errors import RevisionNotFoundError
 from skillgit.index import queries
 from skillgit.store import refs
@@ -293,7 +294,7 @@ def _steps(workspace: Workspace, run: str, kind: AddressKind) -> str:
     """Return which steps of ``run`` came to nothing in the way that ``kind`` counts."""
     steps = queries.steps_of(workspace.index, run, kind)
     shown = ", ".join(Address(kind, step).label for step in steps[-_SHOWN:])
-    word = "rejected" if kind is AddressKind.REJECTED else "skipped"
+    word = EventKind.REJECTED if kind is AddressKind.REJECTED else EventKind.SKIPPED
     return f"it has {'… ' if len(steps) > _SHOWN else ''}{shown}" if steps else f"it {word} nothing yet"
 
 

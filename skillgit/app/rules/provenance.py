@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.app.known.step_evidence import AppliedEdit, StepEvidence
 from skillgit.domain.edit import normalised
+from skillgit.domain.kinds import EventKind
 from skillgit.index import rule_queries
 from skillgit.store.blame import BlamedLine, Blamer
 
@@ -99,7 +100,7 @@ class Tracer:
 
     def _reverted_to(self, origin: OriginRow) -> str | None:
         """Return the commit whose text the event ``origin`` brought back; None if it is no revert."""
-        if origin.kind != "reverted":
+        if origin.kind != EventKind.REVERTED:
             return None
         if origin.commit not in self._targets:
             from skillgit.domain.event import Reverted  # noqa: PLC0415 - decoding is for reverts only
@@ -113,8 +114,13 @@ class Tracer:
         return self._targets[origin.commit]
 
 
-_STEPS = frozenset({"accepted", "rejected"})
-_SOURCES = {"run-started": "seed", "slow-proposed": "slow", "slow-merged": "slow", "edited": "human"}
+_STEPS = frozenset({EventKind.ACCEPTED, EventKind.REJECTED})
+_SOURCES = {
+    EventKind.RUN_STARTED: "seed",
+    EventKind.SLOW_PROPOSED: "slow",
+    EventKind.SLOW_MERGED: "slow",
+    EventKind.EDITED: "human",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import TYPE_CHECKING
 
+from skillgit.domain.kinds import EventKind
 from skillgit.domain.rules import Rule
 from skillgit.domain.similarity import words
 from skillgit.domain.untrusted.documents import loads
@@ -155,7 +156,7 @@ def _brought(workspace: Workspace, history: RuleHistory, skill: str, event: Orig
     """Yield path and rule of what an event's text has and its first parent's has not; of a seed, all of it."""
     parents = workspace.repo.commit(event.commit).parent_ids
     older: list[RuleText] = []
-    if parents and event.kind != "run-started":
+    if parents and event.kind != EventKind.RUN_STARTED:
         older = list(history.skill(str(parents[0]), skill).values())
     for path, found in history.skill(event.commit, skill).items():
         yield from ((path, rule) for rule in found.rules if not any(rule.text in text.by_words for text in older))

@@ -11,6 +11,7 @@ from skillgit.app.rules.blame import author, credits_of, find_place
 from skillgit.app.rules.lineage import LaterChange, RuleHistory, Wording
 from skillgit.app.rules.search import Hit, RuleWorth, known_worth, rule_at_line, rules_like, search_words
 from skillgit.domain.edit import normalised
+from skillgit.domain.kinds import EventKind
 from skillgit.domain.similarity import similarity, words
 from skillgit.index import rule_queries
 from skillgit.store import reader
@@ -250,7 +251,7 @@ class Stories:
 
     def _later(self, hit: Hit, now: Wording) -> tuple[LaterChange, ...]:
         origin, place = now.origin, self._place
-        if place.run is None or (hit.event is not None and hit.event.kind == "rejected"):
+        if place.run is None or (hit.event is not None and hit.event.kind == EventKind.REJECTED):
             return ()
         if self._history.text(hit.commit, hit.path).at(hit.rule.first) != hit.rule:
             # a heading, a field of the frontmatter, a marker: versions are only asked for rules

@@ -21,7 +21,7 @@ from skillgit.domain.event import (
     RunStarted,
     Skipped,
     SlowMerged,
-    event_name,
+    event_kind,
     event_origin,
     version_of,
 )
@@ -51,7 +51,7 @@ def trailer_problems(repo: Repo, record: Recorded) -> Iterator[str]:
     block = parse_block(message_of(repo.commit(record.commit)))
     for key in dict.fromkeys(trailer.key for trailer in TRAILERS):
         if type(event) not in bearers(key) and block.all(key):
-            yield f"the commit has the trailer {PREFIX}{key}, which {event_name(event)} never has"
+            yield f"the commit has the trailer {PREFIX}{key}, which {event_kind(event)} never has"
     if not isinstance(event, RunStarted):
         origin = getattr(event, "of", "")
         if origin and not ((address := parse(origin)) and address.run):
@@ -166,7 +166,7 @@ def _merge_problems(state: RunState, event: SlowMerged) -> Iterator[str]:
 
 
 def _epoch_problems(state: RunState, event: Event) -> Iterator[str]:
-    name = event_name(event)
+    name = event_kind(event)
     if not isinstance(event, Accepted | Rejected | Skipped) or event_origin(event) is not Origin.STEP:
         if event.epoch > state.epoch:
             yield f"{name} names epoch {event.epoch} after a step of epoch {state.epoch}"

@@ -18,7 +18,7 @@ from skillgit.domain.event import (
     Skipped,
     SlowMerged,
     SlowProposed,
-    event_name,
+    event_kind,
 )
 from skillgit.domain.ids import short_digest
 from skillgit.domain.untrusted.documents import loads
@@ -51,14 +51,14 @@ def lacking_files(repo: Repo, record: Recorded, *, trained: bool) -> Iterator[st
         return
     if not record.evidence:
         if trained:
-            yield f"the commit names no evidence, and {event_name(record.event)} always has some"
+            yield f"the commit names no evidence, and {event_kind(record.event)} always has some"
         return
     found = evidence_names(repo, record.evidence)
     if found is None:
         return
     for name in needed:
         if name not in found:
-            yield f"the evidence lacks '{name}', which {event_name(record.event)} always has"
+            yield f"the evidence lacks '{name}', which {event_kind(record.event)} always has"
 
 
 def needed_files(event: Event) -> tuple[str, ...]:

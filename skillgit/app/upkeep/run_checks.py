@@ -20,7 +20,7 @@ from skillgit.domain.event import (
     Skipped,
     SlowMerged,
     SlowProposed,
-    event_name,
+    event_kind,
     version_of,
 )
 from skillgit.domain.state import advance, begin
@@ -139,7 +139,7 @@ def _fold_problems(run: str, records: Sequence[Recorded], budget: Callable[[int]
         try:
             if state is None:
                 if not isinstance(event, RunStarted):
-                    raise InvariantError(f"the run begins with {event_name(event)}", hint="skillgit fsck")  # noqa: TRY301 - one way out
+                    raise InvariantError(f"the run begins with {event_kind(event)}", hint="skillgit fsck")  # noqa: TRY301 - one way out
                 state = begin(event)
                 continue
             told = _follow_problems(state, record, rules)

@@ -20,7 +20,7 @@ from skillgit.cli.options import (
     verb,
 )
 from skillgit.cli.output import Form
-from skillgit.domain.kinds import EVENT_KINDS
+from skillgit.domain.kinds import EventKind
 from skillgit.errors import ExitCode
 from skillgit.view.log import COLUMNS, line, log_lines, with_changes
 
@@ -75,9 +75,9 @@ class LogVerb(Verb):
     "--event",
     "events",
     multiple=True,
-    type=click.Choice(EVENT_KINDS),
+    type=click.Choice([str(kind) for kind in EventKind]),
     metavar="KIND",
-    help=f"Show events of KIND: {' '.join(EVENT_KINDS)}; repeat it for more",
+    help=f"Show events of KIND: {' '.join(EventKind)}; repeat it for more",
 )
 @click.option(
     "--item",

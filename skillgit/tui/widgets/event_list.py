@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from skillgit.domain.kinds import EventKind
 from skillgit.tui.start import PAGE
 from skillgit.tui.widgets.painted_lines import Painted, Part, app_of
 from skillgit.tui.widgets.row_list import RowList
@@ -99,8 +100,7 @@ class EventList(RowList):
             self.call_later(self._want, offset)
 
 
-_BESIDE = frozenset({"rejected", "skipped", "slow-proposed", "measured"})
-_DIM = frozenset({"rejected", "skipped", "run-finished", "measured"})
+_DIM = frozenset({EventKind.REJECTED, EventKind.SKIPPED, EventKind.RUN_FINISHED, EventKind.MEASURED})
 _DELTA_FROM = 58
 """Columns from which on there is room for the difference of scores, and for more than one word on the state."""
 _OID_FROM = 76
@@ -167,9 +167,13 @@ def _sign(row: LogRow, above: LogRow | None, setting: Setting) -> Iterator[Part]
     sign, style = cells.glyph(entry, glyphs), cells.style(entry)
     if not setting.graph:
         yield Part(f"{sign} ", style)
-    elif row.kind not in _BESIDE:
+    elif not cells.LOOKS[row.kind].beside:
         yield Part(f"{sign}   ", style)
-    elif row.kind == "slow-proposed" and above is not None and (above.kind, above.step) == ("slow-merged", row.step):
+    elif (
+        row.kind == EventKind.SLOW_PROPOSED
+        and above is not None
+        and (above.kind, above.step) == (EventKind.SLOW_MERGED, row.step)
+    ):
         yield Part(glyphs.branch, Style.FAINT)
         yield Part(f"{sign}  ", style)
     else:

@@ -10,6 +10,7 @@ from rich.text import Text
 from textual.widgets import Static
 
 from skillgit.app.history.live import Standing
+from skillgit.domain.kinds import EventKind
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import Painted, Part, app_of
 from skillgit.tui.widgets.paragraphs import Paragraph, Paragraphs
@@ -86,7 +87,7 @@ def seconds_left(snapshot: Snapshot) -> float | None:
 def scores(look: LiveLook, points: Sequence[Point], screen: Screen, room: int) -> list[Part]:
     """Return the current and the best score, and the scores of versions as a line of bars in ``room`` columns."""
     found = look.snapshot
-    values = [point.score.value for point in points if point.kind != "rejected" and not point.score.at_most]
+    values = [point.score.value for point in points if point.kind != EventKind.REJECTED and not point.score.at_most]
     newest = values[-1] if values else None
     score = found.score if found is not None and found.score is not None else newest
     best = found.best if found is not None and found.best is not None else max(values, default=None)

@@ -10,6 +10,7 @@ from textual.widget import Widget
 
 from skillgit.index.browsing import Point
 from skillgit.view import words
+from skillgit.view.event import look_of
 from skillgit.view.screen import Style
 
 if TYPE_CHECKING:
@@ -39,16 +40,8 @@ def mark(point: Point, glyphs: Glyphs) -> Mark:
     """
     if point.score.at_most:
         return Mark(glyphs.at_most[:1], Style.REJECTED, -1)
-    if point.kind == "rejected":
-        return Mark(glyphs.rejected, Style.REJECTED, 0)
-    if point.kind in {"slow-proposed", "slow-merged"}:
-        return Mark(glyphs.slow, Style.SLOW, 1 + (point.kind == "slow-merged"))
-    if point.decision == "accept_new_best":
-        return Mark(glyphs.best, Style.BEST, 4)
-    if point.kind in {"reverted", "edited"}:
-        sign = glyphs.reverted if point.kind == "reverted" else glyphs.edited
-        return Mark(sign, Style.REVERTED, 3)
-    return Mark(glyphs.accepted, Style.ACCEPTED, 3)
+    look = look_of(point.kind, point.decision)
+    return Mark(look.drawn(glyphs), look.style, look.rank)
 
 
 class Scale(NamedTuple):

@@ -8,8 +8,8 @@ import pytest
 from sample_run import RUN, START, write_run
 
 from skillgit.app.history.log import Wanted, changes, log
-from skillgit.domain.event import EVENT_NAMES
-from skillgit.domain.kinds import EVENT_KINDS
+from skillgit.domain.event import KIND_OF
+from skillgit.domain.kinds import EventKind
 from skillgit.errors import NotFoundError, RepositoryNotFoundError, RevisionNotFoundError, UsageError
 
 HEAVY = (
@@ -30,7 +30,7 @@ def git(folder, *arguments):
 
 
 def test_the_kinds_are_those_of_the_events():
-    assert sorted(EVENT_KINDS) == sorted(EVENT_NAMES.values())
+    assert sorted(EventKind) == sorted(KIND_OF.values())
 
 
 def test_events_come_newest_first(context, records):

@@ -19,7 +19,7 @@ from skillgit.app.known.item_history import load
 from skillgit.app.place.revision import resolve, resolve_in
 from skillgit.app.place.workspace import open_workspace
 from skillgit.app.rules.blame import blame
-from skillgit.domain.event import EVENT_NAMES, Origin, Skipped, event_address, event_name
+from skillgit.domain.event import KIND_OF, Origin, Skipped, event_address, event_kind
 from skillgit.errors import RevisionNotFoundError
 from skillgit.index import queries
 from skillgit.store.repo import Repo
@@ -49,7 +49,7 @@ def chronicle(repo):
 
 
 def test_the_run_has_every_kind_of_event(chronicle):
-    assert {event_name(record.event) for record in chronicle} == set(EVENT_NAMES.values())
+    assert {event_kind(record.event) for record in chronicle} == set(KIND_OF.values())
     assert [event_address(record.event).label for record in chronicle] == ADDRESSES
 
 

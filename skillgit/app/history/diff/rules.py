@@ -10,6 +10,7 @@ from skillgit.app.place.workspace import Workspace, open_workspace
 from skillgit.app.rules.lineage import RuleHistory
 from skillgit.app.rules.provenance import Credits
 from skillgit.domain.edit import normalised
+from skillgit.domain.kinds import EventKind
 from skillgit.domain.rules import Region, Rule, RuleDiff, match, rules
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import RevisionNotFoundError
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from skillgit.index.rule_queries import OriginRow
 
 
-_SOURCES = {"slow-merged": "slow", "edited": "human", "reverted": "revert"}
+_SOURCES = {EventKind.SLOW_MERGED: "slow", EventKind.EDITED: "human", EventKind.REVERTED: "revert"}
 _REMOVING = frozenset({"delete", "replace"})
 
 
