@@ -51,13 +51,13 @@ def shortage(error: BaseException) -> ConflictError | None:
         elif type(cause).__module__ in _SPEAKERS:
             lack = next((lack for words, lack in _WORDS.items() if words in str(cause).lower()), None)
         if lack is not None:
-            what, hint = lack
-            said = " ".join((getattr(cause, "strerror", "") or str(cause)).split())
+            sentence, hint = lack
+            message = " ".join((getattr(cause, "strerror", "") or str(cause)).split())
             if isinstance(error, SkillgitError):
-                said = error.message if said in error.message else f"{error.message}: {said}"
+                message = error.message if message in error.message else f"{error.message}: {message}"
             elif name := getattr(cause, "filename", None):
-                said = f"{name}: {said}"
-            return ConflictError(f"{what}: {said}" if said else what, hint=hint)
+                message = f"{name}: {message}"
+            return ConflictError(f"{sentence}: {message}" if message else sentence, hint=hint)
     return None
 
 

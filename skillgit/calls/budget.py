@@ -36,10 +36,10 @@ class Budget:
         stop: The wish to stop; after it no further call passes, and those in flight go on.
     """
 
-    def __init__(self, caps: Caps, spent: Callable[[], Cost], stop: Stop) -> None:
+    def __init__(self, caps: Caps, spending: Callable[[], Cost], stop: Stop) -> None:
         self._caps = caps
         self._capped = caps != Caps()
-        self._spent = spent
+        self._spent = spending
         self._stop = stop
         self._reserved: dict[object, Cost] = {}
         self._waiting: list[asyncio.Future[None]] = []
@@ -88,16 +88,16 @@ class Budget:
             return StoppedError("stopped", hint="type the same command with --run to go on")
         if not self._capped:
             return None
-        spent = self._spent()
-        cap = self._caps.exceeded_by(_total([spent, estimate, *self._reserved.values()]))
+        spending = self._spent()
+        cap = self._caps.exceeded_by(_total([spending, estimate, *self._reserved.values()]))
         if not cap:
             return None
-        said = {
-            "max_calls": f"{self._caps.max_calls} calls ({spent.calls} made)",
-            "max_tokens": f"{self._caps.max_tokens} tokens ({spent.tokens_in + spent.tokens_out} used)",
-            "max_usd": f"${self._caps.max_usd} (${spent.usd:.4f} spent)",
+        limit = {
+            "max_calls": f"{self._caps.max_calls} calls ({spending.calls} made)",
+            "max_tokens": f"{self._caps.max_tokens} tokens ({spending.tokens_in + spending.tokens_out} used)",
+            "max_usd": f"${self._caps.max_usd} (${spending.usd:.4f} spent)",
         }[cap]
-        return BudgetError(f"the next call would go over the cap of {said}", hint=f"raise {cap} and resume the run")
+        return BudgetError(f"the next call would go over the cap of {limit}", hint=f"raise {cap} and resume the run")
 
 
 def _total(costs: Sequence[Cost]) -> Cost:
@@ -123,7 +123,7 @@ def estimate(route: Route, request: Request, so_far: Cost) -> Cost:
 
 def estimated_usage(request: Request, text: str) -> Usage:
     """Return about what a call took that was answered with ``text``, where nobody counts its tokens."""
-    tokens_in, tokens_out = (-(-len(said) // CHARACTERS_PER_TOKEN) for said in (flatten(request.messages), text))
+    tokens_in, tokens_out = (-(-len(part) // CHARACTERS_PER_TOKEN) for part in (flatten(request.messages), text))
     return Usage(tokens_in=tokens_in, tokens_out=tokens_out)
 
 
@@ -162,10 +162,10 @@ class Meter:
             return
         self._seen.add(charge.key)
         self._total.add(charge.cost)
-        place = (charge.role, charge.stage)
-        if place not in self._parts:
-            self._parts[place] = CostSum()
-        self._parts[place].add(charge.cost)
+        key = (charge.role, charge.stage)
+        if key not in self._parts:
+            self._parts[key] = CostSum()
+        self._parts[key].add(charge.cost)
 
     def total(self) -> Cost:
         """Return what was counted so far, without its parts; it may be asked at every tick."""
@@ -173,11 +173,11 @@ class Meter:
 
     def cost(self) -> Cost:
         """Return what was counted so far, with its parts; their seconds are rounded to tenths."""
-        return replace(self.total(), parts=tuple(self._part(*place) for place in sorted(self._parts)))
+        return replace(self.total(), parts=tuple(self._part(*key) for key in sorted(self._parts)))
 
     def _part(self, role: str, stage: str) -> CostPart:
-        found = self._parts[role, stage].total()
-        return CostPart(role=role, stage=stage, cost=replace(found, seconds=round(found.seconds, 1)))
+        total = self._parts[role, stage].total()
+        return CostPart(role=role, stage=stage, cost=replace(total, seconds=round(total.seconds, 1)))
 
 
 class Tab:

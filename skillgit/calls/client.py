@@ -139,17 +139,17 @@ class Calls:
         """The models whose price is not known; their calls count as 0 dollars."""
         return tuple(sorted({route.name for route in self._routes.values() if route.price is None}))
 
-    def enter(self, scope: str, spent: Cost) -> None:
+    def enter(self, scope: str, spending: Cost) -> None:
         """Begin an event: the meter starts at what attempts at it have cost that failed.
 
         Args:
             scope: The event in the making; the same name every time that it is tried.
-            spent: What the run has cost before it.
+            spending: What the run has cost before it.
         """
         if not self._scope:  # an earlier process may have had answers for the same run
             self._failures.answered_before(self.ledger.roles_answered(scope.rpartition("/")[0]))
         self._scope = scope
-        self._before = spent
+        self._before = spending
         self._redactor = Redactor.now()
         self._unanswered.clear()
         self.meter = Meter()
@@ -225,22 +225,22 @@ class Calls:
         """
         route = self._routes[role]
         request = route.request(messages, tools)
-        asked = request_digest(request)
-        key = reply_key(route.answerer, asked, draw)
+        digest = request_digest(request)
+        key = reply_key(route.answerer, digest, draw)
         paid = self.ledger.reply(key)
-        known = paid is not None
+        is_known = paid is not None
         if paid is None:
             scope = _SCOPE.get() or self._scope
-            order = Order(key=key, route=route, request=request, asked=asked, role=role, stage=stage, scope=scope)
+            order = Order(key=key, route=route, request=request, asked=digest, role=role, stage=stage, scope=scope)
             try:
                 paid = await self._replies.share(key, lambda: self._buy(order))
             except UnanswerableError as error:
-                kind, place = FailureKind.of(error), json.dumps(draw)
-                self._unanswered.add(Unanswered(role=role, stage=stage, place=place, kind=kind, reason=error.message))
+                kind, text = FailureKind.of(error), json.dumps(draw)
+                self._unanswered.add(Unanswered(role=role, stage=stage, place=text, kind=kind, reason=error.message))
                 raise
         self._failures.answered(role, tools=bool(tools))
         self._charge(paid.scope, (paid.charge,))
-        if known or self._policy.hedge:
+        if is_known or self._policy.hedge:
             copy = self.ledger.reply(_copy_key(key))
             if copy is not None:
                 self._charge(copy.scope, (copy.charge,))
@@ -258,13 +258,13 @@ class Calls:
         Returns:
             The outcome as it was recorded: redacted, and as JSON gives it back. It is the caller's own copy.
         """
-        known = self.ledger.rollout(key)
-        if known is not None and not known.failed:
-            self._failures.answered_before(charge.role for charge in known.charges)
-        elif known is None or self._failures.lets_ask(key):
-            known = await self._rollouts.share(key, lambda: self._produce(key, produce))
-        self._charge(known.scope, known.charges)
-        outcome: JSON = json.loads(known.value)
+        rollout = self.ledger.rollout(key)
+        if rollout is not None and not rollout.failed:
+            self._failures.answered_before(charge.role for charge in rollout.charges)
+        elif rollout is None or self._failures.lets_ask(key):
+            rollout = await self._rollouts.share(key, lambda: self._produce(key, produce))
+        self._charge(rollout.scope, rollout.charges)
+        outcome: JSON = json.loads(rollout.value)
         return outcome
 
     def ask_anew(self, role: str) -> None:
@@ -326,10 +326,10 @@ class Calls:
             return self._record(order, reply, seconds)
 
         def failed(error: BackendError, seconds: float) -> BackendError:
-            taken, charge = self._failures.attempt(order, error, seconds)
+            fault, charge = self._failures.attempt(order, error, seconds)
             if charge is not None:
                 self._charge(order.scope, (charge,))
-            return taken
+            return fault
 
         question = Question(
             route=order.route,
@@ -358,10 +358,10 @@ class Calls:
         tab = Tab(_SCOPE.get() or self._scope)
         _TAB.set(tab)  # this coroutine is a task of its own, so that no other sees it
         value, keep = await produce()
-        known = KnownRollout(
+        rollout = KnownRollout(
             value=self._redactor.text(storable(encode_json(value))), scope=tab.scope, charges=tab.charges()
         )
-        return self.ledger.record_rollout(key, known) if keep else known
+        return self.ledger.record_rollout(key, rollout) if keep else rollout
 
     def _charge(self, scope: str, charges: Sequence[Charge]) -> None:
         tab = _TAB.get()

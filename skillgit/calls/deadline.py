@@ -135,8 +135,8 @@ class Stop:
         """Wait for ``waiting``, or until there is a wish to stop."""
         task = asyncio.ensure_future(waiting)
         try:
-            with self.watch() as stopped:
-                either: set[asyncio.Future[Any]] = {task, stopped}
+            with self.watch() as stop:
+                either: set[asyncio.Future[Any]] = {task, stop}
                 await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 task.result()

@@ -162,13 +162,13 @@ class RetryPolicy:
         except BackendError as error:
             if not course.goes_on(error):
                 raise
-            failed = [error]
+            errors = [error]
         # Only now: nearly all calls end at once, and this loop takes more time than all the rest of a call.
         from tenacity import AsyncRetrying, retry_if_exception  # noqa: PLC0415 - slow to import
 
         async def again() -> T:
-            if failed:
-                raise failed.pop()
+            if errors:
+                raise errors.pop()
             return await course.tried(attempt)
 
         retrying = AsyncRetrying(sleep=course.sleep, wait=course.pause, retry=retry_if_exception(course.goes_on))
@@ -202,8 +202,8 @@ class _Course:
     def pause(self, state: RetryCallState) -> float:
         """Return the seconds to wait before the next attempt."""
         error = state.outcome.exception() if state.outcome is not None else None
-        asked = error.retry_after if isinstance(error, RetryableBackendError) else None
-        return pause(state.attempt_number, asked, self._policy.random, first_ceiling=self._first_ceiling())
+        retry_after = error.retry_after if isinstance(error, RetryableBackendError) else None
+        return pause(state.attempt_number, retry_after, self._policy.random, first_ceiling=self._first_ceiling())
 
     async def sleep(self, seconds: float) -> None:
         """Wait, and remember how long."""
@@ -307,29 +307,29 @@ class Failures:
             error: What the backend raised.
             seconds: How long it took.
         """
-        taken, sent = self._taken(order, error), was_taken(error)
-        final = isinstance(taken, UnanswerableError)
-        if not final and not sent:
-            return taken, None
+        fault, was_sent = self._taken(order, error), was_taken(error)
+        final = isinstance(fault, UnanswerableError)
+        if not final and not was_sent:
+            return fault, None
         usage = (
             error.usage
             if isinstance(error.usage, Usage) and error.usage.plausible
             else Usage(tokens_in=0, tokens_out=0)
         )
-        cost = call_cost(usage, order.route.price, seconds) if sent else Cost()
-        billed = isinstance(taken, UnusableAnswerError) and self._is_own(order, FailureKind.NO_ANSWER)
+        cost = call_cost(usage, order.route.price, seconds) if was_sent else Cost()
+        is_billed = isinstance(fault, UnusableAnswerError) and self._is_own(order, FailureKind.NO_ANSWER)
         attempt = self._ledger.record_failure(
             FailedAttempt(
                 call=order.key,
                 scope=order.scope,
-                kind=FailureKind.NO_ANSWER if billed else FailureKind.of(taken),
-                reason=taken.message,
-                hint=taken.hint,
+                kind=FailureKind.NO_ANSWER if is_billed else FailureKind.of(fault),
+                reason=fault.message,
+                hint=fault.hint,
                 final=final,
                 charge=Charge(key="", role=order.role, stage=order.stage, cost=cost),
             )
         )
-        return taken, attempt.charge
+        return fault, attempt.charge
 
     def given_up(self, order: Order, error: BackendError) -> BackendError:
         """Return what ``error``, after which no further attempt is made, comes to.
@@ -347,5 +347,5 @@ class Failures:
 
     def _is_own(self, order: Order, kind: FailureKind) -> bool:
         """Say whether a failure of ``kind`` is the fault of the question, and not the provider's."""
-        known = (order.role, bool(order.request.tools)) in self._answered
-        return not order.is_canary and (kind not in _EITHER or known)
+        is_known = (order.role, bool(order.request.tools)) in self._answered
+        return not order.is_canary and (kind not in _EITHER or is_known)

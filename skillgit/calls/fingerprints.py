@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from skillgit.plugin.backend import Request
 
 
-def reply_key(answerer: str, asked: str, draw: tuple[str | int, ...]) -> str:
+def reply_key(answerer: str, question: str, draw: tuple[str | int, ...]) -> str:
     """Return the key of a call.
 
     Args:
         answerer: The backend's name, with what may change its answers.
-        asked: The digest of the question with model and parameters (``skillgit.plugin.exchange``).
+        question: The digest of the question with model and parameters (``skillgit.plugin.exchange``).
         draw: The place in the run that asks; a deliberate second sample has another one.
     """
-    return digest(["reply", answerer, asked, *draw])
+    return digest(["reply", answerer, question, *draw])
 
 
 def answerer_fingerprint(backend: str, request: Request) -> str:
@@ -55,10 +55,10 @@ def checked(reply: object, backend: str) -> Reply:
         raise FatalBackendError(
             f"backend {backend} returned no reply", hint="this is a fault of the backend, not of the provider"
         )
-    written = len(reply.text) + sum(len(call.id) + len(call.name) + len(call.arguments) for call in reply.tool_calls)
+    size = len(reply.text) + sum(len(call.id) + len(call.name) + len(call.arguments) for call in reply.tool_calls)
     fault = f"has {len(reply.tool_calls):,} tool calls" if len(reply.tool_calls) > MOST_TOOL_CALLS else ""
-    if written > MOST_BYTES:
-        fault = f"has {written:,} characters"
+    if size > MOST_BYTES:
+        fault = f"has {size:,} characters"
     if fault:
         raise UnusableAnswerError(
             f"{backend}: the model's answer {fault}", hint="if this lasts, look at the prompt", usage=reply.usage

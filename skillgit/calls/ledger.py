@@ -177,8 +177,8 @@ class Ledger:
                 f"INSERT INTO reply (key, {_REPLY_COLUMNS}) "  # noqa: S608 - a constant
                 f"VALUES ({', '.join('?' * len(row))}) ON CONFLICT DO NOTHING"
             )
-            written = self._connection.execute(insert, row).rowcount
-        return paid if written else (self.reply(charge.key) or paid)
+            count = self._connection.execute(insert, row).rowcount
+        return paid if count else (self.reply(charge.key) or paid)
 
     def set_aside(self, keys: Iterable[str]) -> None:
         """Let calls be made again whose replies were of no use; what was paid for them stays on record."""
@@ -212,7 +212,7 @@ class Ledger:
             row = self._connection.execute(query, (key,)).fetchone()
             return None if row is None else read_rollout(row)
 
-    def record_rollout(self, key: str, known: KnownRollout) -> KnownRollout:
+    def record_rollout(self, key: str, rollout: KnownRollout) -> KnownRollout:
         """Record an item outcome and return what the ledger now holds: another process may have been first.
 
         An outcome takes the place of a failure, which was asked for again.
@@ -222,9 +222,9 @@ class Ledger:
                 "INSERT INTO rollout (key, scope, value, cost) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"  # noqa: S608 - constants
                 f" (scope, value, cost) = (excluded.scope, excluded.value, excluded.cost) WHERE {_FAILED}"
             )
-            row = (key, known.scope, known.value, encode_charges(known.charges))
-            written = self._connection.execute(insert, row).rowcount
-        return known if written else (self.rollout(key) or known)
+            row = (key, rollout.scope, rollout.value, encode_charges(rollout.charges))
+            count = self._connection.execute(insert, row).rowcount
+        return rollout if count else (self.rollout(key) or rollout)
 
     def failures(self, call: str) -> list[FailedAttempt]:
         """Return the attempts at ``call`` that failed, in the order in which they were made."""

@@ -81,8 +81,8 @@ def read_paid(key: str, row: Sequence[object]) -> PaidReply:
     Raises:
         RowError: It is damaged.
     """
-    scope, role, stage, text, request, usd, seconds, unpriced, *counts = cast("Sequence[Any]", row)
-    cost = read_cost(("calls", "usd", "seconds", "unpriced", *COUNTS), (1, usd, seconds, unpriced, *counts))
+    scope, role, stage, text, request, usd, seconds, unpriced_calls, *counts = cast("Sequence[Any]", row)
+    cost = read_cost(("calls", "usd", "seconds", "unpriced", *COUNTS), (1, usd, seconds, unpriced_calls, *counts))
     usage = Usage(**{name: getattr(cost, name) for name in COUNTS})
     try:
         reply = read_reply(_read_json(text), usage)
@@ -99,9 +99,9 @@ def read_rollout(row: Sequence[Any]) -> KnownRollout:
     Raises:
         RowError: It is damaged.
     """
-    scope, value, charged = row
+    scope, value, charge_text = row
     _read_json(value)
-    charges = _read_json(charged)
+    charges = _read_json(charge_text)
     if not isinstance(charges, list):
         raise RowError("its charges are not a list")
     return KnownRollout(scope=scope, value=value, charges=tuple(map(_read_charge, charges)))
@@ -162,8 +162,8 @@ def encode_json(value: JSON) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def _read_charge(written: object) -> Charge:
-    match written:
+def _read_charge(value: object) -> Charge:
+    match value:
         case [str(key), str(role), str(stage), *numbers]:
             return Charge(key=key, role=role, stage=stage, cost=read_cost(CHARGED, numbers))
     raise RowError("a charge does not begin with its call, role and stage")

@@ -52,17 +52,17 @@ class Window:
         """Note that an attempt is sent; return what ``ended`` wants to know of it."""
         return self._round
 
-    def ended(self, sent: int, *, refused: bool) -> None:
+    def ended(self, ticket: int, *, was_refused: bool) -> None:
         """Note that the provider refused an attempt, or that it ended in another way.
 
         Args:
-            sent: What ``sent`` returned for it.
-            refused: Whether there were too many.
+            ticket: What ``sent`` returned for it.
+            was_refused: Whether there were too many.
         """
-        if sent != self._round:
+        if ticket != self._round:
             return
         self._ended += 1
-        if refused:
+        if was_refused:
             self._refused += 1
             self.limit = max(1, self._size - self._refused)
         if self._ended < self._size:
@@ -99,12 +99,12 @@ class _Bucket:
 
     async def take(self, amount: int) -> None:
         """Wait until ``amount`` was taken."""
-        left = float(amount)
+        rest = float(amount)
         async with self._line:
-            while left > 0:
-                portion = min(left, self._limiter.max_rate)
+            while rest > 0:
+                portion = min(rest, self._limiter.max_rate)
                 await self._limiter.acquire(portion)
-                left -= portion
+                rest -= portion
 
 
 class Rates:
@@ -184,17 +184,17 @@ class Lane:
         usual = self.latency.median()
         return _LONGEST_S if usual is None else min(_LONGEST_S, max(_SHORTEST_S, usual))
 
-    def answered(self, sent: int, role: str, seconds: float) -> None:
-        """Note an attempt that was answered; ``sent`` is what the window said when it was sent."""
-        self.window.ended(sent, refused=False)
+    def answered(self, ticket: int, role: str, seconds: float) -> None:
+        """Note an attempt that was answered; ``ticket`` is what the window said when it was sent."""
+        self.window.ended(ticket, was_refused=False)
         self.latency.add(role, seconds)
 
-    def failed(self, sent: int, error: BackendError) -> None:
+    def failed(self, ticket: int, error: BackendError) -> None:
         """Note an attempt that failed; if the provider says when to come back, nobody goes there before."""
-        refused = is_refusal(error)
-        self.window.ended(sent, refused=refused)
+        was_refused = is_refusal(error)
+        self.window.ended(ticket, was_refused=was_refused)
         after = error.retry_after if isinstance(error, RetryableBackendError) else None
-        if refused and after is not None and 0.0 < after <= self._policy.patience_s:
+        if was_refused and after is not None and 0.0 < after <= self._policy.patience_s:
             self.line.pause(after)
 
     def _in_loop(self) -> tuple[asyncio.AbstractEventLoop, Line, Rates]:
@@ -220,13 +220,13 @@ def lanes(routes: Iterable[Route], *, policy: Policy, stop: Stop, random: Random
         by_lane.setdefault(lane_of(route), []).append(route)
     return {
         name: Lane(
-            name=shared[0].name,
-            width=min(route.concurrency for route in shared),
+            name=group[0].name,
+            width=min(route.concurrency for route in group),
             policy=policy,
             stop=stop,
             random=random,
         )
-        for name, shared in by_lane.items()
+        for name, group in by_lane.items()
     }
 
 
@@ -291,12 +291,12 @@ class Line:
         self._serve()
 
     @contextmanager
-    def slot(self, *, given: bool = True) -> Iterator[None]:
+    def slot(self, *, is_given: bool = True) -> Iterator[None]:
         """Give the slot back when the block ends, if one was given."""
         try:
             yield
         finally:
-            if given:
+            if is_given:
                 self.leave()
 
     def pause(self, seconds: float) -> None:

@@ -233,7 +233,7 @@ class Asking:
         lane = self._lanes[lane_of(question.route)]
         lane.breaker.check()
         try:
-            kept = await self._retry.run(
+            answer = await self._retry.run(
                 lambda: self._attempt(lane, question), lane.first_ceiling, failures=question.failures
             )
         except BackendError as error:
@@ -244,16 +244,16 @@ class Asking:
                 raise
             raise final from error
         lane.breaker.succeeded()
-        return kept
+        return answer
 
     async def _attempt(self, lane: Lane, question: Question[T]) -> T:
         """Try once; a slot is held for no longer than that, so that a pause keeps nobody waiting."""
         if lane.rates.limited:
             await self._within_rates(lane, question)
         line = lane.line
-        given = await line.enter(again=question.again)
+        is_given = await line.enter(again=question.again)
         question.again = True
-        with line.slot(given=given):
+        with line.slot(is_given=is_given):
             lane.breaker.check()  # again: it may have opened while this call stood in line
             async with self._budget.reserve(self._estimate(question.route, question.request)):
                 after = lane.latency.slow(question.role) if self._hedge and not question.copied else None
@@ -263,23 +263,23 @@ class Asking:
 
     async def _send(self, lane: Lane, question: Question[T]) -> T:
         time = asyncio.get_running_loop().time
-        sent, began, seconds = lane.window.sent(), time(), self._clock()
+        ticket, began, seconds = lane.window.sent(), time(), self._clock()
         question.begun += 1
         try:
             reply = await question.route.attempt(question.request)
         except BackendError as error:
             question.begun -= 1
-            lane.failed(sent, error)
-            taken = question.failed(error, self._clock() - seconds)
-            if taken is error:
+            lane.failed(ticket, error)
+            fault = question.failed(error, self._clock() - seconds)
+            if fault is error:
                 raise
-            raise taken from error
+            raise fault from error
         except asyncio.CancelledError:
             if overdue():  # the provider works on, for an item whose time is over
                 late = BackendTimeoutError("the item's time was over", hint="raise calls.item_timeout_s")
                 question.failed(late, self._clock() - seconds)
             raise
-        lane.answered(sent, question.role, time() - began)
+        lane.answered(ticket, question.role, time() - began)
         # Nothing is awaited before it is kept: a reply that has arrived cannot be lost to a cancellation.
         return question.keep(reply, self._clock() - seconds, question.begun)
 

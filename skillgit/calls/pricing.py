@@ -60,7 +60,7 @@ def price_of(row: Sequence[float]) -> Price:
 
 
 def find_price(
-    model: str, *, overrides: Mapping[str, Price] = _NONE, declared: Mapping[str, Price] = _NONE
+    model: str, *, overrides: Mapping[str, Price] = _NONE, declarations: Mapping[str, Price] = _NONE
 ) -> Price | None:
     """Return the price of ``model``; None if it is not known.
 
@@ -69,12 +69,12 @@ def find_price(
     Args:
         model: The model's name at its provider.
         overrides: The user's prices; they go before all others.
-        declared: What the backend says of its own models; it goes before the table.
+        declarations: What the backend says of its own models; it goes before the table.
     """
-    for prices in (overrides, declared, price_table().prices):
-        found = prices.get(model) or prices.get(without_date(model))
-        if found is not None:
-            return found
+    for prices in (overrides, declarations, price_table().prices):
+        price = prices.get(model) or prices.get(without_date(model))
+        if price is not None:
+            return price
     return None
 
 
@@ -88,10 +88,10 @@ def dollars(usage: Usage, price: Price | None) -> float | None:
     if price is None:
         return None
     fresh = max(usage.tokens_in - usage.cached - usage.cache_written, 0)
-    cached = price.usd_in if price.usd_cached is None else price.usd_cached
-    written = price.usd_in if price.usd_cache_write is None else price.usd_cache_write
-    sent = fresh * price.usd_in + usage.cached * cached + usage.cache_written * written
-    usd = (sent + usage.tokens_out * price.usd_out) / _MILLION
+    read_price = price.usd_in if price.usd_cached is None else price.usd_cached
+    write_price = price.usd_in if price.usd_cache_write is None else price.usd_cache_write
+    input_usd = fresh * price.usd_in + usage.cached * read_price + usage.cache_written * write_price
+    usd = (input_usd + usage.tokens_out * price.usd_out) / _MILLION
     return usd if 0 <= usd <= MOST_USD else None
 
 

@@ -38,8 +38,8 @@ class Latency:
 
         That is two medians: of calls that are alike, few take longer, and most of those are stuck.
         """
-        seen = self._of.get(role, ())
-        return _SLOW * median(seen) if len(seen) >= _ENOUGH else None
+        times = self._of.get(role, ())
+        return _SLOW * median(times) if len(times) >= _ENOUGH else None
 
 
 T = TypeVar("T")

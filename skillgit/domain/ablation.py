@@ -24,18 +24,18 @@ class Worth(StrEnum):
     """Nothing changes without it."""
 
 
-def worth(delta: float, broken: int) -> Worth:
+def worth(delta: float, breaks: int) -> Worth:
     """Return what a rule is good for.
 
     Args:
         delta: How much the score changes when the rule is left out.
-        broken: How many items score lower then.
+        breaks: How many items score lower then.
     """
     if delta < 0:
         return Worth.WORKS
     if delta > 0:
         return Worth.HARMFUL
-    return Worth.MIXED if broken else Worth.DEAD
+    return Worth.MIXED if breaks else Worth.DEAD
 
 
 def without(text: str, rules: Iterable[Rule]) -> str:
@@ -44,15 +44,15 @@ def without(text: str, rules: Iterable[Rule]) -> str:
     Headings stay, and so does every other line as it is.
     """
     lines = text.split("\n")
-    gone = {number for rule in rules for number in range(rule.first - 1, rule.last)}
-    kept: list[str] = []
+    numbers = {number for rule in rules for number in range(rule.first - 1, rule.last)}
+    rest: list[str] = []
     cut = False
     for number, line in enumerate(lines):
-        if number in gone:
+        if number in numbers:
             cut = True
-        elif cut and not line.strip() and (not kept or not kept[-1].strip()) and number + 1 < len(lines):
+        elif cut and not line.strip() and (not rest or not rest[-1].strip()) and number + 1 < len(lines):
             continue
         else:
-            kept.append(line)
+            rest.append(line)
             cut = False
-    return "\n".join(kept)
+    return "\n".join(rest)

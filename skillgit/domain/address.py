@@ -113,30 +113,30 @@ def address_of(
     counts = _kind_of(kind, origin, number)
     match counts:
         case AddressKind.VERSION:
-            counted = version or 0
+            count = version or 0
         case AddressKind.REJECTED | AddressKind.SKIPPED:
-            counted = step
+            count = step
         case AddressKind.REFLECTION | AddressKind.GUIDANCE:
-            counted = epoch
+            count = epoch
         case AddressKind.INTERVENTION:
-            counted = number
+            count = number
         case AddressKind.BASELINE:
-            counted = at
+            count = at
         case AddressKind.END:
-            counted = 0
+            count = 0
         case _:
             assert_never(counts)
-    return Address(counts, counted, run)
+    return Address(counts, count, run)
 
 
 def _kind_of(kind: EventKind, origin: str, number: int) -> AddressKind:
-    found = _KINDS[kind]
-    if found in {AddressKind.REJECTED, AddressKind.SKIPPED}:
+    address_kind = _KINDS[kind]
+    if address_kind in {AddressKind.REJECTED, AddressKind.SKIPPED}:
         if origin == _META:
             return AddressKind.REFLECTION
         if number:
             return AddressKind.INTERVENTION
-    return found
+    return address_kind
 
 
 def parse(text: str) -> Address | None:

@@ -20,10 +20,10 @@ def changed_lines(old: Skill, new: Skill) -> tuple[Change, ...]:
 
 def changed_texts(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Change, ...]:
     """Return the removed and added lines of all files, path to text, in file order; blank lines are left out."""
-    found: list[Change] = []
+    changes: list[Change] = []
     for path in sorted(before.keys() | after.keys()):
-        found.extend(_changes(before.get(path, ""), after.get(path, "")))
-    return tuple(change for change in found if change.text)
+        changes.extend(_changes(before.get(path, ""), after.get(path, "")))
+    return tuple(change for change in changes if change.text)
 
 
 def _changes(before: str, after: str) -> Iterator[Change]:

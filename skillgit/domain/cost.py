@@ -44,18 +44,18 @@ class Cost:
     unpriced: int = 0
     parts: tuple[CostPart, ...] = ()
 
-    def __add__(self, other: Cost) -> Cost:
+    def __add__(self, addend: Cost) -> Cost:
         return Cost(
-            calls=self.calls + other.calls,
-            tokens_in=self.tokens_in + other.tokens_in,
-            tokens_out=self.tokens_out + other.tokens_out,
-            usd=self.usd + other.usd,
-            seconds=self.seconds + other.seconds,
-            cached=self.cached + other.cached,
-            cache_written=self.cache_written + other.cache_written,
-            reasoning=self.reasoning + other.reasoning,
-            unpriced=self.unpriced + other.unpriced,
-            parts=_merged(self.parts, other.parts),
+            calls=self.calls + addend.calls,
+            tokens_in=self.tokens_in + addend.tokens_in,
+            tokens_out=self.tokens_out + addend.tokens_out,
+            usd=self.usd + addend.usd,
+            seconds=self.seconds + addend.seconds,
+            cached=self.cached + addend.cached,
+            cache_written=self.cache_written + addend.cache_written,
+            reasoning=self.reasoning + addend.reasoning,
+            unpriced=self.unpriced + addend.unpriced,
+            parts=_merged(self.parts, addend.parts),
         )
 
     @property
@@ -82,8 +82,8 @@ class CostPart:
 def _merged(some: tuple[CostPart, ...], more: tuple[CostPart, ...]) -> tuple[CostPart, ...]:
     if not some or not more:
         return some or more
-    found = {(part.role, part.stage): part.cost for part in some}
+    costs = {(part.role, part.stage): part.cost for part in some}
     for part in more:
-        place = (part.role, part.stage)
-        found[place] = found[place] + part.cost if place in found else part.cost
-    return tuple(CostPart(role=role, stage=stage, cost=found[role, stage]) for role, stage in sorted(found))
+        key = (part.role, part.stage)
+        costs[key] = costs[key] + part.cost if key in costs else part.cost
+    return tuple(CostPart(role=role, stage=stage, cost=costs[role, stage]) for role, stage in sorted(costs))

@@ -44,38 +44,38 @@ def differences(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, i
 
 
 def _roughly(old: Sequence[str], new: Sequence[str]) -> Iterator[Block]:
-    places: defaultdict[str, list[int]] = defaultdict(list)
-    for place, element in enumerate(new):
-        places[element].append(place)
+    positions: defaultdict[str, list[int]] = defaultdict(list)
+    for position, element in enumerate(new):
+        positions[element].append(position)
     i = j = 0
-    for a, b in chain(_anchors(old, places), [(len(old), len(new))]):
-        for place in range(i, a):
-            there = places.get(old[place], [])
+    for a, b in chain(_anchors(old, positions), [(len(old), len(new))]):
+        for position in range(i, a):
+            there = positions.get(old[position], [])
             after = bisect_left(there, j)
             if after < len(there) and there[after] < min(b, j + _NEAR):
-                yield place, there[after], 1
+                yield position, there[after], 1
                 j = there[after] + 1
         if a < len(old):
             yield a, b, 1
         i, j = a + 1, b + 1
 
 
-def _anchors(old: Sequence[str], places: Mapping[str, Sequence[int]]) -> list[tuple[int, int]]:
+def _anchors(old: Sequence[str], positions: Mapping[str, Sequence[int]]) -> list[tuple[int, int]]:
     """Return the most elements that occur once in each sequence and stand in the same order, by patience sorting."""
     once = Counter(old)
     ends: list[int] = []
     tops: list[tuple[int, int, int]] = []
     piles: list[int] = []
     for i, element in enumerate(old):
-        there = places.get(element, ())
+        there = positions.get(element, ())
         if once[element] == 1 and len(there) == 1:
             pile = bisect_left(ends, there[0])
             ends[pile : pile + 1] = [there[0]]
             piles[pile : pile + 1] = [len(tops)]
             tops.append((i, there[0], piles[pile - 1] if pile else -1))
-    found: list[tuple[int, int]] = []
+    anchors: list[tuple[int, int]] = []
     top = piles[-1] if piles else -1
     while top >= 0:
         i, j, top = tops[top]
-        found.append((i, j))
-    return found[::-1]
+        anchors.append((i, j))
+    return anchors[::-1]

@@ -87,9 +87,9 @@ class EarlyStop:
         self.sure = 0
         self.needed: int | None = None
         self._rule, self._base, self._wave = rule, base, wave
-        self._place = {item: place for place, item in enumerate(self.items)}
+        self._place = {item: index for index, item in enumerate(self.items)}
         self._outcomes: dict[str, Outcome] = {}
-        self._best = [self._sums(item, PERFECT, known=0) for item in self.items]
+        self._best = [self._sums(item, PERFECT, count=0) for item in self.items]
         self._worst = [self._sums(item, _WORST) for item in self.items]
         at_best = reduce(lambda total, sums: total.swapped(_NOTHING, sums), self._best, _NOTHING)
         # With the outcomes up to the first open item; with every open item of the waves so far at worst; and with every
@@ -103,11 +103,11 @@ class EarlyStop:
 
     def take(self, item: str, outcome: Outcome) -> None:
         """Take the outcome of one item; it may complete a wave."""
-        place, sums = self._place[item], self._sums(item, outcome)
+        index, sums = self._place[item], self._sums(item, outcome)
         self._outcomes[item] = outcome
-        self._at_sure = self._at_sure.swapped(self._worst[place], sums)
-        if place < self._end:
-            self._at_end = self._at_end.swapped(self._worst[place], sums)
+        self._at_sure = self._at_sure.swapped(self._worst[index], sums)
+        if index < self._end:
+            self._at_end = self._at_end.swapped(self._worst[index], sums)
             self._open -= 1
         while self.needed is None and not self._open:
             self._close_wave()
@@ -131,20 +131,20 @@ class EarlyStop:
         """Whether the gate will refuse, though items are open: the outcomes before the first open one settle it."""
         return self.needed is None and self._known < len(self.items) and not self._may_pass(self._at_known, self._known)
 
-    def _sums(self, item: str, outcome: Outcome, *, known: int = 1) -> _Sums:
+    def _sums(self, item: str, outcome: Outcome, *, count: int = 1) -> _Sums:
         """Return what ``item`` adds with ``outcome``; only what both sides score is compared."""
         before, rule = self._base.outcomes[item], self._rule
         if isinstance(before, FailedToEvaluate) or isinstance(outcome, FailedToEvaluate):
             return _NOTHING
-        after, was = (exact_value(one, rule.metric, rule.soft_weight) for one in (outcome, before))
-        broken = after < was
+        after, was = (exact_value(result, rule.metric, rule.soft_weight) for result in (outcome, before))
+        is_worse = after < was
         return _Sums(
             total=after - was,
             pairs=1,
-            known=known,
+            known=count,
             fixed=int(after > was),
-            broken=int(broken),
-            blocked=int(broken and rule.protects(item)),
+            broken=int(is_worse),
+            blocked=int(is_worse and rule.protects(item)),
         )
 
     def _may_pass(self, sums: _Sums, count: int, *, thorough: bool = False) -> bool:
@@ -173,15 +173,15 @@ class EarlyStop:
         return Pairs(replace(self._base, outcomes=outcomes), self._base, rule.metric, rule.soft_weight).p
 
     def _extend(self, sure: int) -> None:
-        for place in range(self.sure, sure):
-            self._at_sure = self._at_sure.swapped(self._best[place], self._worst[place])
+        for index in range(self.sure, sure):
+            self._at_sure = self._at_sure.swapped(self._best[index], self._worst[index])
         self.sure = max(self.sure, sure)
 
     def _advance(self, most: int) -> bool:
         """Count the outcomes up to the first open item, as far as ``most``; return whether one settles the decision."""
         while self._known < most and (item := self.items[self._known]) in self._outcomes:
-            settled = not self._may_pass(self._at_known, self._known)
-            if settled:
+            is_settled = not self._may_pass(self._at_known, self._known)
+            if is_settled:
                 return True
             sums = self._sums(item, self._outcomes[item])
             self._at_known = self._at_known.swapped(self._best[self._known], sums)
@@ -196,24 +196,24 @@ class EarlyStop:
 
     def _next_wave(self) -> None:
         """Begin the next wave, unless the decision is settled."""
-        left = len(self.items) - self._end
-        thorough = self._slow and left <= self._look_again
-        self._look_again = left // 2 if thorough else self._look_again
-        if not left or not self._may_pass(self._at_known, self._end, thorough=thorough):
+        rest = len(self.items) - self._end
+        thorough = self._slow and rest <= self._look_again
+        self._look_again = rest // 2 if thorough else self._look_again
+        if not rest or not self._may_pass(self._at_known, self._end, thorough=thorough):
             self.needed = self._end
             return
         begin, self._end = self._end, min(self._end + max(self._wave, self._least()), len(self.items))
         self._extend(self._end)
-        for place in range(begin, self._end):
-            known = self._outcomes.get(self.items[place])
-            sums = self._worst[place] if known is None else self._sums(self.items[place], known)
-            self._at_end = self._at_end.swapped(self._best[place], sums)
-            self._open += known is None
+        for index in range(begin, self._end):
+            outcome = self._outcomes.get(self.items[index])
+            sums = self._worst[index] if outcome is None else self._sums(self.items[index], outcome)
+            self._at_end = self._at_end.swapped(self._best[index], sums)
+            self._open += outcome is None
 
     def _least(self) -> int:
         """Return how many more items have to be evaluated at least before the decision can be settled."""
-        sums, place = self._at_known, self._end
-        while place < len(self.items) and self._may_pass(sums, place):
-            sums = sums.swapped(self._best[place], self._worst[place])
-            place += 1
-        return place - self._end
+        sums, index = self._at_known, self._end
+        while index < len(self.items) and self._may_pass(sums, index):
+            sums = sums.swapped(self._best[index], self._worst[index])
+            index += 1
+        return index - self._end

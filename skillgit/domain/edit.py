@@ -157,10 +157,10 @@ def _apply_one(skill: Skill, edit: Edit) -> Skill:
     if text is None:
         return _with_new_file(skill, edit)
     _check_shape(edit)
-    edited = _edited(text, edit)
-    if edit.file != DOCUMENT and not edited.strip():
+    new_text = _edited(text, edit)
+    if edit.file != DOCUMENT and not new_text.strip():
         raise _RefusedError(EditStatus.INVALID, "the edit would leave nothing of the file, and none deletes a file")
-    return skill.with_text(edit.file, edited)
+    return skill.with_text(edit.file, new_text)
 
 
 def _with_new_file(skill: Skill, edit: Edit) -> Skill:
@@ -207,8 +207,8 @@ def _locate(text: str, parts: Sequence[Block], anchor: str) -> tuple[int, int]:
     """
     spans = _occurrences(text, anchor)
     if not spans:
-        shown, starts = aligned(text)
-        spans = [(starts[start], starts[end]) for start, end in _occurrences(shown, anchor)]
+        clean_text, starts = aligned(text)
+        spans = [(starts[start], starts[end]) for start, end in _occurrences(clean_text, anchor)]
     inside = [
         (start, end)
         for start, end in spans
@@ -239,8 +239,8 @@ def _append(text: str, parts: Sequence[Block], content: str, *, prose: bool) -> 
         raise _RefusedError(EditStatus.PROTECTED, "a keep region is never closed")
     head, tail = text[:stop].rstrip("\n"), text[stop:]
     separator = _separator(_last_line(head), content, prose=prose)
-    joined = f"{head}{separator}{content}\n" if head else f"{content}\n"
-    return f"{joined}\n{tail}" if tail else joined
+    body = f"{head}{separator}{content}\n" if head else f"{content}\n"
+    return f"{body}\n{tail}" if tail else body
 
 
 def _insert_after(text: str, parts: Sequence[Block], end: int, content: str, *, prose: bool) -> str:
@@ -289,7 +289,7 @@ def normalised(text: str) -> str:
 
 
 def _contains_paragraph(text: str, content: str) -> bool:
-    wanted = normalised(content)
+    target = normalised(content)
     lines = {normalised(line) for line in text.splitlines()}
     paragraphs = {normalised(paragraph) for paragraph in re.split(r"\n\s*\n", text)}
-    return wanted in lines or wanted in paragraphs
+    return target in lines or target in paragraphs

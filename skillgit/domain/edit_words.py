@@ -66,12 +66,12 @@ def removal(subject: str, text: SkillText) -> str:
 
 def removals(reports: Iterable[EditReport]) -> str:
     """Return what cleaning removed from the edits that were applied, in one paragraph; empty if it was nothing."""
-    applied = (
+    texts = (
         (number, report.edit.content)
         for number, report in enumerate(reports, start=1)
         if report.status is EditStatus.APPLIED
     )
-    return " ".join(filter(None, (removal(f"edit {number}", text) for number, text in applied)))
+    return " ".join(filter(None, (removal(f"edit {number}", text) for number, text in texts)))
 
 
 def title_of(edits: Iterable[Edit]) -> str:

@@ -211,9 +211,9 @@ class Gauge:
         """Return the number that a strict score and one with partial credit come to."""
         return _weighed(self.metric, self.soft_weight, hard, soft)
 
-    def score(self, measured: Scored | EvaluationSummary) -> float:
+    def score(self, scores: Scored | EvaluationSummary) -> float:
         """Return the number of one outcome, or the mean of an evaluation."""
-        return self.of(measured.hard, measured.soft)
+        return self.of(scores.hard, scores.soft)
 
 
 def _weighed(metric: Metric, soft_weight: float, hard: float, soft: float) -> float:
@@ -274,14 +274,14 @@ class EvaluationSummary:
     @property
     def coverage(self) -> float:
         """Share of the items that were needed which have a score."""
-        needed = self.n - self.unneeded
-        return self.scored / needed if needed else 0.0
+        total = self.n - self.unneeded
+        return self.scored / total if total else 0.0
 
     def highest(self, metric: Metric, soft_weight: float) -> float:
         """Return the highest score that all items together could have reached, up to rounding."""
-        reached = self.scored + self.unneeded
-        share = self.scored / reached if reached else 0.0
-        return share * self.score(metric, soft_weight) + (1.0 - share) if reached else 0.0
+        total = self.scored + self.unneeded
+        share = self.scored / total if total else 0.0
+        return share * self.score(metric, soft_weight) + (1.0 - share) if total else 0.0
 
     def score(self, metric: Metric, soft_weight: float) -> float:
         """Return the mean under ``metric``; ``soft_weight`` is the share of ``soft`` in ``mixed``."""
@@ -317,7 +317,7 @@ class Evaluation:
         """Return the score of every item that has one under ``metric``; see :meth:`Scored.value`."""
         key = metric, soft_weight
         if key not in self._values:
-            self._values[key] = {item: found.value(metric, soft_weight) for item, found in self.scored.items()}
+            self._values[key] = {item: outcome.value(metric, soft_weight) for item, outcome in self.scored.items()}
         return self._values[key]
 
     @cached_property
@@ -333,8 +333,8 @@ class Evaluation:
 
     @cached_property
     def _means(self) -> tuple[float, float]:
-        scored = self.scored.values()
-        return mean([outcome.hard for outcome in scored]), mean([outcome.soft for outcome in scored])
+        outcomes = self.scored.values()
+        return mean([outcome.hard for outcome in outcomes]), mean([outcome.soft for outcome in outcomes])
 
     def summary(self, version: int | None = None) -> EvaluationSummary:
         """Return what a trailer says of it."""

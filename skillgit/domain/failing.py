@@ -65,17 +65,17 @@ def grouped(reasons: Mapping[str, Reason]) -> tuple[Failing, ...]:
     Args:
         reasons: Item to why it fails, in the order in which they failed.
     """
-    found: dict[Reason, list[str]] = {}
+    groups: dict[Reason, list[str]] = {}
     for item, reason in reasons.items():
-        found.setdefault(Reason(reason.task_type, pattern(reason.text)), []).append(item)
-    ordered = sorted(found.items(), key=lambda group: -len(group[1]))[:PATTERNS]
+        groups.setdefault(Reason(reason.task_type, pattern(reason.text)), []).append(item)
+    ranking = sorted(groups.items(), key=lambda group: -len(group[1]))[:PATTERNS]
     return tuple(
         Failing(
-            task_type=told.task_type,
-            reason=told.text,
+            task_type=cause.task_type,
+            reason=cause.text,
             example=" ".join(reasons[items[-1]].text.split())[:LONGEST],
             items=tuple(items[:NAMED]),
             count=len(items),
         )
-        for told, items in ordered
+        for cause, items in ranking
     )

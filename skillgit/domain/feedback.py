@@ -31,5 +31,5 @@ class Feedback:
     @property
     def id(self) -> str:
         """Eight hexadecimal characters that name it."""
-        told = f"{self.commit}\0{self.author}\0{self.time.isoformat()}\0{self.text}"
-        return hashlib.sha256(told.encode(errors="replace")).hexdigest()[:_ID_LENGTH]
+        content = f"{self.commit}\0{self.author}\0{self.time.isoformat()}\0{self.text}"
+        return hashlib.sha256(content.encode(errors="replace")).hexdigest()[:_ID_LENGTH]

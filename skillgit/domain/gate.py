@@ -164,8 +164,8 @@ class Flips:
 
 def flips(candidate: Evaluation, current: Evaluation, metric: Metric, soft_weight: float) -> Flips:
     """Compare two evaluations item by item, as far as the candidate was evaluated."""
-    seen = replace(candidate, unneeded=(), spare=0) if candidate.unneeded else candidate
-    return flips_of(Pairs(seen, current, metric, soft_weight), candidate)
+    evaluation = replace(candidate, unneeded=(), spare=0) if candidate.unneeded else candidate
+    return flips_of(Pairs(evaluation, current, metric, soft_weight), candidate)
 
 
 def flips_of(pairs: Pairs, candidate: Evaluation) -> Flips:
@@ -218,8 +218,8 @@ def decide_items(
     """Do the same, and say which items were fixed and which were broken."""
     metric, weight = rule.metric, rule.soft_weight
     pairs = Pairs(candidate, current, metric, weight, best if isinstance(best, Evaluation) else None)
-    changed = flips_of(pairs, candidate)
-    told = metric is not Metric.HARD or not pairs.complete
+    item_flips = flips_of(pairs, candidate)
+    has_count = metric is not Metric.HARD or not pairs.complete
     verdict = Verdict(
         decision=Decision.INDECISIVE,
         policy=rule.policy.name,
@@ -227,31 +227,31 @@ def decide_items(
         score=float(pairs.score),
         current=float(pairs.current),
         best=best if isinstance(best, float | int) else float(pairs.further),
-        fixed=len(changed.fixed),
-        broken=len(changed.broken),
-        p=_p(pairs, changed, metric),
+        fixed=len(item_flips.fixed),
+        broken=len(item_flips.broken),
+        p=_p(pairs, item_flips, metric),
         soft_weight=weight,
         alpha=rule.alpha if "alpha" in rule.policy.terms else None,
         margin=rule.margin if "margin" in rule.policy.terms else None,
         no_regression=rule.no_regression,
-        blocked=sum(map(rule.protects, changed.broken)),
+        blocked=sum(map(rule.protects, item_flips.broken)),
         repeats=repeats,
         gated=rule.enabled,
-        compared=len(pairs.gains) if told else None,
+        compared=len(pairs.gains) if has_count else None,
         lost=len(pairs.lost),
         regained=len(pairs.regained),
     )
     if not _decidable(rule, candidate, current, pairs):
-        return verdict, changed
+        return verdict, item_flips
     highest = exact(verdict.best) if isinstance(best, float | int) else pairs.further
     comparison = _compared(pairs, verdict)
     decision = _decision(verdict, rule.policy.accepts(comparison), pairs.score > highest)
-    return replace(verdict, decision=decision), changed
+    return replace(verdict, decision=decision), item_flips
 
 
-def _p(pairs: Pairs, changed: Flips, metric: Metric) -> float:
+def _p(pairs: Pairs, item_flips: Flips, metric: Metric) -> float:
     # Of a stopped candidate the hard test is that of the items which were rolled out, as its counts are.
-    return sign_test(len(changed.fixed), len(changed.broken)) if metric is Metric.HARD else pairs.p
+    return sign_test(len(item_flips.fixed), len(item_flips.broken)) if metric is Metric.HARD else pairs.p
 
 
 def _compared(pairs: Pairs, verdict: Verdict) -> Comparison:
@@ -269,8 +269,8 @@ def _compared(pairs: Pairs, verdict: Verdict) -> Comparison:
 
 
 def _decidable(rule: GateRule, candidate: Evaluation, current: Evaluation, pairs: Pairs) -> bool:
-    covered = min(candidate.at_best().summary().coverage, current.summary().coverage) >= rule.min_coverage
-    if not covered or not pairs.gains:
+    is_covered = min(candidate.at_best().summary().coverage, current.summary().coverage) >= rule.min_coverage
+    if not is_covered or not pairs.gains:
         return False
     if rule.no_regression is NoRegression.PINNED and not rule.pinned.isdisjoint(pairs.lost):
         return False
@@ -286,13 +286,13 @@ def _decision(verdict: Verdict, accepts: bool, new_best: bool) -> Decision:  # n
     return Decision.ACCEPT if verdict.gated else Decision.FORCE_ACCEPT
 
 
-def rule_behind(verdict: Verdict, min_coverage: float, pinned: frozenset[str]) -> GateRule | None:
+def rule_behind(verdict: Verdict, min_coverage: float, pins: frozenset[str]) -> GateRule | None:
     """Return the rule by which ``verdict`` was passed; None if its policy does not come with skillgit.
 
     Args:
         verdict: A recorded verdict.
         min_coverage: What the run's configuration says of it.
-        pinned: The items that the run's configuration pins.
+        pins: The items that the run's configuration pins.
     """
     if verdict.policy not in POLICIES:
         return None
@@ -305,7 +305,7 @@ def rule_behind(verdict: Verdict, min_coverage: float, pinned: frozenset[str]) -
         alpha=verdict.terms.alpha,
         margin=verdict.terms.margin,
         no_regression=verdict.no_regression,
-        pinned=pinned,
+        pinned=pins,
     )
 
 
@@ -315,11 +315,11 @@ def decisions(verdict: Verdict) -> frozenset[Decision]:
     Its numbers are floats, and the gate decided on exact ones. What a policy from elsewhere makes of them is not known.
     """
     policy = POLICIES.get(verdict.policy)
-    gain, lead = (exact(verdict.score) - exact(other) for other in (verdict.current, verdict.best))
+    gain, lead = (exact(verdict.score) - exact(reference) for reference in (verdict.current, verdict.best))
     # Equal floats are a tie; others may lie on either side of a margin that they are near to.
     nearby = (gain - _NEARLY, gain, gain + _NEARLY) if gain else (gain,)
     accepts = {True, False} if policy is None else {policy.accepts(_told(verdict, near)) for near in nearby}
-    return frozenset(_decision(verdict, one, lead > 0) for one in accepts)
+    return frozenset(_decision(verdict, accept, lead > 0) for accept in accepts)
 
 
 def _told(verdict: Verdict, gain: Fraction) -> Comparison:
@@ -341,7 +341,7 @@ def decision(verdict: Verdict) -> Decision:
     Raises:
         KeyError: Its policy does not come with skillgit.
     """
-    gain, lead = (exact(verdict.score) - exact(other) for other in (verdict.current, verdict.best))
+    gain, lead = (exact(verdict.score) - exact(reference) for reference in (verdict.current, verdict.best))
     return _decision(verdict, POLICIES[verdict.policy].accepts(_told(verdict, gain)), lead > 0)
 
 

@@ -67,16 +67,16 @@ def _check_reflection(state: RunState, event: Accepted | Rejected | Skipped) -> 
         state.slow_epoch < event.epoch and state.pending_merge is None,
         f"epoch {event.epoch} is reflected on after its slow update",
     )
-    gated = isinstance(event, Skipped) or event.verdict.gated
-    check(gated, f"the reflection on epoch {event.epoch} passed no gate")
+    is_gated = isinstance(event, Skipped) or event.verdict.gated
+    check(is_gated, f"the reflection on epoch {event.epoch} passed no gate")
 
 
 def _check_intervention(state: RunState, event: Accepted | Rejected) -> None:
-    told = f"the {event.origin} with number {event.number}"
-    place = (event.epoch, event.step)
-    check(place == (state.epoch, state.step), f"{told} names step {event.step} after step {state.step}")
-    check(event.number == state.interventions + 1, f"{told} follows intervention {state.interventions}")
-    check(event.verdict.gated, f"{told} passed no gate")
+    label = f"the {event.origin} with number {event.number}"
+    position = (event.epoch, event.step)
+    check(position == (state.epoch, state.step), f"{label} names step {event.step} after step {state.step}")
+    check(event.number == state.interventions + 1, f"{label} follows intervention {state.interventions}")
+    check(event.verdict.gated, f"{label} passed no gate")
 
 
 def check_base(state: RunState, base: int) -> None:

@@ -145,12 +145,12 @@ def _long_texts(rows: Sequence[tuple[str, Split, Secrets]]) -> Iterable[tuple[st
 
 
 def _common_words(secrets: Sequence[Secrets]) -> frozenset[str]:
-    seen: dict[str, int] = {}
-    for found in secrets:
-        for word in {word for text in found.inputs for word in words(text)}:
-            seen[word] = seen.get(word, 0) + 1
+    counts: dict[str, int] = {}
+    for secret in secrets:
+        for word in {word for text in secret.inputs for word in words(text)}:
+            counts[word] = counts.get(word, 0) + 1
     limit = max(COMMON_ITEMS, COMMON_SHARE * len(secrets))
-    return frozenset(word for word, items in seen.items() if items > limit)
+    return frozenset(word for word, items in counts.items() if items > limit)
 
 
 def _telling(inputs: Sequence[str], common: frozenset[str]) -> frozenset[str]:
@@ -158,32 +158,32 @@ def _telling(inputs: Sequence[str], common: frozenset[str]) -> frozenset[str]:
     return frozenset(word for word in words("".join(inputs[:1])) if _tells(word, common))
 
 
-def _tells(word: str, known: frozenset[str]) -> bool:
-    return len(word) > _SHORT and not word.isdigit() and word not in _EVERYDAY and word not in known
+def _tells(word: str, allowed_words: frozenset[str]) -> bool:
+    return len(word) > _SHORT and not word.isdigit() and word not in _EVERYDAY and word not in allowed_words
 
 
-def find_leak(index: SecretIndex, text: str, known: str) -> Leak | None:
+def find_leak(index: SecretIndex, text: str, base: str) -> Leak | None:
     """Return the first secret that ``text`` quotes.
 
     A long secret text is quoted by eight of its words in a row. An answer is quoted if its words stand in a row in
     ``text`` and one of them tells something: it is no number, no short, everyday or common word, and does not stand in
-    ``known``. A single word has to be spelled as a name as well. Every other answer, years and numbers among them,
+    ``base``. A single word has to be spelled as a name as well. Every other answer, years and numbers among them,
     counts only next to three telling words of the item's own question, or all of them if it has but two.
 
     Args:
         index: The secrets.
         text: What a candidate would add.
-        known: What may be repeated: the skill as it stands, its frontmatter, the environment's taxonomy.
+        base: What may be repeated: the skill as it stands, its frontmatter, the environment's taxonomy.
     """
-    folded = words(text)
-    allowed = words(known)
-    quoted = _quotation(index, folded, f" {' '.join(allowed)} ")
-    return quoted or _answer(index, text, folded, frozenset(allowed))
+    tokens = words(text)
+    allowed_words = words(base)
+    quotation = _quotation(index, tokens, f" {' '.join(allowed_words)} ")
+    return quotation or _answer(index, text, tokens, frozenset(allowed_words))
 
 
-def find_leaks(index: SecretIndex, text: str, known: str) -> Iterator[Leak]:
+def find_leaks(index: SecretIndex, text: str, base: str) -> Iterator[Leak]:
     """Yield a leak of every item that ``text`` quotes; see :func:`find_leak` for what counts."""
-    while (leak := find_leak(index, text, known)) is not None:
+    while (leak := find_leak(index, text, base)) is not None:
         yield leak
         index = _without(index, leak.item)
 
@@ -191,47 +191,47 @@ def find_leaks(index: SecretIndex, text: str, known: str) -> Iterator[Leak]:
 def _without(index: SecretIndex, item: str) -> SecretIndex:
     answers = tuple(answer for answer in index.answers if answer.item != item)
     texts = zip(index.body.strip("\n").split("\n"), index.sources, strict=False)
-    kept = [(text.strip(" "), source) for text, source in texts if source.item != item]
-    return SecretIndex(answers, *_body(kept), index.common)
+    rest = [(text.strip(" "), source) for text, source in texts if source.item != item]
+    return SecretIndex(answers, *_body(rest), index.common)
 
 
-def _quotation(index: SecretIndex, folded: Sequence[str], allowed: str) -> Leak | None:
-    for start in range(len(folded) - QUOTED_WORDS + 1):
-        run = f" {' '.join(folded[start : start + QUOTED_WORDS])} "
-        place = index.body.find(run)
-        if place >= 0 and run not in allowed:
-            return index.sources[bisect_right(index.starts, place) - 1]
-    return _whole_text(index, f" {' '.join(folded)} ", allowed)
+def _quotation(index: SecretIndex, tokens: Sequence[str], base: str) -> Leak | None:
+    for start in range(len(tokens) - QUOTED_WORDS + 1):
+        run = f" {' '.join(tokens[start : start + QUOTED_WORDS])} "
+        position = index.body.find(run)
+        if position >= 0 and run not in base:
+            return index.sources[bisect_right(index.starts, position) - 1]
+    return _whole_text(index, f" {' '.join(tokens)} ", base)
 
 
-def _whole_text(index: SecretIndex, folded: str, allowed: str) -> Leak | None:
-    """Return a secret text that is too short for a quotation and stands whole in ``folded``."""
+def _whole_text(index: SecretIndex, text: str, base: str) -> Leak | None:
+    """Return a secret text that is too short for a quotation and stands whole in ``text``."""
     ends = (*(start - 1 for start in index.starts), len(index.body) - 1)
     for (begin, end), source in zip(pairwise(ends), index.sources, strict=True):
         secret = index.body[begin + 1 : end]
         count = secret.count(" ") - 1
-        if SHORTEST_QUOTED <= count < QUOTED_WORDS and secret in folded and secret not in allowed:
+        if SHORTEST_QUOTED <= count < QUOTED_WORDS and secret in text and secret not in base:
             return source
     return None
 
 
-def _answer(index: SecretIndex, text: str, folded: Sequence[str], allowed: frozenset[str]) -> Leak | None:
-    joined, present = f" {' '.join(folded)} ", frozenset(folded)
+def _answer(index: SecretIndex, text: str, tokens: Sequence[str], allowed_words: frozenset[str]) -> Leak | None:
+    haystack, present = f" {' '.join(tokens)} ", frozenset(tokens)
     for answer in index.answers:
-        if answer.words[0] not in present or f" {' '.join(answer.words)} " not in joined:
+        if answer.words[0] not in present or f" {' '.join(answer.words)} " not in haystack:
             continue
-        strong = any(_tells(word, allowed | index.common) for word in answer.words)
+        strong = any(_tells(word, allowed_words | index.common) for word in answer.words)
         if strong and (len(answer.words) > 1 or _stands_as_name(answer.spelled, text)):
             return Leak(answer.item, Kind.ANSWER)
-        context = answer.context - allowed
+        context = answer.context - allowed_words
         if len(context & present) >= max(min(CONTEXT_WORDS, len(context)), FEWEST_CONTEXT_WORDS):
             return Leak(answer.item, Kind.ANSWER)
     return None
 
 
-def _stands_as_name(spelled: str, text: str) -> bool:
+def _stands_as_name(name: str, text: str) -> bool:
     """Say whether a single word is a name, and stands in ``text`` where only a name has a capital."""
-    if not spelled[:1].isupper():
+    if not name[:1].isupper():
         return False
-    found = re.finditer(rf"(?<!\w){re.escape(spelled)}(?!\w)", text)
-    return any(_SENTENCE_START.search(text[: match.start()]) is None for match in found)
+    matches = re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text)
+    return any(_SENTENCE_START.search(text[: match.start()]) is None for match in matches)

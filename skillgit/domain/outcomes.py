@@ -60,10 +60,10 @@ def exact_values(evaluation: Evaluation, metric: Metric, soft_weight: float) -> 
 
 def pooled(samples: Sequence[Outcome]) -> Outcome:
     """Return the mean of all scored samples of one item; the first sample if none is scored."""
-    scored = [sample for sample in samples if isinstance(sample, Scored)]
-    if len(scored) <= 1:
-        return scored[0] if scored else samples[0]
-    hard, soft = (sum(map(exact, side)) / len(scored) for side in zip(*((s.hard, s.soft) for s in scored), strict=True))
+    scores = [sample for sample in samples if isinstance(sample, Scored)]
+    if len(scores) <= 1:
+        return scores[0] if scores else samples[0]
+    hard, soft = (sum(map(exact, side)) / len(scores) for side in zip(*((s.hard, s.soft) for s in scores), strict=True))
     return Scored(float(hard), float(soft))
 
 
@@ -198,11 +198,11 @@ def read_outcome(row: Mapping[str, object]) -> Outcome:
     if "failed" in row:
         return FailedToEvaluate(str(row["failed"]), FailureKind.parse(row.get("kind")))
     parts = row.get("parts")
-    named = parts.items() if isinstance(parts, dict) else ()
+    pairs = parts.items() if isinstance(parts, dict) else ()
     return Scored(
         hard=float(str(row["hard"])),
         soft=float(str(row["soft"])),
-        parts=tuple(sorted((str(name), float(str(score))) for name, score in named)),
+        parts=tuple(sorted((str(name), float(str(score))) for name, score in pairs)),
     )
 
 

@@ -68,15 +68,15 @@ def no_op(skill: Skill, number: int) -> NoOp:
     if pairs and number % 2 == 0:
         start, middle, end = pairs[(number // 2 - 1) % len(pairs)]
         text = skill.document
-        swapped = f"{text[:start]}{text[middle + 1 : end]}\n{text[start:middle]}{text[end:]}"
+        new_text = f"{text[:start]}{text[middle + 1 : end]}\n{text[start:middle]}{text[end:]}"
         line = text.count("\n", 0, start) + 1
-        return NoOp(skill.with_text(DOCUMENT, swapped), f"lines {line} and {line + 1} of {DOCUMENT} change places")
+        return NoOp(skill.with_text(DOCUMENT, new_text), f"lines {line} and {line + 1} of {DOCUMENT} change places")
     turn = (number - 1) // 2 if pairs else number - 1
     for shift in range(len(SENTENCES)):
         sentence = SENTENCES[(turn + shift) % len(SENTENCES)]
-        made = apply(skill, [Edit(op=Op.APPEND, content=verbatim(sentence))])
-        if made.applied:
-            return NoOp(made.skill, f"'{sentence}' is added")
+        result = apply(skill, [Edit(op=Op.APPEND, content=verbatim(sentence))])
+        if result.applied:
+            return NoOp(result.skill, f"'{sentence}' is added")
     return NoOp(skill, "nothing is changed")
 
 

@@ -7,8 +7,8 @@ def count(number: int) -> str:
     """Return a large number in at most four columns: ``481k``, ``2.1M``."""
     for limit, unit, suffix in ((10_000, 1, ""), (999_500, 1_000, "k"), (9_950_000, 100_000, "M")):
         if number < limit:
-            scaled = round(number / unit)
-            return f"{scaled / 10:.1f}M" if suffix == "M" else f"{scaled}{suffix}"
+            amount = round(number / unit)
+            return f"{amount / 10:.1f}M" if suffix == "M" else f"{amount}{suffix}"
     return f"{round(number / 1_000_000)}M"
 
 

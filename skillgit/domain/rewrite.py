@@ -136,20 +136,20 @@ class Template:
     @classmethod
     def of(cls, text: str) -> Template:
         """Return the template of a document."""
-        head, shown, regions = "", "", list[Region]()
+        head, frame, regions = "", "", list[Region]()
         for block in blocks(text):
             part = text[block.start : block.end]
             if block.owner is Owner.FRONTMATTER:
                 head = part
             elif block.owner is Owner.BODY:
-                shown += part
+                frame += part
             else:
                 placeholder = f"[[protected:{len(regions) + 1}]]"
                 regions.append(Region(placeholder=placeholder, owner=block.owner, text=part))
-                shown += placeholder
-        body = shown.strip("\n")
-        lead = shown[: len(shown) - len(shown.lstrip("\n"))] if body else ""
-        return cls(frontmatter=head, body=body, regions=tuple(regions), lead=lead, trail=shown[len(lead) + len(body) :])
+                frame += placeholder
+        body = frame.strip("\n")
+        lead = frame[: len(frame) - len(frame.lstrip("\n"))] if body else ""
+        return cls(frontmatter=head, body=body, regions=tuple(regions), lead=lead, trail=frame[len(lead) + len(body) :])
 
     def fill(self, body: SkillText) -> str:
         """Return the document with ``body`` as its editable text.
@@ -158,23 +158,23 @@ class Template:
             RewriteError: ``body`` does not hold every placeholder once and in order, holds a region marker, or would
                 change what is protected in another way.
         """
-        filled = body.strip("\n")
-        if not filled.strip():
+        content = body.strip("\n")
+        if not content.strip():
             raise RewriteError("the new text is empty")
-        if has_marker(filled):
+        if has_marker(content):
             raise RewriteError("the new text contains a region marker; leave the placeholders in their place")
-        wanted = [region.placeholder for region in self.regions]
-        found = _PLACEHOLDER.findall(filled)
-        if found != wanted:
-            missing = [placeholder for placeholder in wanted if placeholder not in found]
-            told = f"{', '.join(missing)} is missing" if missing else f"the placeholders are {', '.join(found)}"
+        placeholders = [region.placeholder for region in self.regions]
+        matches = _PLACEHOLDER.findall(content)
+        if matches != placeholders:
+            missing = [placeholder for placeholder in placeholders if placeholder not in matches]
+            problem = f"{', '.join(missing)} is missing" if missing else f"the placeholders are {', '.join(matches)}"
             raise RewriteError(
-                f"{told}; the new text must contain {', '.join(wanted) or 'no placeholder'}"
-                f"{', each once and in this order' if wanted else ''}"
+                f"{problem}; the new text must contain {', '.join(placeholders) or 'no placeholder'}"
+                f"{', each once and in this order' if placeholders else ''}"
             )
         for region in self.regions:
-            filled = filled.replace(region.placeholder, region.text, 1)
-        text = f"{self.frontmatter}{self.lead}{filled}{self.trail}"
+            content = content.replace(region.placeholder, region.text, 1)
+        text = f"{self.frontmatter}{self.lead}{content}{self.trail}"
         if list(_protected(text)) != [(Owner.FRONTMATTER, self.frontmatter)] * bool(self.frontmatter) + [
             (region.owner, region.text) for region in self.regions
         ]:
@@ -206,14 +206,14 @@ def changed_hunks(old: Skill, new: Skill, *, support: int, source: Source) -> tu
     They say what happened and are not made for :func:`skillgit.domain.edit.apply`: a line may occur twice.
     """
     before, after = old.document.splitlines(), new.document.splitlines()
-    found: list[Edit] = []
+    edits: list[Edit] = []
     for a_from, a_to, b_from, b_to in differences(before, after):
-        gone, come = "\n".join(before[a_from:a_to]), "\n".join(after[b_from:b_to])
-        op = Op.REPLACE if gone.strip() and come.strip() else Op.INSERT_AFTER if come.strip() else Op.DELETE
-        if not gone.strip() and not come.strip():
+        minus, plus = "\n".join(before[a_from:a_to]), "\n".join(after[b_from:b_to])
+        op = Op.REPLACE if minus.strip() and plus.strip() else Op.INSERT_AFTER if plus.strip() else Op.DELETE
+        if not minus.strip() and not plus.strip():
             continue
-        anchor = gone if gone.strip() else next((line for line in reversed(before[:a_from]) if line.strip()), "")
+        anchor = minus if minus.strip() else next((line for line in reversed(before[:a_from]) if line.strip()), "")
         if not anchor:
             op = Op.APPEND
-        found.append(Edit(op=op, anchor=verbatim(anchor), content=verbatim(come), support=support, source=source))
-    return tuple(found)
+        edits.append(Edit(op=op, anchor=verbatim(anchor), content=verbatim(plus), support=support, source=source))
+    return tuple(edits)

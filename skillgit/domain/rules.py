@@ -111,7 +111,7 @@ def rules(text: str, *, is_document: bool = True) -> tuple[Rule, ...]:
         text: The content of a file of a skill.
         is_document: Whether it is the ``SKILL.md``; other files have no frontmatter.
     """
-    found: list[Rule] = []
+    entries: list[Rule] = []
     heading = ""
     line, read = 1, 0
     for block in blocks(text, is_document=is_document):
@@ -123,9 +123,9 @@ def rules(text: str, *, is_document: bool = True) -> tuple[Rule, ...]:
                 heading=heading,
                 region=_REGIONS.get(block.owner, Region.BODY),
             )
-            found.extend(reader.read(_MARKER.sub("", text[block.start : block.end])))
+            entries.extend(reader.read(_MARKER.sub("", text[block.start : block.end])))
             heading = reader.heading
-    return tuple(found)
+    return tuple(entries)
 
 
 class _Reader:
@@ -202,16 +202,16 @@ class _Reader:
             return False
         if self._item:
             return not self._blank or line[0] in " \t"
-        ended = _SENTENCE_END.search(self._prose[-1]) and _SENTENCE_START.match(line.strip())
-        return not (self._blank or self._code or ended)
+        has_ended = _SENTENCE_END.search(self._prose[-1]) and _SENTENCE_START.match(line.strip())
+        return not (self._blank or self._code or has_ended)
 
     def _end(self) -> None:
         """Close the rule that is being read."""
         if self._prose or self._code:
-            said = [" ".join(" ".join(self._prose).split())] if self._prose else []
+            prose = [" ".join(" ".join(self._prose).split())] if self._prose else []
             rule = Rule(
                 heading=self.heading,
-                text="\n".join([*said, *self._code]),
+                text="\n".join([*prose, *self._code]),
                 first=self._first,
                 last=self._last,
                 region=self._region,
@@ -234,14 +234,14 @@ def match(old: Sequence[Rule], new: Sequence[Rule]) -> RuleDiff:
     words, or others at about the same place.
     """
     same = _same(old, new)
-    left = [place for place in range(len(old)) if place not in same]
+    rest = [position for position in range(len(old)) if position not in same]
     came = set(range(len(new))) - set(same.values())
-    alike = _alike(old, new, left, sorted(came))
-    changed = {i for i, _ in alike.values()}
-    shifted = _shifted(same, new)
+    alike = _alike(old, new, rest, sorted(came))
+    partners = {i for i, _ in alike.values()}
+    moves = _shifted(same, new)
     sections = ({rule.heading for rule in old}, {rule.heading for rule in new})
     pairs = [
-        Pair(old=old[i], new=new[j], moved=i in shifted or _elsewhere(old[i], new[j], *sections))
+        Pair(old=old[i], new=new[j], moved=i in moves or _elsewhere(old[i], new[j], *sections))
         for i, j in sorted(same.items(), key=lambda pair: pair[1])
     ]
     return RuleDiff(
@@ -252,34 +252,34 @@ def match(old: Sequence[Rule], new: Sequence[Rule]) -> RuleDiff:
             for j, (i, score) in sorted(alike.items())
         ),
         added=tuple(new[j] for j in sorted(came - alike.keys())),
-        removed=tuple(old[i] for i in left if i not in changed),
+        removed=tuple(old[i] for i in rest if i not in partners),
     )
 
 
 def _same(old: Sequence[Rule], new: Sequence[Rule]) -> dict[int, int]:
     """Return the places of equal texts, old to new; the n-th of several is the n-th of the others."""
-    places: defaultdict[str, list[int]] = defaultdict(list)
-    for place, rule in reversed(list(enumerate(new))):
-        places[rule.text].append(place)
-    return {place: places[rule.text].pop() for place, rule in enumerate(old) if places[rule.text]}
+    positions: defaultdict[str, list[int]] = defaultdict(list)
+    for position, rule in reversed(list(enumerate(new))):
+        positions[rule.text].append(position)
+    return {position: positions[rule.text].pop() for position, rule in enumerate(old) if positions[rule.text]}
 
 
 def _alike(
-    old: Sequence[Rule], new: Sequence[Rule], left: Sequence[int], came: Sequence[int]
+    old: Sequence[Rule], new: Sequence[Rule], rest: Sequence[int], came: Sequence[int]
 ) -> dict[int, tuple[int, float]]:
     """Return new place to old place and similarity of rules that were changed, the most similar ones first."""
-    before, after = {i: words(old[i].text) for i in left}, {j: words(new[j].text) for j in came}
-    scored = ((similarity(before[i], after[j]), i, j) for i, j in _comparable(before, after))
+    before, after = {i: words(old[i].text) for i in rest}, {j: words(new[j].text) for j in came}
+    candidates = ((similarity(before[i], after[j]), i, j) for i, j in _comparable(before, after))
     # equally similar ones in one order from either side: those that stand nearest, the upper ones of these
-    ranked = sorted(
-        (found for found in scored if found[0] >= ALIKE),
-        key=lambda found: (-found[0], abs(found[1] - found[2]), found[1] + found[2]),
+    ranking = sorted(
+        (candidate for candidate in candidates if candidate[0] >= ALIKE),
+        key=lambda candidate: (-candidate[0], abs(candidate[1] - candidate[2]), candidate[1] + candidate[2]),
     )
-    taken: set[int] = set()
+    partners: set[int] = set()
     pairs: dict[int, tuple[int, float]] = {}
-    for score, i, j in ranked:
-        if i not in taken and j not in pairs:
-            taken.add(i)
+    for score, i, j in ranking:
+        if i not in partners and j not in pairs:
+            partners.add(i)
             pairs[j] = (i, score)
     return pairs
 
@@ -293,27 +293,27 @@ def _comparable(before: Mapping[int, Sequence[str]], after: Mapping[int, Sequenc
     """
     if len(before) * len(after) <= _ALL_PAIRS:
         return product(before, after)
-    old, new = ({place: {*pairwise(("", *text))} for place, text in texts.items()} for texts in (before, after))
+    old, new = ({position: {*pairwise(("", *text))} for position, text in texts.items()} for texts in (before, after))
     counts = [Counter(chain.from_iterable(texts.values())) for texts in (old, new)]
     both = counts[0].keys() & counts[1].keys()
-    ranked = sorted(both, key=lambda held: (counts[0][held] + counts[1][held], held))
-    ranks = {held: rank for rank, held in enumerate(ranked)}
+    ranking = sorted(both, key=lambda bigram: (counts[0][bigram] + counts[1][bigram], bigram))
+    ranks = {bigram: rank for rank, bigram in enumerate(ranking)}
     old_places, new_places = _by_rarest(old, ranks), _by_rarest(new, ranks)
     return {
         pair
-        for held in old_places.keys() & new_places.keys()
-        for a, b in ((old_places[held], new_places[held]), (old_places[held][::-1], new_places[held][::-1]))
+        for bigram in old_places.keys() & new_places.keys()
+        for a, b in ((old_places[bigram], new_places[bigram]), (old_places[bigram][::-1], new_places[bigram][::-1]))
         for shift in range(-_NEIGHBOURS, _NEIGHBOURS + 1)
         for pair in zip(a[max(0, -shift) :], b[max(0, shift) :], strict=False)
     }
 
 
 def _by_rarest(texts: Mapping[int, set[_Words]], ranks: Mapping[_Words, int]) -> dict[int, list[int]]:
-    places: defaultdict[int, list[int]] = defaultdict(list)
-    for place, held in texts.items():
-        for rank in sorted(ranks[neighbours] for neighbours in held if neighbours in ranks)[:_RAREST]:
-            places[rank].append(place)
-    return places
+    positions: defaultdict[int, list[int]] = defaultdict(list)
+    for position, bigrams in texts.items():
+        for rank in sorted(ranks[bigram] for bigram in bigrams if bigram in ranks)[:_RAREST]:
+            positions[rank].append(position)
+    return positions
 
 
 def _shifted(same: dict[int, int], new: Sequence[Rule]) -> set[int]:
@@ -321,30 +321,30 @@ def _shifted(same: dict[int, int], new: Sequence[Rule]) -> set[int]:
 
     Where several sets are as small, long texts stay, so that the answer is the same from either side.
     """
-    crossed = _crossed(sorted(same.items()))
-    order = {place: rank for rank, place in enumerate(sorted(place for _, place in crossed), start=1)}
-    ranked = sorted(range(len(crossed)), key=lambda k: (len(new[crossed[k][1]].text), new[crossed[k][1]].text, k))
-    worth = {k: (1 << len(crossed)) + (1 << rank) for rank, k in enumerate(ranked)}
+    pairs = _crossed(sorted(same.items()))
+    order = {position: rank for rank, position in enumerate(sorted(position for _, position in pairs), start=1)}
+    ranking = sorted(range(len(pairs)), key=lambda k: (len(new[pairs[k][1]].text), new[pairs[k][1]].text, k))
+    worth = {k: (1 << len(pairs)) + (1 << rank) for rank, k in enumerate(ranking)}
     best: list[tuple[int, int]] = []
     # a binary indexed tree (Fenwick, 1994) of the best sets that end before a place
-    greatest = [(0, -1)] * (len(crossed) + 1)
-    for k, (_, place) in enumerate(crossed):
+    greatest = [(0, -1)] * (len(pairs) + 1)
+    for k, (_, position) in enumerate(pairs):
         total, before = (0, -1)
-        rank = order[place] - 1
+        rank = order[position] - 1
         while rank > 0:
             total, before = max((total, before), greatest[rank])
             rank &= rank - 1
         best.append((total + worth[k], before))
-        rank = order[place]
+        rank = order[position]
         while rank < len(greatest):
             greatest[rank] = max(greatest[rank], (best[k][0], k))
             rank += rank & -rank
-    shifted = {i for i, _ in crossed}
+    moves = {i for i, _ in pairs}
     k = max(range(len(best)), key=best.__getitem__, default=-1)
     while k >= 0:
-        shifted.remove(crossed[k][0])
+        moves.remove(pairs[k][0])
         k = best[k][1]
-    return shifted
+    return moves
 
 
 def _crossed(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

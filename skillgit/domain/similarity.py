@@ -30,22 +30,22 @@ def common(a: Sequence[Hashable], b: Sequence[Hashable]) -> int:
     head = agreeing(a, b)
     tail = agreeing(a[head:][::-1], b[head:][::-1])
     a, b = a[head : len(a) - tail], b[head : len(b) - tail]
-    places: dict[Hashable, int] = {}
-    for place, word in enumerate(a):
-        places[word] = places.get(word, 0) | 1 << place
+    masks: dict[Hashable, int] = {}
+    for position, word in enumerate(a):
+        masks[word] = masks.get(word, 0) | 1 << position
     everything = (1 << len(a)) - 1
-    unmatched = everything
+    open_bits = everything
     for word in b:
-        matching = unmatched & places.get(word, 0)
-        unmatched = (unmatched + matching) | (unmatched - matching)
-    return head + tail + len(a) - (unmatched & everything).bit_count()
+        matching = open_bits & masks.get(word, 0)
+        open_bits = (open_bits + matching) | (open_bits - matching)
+    return head + tail + len(a) - (open_bits & everything).bit_count()
 
 
 def agreeing(a: Sequence[Hashable], b: Sequence[Hashable]) -> int:
     """Return how many of the first elements of two sequences are equal."""
-    for place, (x, y) in enumerate(zip(a, b, strict=False)):
+    for index, (x, y) in enumerate(zip(a, b, strict=False)):
         if x != y:
-            return place
+            return index
     return min(len(a), len(b))
 
 

@@ -103,15 +103,15 @@ def blocks(text: str, *, is_document: bool = True) -> tuple[Block, ...]:
         is_document: Whether it is the ``SKILL.md``; other files have no frontmatter.
     """
     start = len(frontmatter(text)) if is_document else 0
-    found = [Block(owner=Owner.FRONTMATTER, start=0, end=start)]
+    parts = [Block(owner=Owner.FRONTMATTER, start=0, end=start)]
     position = start
     for match in _REGION.finditer(text, start):
         owner = _owner(match)
-        found.append(Block(owner=Owner.BODY, start=position, end=match.start()))
-        found.append(Block(owner=owner, start=match.start(), end=match.end()))
+        parts.append(Block(owner=Owner.BODY, start=position, end=match.start()))
+        parts.append(Block(owner=owner, start=match.start(), end=match.end()))
         position = match.end()
-    found.append(Block(owner=Owner.BODY, start=position, end=len(text)))
-    return tuple(block for block in found if block.end > block.start)
+    parts.append(Block(owner=Owner.BODY, start=position, end=len(text)))
+    return tuple(block for block in parts if block.end > block.start)
 
 
 def _owner(region: re.Match[str]) -> Owner:
@@ -128,9 +128,9 @@ def _with_region(text: str, owner: Owner, content: str) -> str:
     """Return ``text`` with the region of ``owner`` set; one that is missing is added at the end."""
     start, end = _MARKERS[owner]
     region = f"{start}\n{content}\n{end}" if content else f"{start}\n{end}"
-    found = _region(text, owner)
-    if found is not None:
-        return text[: found.start()] + region + text[found.end() :]
+    match = _region(text, owner)
+    if match is not None:
+        return text[: match.start()] + region + text[match.end() :]
     return f"{text.rstrip(chr(10))}\n\n{region}\n"
 
 
@@ -168,13 +168,13 @@ def with_appendix(text: str, notes: Iterable[SkillText]) -> str:
     Raises:
         SkillError: A note contains a region marker or a line break, or is empty.
     """
-    listed = [note.strip() for note in notes]
-    if any(has_marker(note) or "\n" in note or not note for note in listed):
+    reminders = [note.strip() for note in notes]
+    if any(has_marker(note) or "\n" in note or not note for note in reminders):
         raise SkillError("a reminder has to be one line without region markers", hint="write it as plain text")
-    if not listed and _region(text, Owner.APPENDIX) is None:
+    if not reminders and _region(text, Owner.APPENDIX) is None:
         return text
-    bullets = "\n".join(f"- {note}" for note in listed)
-    return _with_region(text, Owner.APPENDIX, f"{APPENDIX_HEADING}\n\n{bullets}" if listed else "")
+    bullets = "\n".join(f"- {note}" for note in reminders)
+    return _with_region(text, Owner.APPENDIX, f"{APPENDIX_HEADING}\n\n{bullets}" if reminders else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,10 +137,10 @@ class RunState:
 
     def known_evaluation(self, version: int) -> EvaluationSummary | None:
         """Return the measured score of ``version``, following inheritance; None if nobody has measured its text."""
-        found = self.versions[version].evaluation
-        while isinstance(found, Inherited):
-            found = self.versions[found.version].evaluation
-        return found
+        summary = self.versions[version].evaluation
+        while isinstance(summary, Inherited):
+            summary = self.versions[summary.version].evaluation
+        return summary
 
     def evaluation(self, version: int) -> EvaluationSummary:
         """Return the measured score of ``version``, following inheritance.
@@ -148,14 +148,14 @@ class RunState:
         Raises:
             InvariantError: Nobody has measured it.
         """
-        found = self.known_evaluation(version)
-        if found is None:
+        summary = self.known_evaluation(version)
+        if summary is None:
             run = self.started.run
             raise InvariantError(
                 f"v{version} of run {run} has no score yet, for a person wrote it",
                 hint=f"skillgit train CONFIG --run {run} measures it and goes on",
             )
-        return found
+        return summary
 
     def last_measured(self, before: int) -> int:
         """Return the newest version under ``before`` that has a score; the seed always has."""
@@ -212,8 +212,8 @@ def advance(state: RunState, event: Event) -> RunState:
 
 
 def _moved(state: RunState, event: Event, **changes: object) -> RunState:
-    reflected = event.epoch if event_origin(event) is Origin.META else state.meta_epoch
-    return replace(state, epoch=event.epoch, step=event_step(event), meta_epoch=reflected, **changes)  # type: ignore[arg-type]
+    meta_epoch = event.epoch if event_origin(event) is Origin.META else state.meta_epoch
+    return replace(state, epoch=event.epoch, step=event_step(event), meta_epoch=meta_epoch, **changes)  # type: ignore[arg-type]
 
 
 def _with_version(
@@ -241,7 +241,7 @@ def _remembered(state: RunState, memory: StepMemory) -> tuple[StepMemory, ...]:
     """Return what is remembered with ``memory``, in an order that does not depend on which branch was read first."""
     if not state.memory or state.memory[-1].place <= memory.place:
         return (*state.memory, memory)
-    return tuple(sorted((*state.memory, memory), key=lambda one: one.place))
+    return tuple(sorted((*state.memory, memory), key=lambda entry: entry.place))
 
 
 def _after_skip(state: RunState, event: Skipped) -> RunState:
@@ -272,18 +272,18 @@ def _after_candidate(state: RunState, event: Accepted | Rejected) -> RunState:
         origin=event.origin,
     )
     by_hand = event.origin.intervenes
-    told = {
+    changes = {
         "memory": _remembered(state, memory),
         "cost": state.cost + event.cost,
         "interventions": state.interventions + by_hand,
     }
     if isinstance(event, Rejected):
         check(not event.verdict.decision.accepted, f"step {event.step} is rejected though its gate accepts")
-        return _moved(state, event, **told)
+        return _moved(state, event, **changes)
     check(event.verdict.decision.accepted, f"step {event.step} is accepted though its gate refuses")
     check_version(state, event.version, event.base)
     add = _with_version_of_a_person if by_hand else _with_version
-    return add(state, event, event.evaluation, new_best=_is_new_best(event.verdict), **told)
+    return add(state, event, event.evaluation, new_best=_is_new_best(event.verdict), **changes)
 
 
 def _is_new_best(verdict: Verdict | None) -> bool:
@@ -332,16 +332,16 @@ def _after_slow_proposal(state: RunState, event: SlowProposed) -> RunState:
     check(state.pending_merge is None, "guidance is proposed while an accepted one is not merged yet")
     check(event.epoch > state.slow_epoch, f"epoch {event.epoch} has two slow updates")
     check_base(state, event.base)
-    accepted = False
+    is_accepted = False
     if event.verdict is not None:
         check_verdict(event.verdict)
-        accepted = event.verdict.decision.accepted
+        is_accepted = event.verdict.decision.accepted
     return _moved(
         state,
         event,
         optimizer_memory=event.memory or state.optimizer_memory,
-        slow_epoch=state.slow_epoch if accepted else event.epoch,
-        pending_merge=event if accepted else None,
+        slow_epoch=state.slow_epoch if is_accepted else event.epoch,
+        pending_merge=event if is_accepted else None,
         cost=state.cost + event.cost,
     )
 

@@ -24,13 +24,13 @@ _NEGLIGIBLE = 6.0
 """Standard deviations from the mean beyond which a binomial is taken for nothing."""
 
 
-def sign_test(fixed: int, broken: int) -> float:
+def sign_test(fixes: int, breaks: int) -> float:
     """Return the one-sided exact sign-test p-value: P(X >= fixed) for X ~ Binomial(fixed + broken, 1/2).
 
     This is the exact form of McNemar's test for paired pass/fail outcomes; without changes it is 1.
     """
-    n = fixed + broken
-    return float(sum(comb(n, k) for k in range(fixed, n + 1)) / 2**n)
+    n = fixes + breaks
+    return float(sum(comb(n, k) for k in range(fixes, n + 1)) / 2**n)
 
 
 def binomial_test(successes: int, n: int, share: float) -> float:
@@ -54,11 +54,11 @@ def sign_flip_test(differences: Sequence[float]) -> float:
     """
     sizes = _as_integers([abs(difference) for difference in differences])
     # Flipping signs is choosing which differences count as gains: the sums compare as the sums of the gains do.
-    gained = sum(size for size, difference in zip(sizes, differences, strict=True) if difference > 0)
+    gain = sum(size for size, difference in zip(sizes, differences, strict=True) if difference > 0)
     if len(differences) <= EXACT_ITEMS:
-        return _exact_share([size for size in sizes if size], gained)
-    reached = sum(total >= gained for total in _sampled_sums(sizes))
-    return (1 + reached) / (1 + FLIPS)
+        return _exact_share([size for size in sizes if size], gain)
+    hits = sum(total >= gain for total in _sampled_sums(sizes))
+    return (1 + hits) / (1 + FLIPS)
 
 
 def _as_integers(values: Sequence[float]) -> list[int]:
@@ -120,7 +120,7 @@ def bootstrap_interval(values: Sequence[float], confidence: float = 0.95) -> tup
     n = len(values)
     if n == 0:
         return 0.0, 0.0
-    means = sorted(fsum(values[place] for place in places) / n for places in _resamples(n))
+    means = sorted(fsum(values[index] for index in sample) / n for sample in _resamples(n))
     tail = round((1 - confidence) / 2 * RESAMPLES)
     return means[tail], means[RESAMPLES - 1 - tail]
 
@@ -131,31 +131,31 @@ def _resamples(n: int) -> Iterator[list[int]]:
         yield [int.from_bytes(chance[at : at + 4], "big") % n for at in range(start, start + 4 * n, 4)]
 
 
-def paired_power(n: int, *, fixed: float, broken: float, alpha: float) -> float:
+def paired_power(n: int, *, fixes: float, breaks: float, alpha: float) -> float:
     """Return the chance that the paired test at ``alpha`` finds a true gain.
 
     Args:
         n: Number of items.
-        fixed: Chance of an item to be fixed.
-        broken: Chance of an item to be broken.
+        fixes: Chance of an item to be fixed.
+        breaks: Chance of an item to be broken.
         alpha: Level of the test.
     """
-    changing = fixed + broken
+    changing = fixes + breaks
     if changing <= 0.0 or n <= 0:
         return 0.0
     centre, spread = n * changing, _NEGLIGIBLE * sqrt(n * changing) + _NEGLIGIBLE
-    changed = range(max(1, int(centre - spread)), min(n, int(centre + spread)) + 1)
+    counts = range(max(1, int(centre - spread)), min(n, int(centre + spread)) + 1)
     return min(
         1.0,
         fsum(
-            _binomial(n, count, changing) * _tail(count, fixes_needed(count, alpha), fixed / changing)
-            for count in changed
+            _binomial(n, count, changing) * _tail(count, fixes_needed(count, alpha), fixes / changing)
+            for count in counts
         ),
     )
 
 
 def minimum_detectable_effect(
-    n: int, *, alpha: float, power: float = 0.8, broken: float = 0.0, fixable: float = 1.0
+    n: int, *, alpha: float, power: float = 0.8, breaks: float = 0.0, fixable: float = 1.0
 ) -> float | None:
     """Return the smallest true gain that the paired test at ``alpha`` finds with the chance ``power``.
 
@@ -163,37 +163,37 @@ def minimum_detectable_effect(
         n: Number of items.
         alpha: Level of the test.
         power: Chance of finding it.
-        broken: Chance of an item to be broken all the same.
+        breaks: Chance of an item to be broken all the same.
         fixable: Share of the items that can be fixed at all.
 
     Returns:
         The gain as a share of the items; None if none that is possible is found so often.
     """
-    most = min(fixable, 1.0 - broken)
-    if most <= broken or paired_power(n, fixed=most, broken=broken, alpha=alpha) < power:
+    most = min(fixable, 1.0 - breaks)
+    if most <= breaks or paired_power(n, fixes=most, breaks=breaks, alpha=alpha) < power:
         return None
-    low, high = broken, most
+    low, high = breaks, most
     for _ in range(16):
         middle = (low + high) / 2
-        enough = paired_power(n, fixed=middle, broken=broken, alpha=alpha) >= power
+        enough = paired_power(n, fixes=middle, breaks=breaks, alpha=alpha) >= power
         low, high = (low, middle) if enough else (middle, high)
-    return high - broken
+    return high - breaks
 
 
 @cache
-def fixes_needed(changed: int, alpha: float) -> int:
-    """Return the least number of fixed among ``changed`` items that the sign test takes for a gain at ``alpha``.
+def fixes_needed(count: int, alpha: float) -> int:
+    """Return the least number of fixed among ``count`` items that the sign test takes for a gain at ``alpha``.
 
-    It is one more than ``changed`` if even all of them are not enough.
+    It is one more than ``count`` if even all of them are not enough.
     """
-    fixed, ways, tail = changed, 1, 1
+    fixes, ways, tail = count, 1, 1
     numerator, denominator = alpha.as_integer_ratio()
-    limit = (numerator << changed) // denominator
-    while fixed >= 0 and tail <= limit:
-        ways = ways * fixed // (changed - fixed + 1)
+    limit = (numerator << count) // denominator
+    while fixes >= 0 and tail <= limit:
+        ways = ways * fixes // (count - fixes + 1)
         tail += ways
-        fixed -= 1
-    return fixed + 1
+        fixes -= 1
+    return fixes + 1
 
 
 def _tail(n: int, least: int, p: float) -> float:

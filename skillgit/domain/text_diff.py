@@ -133,21 +133,21 @@ def detailed(files: Iterable[FileDiff], context: int = CONTEXT) -> tuple[FileDif
         files: The differences, as git tells them; headings are looked for in the lines that are there.
         context: Unchanged lines to keep around a change.
     """
-    paired = [
+    diffs = [
         replace(file, hunks=tuple(replace(hunk, lines=_with_words(hunk.lines)) for hunk in file.hunks))
         for file in files
     ]
-    places = _places(paired)
+    index = _places(diffs)
     return tuple(
         replace(
             file,
             hunks=tuple(
                 part
                 for hunk in file.hunks
-                for part in _cut(replace(hunk, lines=_with_moves(hunk.lines, places)), context, path=file.path)
+                for part in _cut(replace(hunk, lines=_with_moves(hunk.lines, index)), context, path=file.path)
             ),
         )
-        for file in paired
+        for file in diffs
     )
 
 
@@ -156,47 +156,47 @@ def emphasis(old: str, new: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
     from skillgit.domain.differences import differences  # noqa: PLC0415 - only changed lines need it and difflib
 
     before, after = re.findall(_TOKEN, old), re.findall(_TOKEN, new)
-    gone: list[Span] = []
-    come: list[Span] = []
+    old_spans: list[Span] = []
+    new_spans: list[Span] = []
     starts = [list(accumulate(map(len, tokens), initial=0)) for tokens in (before, after)]
     # most changes are a word in a long line
     same = agreeing(before, after)
     tail = agreeing(before[same:][::-1], after[same:][::-1])
-    changed = before[same : len(before) - tail], after[same : len(after) - tail]
-    for a_from, a_to, b_from, b_to in differences(*changed):
-        gone.append((starts[0][same + a_from], starts[0][same + a_to]))
-        come.append((starts[1][same + b_from], starts[1][same + b_to]))
-    return _tidy(old, gone), _tidy(new, come)
+    inner = before[same : len(before) - tail], after[same : len(after) - tail]
+    for a_from, a_to, b_from, b_to in differences(*inner):
+        old_spans.append((starts[0][same + a_from], starts[0][same + a_to]))
+        new_spans.append((starts[1][same + b_from], starts[1][same + b_to]))
+    return _tidy(old, old_spans), _tidy(new, new_spans)
 
 
 def _tidy(text: str, spans: Iterable[Span]) -> tuple[Span, ...]:
     """Join spans with nothing but white space between them, and leave out white space at the edges of words."""
-    joined: list[Span] = []
+    runs: list[Span] = []
     for start, end in spans:
         if start == end:
             continue
-        if joined and not text[joined[-1][1] : start].strip():
-            joined[-1] = (joined[-1][0], end)
+        if runs and not text[runs[-1][1] : start].strip():
+            runs[-1] = (runs[-1][0], end)
         else:
-            joined.append((start, end))
+            runs.append((start, end))
     return tuple(
         (start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip()))
         if (part := text[start:end]).strip()
         else (start, end)
-        for start, end in joined
+        for start, end in runs
     )
 
 
 def _with_words(lines: Sequence[Line]) -> tuple[Line, ...]:
     """Pair the lines of each stretch of changes and mark their words."""
-    found = list(lines)
+    new_lines = list(lines)
     for start, middle, end in _stretches(lines):
         for i, j in _pairs([line.text for line in lines[start:middle]], [line.text for line in lines[middle:end]]):
             old, new = lines[start + i], lines[middle + j]
-            gone, come = emphasis(old.text, new.text)
-            found[start + i] = replace(old, partner=new.new, spans=gone)
-            found[middle + j] = replace(new, partner=old.old, spans=come)
-    return tuple(found)
+            old_spans, new_spans = emphasis(old.text, new.text)
+            new_lines[start + i] = replace(old, partner=new.new, spans=old_spans)
+            new_lines[middle + j] = replace(new, partner=old.old, spans=new_spans)
+    return tuple(new_lines)
 
 
 def _stretches(lines: Sequence[Line]) -> Iterator[tuple[int, int, int]]:
@@ -214,16 +214,16 @@ def _stretches(lines: Sequence[Line]) -> Iterator[tuple[int, int, int]]:
         at = max(at, start + 1)
 
 
-def _pairs(removed: Sequence[str], added: Sequence[str]) -> list[tuple[int, int]]:
+def _pairs(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
     """Return the pairs of lines, in order on both sides, with the greatest sum of similarities."""
-    letters = sum(map(len, removed)) * sum(map(len, added))
-    if len(removed) * len(added) > PAIRED_AT_MOST or letters > _LETTERS:
+    letters = sum(map(len, old)) * sum(map(len, new))
+    if len(old) * len(new) > PAIRED_AT_MOST or letters > _LETTERS:
         return []
-    before, after = [words(text) for text in removed], [words(text) for text in added]
+    before, after = [words(text) for text in old], [words(text) for text in new]
     alike = [[similarity(a, b) if a and b else 0.0 for b in after] for a in before]
-    best = [[0.0] * (len(added) + 1) for _ in range(len(removed) + 1)]
-    for i in range(len(removed) - 1, -1, -1):
-        for j in range(len(added) - 1, -1, -1):
+    best = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]
+    for i in range(len(old) - 1, -1, -1):
+        for j in range(len(new) - 1, -1, -1):
             together = alike[i][j] + best[i + 1][j + 1] if alike[i][j] >= ALIKE else 0.0
             best[i][j] = max(best[i + 1][j], best[i][j + 1], together)
     return list(_walk(alike, best))
@@ -243,39 +243,39 @@ def _walk(alike: Sequence[Sequence[float]], best: Sequence[Sequence[float]]) -> 
 
 def _places(files: Iterable[FileDiff]) -> dict[tuple[Sign, str], list[Place]]:
     """Return sign and text to the places of the lines without a partner, the last one first."""
-    found: defaultdict[tuple[Sign, str], list[Place]] = defaultdict(list)
+    index: defaultdict[tuple[Sign, str], list[Place]] = defaultdict(list)
     for file in files:
         for line in (line for hunk in file.hunks for line in hunk.lines):
             if line.sign is not Sign.SAME and line.partner is None:
-                found[line.sign, line.text.strip()].append(Place(path=file.path, line=line.old or line.new or 0))
-    pairs = {text: min(len(found[Sign.REMOVED, text]), len(found[Sign.ADDED, text])) for _, text in list(found)}
-    return {(sign, text): list(reversed(places[: pairs[text]])) for (sign, text), places in found.items()}
+                index[line.sign, line.text.strip()].append(Place(path=file.path, line=line.old or line.new or 0))
+    pairs = {text: min(len(index[Sign.REMOVED, text]), len(index[Sign.ADDED, text])) for _, text in list(index)}
+    return {(sign, text): list(reversed(entries[: pairs[text]])) for (sign, text), entries in index.items()}
 
 
-def _with_moves(lines: Iterable[Line], places: dict[tuple[Sign, str], list[Place]]) -> tuple[Line, ...]:
+def _with_moves(lines: Iterable[Line], index: dict[tuple[Sign, str], list[Place]]) -> tuple[Line, ...]:
     """Mark lines without a partner that stand elsewhere; every place is taken once."""
-    found: list[Line] = []
+    new_lines: list[Line] = []
     for line in lines:
-        other = Sign.REMOVED if line.sign is Sign.ADDED else Sign.ADDED
-        there = places.get((other, line.text.strip())) if line.sign is not Sign.SAME and line.partner is None else None
-        told = there and sum(map(str.isalnum, line.text)) >= MOVED_AT_LEAST
-        found.append(replace(line, moved=there.pop()) if there and told else line)
-    return tuple(found)
+        sign = Sign.REMOVED if line.sign is Sign.ADDED else Sign.ADDED
+        there = index.get((sign, line.text.strip())) if line.sign is not Sign.SAME and line.partner is None else None
+        is_long = there and sum(map(str.isalnum, line.text)) >= MOVED_AT_LEAST
+        new_lines.append(replace(line, moved=there.pop()) if there and is_long else line)
+    return tuple(new_lines)
 
 
 def _cut(hunk: Hunk, context: int, *, path: str) -> Iterator[Hunk]:
     """Yield the parts of ``hunk`` around its changes."""
-    changed = [place for place, line in enumerate(hunk.lines) if line.sign is not Sign.SAME]
+    changes = [index for index, line in enumerate(hunk.lines) if line.sign is not Sign.SAME]
     headings = _headings(hunk) if path.endswith(_MARKDOWN) else [hunk.heading] * len(hunk.lines)
-    apart = [place for place, (a, b) in enumerate(pairwise(changed), start=1) if b - a - 1 > 2 * context]
-    for first, behind in pairwise([0, *apart, len(changed)] if changed else []):
-        start, end = max(0, changed[first] - context), min(len(hunk.lines), changed[behind - 1] + 1 + context)
-        yield Hunk(heading=headings[changed[first]], lines=hunk.lines[start:end])
+    apart = [index for index, (a, b) in enumerate(pairwise(changes), start=1) if b - a - 1 > 2 * context]
+    for first, behind in pairwise([0, *apart, len(changes)] if changes else []):
+        start, end = max(0, changes[first] - context), min(len(hunk.lines), changes[behind - 1] + 1 + context)
+        yield Hunk(heading=headings[changes[first]], lines=hunk.lines[start:end])
 
 
 def _headings(hunk: Hunk) -> list[str]:
     """Return for every line the nearest heading above it or on it; lines of code fences are none."""
-    found: list[str] = []
+    headings: list[str] = []
     heading, fence = hunk.heading, ""
     side = Sign.REMOVED if any(line.new is not None for line in hunk.lines) else Sign.ADDED
     for line in hunk.lines:
@@ -287,8 +287,8 @@ def _headings(hunk: Hunk) -> list[str]:
                 fence = ""
             elif not fence and _HEADING.fullmatch(line.text):
                 heading = line.text.strip()
-        found.append(heading)
-    return found
+        headings.append(heading)
+    return headings
 
 
 def _extent(numbers: Sequence[int]) -> Span:

@@ -52,8 +52,8 @@ class TrainableFiles:
 
 
 def _matches(path: str, pattern: str) -> bool:
-    names, wanted = path.split("/"), pattern.split("/")
-    return len(names) == len(wanted) and all(map(fnmatchcase, names, wanted))
+    names, globs = path.split("/"), pattern.split("/")
+    return len(names) == len(globs) and all(map(fnmatchcase, names, globs))
 
 
 def pattern_problem(pattern: str) -> str:

@@ -53,10 +53,10 @@ def _file(lines: Sequence[str]) -> FileDiff:
             old = _path(line[4:], "a/")
         elif line.startswith("+++ "):
             new = _path(line[4:], "b/")
-        elif named := _NAMED.fullmatch(line):
-            name = _path(named[2], "")
-            notes.append(f"{named[1]} {name}")
-            old, new = (old, name) if named[1].endswith("to") else (name, new)
+        elif match := _NAMED.fullmatch(line):
+            name = _path(match[2], "")
+            notes.append(f"{match[1]} {name}")
+            old, new = (old, name) if match[1].endswith("to") else (name, new)
         elif not line.startswith(_UNTOLD):
             notes.append(line)
     path = old if new in {"", _NOWHERE} else new
@@ -65,21 +65,21 @@ def _file(lines: Sequence[str]) -> FileDiff:
 
 def _hunks(lines: Sequence[str]) -> Iterator[Hunk]:
     heading = ""
-    found: list[Line] = []
-    old = new = left = 0
+    body: list[Line] = []
+    old = new = rest = 0
     for line in lines:
-        start = _HUNK.match(line) if left <= 0 else None
+        start = _HUNK.match(line) if rest <= 0 else None
         if start:
-            if found:
-                yield Hunk(heading=heading, lines=tuple(found))
-            old, new, heading, found = int(start[1]), int(start[3]), start[5], []
-            left = int(start[2] or 1) + int(start[4] or 1)
-        elif line.startswith(_NO_END) and found:
-            found[-1] = _unended(found[-1])
-        elif left > 0:
+            if body:
+                yield Hunk(heading=heading, lines=tuple(body))
+            old, new, heading, body = int(start[1]), int(start[3]), start[5], []
+            rest = int(start[2] or 1) + int(start[4] or 1)
+        elif line.startswith(_NO_END) and body:
+            body[-1] = _unended(body[-1])
+        elif rest > 0:
             # with diff.suppressBlankEmpty a blank line has no sign
             sign = Sign(line[:1] or " ")
-            found.append(
+            body.append(
                 Line(
                     sign=sign,
                     text=line[1:],
@@ -88,9 +88,9 @@ def _hunks(lines: Sequence[str]) -> Iterator[Hunk]:
                 )
             )
             old, new = old + (sign is not Sign.ADDED), new + (sign is not Sign.REMOVED)
-            left -= 1 + (sign is Sign.SAME)
-    if found:
-        yield Hunk(heading=heading, lines=tuple(found))
+            rest -= 1 + (sign is Sign.SAME)
+    if body:
+        yield Hunk(heading=heading, lines=tuple(body))
 
 
 def _unended(line: Line) -> Line:

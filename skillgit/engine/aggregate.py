@@ -46,8 +46,8 @@ def pooled(reflection: Reflection) -> tuple[list[Draft], list[Draft]]:
 
     A proposal that both made stands among the failures.
     """
-    joined = without_duplicates([*reflection.failure, *reflection.success])
-    failure, success = joined[: len(reflection.failure)], joined[len(reflection.failure) :]
+    drafts = without_duplicates([*reflection.failure, *reflection.success])
+    failure, success = drafts[: len(reflection.failure)], drafts[len(reflection.failure) :]
     return [draft for draft in failure if draft.proposals], [draft for draft in success if draft.proposals]
 
 
@@ -90,8 +90,8 @@ async def _merge_level(
     *,
     draw: tuple[int, str, int],
 ) -> list[Draft]:
-    async def one(numbered: tuple[int, list[Draft]]) -> Draft:
-        number, group = numbered
+    async def one(entry: tuple[int, list[Draft]]) -> Draft:
+        number, group = entry
         if len(group) == 1:
             return group[0]
         return await _merge(session, state, skill, [(source, group)], level=draw[-1], draw=(*draw, number))
@@ -152,8 +152,8 @@ async def merge_and_rank(
     reply = await ask(session, "merge", messages, words.merged, draw=(step, "merge and rank"))
     if reply is None:
         return best_supported(everything, budget, "merge and rank")
-    merged = reply.merged(everything.proposals)
-    return replace(merged, unusable=everything.unusable).limited(budget)
+    draft = reply.merged(everything.proposals)
+    return replace(draft, unusable=everything.unusable).limited(budget)
 
 
 def _sections(groups: Sequence[Group], level: int) -> list[str]:
@@ -166,13 +166,13 @@ def _sections(groups: Sequence[Group], level: int) -> list[str]:
 
 
 def _inputs(drafts: Sequence[Draft]) -> list[Proposed]:
-    return [proposed for draft in drafts for proposed in draft.proposals]
+    return [proposal for draft in drafts for proposal in draft.proposals]
 
 
-def _unusable_of(drafts: Sequence[Draft], merged: Draft) -> Draft:
-    """Return ``merged`` with the calls that failed on the way to its ``drafts``."""
+def _unusable_of(drafts: Sequence[Draft], merge: Draft) -> Draft:
+    """Return ``merge`` with the calls that failed on the way to its ``drafts``."""
     names = tuple(dict.fromkeys(name for draft in drafts for name in draft.unusable))
-    return replace(merged, unusable=names)
+    return replace(merge, unusable=names)
 
 
 _ALIKE = 85.0
@@ -191,70 +191,70 @@ def without_duplicates(drafts: Sequence[Draft]) -> list[Draft]:
     """
     groups: list[list[tuple[int, Proposed]]] = []
     for number, draft in enumerate(drafts):
-        for proposed in draft.proposals:
-            group = next((group for group in groups if alike(group[0][1], proposed)), None)
+        for proposal in draft.proposals:
+            group = next((group for group in groups if alike(group[0][1], proposal)), None)
             if group is None:
-                groups.append([(number, proposed)])
+                groups.append([(number, proposal)])
             else:
-                group.append((number, proposed))
-    kept: list[list[Proposed]] = [[] for _ in drafts]
+                group.append((number, proposal))
+    unique: list[list[Proposed]] = [[] for _ in drafts]
     for group in groups:
-        kept[group[0][0]].append(_joined(group))
-    return [replace(draft, proposals=tuple(proposals)) for draft, proposals in zip(drafts, kept, strict=True)]
+        unique[group[0][0]].append(_joined(group))
+    return [replace(draft, proposals=tuple(proposals)) for draft, proposals in zip(drafts, unique, strict=True)]
 
 
 def _joined(group: Sequence[tuple[int, Proposed]]) -> Proposed:
     if len(group) == 1:
         return group[0][1]
     voices: dict[int, Proposed] = {}
-    for number, proposed in group:
+    for number, proposal in group:
         # An analyst who says a thing twice has still seen it once.
-        known = voices.get(number)
-        if known is None or (not known.items and proposed.support > known.support):
-            voices[number] = proposed
-        elif known.items:
-            items = tuple(dict.fromkeys((*known.items, *proposed.items)))
-            voices[number] = replace(known, items=items, support=len(items))
-    best = max((proposed for _, proposed in group), key=lambda proposed: proposed.support)
+        voice = voices.get(number)
+        if voice is None or (not voice.items and proposal.support > voice.support):
+            voices[number] = proposal
+        elif voice.items:
+            items = tuple(dict.fromkeys((*voice.items, *proposal.items)))
+            voices[number] = replace(voice, items=items, support=len(items))
+    best = max((proposal for _, proposal in group), key=lambda proposal: proposal.support)
     return supported(best, list(voices.values()))
 
 
-def alike(one: Proposed, other: Proposed) -> bool:
+def alike(first: Proposed, second: Proposed) -> bool:
     """Say whether two proposals ask for the same."""
-    if isinstance(one, Edit) and isinstance(other, Edit):
-        return _alike_edits(one, other)
-    if isinstance(one, Suggestion) and isinstance(other, Suggestion):
-        return one.type is other.type and alike_texts(one.instruction, other.instruction)
-    return isinstance(one, Rewrite) and isinstance(other, Rewrite) and one.body.strip() == other.body.strip()
+    if isinstance(first, Edit) and isinstance(second, Edit):
+        return _alike_edits(first, second)
+    if isinstance(first, Suggestion) and isinstance(second, Suggestion):
+        return first.type is second.type and alike_texts(first.instruction, second.instruction)
+    return isinstance(first, Rewrite) and isinstance(second, Rewrite) and first.body.strip() == second.body.strip()
 
 
-def _alike_edits(one: Edit, other: Edit) -> bool:
-    if one.file != other.file:
+def _alike_edits(first: Edit, second: Edit) -> bool:
+    if first.file != second.file:
         return False
-    if one.op in _ADDING and other.op in _ADDING:
-        return alike_texts(one.content, other.content)
-    if one.op is not other.op or one.anchor.strip() != other.anchor.strip():
+    if first.op in _ADDING and second.op in _ADDING:
+        return alike_texts(first.content, second.content)
+    if first.op is not second.op or first.anchor.strip() != second.anchor.strip():
         return False
-    return one.op is Op.DELETE or alike_texts(one.content, other.content)
+    return first.op is Op.DELETE or alike_texts(first.content, second.content)
 
 
-def alike_texts(one: str, other: str) -> bool:
+def alike_texts(first: str, second: str) -> bool:
     """Say whether two texts ask for the same in almost the same words."""
-    left, right = normalised(one), normalised(other)
-    if left == right:
+    a, b = normalised(first), normalised(second)
+    if a == b:
         return True
-    return fuzz.ratio(left, right, score_cutoff=_ALIKE) >= _ALIKE and _same_words(_words(left), _words(right))
+    return fuzz.ratio(a, b, score_cutoff=_ALIKE) >= _ALIKE and _same_words(_words(a), _words(b))
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"\w+", text)) - _FILLERS
 
 
-def _same_words(left: frozenset[str], right: frozenset[str]) -> bool:
+def _same_words(first: frozenset[str], second: frozenset[str]) -> bool:
     """Say whether each word of one side stands on the other, perhaps in another form."""
-    only_left, only_right = left - right, right - left
-    return all(any(_twins(word, twin) for twin in only_right) for word in only_left) and all(
-        any(_twins(word, twin) for twin in only_left) for word in only_right
+    only_first, only_second = first - second, second - first
+    return all(any(_twins(word, twin) for twin in only_second) for word in only_first) and all(
+        any(_twins(word, twin) for twin in only_first) for word in only_second
     )
 
 
@@ -288,17 +288,17 @@ async def select(
         ),
     )
     reply = await ask(session, "rank", messages, RankReply, draw=(step,))
-    chosen = _usable(reply, len(draft.proposals)) if reply is not None else []
-    if reply is None or not chosen:
+    numbers = _usable(reply, len(draft.proposals)) if reply is not None else []
+    if reply is None or not numbers:
         return best_supported(draft, budget, "rank")
-    ranked = replace(
+    result = replace(
         draft,
-        proposals=tuple(draft.proposals[number] for number in chosen),
+        proposals=tuple(draft.proposals[number] for number in numbers),
         reasoning=reply.reasoning,
         title=reply.title,
         cut=False,
     )
-    return ranked.limited(budget)
+    return result.limited(budget)
 
 
 def _usable(reply: RankReply, proposals: int) -> list[int]:

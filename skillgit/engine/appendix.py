@@ -75,8 +75,8 @@ def extended(messages: Sequence[Message], name: str) -> list[Message]:
 def listens(session: Session, source: Source) -> bool:
     """Say whether reminders of analysts of ``source`` count."""
     optimizer = session.settings.optimizer
-    wanted = source is Source.FAILURE or optimizer.skill_aware_appendix_source == "both"
-    return optimizer.use_skill_aware_reflection and wanted
+    is_relevant = source is Source.FAILURE or optimizer.skill_aware_appendix_source == "both"
+    return optimizer.use_skill_aware_reflection and is_relevant
 
 
 def notes_of(session: Session, replies: Iterable[tuple[Source, Analysis]]) -> tuple[SkillText, ...]:
@@ -87,43 +87,43 @@ def notes_of(session: Session, replies: Iterable[tuple[Source, Analysis]]) -> tu
 async def remember(session: Session, candidate: Skill, notes: Sequence[SkillText], *, step: int) -> Appendix | None:
     """Return ``candidate`` with the new ones of ``notes`` in its appendix; None if there is none."""
     standing = appendix_notes(candidate.document)
-    added = fresh(standing, (note for note in map(cleaned, notes) if _is_usable(session, candidate, note)))
-    if not added:
+    additions = fresh(standing, (note for note in map(cleaned, notes) if _is_usable(session, candidate, note)))
+    if not additions:
         return None
-    total, before = (*standing, *added), 0
+    total, before = (*standing, *additions), 0
     threshold = session.settings.optimizer.skill_aware_consolidate_threshold
     if threshold and len(total) > threshold:
         shorter = await _consolidated(session, candidate, total, step=step)
         total, before = (shorter, len(total)) if shorter else (total, 0)
-    made = Appendix(notes=total, counts=AppendixCounts(added=len(added), total=len(total), consolidated=before))
-    if appendix_notes(made.joined(candidate).document) != total or total == standing:
+    appendix = Appendix(notes=total, counts=AppendixCounts(added=len(additions), total=len(total), consolidated=before))
+    if appendix_notes(appendix.joined(candidate).document) != total or total == standing:
         # Another region that is never closed reaches over the appendix, or everything new was put together again.
         return None
-    return made
+    return appendix
 
 
 async def _consolidated(
     session: Session, skill: Skill, notes: Sequence[SkillText], *, step: int
 ) -> tuple[SkillText, ...]:
     """Return a shorter list of reminders; nothing if the optimizer has none that is shorter and can be used."""
-    listed = tagged("notes", "\n".join(f"- {note}" for note in notes), count=len(notes))
-    messages = conversation("consolidate_notes", "", (skill_section(skill, session.settings.optimizer), listed))
+    section = tagged("notes", "\n".join(f"- {note}" for note in notes), count=len(notes))
+    messages = conversation("consolidate_notes", "", (skill_section(skill, session.settings.optimizer), section))
     reply = await ask(session, "appendix", messages, NotesReply, draw=(step,))
     if reply is None:
         return ()
-    kept = fresh((), (note for note in map(cleaned, reply.notes) if _is_usable(session, skill, note)))
-    return kept if len(kept) < len(notes) else ()
+    short_list = fresh((), (note for note in map(cleaned, reply.notes) if _is_usable(session, skill, note)))
+    return short_list if len(short_list) < len(notes) else ()
 
 
 def fresh(standing: Iterable[str], notes: Iterable[SkillText]) -> tuple[SkillText, ...]:
     """Return those of ``notes`` that do not stand yet, each once, in their order."""
-    known = {note_key(note) for note in standing}
-    found: list[SkillText] = []
+    keys = {note_key(note) for note in standing}
+    fresh_notes: list[SkillText] = []
     for note in notes:
-        if note_key(note) not in known:
-            known.add(note_key(note))
-            found.append(note)
-    return tuple(found)
+        if note_key(note) not in keys:
+            keys.add(note_key(note))
+            fresh_notes.append(note)
+    return tuple(fresh_notes)
 
 
 def note_key(note: str) -> str:

@@ -55,21 +55,21 @@ def rollouts_files(name: str, rollouts: Sequence[Rollout]) -> Evidence:
     Trajectories have files of their own, so that git stores one that did not change only once.
     """
     rows: list[dict[str, object]] = []
-    found: Evidence = {}
+    files: Evidence = {}
     for rollout in rollouts:
         row: dict[str, object] = {"id": rollout.item.id, "task_type": rollout.item.task_type}
         row |= outcome_row(rollout.outcome)
         if rollout.trajectory is not None:
             path = f"trajectories/{text_digest(rollout.item.id)}.json"
             turns = [{"role": turn.role, "content": turn.content} for turn in rollout.trajectory.turns]
-            found[f"{name}/{path}"] = json_file({"id": rollout.item.id, "turns": turns})
+            files[f"{name}/{path}"] = json_file({"id": rollout.item.id, "turns": turns})
             row |= {
                 "answer": rollout.trajectory.answer,
                 "feedback": rollout.trajectory.feedback,
                 "trajectory": f"{name}/{path}",
             }
         rows.append(row)
-    return found | {f"{name}.json": json_file(rows)}
+    return files | {f"{name}.json": json_file(rows)}
 
 
 def patch_file(
@@ -93,24 +93,24 @@ def patch_file(
         | ({"removed": report.edit.content.removed} if getattr(report.edit.content, "removed", 0) else {})
         for report in reports
     ]
-    told: dict[str, object] = {"title": patch.title, "reasoning": patch.reasoning, "edits": edits}
-    suggestions = [proposed_fields(found) for found in getattr(patch, "suggestions", ())]
+    document: dict[str, object] = {"title": patch.title, "reasoning": patch.reasoning, "edits": edits}
+    suggestions = [proposed_fields(proposal) for proposal in getattr(patch, "suggestions", ())]
     if suggestions:
-        told["suggestions"] = suggestions
+        document["suggestions"] = suggestions
     if rewrite is not None:
-        told["rewrite"] = rewrite
+        document["rewrite"] = rewrite
     if appendix is not None:
-        told["appendix"] = list(appendix)
+        document["appendix"] = list(appendix)
     if lines:
-        told["lines"] = True
-    return {"patch.json": json_file(told)}
+        document["lines"] = True
+    return {"patch.json": json_file(document)}
 
 
 def findings_file(findings: Sequence[Finding], unusable: int, calls: Sequence[str] = ()) -> Evidence:
     """Return ``findings.json``: what analysts saw, how many gave no usable reply, and which later calls did not."""
-    listed = [{"pattern": found.pattern, "count": found.count, "items": list(found.items)} for found in findings]
-    told: dict[str, object] = {"findings": listed, "unusable_replies": unusable}
-    return {"findings.json": json_file(told | ({"unusable_calls": list(calls)} if calls else {}))}
+    rows = [{"pattern": finding.pattern, "count": finding.count, "items": list(finding.items)} for finding in findings]
+    document: dict[str, object] = {"findings": rows, "unusable_replies": unusable}
+    return {"findings.json": json_file(document | ({"unusable_calls": list(calls)} if calls else {}))}
 
 
 def merged(parts: Iterable[Mapping[str, bytes]]) -> Evidence:

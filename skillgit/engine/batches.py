@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def stream(seed: int, purpose: str, *place: int) -> Random:
+def stream(seed: int, purpose: str, *position: int) -> Random:
     """Return a random stream of its own for each purpose and place, so that no two ever coincide."""
-    return Random(int(digest([seed, purpose, *place])[:16], 16))  # noqa: S311 - reproducible, not secret
+    return Random(int(digest([seed, purpose, *position])[:16], 16))  # noqa: S311 - reproducible, not secret
 
 
 def steps_per_epoch(items: int, step_size: int) -> int:
@@ -44,9 +44,9 @@ def step_items(items: Sequence[Item], *, seed: int, step: int, step_size: int) -
     """
     per_epoch = steps_per_epoch(len(items), step_size)
     epoch = epoch_of(step, per_epoch)
-    shuffled = shuffle(items, stream(seed, "epoch", epoch))
+    order = shuffle(items, stream(seed, "epoch", epoch))
     start = (step - 1) % per_epoch * step_size
-    return shuffled[start : start + step_size]
+    return order[start : start + step_size]
 
 
 def slow_sample(items: Sequence[Item], *, seed: int, epoch: int, size: int) -> list[Item]:
@@ -56,9 +56,9 @@ def slow_sample(items: Sequence[Item], *, seed: int, epoch: int, size: int) -> l
 
 def shuffle(values: Sequence[T], random: Random) -> list[T]:
     """Return the values in random order."""
-    shuffled = list(values)
-    random.shuffle(shuffled)
-    return shuffled
+    copy = list(values)
+    random.shuffle(copy)
+    return copy
 
 
 def chunks(values: Sequence[T], size: int) -> list[list[T]]:

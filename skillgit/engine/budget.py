@@ -45,9 +45,9 @@ class Budget:
         """Return ``budget.json``, if the optimizer was asked."""
         if self.by not in {BudgetSource.OPTIMIZER, BudgetSource.FALLBACK}:
             return {}
-        said = self.reply.model_dump(mode="json") if self.reply is not None else None
-        told = {"budget": self.limit, "by": self.by.value, "available": self.available, "reply": said}
-        return {"budget.json": artifacts.json_file(told)}
+        reply = self.reply.model_dump(mode="json") if self.reply is not None else None
+        document = {"budget": self.limit, "by": self.by.value, "available": self.available, "reply": reply}
+        return {"budget.json": artifacts.json_file(document)}
 
 
 def analyst_budget(session: Session, step: int) -> int | None:
@@ -78,9 +78,9 @@ async def step_budget(
     optimizer = session.settings.optimizer
     if optimizer.control is ControlMode.NONE:
         return Budget(limit=None, by=BudgetSource.NONE)
-    scheduled = edit_budget(optimizer, step, session.steps)
+    quota = edit_budget(optimizer, step, session.steps)
     if optimizer.control is ControlMode.FIXED or not draft.proposals:
-        return Budget(limit=scheduled, by=BudgetSource.SCHEDULE)
+        return Budget(limit=quota, by=BudgetSource.SCHEDULE)
     session.monitor.stage(Stage.SELECT, 1)
     messages = conversation(
         "budget",
@@ -96,12 +96,12 @@ async def step_budget(
     reply = await ask(session, "budget", messages, BudgetReply, draw=(step,))
     available = len(draft.proposals)
     if reply is None:
-        return Budget(limit=scheduled, by=BudgetSource.FALLBACK, available=available)
+        return Budget(limit=quota, by=BudgetSource.FALLBACK, available=available)
     limit = min(reply.edits, available)
     return Budget(limit=limit, by=BudgetSource.OPTIMIZER, available=available, reply=reply)
 
 
 def _scores(rollouts: Sequence[Rollout]) -> str:
-    scored = [rollout.outcome for rollout in rollouts if isinstance(rollout.outcome, Scored)]
-    hard, soft = (mean([getattr(outcome, name) for outcome in scored]) for name in ("hard", "soft"))
-    return tagged("batch", f"hard {hard:.4f}\nsoft {soft:.4f}", items=len(scored))
+    outcomes = [rollout.outcome for rollout in rollouts if isinstance(rollout.outcome, Scored)]
+    hard, soft = (mean([getattr(outcome, name) for outcome in outcomes]) for name in ("hard", "soft"))
+    return tagged("batch", f"hard {hard:.4f}\nsoft {soft:.4f}", items=len(outcomes))

@@ -32,7 +32,7 @@ def delivered(skill: Skill, settings: TargetSettings) -> Skill:
     if settings.companions is Companions.NONE or len(skill.files) == 1:
         return skill
     room = settings.max_companion_tokens * CHARACTERS_PER_TOKEN
-    shown: list[str] = []
+    parts: list[str] = []
     left_out: list[str] = []
     for path, text in named_texts(skill):
         if room < min(LEAST, len(text)):
@@ -40,23 +40,23 @@ def delivered(skill: Skill, settings: TargetSettings) -> Skill:
             continue
         part = elide(text, room)
         room -= len(part)
-        shown.append(tagged(TAG, part, path=path))
+        parts.append(tagged(TAG, part, path=path))
     if left_out:
-        shown.append(f"[... {', '.join(left_out)} left out: too long ...]")
-    if not shown:
+        parts.append(f"[... {', '.join(left_out)} left out: too long ...]")
+    if not parts:
         return skill
-    return skill.with_text(DOCUMENT, "\n\n".join([skill.document.rstrip("\n"), *shown]) + "\n")
+    return skill.with_text(DOCUMENT, "\n\n".join([skill.document.rstrip("\n"), *parts]) + "\n")
 
 
 def named_texts(skill: Skill) -> list[tuple[str, str]]:
     """Return path and text of the other text files that ``SKILL.md`` names, in the order in which it does."""
     body = skill.document.removeprefix(frontmatter(skill.document))
-    found = [
+    mentions = [
         (match.start(), path, text)
         for path, text in skill.text_files()
         if path != DOCUMENT and (match := _mention(path).search(body)) is not None
     ]
-    return [(path, text) for _, path, text in sorted(found)]
+    return [(path, text) for _, path, text in sorted(mentions)]
 
 
 def _mention(path: str) -> re.Pattern[str]:

@@ -33,8 +33,8 @@ async def compress(session: Session, skill: Skill, *, draw: tuple[str | int, ...
     if reply is None or not reply.body.strip():
         return None
     wish = Suggestion(type=SuggestionType.COMPRESS, title=reply.title, instruction=reply.title, source=Source.META)
-    made = put_together(skill, reply.body, [wish], title=reply.title, reasoning=reply.reasoning)
-    return made if made.application.skill.digest != skill.digest else None
+    candidate = put_together(skill, reply.body, [wish], title=reply.title, reasoning=reply.reasoning)
+    return candidate if candidate.application.skill.digest != skill.digest else None
 
 
 def _shortens(skill: Skill) -> Callable[[Reply], None]:

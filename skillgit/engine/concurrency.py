@@ -47,12 +47,12 @@ async def ordered(
 
 async def both(first: Awaitable[In], second: Awaitable[Out]) -> tuple[In, Out]:
     """Run two things at once; if one fails, the other is cancelled."""
-    one, two = asyncio.ensure_future(first), asyncio.ensure_future(second)
+    first_task, second_task = asyncio.ensure_future(first), asyncio.ensure_future(second)
     try:
-        await asyncio.gather(one, two)
-        return one.result(), two.result()
+        await asyncio.gather(first_task, second_task)
+        return first_task.result(), second_task.result()
     finally:
-        await ended((one, two))
+        await ended((first_task, second_task))
 
 
 async def side_by_side(first: Awaitable[In], second: Awaitable[Out]) -> tuple[In, Out]:
@@ -60,12 +60,12 @@ async def side_by_side(first: Awaitable[In], second: Awaitable[Out]) -> tuple[In
 
     If both fail, the failure of the first is raised, whichever came before.
     """
-    one, two = asyncio.ensure_future(first), asyncio.ensure_future(second)
+    first_task, second_task = asyncio.ensure_future(first), asyncio.ensure_future(second)
     try:
-        await asyncio.wait((one, two))
-        return one.result(), two.result()
+        await asyncio.wait((first_task, second_task))
+        return first_task.result(), second_task.result()
     finally:
-        await ended((one, two))
+        await ended((first_task, second_task))
 
 
 @asynccontextmanager

@@ -98,9 +98,9 @@ class Probe:
 
     def evidence(self) -> artifacts.Evidence:
         """Return ``probe.json`` with the instruction and, if it was tried, ``probed.json`` with its rollouts."""
-        told = {"probe": self.text, "reasoning": self.reasoning, "items": [rollout.item.id for rollout in self.before]}
+        data = {"probe": self.text, "reasoning": self.reasoning, "items": [rollout.item.id for rollout in self.before]}
         files = artifacts.rollouts_files("probed", self.after) if self.after else {}
-        return artifacts.merged([{"probe.json": artifacts.json_file(told)}, files])
+        return artifacts.merged([{"probe.json": artifacts.json_file(data)}, files])
 
 
 async def probe(
@@ -110,23 +110,23 @@ async def probe(
     settings = session.settings.gradient
     if not settings.use_deep_reflect:
         return None
-    failed = diverse(
-        session, [found for found in rollouts if _solved(found) is False], settings.deep_reflect_failures, step
+    failures = diverse(
+        session, [trial for trial in rollouts if _solved(trial) is False], settings.deep_reflect_failures, step
     )
-    solved = diverse(session, [found for found in rollouts if _solved(found)], settings.deep_reflect_successes, step)
-    if not failed:
+    passes = diverse(session, [trial for trial in rollouts if _solved(trial)], settings.deep_reflect_successes, step)
+    if not failures:
         return None
-    reply = await _written(session, skill, failed, solved, step=step)
+    reply = await _written(session, skill, failures, passes, step=step)
     text = redact(elide(reply.probe, PROBE_LENGTH)) if reply is not None else ""
-    before = (*failed, *solved)
+    before = (*failures, *passes)
     if reply is None or not text:
         return Probe(reasoning=reply.reasoning if reply is not None else "", before=before)
     session.monitor.stage(Stage.PROBE, len(before))
     after = await roll_out(session, probed(skill, text), [rollout.item for rollout in before], "probe")
-    made = Probe(text=text, reasoning=reply.reasoning, before=before, after=tuple(after))
+    experiment = Probe(text=text, reasoning=reply.reasoning, before=before, after=tuple(after))
     if not any(rollout.trajectory for rollout in after):
-        return made
-    return replace(made, analysis=await _analysed(session, state, skill, made, step=step, budget=budget))
+        return experiment
+    return replace(experiment, analysis=await _analysed(session, state, skill, experiment, step=step, budget=budget))
 
 
 def probed(skill: Skill, text: str) -> Skill:
@@ -137,11 +137,11 @@ def probed(skill: Skill, text: str) -> Skill:
 def diverse(session: Session, rollouts: Sequence[Rollout], size: int, step: int) -> tuple[Rollout, ...]:
     """Return ``size`` of ``rollouts``: the types of tasks in turn, the most frequent first, each in random order."""
     by_type: dict[str, list[Rollout]] = {}
-    for rollout in shuffle(sorted(rollouts, key=lambda found: found.item.id), stream(session.seed, "probe", step)):
+    for rollout in shuffle(sorted(rollouts, key=lambda trial: trial.item.id), stream(session.seed, "probe", step)):
         by_type.setdefault(rollout.item.task_type, []).append(rollout)
     queues = sorted(by_type.items(), key=lambda entry: (-len(entry[1]), entry[0]))
     longest = max((len(queue) for _, queue in queues), default=0)
-    in_turn = [queue[place] for place in range(longest) for _, queue in queues if place < len(queue)]
+    in_turn = [queue[index] for index in range(longest) for _, queue in queues if index < len(queue)]
     return tuple(in_turn[:size])
 
 
@@ -151,20 +151,20 @@ def _solved(rollout: Rollout) -> bool | None:
 
 
 async def _written(
-    session: Session, skill: Skill, failed: Sequence[Rollout], solved: Sequence[Rollout], *, step: int
+    session: Session, skill: Skill, failures: Sequence[Rollout], passes: Sequence[Rollout], *, step: int
 ) -> ProbeReply | None:
     room = session.settings.gradient.max_trajectory_tokens
     sections = (
         skill_section(skill, session.settings.optimizer),
-        trajectories_section(failed, "failure", room),
-        trajectories_section(solved, "success", room) if solved else "",
+        trajectories_section(failures, "failure", room),
+        trajectories_section(passes, "success", room) if passes else "",
     )
     messages = conversation("probe", session.task.environment.taxonomy(), sections)
     return await ask(session, "probe", messages, ProbeReply, draw=(step,))
 
 
 async def _analysed(
-    session: Session, state: RunState, skill: Skill, made: Probe, *, step: int, budget: int | None
+    session: Session, state: RunState, skill: Skill, experiment: Probe, *, step: int, budget: int | None
 ) -> Analysis | None:
     words, settings = dialect(session), session.settings
     whole = settings.optimizer.skill_update_mode is UpdateMode.FULL
@@ -173,13 +173,13 @@ async def _analysed(
         memory_section(state.optimizer_memory),
         history_section(state.memory, settings.gradient.max_history_tokens),
         "" if whole else budget_section(budget),
-        tagged("probe", made.text),
-        tagged("before", "\n".join(map(_before, made.before))),
-        trajectories_section(made.after, "probed", settings.gradient.max_trajectory_tokens),
+        tagged("probe", experiment.text),
+        tagged("before", "\n".join(map(_before, experiment.before))),
+        trajectories_section(experiment.after, "probed", settings.gradient.max_trajectory_tokens),
     )
     messages = conversation(words.failures, session.task.environment.taxonomy(), sections)
-    asked = aware(session, Source.FAILURE, told_of_files(session, extended(messages, "probed")))
-    reply = await ask(session, "analyst", asked, words.analysis, draw=(step, "probe"), check=keeps_protected(skill))
+    request = aware(session, Source.FAILURE, told_of_files(session, extended(messages, "probed")))
+    reply = await ask(session, "analyst", request, words.analysis, draw=(step, "probe"), check=keeps_protected(skill))
     return reply if reply is None or listens(session, Source.FAILURE) else reply.model_copy(update={"notes": ()})
 
 

@@ -43,33 +43,33 @@ class Draft:
     @property
     def edits(self) -> tuple[Edit, ...]:
         """The proposals that are edits."""
-        return tuple(proposed for proposed in self.proposals if isinstance(proposed, Edit))
+        return tuple(proposal for proposal in self.proposals if isinstance(proposal, Edit))
 
     @property
     def suggestions(self) -> tuple[Suggestion, ...]:
         """The proposals that are suggestions."""
-        return tuple(proposed for proposed in self.proposals if isinstance(proposed, Suggestion))
+        return tuple(proposal for proposal in self.proposals if isinstance(proposal, Suggestion))
 
     @property
     def rewrites(self) -> tuple[Rewrite, ...]:
         """The proposals that are whole documents."""
-        return tuple(proposed for proposed in self.proposals if isinstance(proposed, Rewrite))
+        return tuple(proposal for proposal in self.proposals if isinstance(proposal, Rewrite))
 
 
-def grounded(proposed: P, shown: Sequence[str]) -> P:
-    """Return ``proposed`` with the support that it can have at most, given the trajectories that its analyst saw."""
-    items = tuple(item for item in dict.fromkeys(proposed.items) if item in shown)
-    return replace(proposed, items=items, support=len(items) or min(proposed.support, max(len(shown), 1)))
+def grounded(proposal: P, ids: Sequence[str]) -> P:
+    """Return ``proposal`` with the support that it can have at most, given the trajectories that its analyst saw."""
+    items = tuple(item for item in dict.fromkeys(proposal.items) if item in ids)
+    return replace(proposal, items=items, support=len(items) or min(proposal.support, max(len(ids), 1)))
 
 
-def supported(proposed: P, parts: Sequence[Proposed]) -> P:
-    """Return ``proposed`` with the support of ``parts``, which it joins: distinct trajectories count once.
+def supported(proposal: P, parts: Sequence[Proposed]) -> P:
+    """Return ``proposal`` with the support of ``parts``, which it joins: distinct trajectories count once.
 
     Trajectories of parts that do not name theirs are taken to be others, as those of different analysts are.
     """
     items = tuple(dict.fromkeys(item for part in parts for item in part.items))
-    unnamed = sum(part.support for part in parts if not part.items)
-    return replace(proposed, items=items, support=len(items) + unnamed, source=common_source(parts))
+    rest = sum(part.support for part in parts if not part.items)
+    return replace(proposal, items=items, support=len(items) + rest, source=common_source(parts))
 
 
 def common_source(parts: Iterable[Proposed]) -> Source:
@@ -80,8 +80,8 @@ def common_source(parts: Iterable[Proposed]) -> Source:
 
 def joint_total(parts: Sequence[Proposed]) -> int:
     """Return how many distinct trajectories are behind ``parts``; those that are not named count as others."""
-    named = {item for part in parts for item in part.items}
-    return max(len(named) + sum(part.support for part in parts if not part.items), 1)
+    items = {item for part in parts for item in part.items}
+    return max(len(items) + sum(part.support for part in parts if not part.items), 1)
 
 
 def concatenated(drafts: Sequence[Draft], *unusable: str) -> Draft:
@@ -89,7 +89,7 @@ def concatenated(drafts: Sequence[Draft], *unusable: str) -> Draft:
     if not drafts:
         return Draft(unusable=unusable)
     return Draft(
-        proposals=tuple(proposed for draft in drafts for proposed in draft.proposals),
+        proposals=tuple(proposal for draft in drafts for proposal in draft.proposals),
         reasoning="\n\n".join(dict.fromkeys(draft.reasoning for draft in drafts if draft.reasoning)),
         title=drafts[0].title,
         unusable=tuple(dict.fromkeys((*(name for draft in drafts for name in draft.unusable), *unusable))),
@@ -99,5 +99,5 @@ def concatenated(drafts: Sequence[Draft], *unusable: str) -> Draft:
 
 def best_supported(draft: Draft, budget: int | None, *unusable: str) -> Draft:
     """Return the ``budget`` proposals with the most support, for when nobody ranked them."""
-    ordered = sorted(draft.proposals, key=lambda proposed: -proposed.support)
-    return replace(draft, proposals=tuple(ordered), unusable=(*draft.unusable, *unusable)).limited(budget)
+    ranking = sorted(draft.proposals, key=lambda proposal: -proposal.support)
+    return replace(draft, proposals=tuple(ranking), unusable=(*draft.unusable, *unusable)).limited(budget)

@@ -34,23 +34,23 @@ def failing_turn(turns: Sequence[Turn]) -> int:
 
     Without one it is the last turn of the target, which gave the answer.
     """
-    surroundings = [place for place, turn in enumerate(turns) if place and turn.role in ("tool", "user")]
-    troubled = [place for place in surroundings if _TROUBLE.search(turns[place].content)]
-    spoken = [place for place, turn in enumerate(turns) if turn.role == "assistant"]
-    return (troubled or spoken or [max(len(turns) - 1, 0)])[-1]
+    surroundings = [index for index, turn in enumerate(turns) if index and turn.role in ("tool", "user")]
+    troubles = [index for index in surroundings if _TROUBLE.search(turns[index].content)]
+    spoken = [index for index, turn in enumerate(turns) if turn.role == "assistant"]
+    return (troubles or spoken or [max(len(turns) - 1, 0)])[-1]
 
 
 def elided_turns(turns: Sequence[Turn], room: int) -> Iterator[Turn | str]:
     """Yield ``turns`` so that they fill about ``room`` characters; a string says what is left out between two."""
-    shown = _shown(turns, room)
-    sizes = [len(turns[place].content) for place in shown]
-    gaps = len(turns) - len(shown)
+    indexes = _shown(turns, room)
+    sizes = [len(turns[index].content) for index in indexes]
+    gaps = len(turns) - len(indexes)
     limit = _limit(sizes, room - (_MARK * 3 if gaps else 0))
     before = -1
-    for place in shown:
-        yield from _gap(place - before - 1)
-        yield replace(turns[place], content=elide(turns[place].content, limit))
-        before = place
+    for index in indexes:
+        yield from _gap(index - before - 1)
+        yield replace(turns[index], content=elide(turns[index].content, limit))
+        before = index
     yield from _gap(len(turns) - before - 1)
 
 
@@ -65,17 +65,17 @@ def _shown(turns: Sequence[Turn], room: int) -> list[int]:
         return list(range(len(turns)))
     most = max(room // LEAST, 1)
     failing = failing_turn(turns)
-    wanted = [failing, *range(_HEAD), failing - 1, *reversed(range(_HEAD, len(turns)))]
-    places = dict.fromkeys(place for place in wanted if 0 <= place < len(turns))
-    return sorted([*places][:most])
+    candidates = [failing, *range(_HEAD), failing - 1, *reversed(range(_HEAD, len(turns)))]
+    indexes = dict.fromkeys(index for index in candidates if 0 <= index < len(turns))
+    return sorted([*indexes][:most])
 
 
 def _limit(sizes: Sequence[int], room: int) -> int:
     """Return the length at which turns are elided, so that short ones stay whole and long ones share what is left."""
-    left, open_ = room, len(sizes)
+    rest, open_ = room, len(sizes)
     for size in sorted(sizes):
-        share = max(left, 0) // open_
+        share = max(rest, 0) // open_
         if size > share:
             return max(share - _MARK, LEAST // 2)
-        left, open_ = left - size, open_ - 1
+        rest, open_ = rest - size, open_ - 1
     return max(sizes, default=0)

@@ -87,7 +87,7 @@ async def evaluate_candidate(
     *,
     rule: GateRule,
     sample: int = 0,
-    refused: Refused | None = None,
+    on_refusal: Refused | None = None,
 ) -> Measured:
     """Measure a candidate on the selection split until ``rule`` can only refuse it, or to the end.
 
@@ -101,7 +101,7 @@ async def evaluate_candidate(
         base: The evaluation of the version that it was proposed on.
         rule: The gate's settings.
         sample: Which draws; other ones than the first are made for every item.
-        refused: Called with the places of rollouts once it is certain that the rule refuses, while items still run.
+        on_refusal: Called with the places of rollouts once it is certain that the rule refuses, while items still run.
     """
     if sample:
         return await evaluate(session, skill, Split.SELECTION, sample=sample)
@@ -110,38 +110,38 @@ async def evaluate_candidate(
     items = session.task.items[Split.SELECTION]
     session.monitor.stage(Stage.EVALUATE, len(items))
     look = EarlyStop(rule, base, WAVE)
-    rolled = await _chase(session, skill, look, refused)
-    known = frozenset(look.items[: look.needed])
-    kept = tuple(rolled[item.id] for item in items if item.id in known)
+    by_item = await _chase(session, skill, look, on_refusal)
+    item_ids = frozenset(look.items[: look.needed])
+    rollouts = tuple(by_item[item.id] for item in items if item.id in item_ids)
     evaluation = Evaluation(
         split=Split.SELECTION,
         item_set=session.task.item_set(Split.SELECTION),
-        outcomes={rollout.item.id: rollout.outcome for rollout in kept},
+        outcomes={rollout.item.id: rollout.outcome for rollout in rollouts},
         seed=session.seed,
-        unneeded=tuple(item.id for item in items if item.id not in known),
-        spare=len(rolled) - len(kept),
+        unneeded=tuple(item.id for item in items if item.id not in item_ids),
+        spare=len(by_item) - len(rollouts),
     )
-    return Measured(evaluation=evaluation, rollouts=kept)
+    return Measured(evaluation=evaluation, rollouts=rollouts)
 
 
-async def _chase(session: Session, skill: Skill, look: EarlyStop, refused: Refused | None) -> dict[str, Rollout]:
+async def _chase(session: Session, skill: Skill, look: EarlyStop, on_refusal: Refused | None) -> dict[str, Rollout]:
     """Roll out items as soon as they are certain to be needed, until the decision is settled."""
     items = {item.id: item for item in session.task.items[Split.SELECTION]}
     slots, started, told = asyncio.Semaphore(session.workers), 0, False
-    rolled: dict[str, Rollout] = {}
+    by_item: dict[str, Rollout] = {}
 
     async def one(item: str) -> None:
         nonlocal told
-        [rolled[item]] = await roll_out(session, skill, [items[item]], "selection", slots=slots)
-        look.take(item, rolled[item].outcome)
+        [by_item[item]] = await roll_out(session, skill, [items[item]], "selection", slots=slots)
+        look.take(item, by_item[item].outcome)
         start()
-        if refused is not None and not told and look.refused:
+        if on_refusal is not None and not told and look.refused:
             told = True
-            refused(slots)
+            on_refusal(slots)
 
     def start() -> None:
         nonlocal started
-        if look.sure - len(rolled) < session.workers:
+        if look.sure - len(by_item) < session.workers:
             look.look()
         for item in look.items[started : look.sure]:
             group.create_task(one(item))
@@ -149,4 +149,4 @@ async def _chase(session: Session, skill: Skill, look: EarlyStop, refused: Refus
 
     async with growing() as group:
         start()
-    return rolled
+    return by_item

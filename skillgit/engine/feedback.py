@@ -32,16 +32,16 @@ def feedback_section(feedback: Sequence[Feedback]) -> str:
     """Return what people said, newest first, or nothing; what does not fit is left out in the open."""
     if not feedback:
         return ""
-    told, room = [_INTRODUCTION], FEEDBACK_TOKENS * CHARACTERS_PER_TOKEN
-    for place, one in enumerate(reversed(feedback)):
-        text = elide(one.text.strip(), room) if place == 0 else one.text.strip()
-        if place and len(text) > room:
-            left = len(feedback) - place
-            told.append(f"[... {left} earlier {'note' if left == 1 else 'notes'} left out ...]")
+    lines, room = [_INTRODUCTION], FEEDBACK_TOKENS * CHARACTERS_PER_TOKEN
+    for index, note in enumerate(reversed(feedback)):
+        text = elide(note.text.strip(), room) if index == 0 else note.text.strip()
+        if index and len(text) > room:
+            rest = len(feedback) - index
+            lines.append(f"[... {rest} earlier {'note' if rest == 1 else 'notes'} left out ...]")
             break
         room -= len(text)
-        told.append(tagged("note", text, date=one.time.date().isoformat()))
-    return tagged("feedback", "\n".join(told))
+        lines.append(tagged("note", text, date=note.time.date().isoformat()))
+    return tagged("feedback", "\n".join(lines))
 
 
 def feedback_file(feedback: Sequence[Feedback]) -> artifacts.Evidence:
@@ -50,13 +50,13 @@ def feedback_file(feedback: Sequence[Feedback]) -> artifacts.Evidence:
         return {}
     rows = [
         {
-            "id": one.id,
-            "commit": one.commit,
-            "author": one.author,
-            "time": one.time.isoformat().replace("+00:00", "Z"),
-            "text": redact(one.text),
+            "id": note.id,
+            "commit": note.commit,
+            "author": note.author,
+            "time": note.time.isoformat().replace("+00:00", "Z"),
+            "text": redact(note.text),
         }
-        for one in feedback
+        for note in feedback
     ]
     return {"feedback.json": artifacts.json_file(rows)}
 
@@ -70,25 +70,25 @@ _INTRODUCTION_OF_OTHERS = (
 )
 
 
-def tried_section(tried: Sequence[Tried]) -> str:
+def tried_section(attempts: Sequence[Tried]) -> str:
     """Return what was tried, newest first, or nothing; what does not fit is left out in the open."""
-    if not tried:
+    if not attempts:
         return ""
-    told, room = [_INTRODUCTION_OF_OTHERS], TRIED_TOKENS * CHARACTERS_PER_TOKEN
-    for place, one in enumerate(reversed(tried)):
-        text = _told(one)
-        if place and len(text) > room:
-            left = len(tried) - place
-            told.append(f"[... {left} earlier {'candidate' if left == 1 else 'candidates'} left out ...]")
+    lines, room = [_INTRODUCTION_OF_OTHERS], TRIED_TOKENS * CHARACTERS_PER_TOKEN
+    for index, attempt in enumerate(reversed(attempts)):
+        text = _told(attempt)
+        if index and len(text) > room:
+            rest = len(attempts) - index
+            lines.append(f"[... {rest} earlier {'candidate' if rest == 1 else 'candidates'} left out ...]")
             break
         room -= len(text)
-        told.append(text)
-    return tagged("tried_before", "\n".join(told))
+        lines.append(text)
+    return tagged("tried_before", "\n".join(lines))
 
 
-def tried_file(tried: Sequence[Tried]) -> artifacts.Evidence:
+def tried_file(attempts: Sequence[Tried]) -> artifacts.Evidence:
     """Return ``tried.json``, what had been tried when the run began; no file if there is nothing."""
-    return {TRIED_FILE: artifacts.json_file([asdict(one) for one in tried])} if tried else {}
+    return {TRIED_FILE: artifacts.json_file([asdict(attempt) for attempt in attempts])} if attempts else {}
 
 
 def read_tried(files: Mapping[str, bytes] | None) -> tuple[Tried, ...]:
@@ -98,10 +98,10 @@ def read_tried(files: Mapping[str, bytes] | None) -> tuple[Tried, ...]:
     return tuple(Tried(**row | {"changes": tuple(Change(**change) for change in row["changes"])}) for row in rows)
 
 
-def _told(one: Tried) -> str:
-    bound = "at most " if one.bound else ""
-    lines = [f"run {one.run}, step {one.step}: {one.title}; scored {bound}{one.score:.4f} against {one.current:.4f}"]
-    lines += [f"  {change.sign} {change.text}" for change in one.changes[:CHANGES_SHOWN]]
-    if len(one.changes) > CHANGES_SHOWN:
-        lines.append(f"  [... {len(one.changes) - CHANGES_SHOWN} changed lines left out ...]")
+def _told(row: Tried) -> str:
+    bound = "at most " if row.bound else ""
+    lines = [f"run {row.run}, step {row.step}: {row.title}; scored {bound}{row.score:.4f} against {row.current:.4f}"]
+    lines += [f"  {change.sign} {change.text}" for change in row.changes[:CHANGES_SHOWN]]
+    if len(row.changes) > CHANGES_SHOWN:
+        lines.append(f"  [... {len(row.changes) - CHANGES_SHOWN} changed lines left out ...]")
     return "\n".join(lines)

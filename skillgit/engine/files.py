@@ -24,8 +24,8 @@ def told_of_files(session: Session, messages: Sequence[Message]) -> list[Message
     if not files.beyond_document:
         return list(messages)
     first, *rest = messages
-    listed = "\n".join(f"- `{pattern}`" for pattern in files.patterns)
-    return [system(f"{first.text.rstrip()}\n\n{prompt(FILES).replace('{patterns}', listed)}"), *rest]
+    patterns = "\n".join(f"- `{pattern}`" for pattern in files.patterns)
+    return [system(f"{first.text.rstrip()}\n\n{prompt(FILES).replace('{patterns}', patterns)}"), *rest]
 
 
 def file_lint(session: Session) -> Callable[[Skill, Edit], str]:
@@ -41,9 +41,9 @@ def file_lint(session: Session) -> Callable[[Skill, Edit], str]:
         if edit.file in skill.files:
             return f"optimizer.files does not name '{edit.file}'"
         # Without the setting, there is no talk of files that could be made.
-        allowed = files.beyond_document and edit.op is Op.APPEND
-        unnamed = f", and optimizer.files lets no step make it: {', '.join(files.patterns)}" if allowed else ""
-        return f"the skill has no text file '{edit.file}'{unnamed}"
+        is_allowed = files.beyond_document and edit.op is Op.APPEND
+        advice = f", and optimizer.files lets no step make it: {', '.join(files.patterns)}" if is_allowed else ""
+        return f"the skill has no text file '{edit.file}'{advice}"
 
     return lint
 

@@ -107,8 +107,8 @@ def _long_file(session: Session, skill: Skill, candidate: Skill) -> Refusal | No
     for path, text in candidate.text_files():
         if path == DOCUMENT or text == before.get(path):
             continue
-        length, known = (ceil(len(found) / CHARACTERS_PER_TOKEN) for found in (text, before.get(path, "")))
-        if length > max(limit, known):
+        length, old_length = (ceil(len(content) / CHARACTERS_PER_TOKEN) for content in (text, before.get(path, "")))
+        if length > max(limit, old_length):
             return Refusal(
                 title=f"too long: {path} has {length} tokens, {limit} are allowed",
                 why=f"{path} would have about {length} tokens where optimizer.max_file_tokens allows {limit}.",
@@ -118,9 +118,9 @@ def _long_file(session: Session, skill: Skill, candidate: Skill) -> Refusal | No
 
 def _repeated(state: RunState, changes: Iterable[Change]) -> Refusal | None:
     """Return the refusal of changes that a step on the same version made before, and that the gate rejected."""
-    wanted = comparable(changes)
+    key = comparable(changes)
     for step in reversed(state.memory):
-        if step.decision is Decision.REJECT and step.base == state.version and alike(wanted, comparable(step.changes)):
+        if step.decision is Decision.REJECT and step.base == state.version and alike(key, comparable(step.changes)):
             return _repetition(step)
     return None
 
@@ -155,19 +155,19 @@ def _signed(lines: list[str], sign: str) -> str:
     return "\n".join(line for line in lines if line.startswith(sign))
 
 
-def _same(mine: str, other: str) -> bool:
-    if mine == other:
+def _same(mine: str, theirs: str) -> bool:
+    if mine == theirs:
         return True
-    if sorted(_DECISIVE.findall(mine)) != sorted(_DECISIVE.findall(other)):
+    if sorted(_DECISIVE.findall(mine)) != sorted(_DECISIVE.findall(theirs)):
         return False
-    return fuzz.ratio(mine, other, score_cutoff=ALIKE) >= ALIKE
+    return fuzz.ratio(mine, theirs, score_cutoff=ALIKE) >= ALIKE
 
 
 def stop_at_once(session: Session, state: RunState) -> str:
     """Return why nothing more can be gained, so that the run ends where it stands; empty if something can."""
-    settings, measured = session.settings, state.evaluation(state.version)
-    covered = measured.coverage >= settings.evaluation.min_coverage
-    if settings.train.stop_at_ceiling and covered and session.score(state, state.version) >= 1.0:
+    settings, evaluation = session.settings, state.evaluation(state.version)
+    is_covered = evaluation.coverage >= settings.evaluation.min_coverage
+    if settings.train.stop_at_ceiling and is_covered and session.score(state, state.version) >= 1.0:
         return f"v{state.version} has the full score on the selection split, so that no edit can score higher."
     return ""
 
@@ -175,9 +175,9 @@ def stop_at_once(session: Session, state: RunState) -> str:
 def stop_before_step(session: Session, state: RunState) -> str:
     """Return why no further step is taken though there would be one; empty if one is taken."""
     patience = session.settings.train.patience
-    waited = state.step - state.versions[state.best].step
-    if patience and waited >= patience and state.step < session.steps:
-        steps = "1 step" if waited == 1 else f"{waited} steps in a row"
+    count = state.step - state.versions[state.best].step
+    if patience and count >= patience and state.step < session.steps:
+        steps = "1 step" if count == 1 else f"{count} steps in a row"
         return f"{steps} made no new best version, and train.patience is {patience}."
     return ""
 
@@ -216,8 +216,8 @@ def leak_in(session: Session, skill: Skill, text: str) -> Leak | None:
     """Return the secret that ``text``, meant for ``skill``, quotes; None without one or without the lint."""
     if not session.settings.evaluation.leak_lint or not text.strip():
         return None
-    known = "\n".join([*(content for _, content in skill.text_files()), session.task.environment.taxonomy()])
-    return find_leak(session.leaks.index(session), text, known)
+    base = "\n".join([*(content for _, content in skill.text_files()), session.task.environment.taxonomy()])
+    return find_leak(session.leaks.index(session), text, base)
 
 
 def edit_lint(session: Session, skill: Skill) -> Callable[[Edit], str]:
@@ -232,8 +232,8 @@ def edit_lint(session: Session, skill: Skill) -> Callable[[Edit], str]:
 
 def leak_between(session: Session, skill: Skill, candidate: Skill) -> Leak | None:
     """Return the secret that the lines which ``candidate`` adds to ``skill`` quote."""
-    added = "\n".join(change.text for change in changed_lines(skill, candidate) if change.sign == "+")
-    return leak_in(session, skill, added)
+    text = "\n".join(change.text for change in changed_lines(skill, candidate) if change.sign == "+")
+    return leak_in(session, skill, text)
 
 
 def told(session: Session, skill: Skill, reports: Iterable[EditReport], text: str) -> str:

@@ -40,19 +40,19 @@ def record_section(steps: Sequence[StepMemory], max_tokens: int) -> str:
 
 def _told(steps: Sequence[StepMemory], max_tokens: int, *, in_full: bool) -> str:
     """Return the newest steps in full, then older ones by their titles, as far as they fit."""
-    told: list[str] = []
+    lines: list[str] = []
     room = max_tokens * CHARACTERS_PER_TOKEN
     for step in reversed(steps):
         text = _step(step, in_full=in_full)
-        if told and len(text) + 1 > room:
+        if lines and len(text) + 1 > room:
             text = _head(step)
-        if told and len(text) + 1 > room:
-            left = len(steps) - len(told)
-            told.append(f"[... {left} earlier {'step' if left == 1 else 'steps'} left out ...]")
+        if lines and len(text) + 1 > room:
+            rest = len(steps) - len(lines)
+            lines.append(f"[... {rest} earlier {'step' if rest == 1 else 'steps'} left out ...]")
             break
         room -= len(text) + 1
-        told.append(text)
-    return "\n".join(told)
+        lines.append(text)
+    return "\n".join(lines)
 
 
 def _head(step: StepMemory) -> str:

@@ -60,7 +60,7 @@ async def judge(
     gated: bool | None = None,
     policy: Policy | None = None,
     sample: int = 0,
-    refused: Refused | None = None,
+    on_refusal: Refused | None = None,
 ) -> Judged:
     """Measure ``candidate`` on the selection split and decide whether it replaces ``current``.
 
@@ -73,7 +73,7 @@ async def judge(
         gated: Whether there is a gate; the settings say so by default.
         policy: How it compares; the settings say so by default.
         sample: Which draws are made for the candidate; other ones than the first for a placebo.
-        refused: Called once it is certain that the gate refuses the candidate, while its last items still run.
+        on_refusal: Called once it is certain that the gate refuses the candidate, while its last items still run.
     """
     rule = session.rule
     rule = replace(rule, enabled=rule.enabled if gated is None else gated, policy=policy or rule.policy)
@@ -82,8 +82,8 @@ async def judge(
     best = None if state.best == version else recorded(session, state.best) or session.score(state, state.best)
     repeats = session.settings.gate.repeats
     first = rule.first_pass(repeats)
-    measured = await evaluate_candidate(session, candidate, before, rule=first, sample=sample, refused=refused)
-    after, files = measured.evaluation, files | artifacts.rollouts_files("selection", measured.rollouts)
+    measurement = await evaluate_candidate(session, candidate, before, rule=first, sample=sample, on_refusal=on_refusal)
+    after, files = measurement.evaluation, files | artifacts.rollouts_files("selection", measurement.rollouts)
     # Repeats confirm what scores higher; without a gate there is nothing to confirm.
     confirm = repeats > 0 and rule.enabled and decide(first, after, before, best).decision.accepted
     if confirm:
@@ -95,7 +95,7 @@ async def judge(
         files |= _repeats_file(items, new, old)
     verdict, pairs = decide_items(rule, after, before, best, repeats=repeats if confirm else 0)
     return Judged(
-        evaluation=measured.evaluation.summary(),
+        evaluation=measurement.evaluation.summary(),
         verdict=verdict,
         fixed=pairs.fixed,
         broken=pairs.broken,
@@ -108,14 +108,16 @@ async def _base(session: Session, skill: Skill, version: int) -> tuple[Evaluatio
 
     What the run has recorded is not measured again, but for items that may succeed this time.
     """
-    known = recorded(session, version)
-    if known is None:
-        measured = (await evaluate(session, skill, Split.SELECTION)).evaluation
-        return measured, _base_file(measured.outcomes)
-    items = [item for item in session.task.items[Split.SELECTION] if _may_succeed(session, known.outcomes[item.id])]
+    base = recorded(session, version)
+    if base is None:
+        measurement = (await evaluate(session, skill, Split.SELECTION)).evaluation
+        return measurement, _base_file(measurement.outcomes)
+    items = [item for item in session.task.items[Split.SELECTION] if _may_succeed(session, base.outcomes[item.id])]
     rollouts = await roll_out(session, skill, items, "selection")
-    again = {one.item.id: one.outcome for one in rollouts if not isinstance(one.outcome, FailedToEvaluate)}
-    return replace(known, outcomes={**known.outcomes, **again}), _base_file(again)
+    again = {
+        rollout.item.id: rollout.outcome for rollout in rollouts if not isinstance(rollout.outcome, FailedToEvaluate)
+    }
+    return replace(base, outcomes={**base.outcomes, **again}), _base_file(again)
 
 
 def _may_succeed(session: Session, outcome: Outcome) -> bool:
@@ -150,10 +152,10 @@ async def _samples(
     after: int = 0,
 ) -> dict[str, list[Outcome]]:
     """Roll out ``items``, in the order of the split, so many times more, all at once and each time with other draws."""
-    wanted = [item for item in session.task.items[Split.SELECTION] if item.id in {*items}]
+    subset = [item for item in session.task.items[Split.SELECTION] if item.id in {*items}]
 
     async def one(number: int) -> list[Rollout]:
-        return await roll_out(session, skill, wanted, "selection", sample=after + number, slots=slots)
+        return await roll_out(session, skill, subset, "selection", sample=after + number, slots=slots)
 
     rounds = await ordered(one, range(1, repeats + 1), limit=repeats)
     return {samples[0].item.id: [sample.outcome for sample in samples] for samples in zip(*rounds, strict=True)}
@@ -163,5 +165,5 @@ def _repeats_file(items: Sequence[str], new: Samples, old: Samples) -> artifacts
     def rows(side: Samples, item: str) -> list[dict[str, object]]:
         return [outcome_row(sample) for sample in side[item]]
 
-    found = [{"id": item, "candidate": rows(new, item), "current": rows(old, item)} for item in items]
-    return {REPEATS: artifacts.json_file(found)}
+    entries = [{"id": item, "candidate": rows(new, item), "current": rows(old, item)} for item in items]
+    return {REPEATS: artifacts.json_file(entries)}

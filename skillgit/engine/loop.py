@@ -67,7 +67,7 @@ class Start:
     fork_of: str = ""
 
 
-def _check_measured(session: Session, measured: Measured) -> None:
+def _check_measured(session: Session, measurement: Measured) -> None:
     """Refuse to begin a run on nothing.
 
     Where no item at all is answered, the cause is hardly in the items: all of them are asked again next time.
@@ -75,13 +75,13 @@ def _check_measured(session: Session, measured: Measured) -> None:
     Raises:
         ServiceError: No item of the selection split could be evaluated.
     """
-    outcomes = measured.evaluation.outcomes.values()
-    failed = [outcome for outcome in outcomes if isinstance(outcome, FailedToEvaluate)]
-    if failed and len(failed) == len(outcomes):
+    outcomes = measurement.evaluation.outcomes.values()
+    failures = [outcome for outcome in outcomes if isinstance(outcome, FailedToEvaluate)]
+    if failures and len(failures) == len(outcomes):
         session.calls.retract()
-        own = failed[0].kind is FailureKind.ENVIRONMENT
+        own = failures[0].kind is FailureKind.ENVIRONMENT
         raise ServiceError(
-            f"none of the {len(failed)} selection items could be evaluated; the first: {failed[0].reason}",
+            f"none of the {len(failures)} selection items could be evaluated; the first: {failures[0].reason}",
             hint="scoring failed: mend what the reason names; where it is a judge's reply, choose another model.judge"
             if own
             else "skillgit doctor asks each model once and says what is wrong",
@@ -225,8 +225,8 @@ class Trainer:
         def refused(slots: asyncio.Semaphore) -> None:
             self.ahead.start(session, skill, step + 1, slots)
 
-        known = self._step_follows_refusal(state, step)
-        return await run_step(session, state, skill, step, refused=refused if known else None)
+        is_known = self._step_follows_refusal(state, step)
+        return await run_step(session, state, skill, step, on_refusal=refused if is_known else None)
 
     def _step_follows_refusal(self, state: RunState, step: int) -> bool:
         """Say whether a refusal of the candidate of ``step`` is sure to be followed by a step on the same version."""
@@ -239,8 +239,8 @@ class Trainer:
     def _slow_update_is_due(self, state: RunState) -> bool:
         optimizer = self.session.settings.optimizer
         at_the_end = state.step > 0 and state.step % self.session.per_epoch == 0
-        wanted = optimizer.use_slow_update or optimizer.use_meta_skill
-        return wanted and at_the_end and state.slow_epoch < state.epoch >= FIRST_SLOW_EPOCH
+        is_on = optimizer.use_slow_update or optimizer.use_meta_skill
+        return is_on and at_the_end and state.slow_epoch < state.epoch >= FIRST_SLOW_EPOCH
 
     def _tell_place(self, state: RunState) -> None:
         session = self.session
@@ -266,9 +266,9 @@ class Trainer:
             if self._step_follows_baseline(rollout):
                 self.ahead.start(session, start.skill, 1, slots)
 
-        measured = await evaluate_selection(session, start.skill, Stage.BASELINE, slots=slots, each=known)
-        summary = measured.evaluation.summary()
-        _check_measured(session, measured)
+        measurement = await evaluate_selection(session, start.skill, Stage.BASELINE, slots=slots, each=known)
+        summary = measurement.evaluation.summary()
+        _check_measured(session, measurement)
         event = RunStarted(
             run=session.run,
             skill=session.skill_path,
@@ -283,7 +283,7 @@ class Trainer:
             fork_of=start.fork_of,
             cost=session.cost_since(began),
         )
-        files = artifacts.rollouts_files("selection", measured.rollouts)
+        files = artifacts.rollouts_files("selection", measurement.rollouts)
         return Transition(event=event, skill=start.skill, evidence=artifacts.merged([start.evidence, files]))
 
     def _step_follows_baseline(self, rollout: Rollout) -> bool:
@@ -299,26 +299,26 @@ class Trainer:
         began = session.clock()
         overlap = Overlap(session.monitor)
         testing, trying = (replace(session, monitor=overlap.branch()) for _ in range(2))
-        measured, placebo = await side_by_side(
+        results, placebo = await side_by_side(
             self._test(testing, state), measure_placebo(trying, state, self.history.skill(state.version))
         )
-        tests = {version: result.evaluation for version, result in measured.items()}
+        tests = {version: result.evaluation for version, result in results.items()}
         outcome = run_outcome(session, state, tests)
-        told = (finish_sentence(session, state, outcome, tests), stop_sentence(session, state), placebo.sentence)
+        sentences = (finish_sentence(session, state, outcome, tests), stop_sentence(session, state), placebo.sentence)
         event = RunFinished(
             run=session.run,
             skill=session.skill_path,
             epoch=state.epoch,
             step=state.step,
             title=f"{outcome.value} after {state.step} steps",
-            why=" ".join(filter(None, told)),
+            why=" ".join(filter(None, sentences)),
             outcome=outcome,
-            evaluations=tuple(result.evaluation.summary(version) for version, result in measured.items()),
+            evaluations=tuple(result.evaluation.summary(version) for version, result in results.items()),
             placebo=placebo.counts,
             models=models(session),
             cost=session.cost_since(began),
         )
-        files = [artifacts.rollouts_files(f"test-v{version}", result.rollouts) for version, result in measured.items()]
+        files = [artifacts.rollouts_files(f"test-v{version}", result.rollouts) for version, result in results.items()]
         return Transition(event=event, evidence=artifacts.merged([*files, placebo.files]))
 
     async def _test(self, session: Session, state: RunState) -> dict[int, Measured]:

@@ -66,15 +66,15 @@ async def reflect_on_epoch(session: Session, state: RunState, skill: Skill) -> T
     began = session.clock()
     session.monitor.stage(Stage.META, 1)
     revision = await _propose(session, state, skill)
-    candidate, refused = revision.application.skill, None
+    candidate, objection = revision.application.skill, None
     if candidate.digest != skill.digest:
-        refused = refusal(session, state, skill, candidate) or await invalid(session, skill, candidate)
-        if refused is None:
-            judged = await judge(session, state, skill, candidate, gated=True)
-            event = _judged(session, state, skill, revision=revision, judged=judged, began=began)
-            files = artifacts.merged([_evidence(revision), judged.evidence])
+        objection = refusal(session, state, skill, candidate) or await invalid(session, skill, candidate)
+        if objection is None:
+            judgement = await judge(session, state, skill, candidate, gated=True)
+            event = _judged(session, state, skill, revision=revision, judgement=judgement, began=began)
+            files = artifacts.merged([_evidence(revision), judgement.evidence])
             return Transition(event=event, skill=candidate, evidence=files)
-    return Transition(event=_skipped(session, state, revision, refused, began), evidence=_evidence(revision))
+    return Transition(event=_skipped(session, state, revision, objection, began), evidence=_evidence(revision))
 
 
 async def _propose(session: Session, state: RunState, skill: Skill) -> Revision:
@@ -91,12 +91,12 @@ async def _propose(session: Session, state: RunState, skill: Skill) -> Revision:
     reply = await ask(session, "meta_reflect", messages, PatchReply, draw=(state.epoch,))
     draft = reply.draft(Source.META, [f"step-{step.step}" for step in epoch]) if reply is not None else None
     application = update(skill, draft or Draft(), budget, edit_lint(session, skill), file_lint(session))
-    proposed, applied = len(draft.proposals) if draft is not None else 0, len(application.applied)
+    proposal_count, edit_count = len(draft.proposals) if draft is not None else 0, len(application.applied)
     counts = PatchCounts(
-        merged=proposed,
-        ranked=min(proposed, budget),
-        applied=applied,
-        skipped=len(application.reports) - applied,
+        merged=proposal_count,
+        ranked=min(proposal_count, budget),
+        applied=edit_count,
+        skipped=len(application.reports) - edit_count,
         budget=budget,
         by=BudgetSource.META,
     )
@@ -104,7 +104,7 @@ async def _propose(session: Session, state: RunState, skill: Skill) -> Revision:
 
 
 def _judged(
-    session: Session, state: RunState, skill: Skill, *, revision: Revision, judged: Judged, began: datetime
+    session: Session, state: RunState, skill: Skill, *, revision: Revision, judgement: Judged, began: datetime
 ) -> Accepted | Rejected:
     edits = revision.application.applied
     draft = (revision.draft or Draft()).limited(revision.counts.budget)
@@ -123,22 +123,22 @@ def _judged(
         "edits": tuple(EditRecord.of(edit) for edit in edits),
         "changes": changed_lines(skill, revision.application.skill),
         "patch": revision.counts,
-        "evaluation": judged.evaluation,
-        "verdict": judged.verdict,
-        "fixed": judged.fixed,
-        "broken": judged.broken,
+        "evaluation": judgement.evaluation,
+        "verdict": judgement.verdict,
+        "fixed": judgement.fixed,
+        "broken": judgement.broken,
         "models": models(session),
         "cost": session.cost_since(began),
     }
-    if judged.verdict.decision.accepted:
+    if judgement.verdict.decision.accepted:
         return Accepted(**facts, version=state.version + 1)  # type: ignore[arg-type]
     return Rejected(**facts)  # type: ignore[arg-type]
 
 
 def _skipped(
-    session: Session, state: RunState, revision: Revision, refused: Refusal | None, began: datetime
+    session: Session, state: RunState, revision: Revision, objection: Refusal | None, began: datetime
 ) -> Skipped:
-    title, why = (refused.title, refused.why) if refused is not None else _reason(session, revision)
+    title, why = (objection.title, objection.why) if objection is not None else _reason(session, revision)
     return Skipped(
         run=session.run,
         skill=session.skill_path,

@@ -38,9 +38,9 @@ def run_outcome(session: Session, state: RunState, tests: Mapping[int, Evaluatio
     """
     first, best = _selection_scores(session, state)
     if state.best > 0 and best > first:
-        confirmed = _confirmation(session, state, tests)
-        contradicted = confirmed is not None and confirmed.contradicts
-        return RunOutcome.NOT_CONFIRMED if contradicted else RunOutcome.IMPROVED
+        confirmation = _confirmation(session, state, tests)
+        is_contradicted = confirmation is not None and confirmation.contradicts
+        return RunOutcome.NOT_CONFIRMED if is_contradicted else RunOutcome.IMPROVED
     if session.score(state, 0) >= 1.0:
         return RunOutcome.CEILING
     if all(step.decision is None for step in state.memory if not step.by_hand):
@@ -84,8 +84,8 @@ def finish_sentence(session: Session, state: RunState, outcome: RunOutcome, test
     first, best = _selection_scores(session, state)
     match outcome:
         case RunOutcome.IMPROVED | RunOutcome.NOT_CONFIRMED:
-            gained = f"v{state.best} scores {best:.4f} on the selection split where the seed scores {first:.4f}"
-            return _test_sentence(gained, _confirmation(session, state, tests), session.rule.alpha)
+            gain = f"v{state.best} scores {best:.4f} on the selection split where the seed scores {first:.4f}"
+            return _test_sentence(gain, _confirmation(session, state, tests), session.rule.alpha)
         case RunOutcome.CEILING:
             return "The seed solves every selection item, so that no edit can score higher."
         case RunOutcome.NO_CANDIDATES:
@@ -100,36 +100,36 @@ def finish_sentence(session: Session, state: RunState, outcome: RunOutcome, test
             assert_never(outcome)
 
 
-def _test_sentence(gained: str, test: Confirmation | None, alpha: float) -> str:
+def _test_sentence(gain: str, test: Confirmation | None, alpha: float) -> str:
     if test is None:
-        return f"{gained}. No test score was measured, so only the split that selected it vouches for the gain."
+        return f"{gain}. No test score was measured, so only the split that selected it vouches for the gain."
     scores = f"{test.best:.4f} on the test split where the seed scores {test.seed:.4f}"
     over = f"over {test.items} {'item' if test.items == 1 else 'items'}"
     if not test.contradicts:
-        return f"{gained}, and {scores}, {over}."
+        return f"{gain}, and {scores}, {over}."
     verdict = "a loss" if test.p_loss <= alpha else "chance"
     return (
-        f"{gained}, but only {scores}, {over}: the test split does not confirm the gain. The paired test at alpha"
+        f"{gain}, but only {scores}, {over}: the test split does not confirm the gain. The paired test at alpha"
         f" {alpha:g} takes the fall for {verdict} (p {test.p_loss:.4f})."
     )
 
 
 def _underpowered(session: Session, state: RunState, first: float) -> str:
     effect, items = detectable(session), len(session.task.items[Split.SELECTION])
-    told = "no gain" if effect is None else f"no gain under {effect:.4f}"
+    limit = "no gain" if effect is None else f"no gain under {effect:.4f}"
     return (
         f"The seed scores {first:.4f}: what is left to gain is {headroom(session, state):.4f}, and {items} selection"
-        f" items tell {told} from chance."
+        f" items tell {limit} from chance."
     )
 
 
 def _null_result(state: RunState, first: float) -> str:
     decisions = [step.decision for step in state.memory if step.decision is not None and not step.by_hand]
-    undecided = decisions.count(Decision.INDECISIVE)
-    measured = "1 candidate was measured" if len(decisions) == 1 else f"{len(decisions)} candidates were measured"
-    if undecided:
+    count = decisions.count(Decision.INDECISIVE)
+    summary = "1 candidate was measured" if len(decisions) == 1 else f"{len(decisions)} candidates were measured"
+    if count:
         return (
-            f"{measured}; too few items could be evaluated to decide on {undecided}, and no other scores above the"
+            f"{summary}; too few items could be evaluated to decide on {count}, and no other scores above the"
             f" seed's {first:.4f}."
         )
-    return f"{measured} and none scores above the seed's {first:.4f}."
+    return f"{summary} and none scores above the seed's {first:.4f}."

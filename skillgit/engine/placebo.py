@@ -41,29 +41,29 @@ async def measure_placebo(session: Session, state: RunState, skill: Skill) -> Pl
     As with a real candidate, the current version's recorded outcomes are compared with fresh draws for the candidate.
     Every item is drawn, so that all noise is seen. Nothing becomes of the candidates.
     """
-    wanted = session.settings.train.placebo
-    if not wanted:
+    count = session.settings.train.placebo
+    if not count:
         return PlaceboResult(files={})
-    session.monitor.stage(Stage.PLACEBO, wanted * len(session.task.items[Split.SELECTION]))
+    session.monitor.stage(Stage.PLACEBO, count * len(session.task.items[Split.SELECTION]))
     rows: list[dict[str, object]] = []
-    for number in range(1, wanted + 1):
-        made = no_op(skill, number)
-        judged = await judge(session, state, skill, made.skill, sample=SAMPLES_APART * number)
-        verdict = judged.verdict
+    for number in range(1, count + 1):
+        candidate = no_op(skill, number)
+        judgement = await judge(session, state, skill, candidate.skill, sample=SAMPLES_APART * number)
+        verdict = judgement.verdict
         rows.append(
             {
                 "number": number,
-                "change": made.change,
+                "change": candidate.change,
                 "decision": verdict.decision.value,
                 "accepted": verdict.decision.accepted,
                 "score": verdict.score,
                 "current": verdict.current,
                 "p": verdict.p,
-                "fixed": list(judged.fixed),
-                "broken": list(judged.broken),
+                "fixed": list(judgement.fixed),
+                "broken": list(judgement.broken),
             }
         )
-    counts = Placebo(n=wanted, accepted=sum(bool(row["accepted"]) for row in rows))
+    counts = Placebo(n=count, accepted=sum(bool(row["accepted"]) for row in rows))
     quiet = not any(row["fixed"] or row["broken"] for row in rows)
     return PlaceboResult(
         counts=counts, sentence=_sentence(counts, quiet=quiet), files={"placebo.json": artifacts.json_file(rows)}
@@ -72,7 +72,7 @@ async def measure_placebo(session: Session, state: RunState, skill: Skill) -> Pl
 
 def _sentence(counts: Placebo, *, quiet: bool) -> str:
     candidates = "1 candidate that changes" if counts.n == 1 else f"{counts.n} candidates that change"
-    told = f"Placebo: {counts.accepted} of {candidates} nothing passed the gate (rate {counts.rate:.2f})."
+    sentence = f"Placebo: {counts.accepted} of {candidates} nothing passed the gate (rate {counts.rate:.2f})."
     if quiet:
-        return f"{told} No outcome of an item differed: this target answers alike every time, without noise."
-    return told
+        return f"{sentence} No outcome of an item differed: this target answers alike every time, without noise."
+    return sentence

@@ -143,8 +143,8 @@ class Overlap:
 
     def _report(self, progress: Progress) -> None:
         before, self._seen[progress.stage] = self._seen.get(progress.stage), progress
-        unfinished = [stage for stage, seen in self._seen.items() if seen.done < seen.total]
-        first = min(unfinished, key=_ORDER.__getitem__, default=progress.stage)
+        pending = [stage for stage, latest in self._seen.items() if latest.done < latest.total]
+        first = min(pending, key=_ORDER.__getitem__, default=progress.stage)
         begins = before is None or before.total != progress.total or progress.done == 0
         if first is not self._shown or (first is progress.stage and begins):
             self._show(first)
@@ -152,7 +152,7 @@ class Overlap:
             self.monitor.tick()
 
     def _show(self, stage: Stage) -> None:
-        self._shown, seen = stage, self._seen[stage]
-        self.monitor.stage(stage, seen.total)
-        for _ in range(seen.done):
+        self._shown, progress = stage, self._seen[stage]
+        self.monitor.stage(stage, progress.total)
+        for _ in range(progress.done):
             self.monitor.tick()

@@ -33,10 +33,10 @@ async def measure_version(session: Session, state: RunState, history: SkillHisto
     """
     began = session.clock()
     version, before = state.version, state.last_measured(state.version)
-    judged = await judge(session, state, history.skill(before), history.skill(version), base=before, gated=False)
-    if not judged.evaluation.scored:
+    judgement = await judge(session, state, history.skill(before), history.skill(version), base=before, gated=False)
+    if not judgement.evaluation.scored:
         raise ServiceError(
-            f"none of the {judged.evaluation.n} selection items could be evaluated with v{version}",
+            f"none of the {judgement.evaluation.n} selection items could be evaluated with v{version}",
             hint="skillgit doctor asks each model once and says what is wrong",
         )
     event = Measured(
@@ -47,11 +47,11 @@ async def measure_version(session: Session, state: RunState, history: SkillHisto
         title=f"selection score of v{version}",
         why=f"v{version} had no score. It is compared with v{before}, and no gate decides on it.",
         version=version,
-        evaluation=judged.evaluation,
-        verdict=judged.verdict,
-        fixed=judged.fixed,
-        broken=judged.broken,
+        evaluation=judgement.evaluation,
+        verdict=judgement.verdict,
+        fixed=judgement.fixed,
+        broken=judgement.broken,
         models=models(session),
         cost=session.cost_since(began),
     )
-    return Transition(event=event, evidence=judged.evidence)
+    return Transition(event=event, evidence=judgement.evidence)

@@ -112,16 +112,16 @@ class Reading:
         analysts = sorted(self._analysts, key=lambda analyst: analyst[0].place)
         await asyncio.gather(*(task for _, task in analysts), return_exceptions=True)
         replies = [(group, task.result()) for group, task in analysts]
-        answered = [(group, reply) for group, reply in replies if reply is not None]
-        drafts = [(group.source, _clipped(reply, group, self._budget)) for group, reply in answered]
+        answers = [(group, reply) for group, reply in replies if reply is not None]
+        drafts = [(group.source, _clipped(reply, group, self._budget)) for group, reply in answers]
         return Reflection(
             failure=tuple(draft for source, draft in drafts if source is Source.FAILURE),
             success=tuple(draft for source, draft in drafts if source is Source.SUCCESS),
             findings=joined(
-                (finding for group, reply in answered for finding in reply.seen(group.rollouts)), len(self._cutters)
+                (finding for group, reply in answers for finding in reply.seen(group.rollouts)), len(self._cutters)
             ),
-            unusable=len(replies) - len(answered),
-            notes=notes_of(self._session, ((group.source, reply) for group, reply in answered)),
+            unusable=len(replies) - len(answers),
+            notes=notes_of(self._session, ((group.source, reply) for group, reply in answers)),
             feedback=self._feedback,
         )
 
@@ -138,7 +138,7 @@ class Reading:
                 group,
                 step=self._step,
                 budget=self._budget,
-                said=feedback_section(self._feedback),
+                feedback=feedback_section(self._feedback),
             )
         self._read += 1
         if self._complete:
@@ -159,17 +159,17 @@ def joined(findings: Iterable[Finding], trajectories: int) -> tuple[Finding, ...
     A trajectory that two analysts name counts once; those that are not named count as others, as far as the step has
     so many ``trajectories``.
     """
-    found: dict[str, Finding] = {}
+    by_pattern: dict[str, Finding] = {}
     for finding in findings:
         key = normalised(finding.pattern)
-        known = found.get(key)
-        if known is None:
-            found[key] = finding
+        earlier = by_pattern.get(key)
+        if earlier is None:
+            by_pattern[key] = finding
             continue
-        items = tuple(dict.fromkeys((*known.items, *finding.items)))
-        unnamed = known.count - len(known.items) + finding.count - len(finding.items)
-        found[key] = Finding(pattern=known.pattern, count=min(len(items) + unnamed, trajectories), items=items)
-    return tuple(sorted(found.values(), key=lambda finding: -finding.count))
+        items = tuple(dict.fromkeys((*earlier.items, *finding.items)))
+        rest = earlier.count - len(earlier.items) + finding.count - len(finding.items)
+        by_pattern[key] = Finding(pattern=earlier.pattern, count=min(len(items) + rest, trajectories), items=items)
+    return tuple(sorted(by_pattern.values(), key=lambda finding: -finding.count))
 
 
 def with_probe(reflection: Reflection, probe: Probe | None, *, budget: int | None, trajectories: int) -> Reflection:
@@ -189,7 +189,7 @@ def with_probe(reflection: Reflection, probe: Probe | None, *, budget: int | Non
 
 
 async def _analyse(
-    session: Session, state: RunState, skill: Skill, group: Minibatch, *, step: int, budget: int | None, said: str
+    session: Session, state: RunState, skill: Skill, group: Minibatch, *, step: int, budget: int | None, feedback: str
 ) -> Analysis | None:
     words = dialect(session)
     whole = session.settings.optimizer.skill_update_mode is UpdateMode.FULL
@@ -201,7 +201,7 @@ async def _analyse(
             memory_section(state.optimizer_memory),
             history_section(state.memory, session.settings.gradient.max_history_tokens),
             tried_section(session.tried),
-            said,
+            feedback,
             "" if whole else budget_section(budget),
             trajectories_section(group.rollouts, group.source.value, session.settings.gradient.max_trajectory_tokens),
         ),

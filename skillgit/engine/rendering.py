@@ -33,8 +33,8 @@ def conversation(name: str, taxonomy: str, sections: Iterable[str]) -> list[Mess
 
 def tagged(tag: str, text: str, **attributes: str | float) -> str:
     """Return ``text`` between tags on lines of their own; nothing is escaped."""
-    listed = "".join(f' {name}="{value}"' for name, value in attributes.items())
-    return f"<{tag}{listed}>\n{text.strip(chr(10))}\n</{tag}>"
+    suffix = "".join(f' {name}="{value}"' for name, value in attributes.items())
+    return f"<{tag}{suffix}>\n{text.strip(chr(10))}\n</{tag}>"
 
 
 def skill_section(skill: Skill, settings: OptimizerSettings | None = None, **attributes: str) -> str:
@@ -46,31 +46,31 @@ def skill_section(skill: Skill, settings: OptimizerSettings | None = None, **att
     optimizer = settings or OptimizerSettings()
     files, room = optimizer.trainable, optimizer.max_file_tokens * CHARACTERS_PER_TOKEN
     texts = {path: text for path, text in skill.text_files() if path.endswith(".md") or files.covers(path)}
-    marked = files.beyond_document or len(texts) > 1
-    shown = []
+    has_marks = files.beyond_document or len(texts) > 1
+    parts = []
     for path, text in texts.items():
-        mark = {"editable": "yes" if files.covers(path) else "no"} if marked else {}
-        shown.append(tagged("file", text if path == DOCUMENT else elide(text, room), path=path, **mark))
-    others = [path for path in skill.files if path not in texts]
-    if others:
-        shown.append(tagged("other_files", "\n".join(others)))
-    return tagged("skill", "\n".join(shown), name=skill.name, **attributes)
+        mark = {"editable": "yes" if files.covers(path) else "no"} if has_marks else {}
+        parts.append(tagged("file", text if path == DOCUMENT else elide(text, room), path=path, **mark))
+    rest = [path for path in skill.files if path not in texts]
+    if rest:
+        parts.append(tagged("other_files", "\n".join(rest)))
+    return tagged("skill", "\n".join(parts), name=skill.name, **attributes)
 
 
 def template_section(skill: Skill) -> str:
     """Return the skill as the writer of a whole document sees it: the editable text, then what is protected."""
     template = Template.of(skill.document)
-    shown = [tagged("body", template.body, file=DOCUMENT)]
+    parts = [tagged("body", template.body, file=DOCUMENT)]
     if template.frontmatter:
-        shown.append(tagged("protected", template.frontmatter, owner="frontmatter"))
-    shown += [
+        parts.append(tagged("protected", template.frontmatter, owner="frontmatter"))
+    parts += [
         tagged("protected", region.text, owner=region.owner.value, placeholder=region.placeholder)
         for region in template.regions
     ]
-    others = [path for path in skill.files if path != DOCUMENT]
-    if others:
-        shown.append(tagged("other_files", "\n".join(others)))
-    return tagged("skill", "\n".join(shown), name=skill.name)
+    rest = [path for path in skill.files if path != DOCUMENT]
+    if rest:
+        parts.append(tagged("other_files", "\n".join(rest)))
+    return tagged("skill", "\n".join(parts), name=skill.name)
 
 
 def memory_section(memory: str) -> str:
@@ -85,12 +85,12 @@ def budget_section(budget: int | None) -> str:
 
 def trajectories_section(rollouts: Sequence[Rollout], outcome: str, max_tokens: int) -> str:
     """Return trajectories, each cut to about ``max_tokens``."""
-    shown = [
+    parts = [
         tagged("trajectory", trajectory_text(trajectory, max_tokens), **_scores(rollout))
         for rollout in rollouts
         if (trajectory := rollout.trajectory) is not None
     ]
-    return tagged("trajectories", "\n".join(shown), outcome=outcome, count=len(shown))
+    return tagged("trajectories", "\n".join(parts), outcome=outcome, count=len(parts))
 
 
 def _scores(rollout: Rollout) -> dict[str, str | float]:
@@ -129,21 +129,21 @@ def edit_fields(edit: Edit) -> dict[str, object]:
     }
 
 
-def proposed_fields(proposed: Proposed) -> dict[str, object]:
+def proposed_fields(proposal: Proposed) -> dict[str, object]:
     """Return a proposal of any kind as JSON values."""
-    if isinstance(proposed, Edit):
-        return edit_fields(proposed)
-    shared: dict[str, object] = {"support": proposed.support, "source": proposed.source.value}
-    if isinstance(proposed, Suggestion):
+    if isinstance(proposal, Edit):
+        return edit_fields(proposal)
+    fields: dict[str, object] = {"support": proposal.support, "source": proposal.source.value}
+    if isinstance(proposal, Suggestion):
         return {
-            "type": proposed.type.value,
-            "title": proposed.title,
-            "motivation": proposed.motivation,
-            "instruction": proposed.instruction,
-            "priority": proposed.priority.value,
-            **shared,
+            "type": proposal.type.value,
+            "title": proposal.title,
+            "motivation": proposal.motivation,
+            "instruction": proposal.instruction,
+            "priority": proposal.priority.value,
+            **fields,
         }
-    return {"title": proposed.title, "summary": list(proposed.summary), "body": proposed.body, **shared}
+    return {"title": proposal.title, "summary": list(proposal.summary), "body": proposal.body, **fields}
 
 
 _KINDS = {Edit: "edits", Suggestion: "suggestions", Rewrite: "rewrites"}
@@ -156,17 +156,17 @@ def kind_of(proposals: Sequence[Proposed]) -> str:
 
 def drafts_section(drafts: Sequence[Draft], source: str, level: int, first: int = 0) -> str:
     """Return drafts of several analysts as a JSON list, their proposals numbered from ``first`` on."""
-    number, listed = first, list[dict[str, object]]()
+    number, rows = first, list[dict[str, object]]()
     for draft in drafts:
         entries = []
-        for proposed in draft.proposals:
-            entries.append({"number": number} | proposed_fields(proposed))
+        for proposal in draft.proposals:
+            entries.append({"number": number} | proposed_fields(proposal))
             number += 1
-        listed.append({"title": draft.title, "reasoning": draft.reasoning, kind_of(draft.proposals): entries})
-    return tagged("patches", json.dumps(listed, indent=1, ensure_ascii=False), source=source, level=level)
+        rows.append({"title": draft.title, "reasoning": draft.reasoning, kind_of(draft.proposals): entries})
+    return tagged("patches", json.dumps(rows, indent=1, ensure_ascii=False), source=source, level=level)
 
 
 def proposals_section(proposals: Sequence[Proposed]) -> str:
     """Return numbered proposals as a JSON list."""
-    listed = [{"number": number} | proposed_fields(proposed) for number, proposed in enumerate(proposals)]
-    return tagged(kind_of(proposals), json.dumps(listed, indent=1, ensure_ascii=False))
+    rows = [{"number": number} | proposed_fields(proposal) for number, proposal in enumerate(proposals)]
+    return tagged(kind_of(proposals), json.dumps(rows, indent=1, ensure_ascii=False))

@@ -109,10 +109,10 @@ class Finding(Reply):
     count: Count = 1
     items: tuple[str, ...] = ()
 
-    def grounded(self, shown: Sequence[str]) -> Finding:
-        """Return the finding with items and count of the ``shown`` trajectories only; named ones are counted."""
-        items = tuple(item for item in dict.fromkeys(self.items) if item in shown)
-        return Finding(pattern=self.pattern, count=len(items) or min(self.count, max(len(shown), 1)), items=items)
+    def grounded(self, ids: Sequence[str]) -> Finding:
+        """Return the finding with items and count of the ``ids`` trajectories only; named ones are counted."""
+        items = tuple(item for item in dict.fromkeys(self.items) if item in ids)
+        return Finding(pattern=self.pattern, count=len(items) or min(self.count, max(len(ids), 1)), items=items)
 
 
 class DraftReply(Reply):
@@ -125,9 +125,9 @@ class DraftReply(Reply):
     def parts(self) -> Sequence[EditReply | SuggestionReply | RewriteReply]:
         """Return the proposals."""
 
-    def draft(self, source: Source, shown: Sequence[str]) -> Draft:
-        """Return an analyst's proposals, whose support the ``shown`` trajectories bound."""
-        proposals = tuple(grounded(part.proposed(source), shown) for part in self.parts())
+    def draft(self, source: Source, ids: Sequence[str]) -> Draft:
+        """Return an analyst's proposals, whose support the ``ids`` trajectories bound."""
+        proposals = tuple(grounded(part.proposed(source), ids) for part in self.parts())
         return Draft(proposals=proposals, reasoning=self.reasoning, title=self.title)
 
     def merged(self, inputs: Sequence[Proposed]) -> Draft:
@@ -135,10 +135,10 @@ class DraftReply(Reply):
         source, most = common_source(inputs), joint_total(inputs)
         proposals = []
         for part in self.parts():
-            proposed = part.proposed(source)
-            joined = [inputs[number] for number in dict.fromkeys(part.joins) if number < len(inputs)]
-            known = supported(proposed, joined) if joined else replace(proposed, support=min(proposed.support, most))
-            proposals.append(known)
+            proposal = part.proposed(source)
+            sources = [inputs[number] for number in dict.fromkeys(part.joins) if number < len(inputs)]
+            joint = supported(proposal, sources) if sources else replace(proposal, support=min(proposal.support, most))
+            proposals.append(joint)
         return Draft(proposals=tuple(proposals), reasoning=self.reasoning, title=self.title)
 
 
@@ -190,8 +190,8 @@ class RewriteReply(DraftReply, _ProposalReply):
 
     def merged(self, inputs: Sequence[Proposed]) -> Draft:
         """Return the text, which joins all ``inputs``."""
-        drafted = super().merged(inputs)
-        return replace(drafted, proposals=tuple(supported(found, inputs) for found in drafted.proposals))
+        draft = super().merged(inputs)
+        return replace(draft, proposals=tuple(supported(proposal, inputs) for proposal in draft.proposals))
 
 
 class Analysis(DraftReply):
@@ -202,8 +202,8 @@ class Analysis(DraftReply):
 
     def seen(self, rollouts: Sequence[Rollout]) -> tuple[Finding, ...]:
         """Return the findings of the analyst that read ``rollouts``, as far as they are about those."""
-        shown = [rollout.item.id for rollout in rollouts]
-        return tuple(finding.grounded(shown) for finding in self.findings)
+        ids = [rollout.item.id for rollout in rollouts]
+        return tuple(finding.grounded(ids) for finding in self.findings)
 
 
 class AnalysisReply(PatchReply, Analysis):
@@ -217,11 +217,11 @@ class SuggestionAnalysis(SuggestionsReply, Analysis):
 class RewriteAnalysis(RewriteReply, Analysis):
     """An analyst's answer: a whole new text."""
 
-    def draft(self, source: Source, shown: Sequence[str]) -> Draft:
+    def draft(self, source: Source, ids: Sequence[str]) -> Draft:
         """Return the text, which rests on all trajectories that the analyst was shown."""
-        drafted = super().draft(source, shown)
-        proposals = tuple(replace(found, items=tuple(shown), support=len(shown)) for found in drafted.proposals)
-        return replace(drafted, proposals=proposals)
+        draft = super().draft(source, ids)
+        proposals = tuple(replace(proposal, items=tuple(ids), support=len(ids)) for proposal in draft.proposals)
+        return replace(draft, proposals=proposals)
 
 
 def _edits(value: object) -> object:
@@ -229,8 +229,8 @@ def _edits(value: object) -> object:
     if isinstance(value, bool):
         return value
     if isinstance(value, str):
-        found = re.search(r"-?\d+", value)
-        value = int(found.group()) if found else value
+        match = re.search(r"-?\d+", value)
+        value = int(match.group()) if match else value
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return max(value, 0) if isinstance(value, int) else value
@@ -309,13 +309,13 @@ def _json_object(text: str) -> dict[str, object] | None:
         raise UnusableReplyError("it holds several JSON objects") from error
     except DocumentError:
         fences, braces = json_spans(text)
-    damaged = fences[0] if fences and fences[0] == fences[-1] else braces
-    if "{" not in damaged or len(damaged) > _MOST_MENDED:
+    excerpt = fences[0] if fences and fences[0] == fences[-1] else braces
+    if "{" not in excerpt or len(excerpt) > _MOST_MENDED:
         return None
     from json_repair import repair_json  # noqa: PLC0415 - needed for damaged replies only
 
     try:
-        value = repair_json(damaged, return_objects=True)
+        value = repair_json(excerpt, return_objects=True)
     except (ValueError, RecursionError):  # nested too deep, or a number of thousands of digits
         return None
     return value if isinstance(value, dict) and value else None
@@ -361,9 +361,9 @@ async def ask(
     """
     conversation = list(messages)
     for attempt in (1, 2):
-        place = (stage, session.seed, *draw, attempt)
+        key = (stage, session.seed, *draw, attempt)
         try:
-            reply = await session.calls.call("optimizer", stage, conversation, draw=place)
+            reply = await session.calls.call("optimizer", stage, conversation, draw=key)
         except UnanswerableError:
             return None  # the door keeps why
         try:

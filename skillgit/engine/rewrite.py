@@ -52,17 +52,17 @@ class Candidate:
 
 
 async def carry_out(
-    session: Session, state: RunState, skill: Skill, chosen: Draft, *, step: int, budget: int | None
+    session: Session, state: RunState, skill: Skill, draft: Draft, *, step: int, budget: int | None
 ) -> Candidate:
-    """Return the candidate that the ``chosen`` proposals lead to."""
+    """Return the candidate that the ``draft`` proposals lead to."""
     session.monitor.stage(Stage.UPDATE)
     match session.settings.optimizer.skill_update_mode:
         case UpdateMode.PATCH:
-            return Candidate(application=update(skill, chosen, budget, edit_lint(session, skill), file_lint(session)))
+            return Candidate(application=update(skill, draft, budget, edit_lint(session, skill), file_lint(session)))
         case UpdateMode.SUGGESTIONS:
-            return await _from_suggestions(session, state, skill, chosen, step=step)
+            return await _from_suggestions(session, state, skill, draft, step=step)
         case UpdateMode.FULL:
-            best = _preferred(chosen)
+            best = _preferred(draft)
             return _unchanged(skill) if best is None else put_together(skill, best.body, [best], title=best.title)
 
 
@@ -72,19 +72,19 @@ def _unchanged(skill: Skill, failure: str = "") -> Candidate:
 
 def _preferred(draft: Draft) -> Rewrite | None:
     """Return the text with the best source and the most support: after a failed merge there are several."""
-    ordered = sorted(draft.rewrites, key=lambda found: (found.source is Source.SUCCESS, -found.support))
-    return ordered[0] if ordered else None
+    ranking = sorted(draft.rewrites, key=lambda rewrite: (rewrite.source is Source.SUCCESS, -rewrite.support))
+    return ranking[0] if ranking else None
 
 
-async def _from_suggestions(session: Session, state: RunState, skill: Skill, chosen: Draft, *, step: int) -> Candidate:
-    """Have the optimizer rewrite the editable text once, so that it carries out all ``chosen`` suggestions."""
-    if not chosen.suggestions:
+async def _from_suggestions(session: Session, state: RunState, skill: Skill, draft: Draft, *, step: int) -> Candidate:
+    """Have the optimizer rewrite the editable text once, so that it carries out all ``draft`` suggestions."""
+    if not draft.suggestions:
         return _unchanged(skill)
     sections = (
         template_section(skill),
         memory_section(state.optimizer_memory),
         history_section(state.memory, session.settings.gradient.max_history_tokens),
-        proposals_section(chosen.suggestions),
+        proposals_section(draft.suggestions),
     )
     messages = conversation("rewrite", "", sections)
     reply = await ask(session, "rewrite", messages, RewriteReply, draw=(step,), check=keeps_protected(skill))
@@ -93,7 +93,7 @@ async def _from_suggestions(session: Session, state: RunState, skill: Skill, cho
         return _unchanged(skill, unanswered(session, "rewrite") or unread)
     if not reply.body.strip():
         return _unchanged(skill, "The optimizer returned no new text.")
-    return put_together(skill, reply.body, chosen.suggestions, title=reply.title, reasoning=reply.reasoning)
+    return put_together(skill, reply.body, draft.suggestions, title=reply.title, reasoning=reply.reasoning)
 
 
 def put_together(

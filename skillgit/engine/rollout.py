@@ -104,10 +104,10 @@ async def roll_out(
         ProviderFailureError: The provider failed systematically.
     """
     skill = delivered(skill, session.settings.target)
-    shared = _shared_key(session, skill)
+    prefix = _shared_key(session, skill)
 
     async def one(item: Item) -> Rollout:
-        return await _one(session, skill, item, stage, sample=sample, key=_key(session, item, sample, shared))
+        return await _one(session, skill, item, stage, sample=sample, key=_key(session, item, sample, prefix))
 
     def told(rollout: Rollout) -> None:
         session.monitor.rolled(rollout)
@@ -121,16 +121,16 @@ def _shared_key(session: Session, skill: Skill) -> tuple[str, ...]:
     return (skill.digest, session.setup)
 
 
-def _key(session: Session, item: Item, sample: int, shared: tuple[str, ...]) -> str:
+def _key(session: Session, item: Item, sample: int, prefix: tuple[str, ...]) -> str:
     """Return what decides the outcome of an item."""
-    return digest(["rollout", *shared, item.id, item.digest, session.seed, *_resampled(sample)])
+    return digest(["rollout", *prefix, item.id, item.digest, session.seed, *_resampled(sample)])
 
 
 async def _one(session: Session, skill: Skill, item: Item, stage: str, *, sample: int, key: str) -> Rollout:
     async def produce() -> tuple[object, bool]:
-        place = {"calls": session.calls, "stage": stage, "seed": session.seed, "item": item.id, "sample": sample}
-        target = _Conversation(role="target", purpose="rollout", **place)  # type: ignore[arg-type]
-        judge = _Conversation(role="judge", purpose="judge", **place)  # type: ignore[arg-type]
+        context = {"calls": session.calls, "stage": stage, "seed": session.seed, "item": item.id, "sample": sample}
+        target = _Conversation(role="target", purpose="rollout", **context)  # type: ignore[arg-type]
+        judge = _Conversation(role="judge", purpose="judge", **context)  # type: ignore[arg-type]
         try:
             async with session.calls.item_deadline():
                 row = await _attempt(session.task.environment, item, skill, target, judge)
@@ -156,13 +156,13 @@ async def _attempt(
     environment: Environment, item: Item, skill: Skill, target: _Conversation, judge: _Conversation
 ) -> dict[str, object]:
     trajectory = await environment.rollout(item, skill, target)
-    scored, feedback = await environment.score(item, trajectory, judge)
-    if not isinstance(scored, Scored):
-        raise TypeError(f"score returned {type(scored).__name__}, and not Scored")
+    score, feedback = await environment.score(item, trajectory, judge)
+    if not isinstance(score, Scored):
+        raise TypeError(f"score returned {type(score).__name__}, and not Scored")
     row = _trajectory_row(trajectory, feedback)
     if not all(isinstance(text, str) for text in _texts(trajectory, feedback)):
         raise TypeError("an answer, a feedback, a role or the content of a turn is no text")
-    return row | outcome_row(scored)
+    return row | outcome_row(score)
 
 
 def _texts(trajectory: Trajectory, feedback: str) -> Iterator[str]:
@@ -229,5 +229,5 @@ def _rollout(item: Item, row: Mapping[str, object]) -> Rollout:
 
 def rollout_keys(session: Session, skill: Skill, items: Sequence[Item], *, sample: int = 0) -> list[str]:
     """Return the ledger's keys of the outcomes that :func:`roll_out` would bring, in the order of ``items``."""
-    shared = _shared_key(session, delivered(skill, session.settings.target))
-    return [_key(session, item, sample, shared) for item in items]
+    prefix = _shared_key(session, delivered(skill, session.settings.target))
+    return [_key(session, item, sample, prefix) for item in items]

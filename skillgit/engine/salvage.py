@@ -85,16 +85,16 @@ async def salvage(
         edits: The applied edits of the patch.
         judge: Measures a part and puts it before the gate.
     """
-    tried: list[dict[str, object]] = []
+    rows: list[dict[str, object]] = []
     for part in (await _parts(session, skill, whole, edits))[:MOST_PARTS]:
-        made = part.application.skill
-        if refusal(session, state, skill, made) or await invalid(session, skill, made):
+        candidate = part.application.skill
+        if refusal(session, state, skill, candidate) or await invalid(session, skill, candidate):
             continue
-        judged = await judge(part.application)
-        tried.append(_row(part, judged.event))
-        if not isinstance(judged.event, Rejected):
-            return replace(judged, evidence=artifacts.merged([judged.evidence, _kept(whole, tried)]))
-    files = {"salvage.json": artifacts.json_file({"parts": tried})}
+        transition = await judge(part.application)
+        rows.append(_row(part, transition.event))
+        if not isinstance(transition.event, Rejected):
+            return replace(transition, evidence=artifacts.merged([transition.evidence, _kept(whole, rows)]))
+    files = {"salvage.json": artifacts.json_file({"parts": rows})}
     return replace(whole, evidence=artifacts.merged([whole.evidence, files]))
 
 
@@ -111,15 +111,15 @@ def attributed(edits: Sequence[Edit], verdict: Verdict, mode: UpdateMode) -> tup
 
 def halves(edits: Sequence[Edit]) -> list[tuple[Edit, ...]]:
     """Return the half of ``edits`` with the most support and the other one, each in the order of the patch."""
-    by_support = sorted(range(len(edits)), key=lambda place: (-edits[place].support, place))
+    by_support = sorted(range(len(edits)), key=lambda index: (-edits[index].support, index))
     middle = (len(edits) + 1) // 2
-    return [tuple(edits[place] for place in sorted(chosen)) for chosen in (by_support[:middle], by_support[middle:])]
+    return [tuple(edits[index] for index in sorted(half)) for half in (by_support[:middle], by_support[middle:])]
 
 
 async def _parts(session: Session, skill: Skill, whole: Transition, edits: Sequence[Edit]) -> list[Part]:
     """Return the halves that can stand alone, the one that breaks least first."""
-    broken = set(whole.event.broken) if isinstance(whole.event, Rejected) else set()
-    items = [item for item in session.task.items[Split.SELECTION] if item.id in broken]
+    item_ids = set(whole.event.broken) if isinstance(whole.event, Rejected) else set()
+    items = [item for item in session.task.items[Split.SELECTION] if item.id in item_ids]
     before = await roll_out(session, skill, items, "selection")
     parts = [_apart(skill, half, edits) for half in halves(edits)]
     alone = [part for part in parts if part.skill.digest != skill.digest]
@@ -129,8 +129,8 @@ async def _parts(session: Session, skill: Skill, whole: Transition, edits: Seque
         after = await roll_out(session, part.skill, items, "selection", slots=slots)
         return Part(application=part, breaks=_breaks(session, before, after))
 
-    found = await ordered(measured, alone, limit=MOST_PARTS)
-    return sorted(found, key=lambda part: part.breaks)
+    results = await ordered(measured, alone, limit=MOST_PARTS)
+    return sorted(results, key=lambda part: part.breaks)
 
 
 def _breaks(session: Session, before: Sequence[Rollout], after: Sequence[Rollout]) -> int:
@@ -144,16 +144,16 @@ def _breaks(session: Session, before: Sequence[Rollout], after: Sequence[Rollout
     return sum(value(new) < value(old) for old, new in zip(before, after, strict=True))
 
 
-def _apart(skill: Skill, chosen: Sequence[Edit], edits: Sequence[Edit]) -> Application:
-    """Return ``chosen`` applied to ``skill``; the other edits are reported as set aside."""
-    alone = apply(skill, chosen)
+def _apart(skill: Skill, half: Sequence[Edit], edits: Sequence[Edit]) -> Application:
+    """Return ``half`` applied to ``skill``; the other edits are reported as set aside."""
+    alone = apply(skill, half)
     reports = iter(alone.reports)
-    kept = set(map(id, chosen))
+    ids = set(map(id, half))
     return Application(
         skill=alone.skill,
         reports=tuple(
             next(reports)
-            if id(edit) in kept
+            if id(edit) in ids
             else EditReport(edit=edit, status=EditStatus.SET_ASIDE, detail="the patch with it was rejected")
             for edit in edits
         ),
@@ -172,20 +172,20 @@ def _row(part: Part, event: Event) -> dict[str, object]:
     }
 
 
-def _kept(whole: Transition, tried: list[dict[str, object]]) -> artifacts.Evidence:
+def _kept(whole: Transition, rows: list[dict[str, object]]) -> artifacts.Evidence:
     """Return the evidence of the rejected whole under a folder of its own, and the parts that were tried."""
     inner = b'"trajectory": "selection/'
-    moved = {
+    files = {
         f"{_WHOLE}/{path}": content.replace(inner, b'"trajectory": "salvage/selection/')
         for path, content in whole.evidence.items()
         if path.startswith(("patch.json", "selection"))
     }
     event = cast("Rejected", whole.event)
-    told = {
+    summary = {
         "score": event.verdict.score,
         "current": event.verdict.current,
         "p": event.verdict.p,
         "fixed": list(event.fixed),
         "broken": list(event.broken),
     }
-    return moved | {"salvage.json": artifacts.json_file({"whole": told, "parts": tried})}
+    return files | {"salvage.json": artifacts.json_file({"whole": summary, "parts": rows})}

@@ -302,7 +302,7 @@ class MethodSettings(_Section):
     evaluation: EvaluationSettings = EvaluationSettings()
     gate: GateSettings = GateSettings()
 
-    def rule(self, pinned: frozenset[str] = frozenset()) -> GateRule:
+    def rule(self, pins: frozenset[str] = frozenset()) -> GateRule:
         """Return the gate's rule, with the ids of the pinned items."""
         evaluation, gate = self.evaluation, self.gate
         return GateRule(
@@ -314,5 +314,5 @@ class MethodSettings(_Section):
             alpha=gate.alpha,
             margin=gate.margin,
             no_regression=gate.no_regression,
-            pinned=pinned,
+            pinned=pins,
         )

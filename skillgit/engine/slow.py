@@ -72,40 +72,40 @@ async def propose_slow_update(session: Session, state: RunState, history: SkillH
     previous = history.skill(previous_version(state, state.epoch))
     comparison = await compare_versions(session, previous, current, state.epoch)
     # The memory needs the comparison alone: it is written while guidance is measured.
-    guidance, remembered = await side_by_side(
+    guidance, reply = await side_by_side(
         _guidance(session, state, previous, current, comparison.kept),
         _memory(session, state, previous, current, comparison.kept),
     )
-    memory = redact(remembered.memory.strip()) if remembered is not None else ""
+    memory = redact(reply.memory.strip()) if reply is not None else ""
     event = _event(session, state, guidance, memory=memory or state.optimizer_memory, cost=session.cost_since(began))
     files = guidance.judged.evidence if guidance.judged is not None else {}
     return Transition(event=event, evidence=artifacts.merged([comparison_file(comparison), files]))
 
 
-async def _weighed(session: Session, state: RunState, current: Skill, guided: GuidanceReply | None) -> Guidance:
+async def _weighed(session: Session, state: RunState, current: Skill, reply: GuidanceReply | None) -> Guidance:
     """Measure what the optimizer says, exactly as it would be merged; what no candidate may say is not measured."""
-    if guided is None and (reason := unanswered(session, "slow_update")):
+    if reply is None and (reason := unanswered(session, "slow_update")):
         return Guidance(title="no usable reply", why=reason)
-    text = guided.guidance.reworded(redact(guided.guidance)) if guided is not None else EMPTY
-    if guided is None or not text or text == slow_guidance(current.document):
-        return Guidance(why=guided.reasoning if guided is not None else "")
+    text = reply.guidance.reworded(redact(reply.guidance)) if reply is not None else EMPTY
+    if reply is None or not text or text == slow_guidance(current.document):
+        return Guidance(why=reply.reasoning if reply is not None else "")
     candidate = with_guidance(current, text)
-    if (refused := refusal(session, state, current, candidate)) is not None:
-        return Guidance(title=refused.title, why=refused.why)
-    gated = session.settings.optimizer.slow_update_gate_with_selection
+    if (objection := refusal(session, state, current, candidate)) is not None:
+        return Guidance(title=objection.title, why=objection.why)
+    is_gated = session.settings.optimizer.slow_update_gate_with_selection
     return Guidance(
         text=text,
-        title=guided.title or f"guidance of epoch {state.epoch}",
-        why="\n\n".join(filter(None, (guided.reasoning, removal("the guidance", text)))),
-        judged=await judge(session, state, current, candidate, gated=gated),
+        title=reply.title or f"guidance of epoch {state.epoch}",
+        why="\n\n".join(filter(None, (reply.reasoning, removal("the guidance", text)))),
+        judged=await judge(session, state, current, candidate, gated=is_gated),
     )
 
 
 async def _guidance(
     session: Session, state: RunState, previous: Skill, current: Skill, pairs: Sequence[Pair]
 ) -> Guidance:
-    guided = await _asked(session, state, previous, current, pairs)
-    return await _weighed(session, state, current, guided)
+    reply = await _asked(session, state, previous, current, pairs)
+    return await _weighed(session, state, current, reply)
 
 
 async def _asked(
@@ -150,8 +150,8 @@ def _both_skills(session: Session, previous: Skill, current: Skill) -> tuple[str
 def _comparison_section(session: Session, pairs: Sequence[Pair]) -> str:
     limit = session.settings.gradient.max_trajectory_tokens
     counts = {category.value: sum(pair.category is category for pair in pairs) for category in Category}
-    shown = [_pair_section(pair, limit) for pair in pairs if pair.category is not Category.STABLE_SUCCESS]
-    return tagged("comparison", "\n".join(shown), **counts)
+    sections = [_pair_section(pair, limit) for pair in pairs if pair.category is not Category.STABLE_SUCCESS]
+    return tagged("comparison", "\n".join(sections), **counts)
 
 
 def _pair_section(pair: Pair, limit: int) -> str:
@@ -169,7 +169,7 @@ def with_guidance(skill: Skill, guidance: SkillText) -> Skill:
 
 
 def _event(session: Session, state: RunState, guidance: Guidance, *, memory: str, cost: Cost) -> SlowProposed:
-    judged = guidance.judged
+    judgement = guidance.judged
     return SlowProposed(
         run=session.run,
         skill=session.skill_path,
@@ -180,32 +180,32 @@ def _event(session: Session, state: RunState, guidance: Guidance, *, memory: str
         why=redact(guidance.why),
         guidance=guidance.text,
         memory=memory,
-        evaluation=judged.evaluation if judged is not None else None,
-        verdict=judged.verdict if judged is not None else None,
-        fixed=judged.fixed if judged is not None else (),
-        broken=judged.broken if judged is not None else (),
+        evaluation=judgement.evaluation if judgement is not None else None,
+        verdict=judgement.verdict if judgement is not None else None,
+        fixed=judgement.fixed if judgement is not None else (),
+        broken=judgement.broken if judgement is not None else (),
         models=models(session),
         cost=cost,
     )
 
 
-def merge_slow_update(session: Session, state: RunState, proposed: SlowProposed, history: SkillHistory) -> Transition:
+def merge_slow_update(session: Session, state: RunState, proposal: SlowProposed, history: SkillHistory) -> Transition:
     """Return the merge of accepted guidance into the run."""
-    if proposed.evaluation is None or proposed.verdict is None:
+    if proposal.evaluation is None or proposal.verdict is None:
         raise AssertionError("accepted guidance was measured")
     event = SlowMerged(
         run=session.run,
         skill=session.skill_path,
-        epoch=proposed.epoch,
+        epoch=proposal.epoch,
         step=state.step,
-        title=proposed.title,
-        why=proposed.why,
+        title=proposal.title,
+        why=proposal.why,
         version=state.version + 1,
         base=state.version,
-        evaluation=proposed.evaluation,
-        verdict=proposed.verdict,
+        evaluation=proposal.evaluation,
+        verdict=proposal.verdict,
     )
-    return Transition(event=event, skill=with_guidance(history.skill(state.version), proposed.guidance))
+    return Transition(event=event, skill=with_guidance(history.skill(state.version), proposal.guidance))
 
 
 ROUND = 8
@@ -257,15 +257,15 @@ async def compare_versions(session: Session, previous: Skill, current: Skill, ep
     settings, items = session.settings.optimizer, session.task.items[Split.TRAIN]
     policy = settings.longitudinal_pair_policy
     sample = slow_sample(items, seed=session.seed, epoch=epoch, size=settings.slow_update_samples)
-    others: list[Item] = []
+    reserve: list[Item] = []
     if policy is PairPolicy.CHANGED:
-        sampled = {item.id for item in sample}
-        others = shuffle([item for item in items if item.id not in sampled], stream(session.seed, "slow-pairs", epoch))
-    pairs = await _roll_out_both(session, previous, current, sample, others)
-    kept = [pair for pair in pairs if _keeps(policy, pair)][: settings.slow_update_samples]
+        ids = {item.id for item in sample}
+        reserve = shuffle([item for item in items if item.id not in ids], stream(session.seed, "slow-pairs", epoch))
+    pairs = await _roll_out_both(session, previous, current, sample, reserve)
+    selection = [pair for pair in pairs if _keeps(policy, pair)][: settings.slow_update_samples]
     return Comparison(
-        kept=tuple(worst_first(kept)),
-        dropped=tuple(worst_first([pair for pair in pairs if all(pair is not other for other in kept)])),
+        kept=tuple(worst_first(selection)),
+        dropped=tuple(worst_first([pair for pair in pairs if all(pair is not entry for entry in selection)])),
     )
 
 
@@ -274,32 +274,32 @@ def _keeps(policy: PairPolicy, pair: Pair) -> bool:
 
 
 async def _roll_out_both(
-    session: Session, previous: Skill, current: Skill, sample: Sequence[Item], others: Sequence[Item]
+    session: Session, previous: Skill, current: Skill, sample: Sequence[Item], reserve: Sequence[Item]
 ) -> list[Pair]:
-    """Roll out ``sample``, and rounds of ``others`` until enough pairs are kept; return them in this order.
+    """Roll out ``sample``, and rounds of ``reserve`` until enough pairs are kept; return them in this order.
 
     A round starts as soon as it is certain to be needed: when too few would be kept even if all open ones were.
     """
     settings, slots = session.settings.optimizer, asyncio.Semaphore(session.workers)
-    items, found = [*sample, *others], dict[int, list[Pair]]()
+    items, by_index = [*sample, *reserve], dict[int, list[Pair]]()
     started, possible = 0, 0
 
-    async def one(place: int) -> None:
+    async def one(index: int) -> None:
         nonlocal possible
         before, after = await both(
-            roll_out(session, previous, [items[place]], "slow", slots=slots),
-            roll_out(session, current, [items[place]], "slow", slots=slots),
+            roll_out(session, previous, [items[index]], "slow", slots=slots),
+            roll_out(session, current, [items[index]], "slow", slots=slots),
         )
-        found[place] = compare(before, after)
-        possible -= not any(_keeps(settings.longitudinal_pair_policy, pair) for pair in found[place])
+        by_index[index] = compare(before, after)
+        possible -= not any(_keeps(settings.longitudinal_pair_policy, pair) for pair in by_index[index])
         top_up()
 
     def start(count: int) -> None:
         nonlocal started, possible
-        places = range(started, min(started + count, len(items)))
-        started, possible = places.stop, possible + len(places)
-        for place in places:
-            group.create_task(one(place))
+        indexes = range(started, min(started + count, len(items)))
+        started, possible = indexes.stop, possible + len(indexes)
+        for index in indexes:
+            group.create_task(one(index))
 
     def top_up() -> None:
         while possible < settings.slow_update_samples and started < len(items):
@@ -308,17 +308,17 @@ async def _roll_out_both(
     async with growing() as group:
         start(len(sample))
         top_up()
-    return [pair for place in sorted(found) for pair in found[place]]
+    return [pair for index in sorted(by_index) for pair in by_index[index]]
 
 
 def compare(previous: Sequence[Rollout], current: Sequence[Rollout]) -> list[Pair]:
     """Pair two rollouts of the same items, in their order; items without a score on both sides are left out."""
-    found: list[Pair] = []
+    pairs: list[Pair] = []
     for before, after in zip(previous, current, strict=True):
         if isinstance(before.outcome, Scored) and isinstance(after.outcome, Scored):
             category = _category(passed_before=before.outcome.passed, passes_now=after.outcome.passed)
-            found.append(Pair(category=category, previous=before, current=after))
-    return found
+            pairs.append(Pair(category=category, previous=before, current=after))
+    return pairs
 
 
 def worst_first(pairs: Sequence[Pair]) -> list[Pair]:
@@ -339,11 +339,11 @@ def comparison_file(comparison: Comparison) -> artifacts.Evidence:
         {
             "id": pair.current.item.id,
             "category": pair.category.value,
-            "shown": shown,
+            "shown": is_shown,
             "previous": _side(pair.previous),
             "current": _side(pair.current),
         }
-        for pairs, shown in ((comparison.kept, True), (comparison.dropped, False))
+        for pairs, is_shown in ((comparison.kept, True), (comparison.dropped, False))
         for pair in pairs
     ]
     return {"comparison.json": artifacts.json_file(rows)}

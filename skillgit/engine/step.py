@@ -83,18 +83,18 @@ class Proposal:
     @property
     def application(self) -> Application:
         """The candidate's skill, new reminders included, and what became of each edit."""
-        made = self.candidate.application
-        return made if self.appendix is None else replace(made, skill=self.appendix.joined(made.skill))
+        result = self.candidate.application
+        return result if self.appendix is None else replace(result, skill=self.appendix.joined(result.skill))
 
     @property
     def counts(self) -> PatchCounts:
         """How many edits there were at each stage."""
-        applied = len(self.application.applied)
+        count = len(self.application.applied)
         return PatchCounts(
             merged=len(self.merged.proposals),
             ranked=len(self.selected.proposals),
-            applied=applied,
-            skipped=len(self.application.reports) - applied,
+            applied=count,
+            skipped=len(self.application.reports) - count,
             budget=self.budget.limit,
             by=self.budget.by,
             mode=self.mode,
@@ -103,7 +103,7 @@ class Proposal:
 
 
 async def run_step(
-    session: Session, state: RunState, skill: Skill, step: int, *, refused: Refused | None = None
+    session: Session, state: RunState, skill: Skill, step: int, *, on_refusal: Refused | None = None
 ) -> Transition:
     """Carry out one step on ``skill``, the current version, and return its event.
 
@@ -112,7 +112,7 @@ async def run_step(
         state: The run so far.
         skill: The current version.
         step: The step.
-        refused: Called once it is certain that the gate refuses the candidate, while its last items still run.
+        on_refusal: Called once it is certain that the gate refuses the candidate, while its last items still run.
     """
     began = session.clock()
     proposal = await _propose(session, state, skill, step)
@@ -123,7 +123,7 @@ async def run_step(
     if unfit := refusal(session, state, skill, candidate) or await invalid(session, skill, candidate):
         event = _skipped(session, proposal, step, session.cost_since(began), unfit)
         return Transition(event=event, evidence=_evidence(proposal))
-    whole = await _measured(session, state, skill, proposal, step=step, began=began, refused=refused)
+    whole = await _measured(session, state, skill, proposal, step=step, began=began, on_refusal=on_refusal)
     if not worth_salvaging(session, whole.event):
         return whole
 
@@ -133,8 +133,8 @@ async def run_step(
         alone = replace(proposal, candidate=replace(proposal.candidate, application=application), salvaged=True)
         return await _measured(session, state, skill, alone, step=step, began=began)
 
-    made = await salvage(session, state, skill, whole, edits=proposal.application.applied, judge=measured)
-    return replace(made, event=replace(made.event, cost=session.cost_since(began)))  # type: ignore[arg-type]
+    transition = await salvage(session, state, skill, whole, edits=proposal.application.applied, judge=measured)
+    return replace(transition, event=replace(transition.event, cost=session.cost_since(began)))  # type: ignore[arg-type]
 
 
 def _of_part(whole: Sequence[EditReport], part: Sequence[EditReport]) -> tuple[EditReport, ...]:
@@ -151,15 +151,15 @@ async def _measured(
     *,
     step: int,
     began: datetime,
-    refused: Refused | None = None,
+    on_refusal: Refused | None = None,
 ) -> Transition:
     """Measure the candidate of ``proposal`` and put it before the gate."""
-    judged = await judge(session, state, skill, proposal.application.skill, refused=refused)
+    judgement = await judge(session, state, skill, proposal.application.skill, on_refusal=on_refusal)
     cost = session.cost_since(began)
     return Transition(
-        event=_judged(session, state, skill, step, proposal=proposal, judged=judged, cost=cost),
+        event=_judged(session, state, skill, step, proposal=proposal, judgement=judgement, cost=cost),
         skill=proposal.application.skill,
-        evidence=artifacts.merged([_evidence(proposal), judged.evidence]),
+        evidence=artifacts.merged([_evidence(proposal), judgement.evidence]),
     )
 
 
@@ -167,19 +167,19 @@ async def _propose(session: Session, state: RunState, skill: Skill, step: int) -
     settings = session.settings
     rollouts, reflection = await _studied(session, state, skill, step)
     if settings.optimizer.merges_in_one_call:
-        merged = concatenated([*chain.from_iterable(pooled(reflection))])
-        budget = await step_budget(session, state, skill, merged, rollouts, step=step)
-        selected = await merge_and_rank(session, state, skill, reflection, step=step, budget=budget.limit)
+        draft = concatenated([*chain.from_iterable(pooled(reflection))])
+        budget = await step_budget(session, state, skill, draft, rollouts, step=step)
+        selection = await merge_and_rank(session, state, skill, reflection, step=step, budget=budget.limit)
     else:
-        merged = await aggregate(session, state, skill, reflection, step=step)
-        budget = await step_budget(session, state, skill, merged, rollouts, step=step)
-        selected = await select(session, state, skill, merged, step=step, budget=budget.limit)
-    candidate = await carry_out(session, state, skill, selected, step=step, budget=budget.limit)
+        draft = await aggregate(session, state, skill, reflection, step=step)
+        budget = await step_budget(session, state, skill, draft, rollouts, step=step)
+        selection = await select(session, state, skill, draft, step=step, budget=budget.limit)
+    candidate = await carry_out(session, state, skill, selection, step=step, budget=budget.limit)
     return Proposal(
         rollouts=rollouts,
         reflection=reflection,
-        merged=merged,
-        selected=selected,
+        merged=draft,
+        selected=selection,
         candidate=candidate,
         appendix=await remember(session, candidate.application.skill, reflection.notes, step=step),
         budget=budget,
@@ -202,15 +202,15 @@ async def _studied(
     analysts = Reading(reading, state, skill, batches, step=step, budget=budget)
     rolling.monitor.stage(Stage.ROLLOUT, len(items))
     try:
-        found = await roll_out(rolling, skill, items, "rollout", each=analysts.take)
-        by_item = {rollout.item.id: rollout for rollout in found}
+        results = await roll_out(rolling, skill, items, "rollout", each=analysts.take)
+        by_item = {rollout.item.id: rollout for rollout in results}
         rollouts = tuple(by_item[item.id] for item in _items(session, step))
-        reflection, probed = await side_by_side(
+        reflection, experiment = await side_by_side(
             analysts.reflection(), probe(probing, state, skill, rollouts, step=step, budget=budget)
         )
     finally:
         await analysts.close()
-    return rollouts, with_probe(reflection, probed, budget=budget, trajectories=len(rollouts))
+    return rollouts, with_probe(reflection, experiment, budget=budget, trajectories=len(rollouts))
 
 
 def step_batches(session: Session, step: int) -> list[list[Item]]:
@@ -231,10 +231,10 @@ def _judged(
     step: int,
     *,
     proposal: Proposal,
-    judged: Judged,
+    judgement: Judged,
     cost: Cost,
 ) -> Event:
-    verdict = judged.verdict
+    verdict = judgement.verdict
     title, reasons = _words(session, skill, proposal)
     facts = {
         "run": session.run,
@@ -250,10 +250,10 @@ def _judged(
         "changes": changed_lines(skill, proposal.application.skill),
         "patch": proposal.counts,
         "appendix": proposal.appendix.counts if proposal.appendix is not None else None,
-        "evaluation": judged.evaluation,
+        "evaluation": judgement.evaluation,
         "verdict": verdict,
-        "fixed": judged.fixed,
-        "broken": judged.broken,
+        "fixed": judgement.fixed,
+        "broken": judgement.broken,
         "models": models(session),
         "cost": cost,
     }
@@ -282,20 +282,20 @@ def _removed(proposal: Proposal) -> str:
 
 def _optimizer_words(proposal: Proposal) -> tuple[str, str]:
     """Return the optimizer's title and reasoning, each empty where it speaks of more than became the candidate."""
-    candidate, selected = proposal.candidate, proposal.selected
+    candidate, draft = proposal.candidate, proposal.selected
     match proposal.mode:
         case UpdateMode.PATCH:
             whole = candidate.application.complete
         case UpdateMode.SUGGESTIONS:
             whole = True  # the rewrite was asked to carry out all of them
         case UpdateMode.FULL:
-            whole = len(selected.proposals) == 1
-    title, reasoning = (selected.title, selected.reasoning) if whole and not selected.cut else ("", "")
+            whole = len(draft.proposals) == 1
+    title, reasoning = (draft.title, draft.reasoning) if whole and not draft.cut else ("", "")
     return candidate.title or title, candidate.reasoning or reasoning
 
 
-def _skipped(session: Session, proposal: Proposal, step: int, cost: Cost, refused: Refusal | None = None) -> Skipped:
-    title, reason = (refused.title, refused.why) if refused is not None else _skip_reason(session, proposal)
+def _skipped(session: Session, proposal: Proposal, step: int, cost: Cost, objection: Refusal | None = None) -> Skipped:
+    title, reason = (objection.title, objection.why) if objection is not None else _skip_reason(session, proposal)
     return Skipped(
         run=session.run,
         skill=session.skill_path,
@@ -318,35 +318,35 @@ def _skip_reason(session: Session, proposal: Proposal) -> tuple[str, str]:
     if not proposal.merged.proposals:
         return "no edit proposed", "The analysts found nothing worth changing."
     if proposal.budget.limit == 0:
-        said = proposal.budget.reply.reasoning if proposal.budget.reply is not None else ""
-        return "the optimizer chose to change nothing", said or "It set the edit budget of the step to 0."
+        reasoning = proposal.budget.reply.reasoning if proposal.budget.reply is not None else ""
+        return "the optimizer chose to change nothing", reasoning or "It set the edit budget of the step to 0."
     if proposal.candidate.failure:
         return "no usable rewrite", proposal.candidate.failure
     if proposal.candidate.rewrite is not None:
         return "the rewrite leaves the skill as it was", "The new text equals the old one."
-    refused = [f"{report.edit.op} is {report.status}: {report.detail}" for report in proposal.application.reports]
-    applied = any(report.status is EditStatus.APPLIED for report in proposal.application.reports)
-    title = "edits leave the skill as it was" if applied else "no edit applies"
-    return title, "\n\n".join(refused)
+    reasons = [f"{report.edit.op} is {report.status}: {report.detail}" for report in proposal.application.reports]
+    has_edits = any(report.status is EditStatus.APPLIED for report in proposal.application.reports)
+    title = "edits leave the skill as it was" if has_edits else "no edit applies"
+    return title, "\n\n".join(reasons)
 
 
 def _unusable(session: Session, count: int) -> tuple[str, str]:
     """Return the title and the reasons of a step whose analysts, ``count`` of them, proposed nothing usable."""
-    refused = unanswered(session, "analyst")
+    reason = unanswered(session, "analyst")
     unread = count - sum(call.stage == "analyst" for call in session.calls.unanswered)
-    said = f"{unread} analyst replies were not the JSON asked for." if unread else ""
+    problem = f"{unread} analyst replies were not the JSON asked for." if unread else ""
     title = "no usable reply" if unread else "no analyst is answered"
-    return title, "\n\n".join(filter(None, (refused, said)))
+    return title, "\n\n".join(filter(None, (reason, problem)))
 
 
 def why(reasoning: str, findings: Sequence[Finding], trajectories: int) -> str:
     """Return the reasons for a patch as paragraphs: the optimizer's own, then the findings with some of their items."""
     paragraphs = [reasoning]
-    for found in findings:
-        named = ", ".join(found.items[:SHOWN_ITEMS])
-        more = f" and {len(found.items) - SHOWN_ITEMS} more" if len(found.items) > SHOWN_ITEMS else ""
-        items = f" ({named}{more})" if named else ""
-        paragraphs.append(f"{found.count} of {trajectories} rollouts: {found.pattern}{items}")
+    for finding in findings:
+        names = ", ".join(finding.items[:SHOWN_ITEMS])
+        more = f" and {len(finding.items) - SHOWN_ITEMS} more" if len(finding.items) > SHOWN_ITEMS else ""
+        items = f" ({names}{more})" if names else ""
+        paragraphs.append(f"{finding.count} of {trajectories} rollouts: {finding.pattern}{items}")
     return "\n\n".join(paragraphs)
 
 

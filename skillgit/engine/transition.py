@@ -49,8 +49,8 @@ def unanswered(session: Session, *stages: str) -> str:
     calls = [call for call in _calls(session) if call.stage in stages]
     if not calls:
         return ""
-    counted = f"A call ({calls[0].stage})" if len(calls) == 1 else f"{len(calls)} calls ({', '.join(stages)})"
-    return redact(f"{counted} will never be answered: {calls[0].reason}.")
+    subject = f"A call ({calls[0].stage})" if len(calls) == 1 else f"{len(calls)} calls ({', '.join(stages)})"
+    return redact(f"{subject} will never be answered: {calls[0].reason}.")
 
 
 def unanswered_file(session: Session) -> artifacts.Evidence:

@@ -36,17 +36,17 @@ def update(
     reports: list[EditReport] = []
     for edit in patch.edits[:budget]:
         if _carries_secret(edit):
-            refused = replace(edit, anchor=clean(redact(edit.anchor)), content=clean(redact(edit.content)))
+            safe_edit = replace(edit, anchor=clean(redact(edit.anchor)), content=clean(redact(edit.content)))
             reports.append(
-                EditReport(edit=refused, status=EditStatus.INVALID, detail="the edit carries something like a secret")
+                EditReport(edit=safe_edit, status=EditStatus.INVALID, detail="the edit carries something like a secret")
             )
             continue
         if refused_for := lint(edit) or files(skill, edit):
             reports.append(EditReport(edit=edit, status=EditStatus.INVALID, detail=refused_for))
             continue
-        applied = apply(skill, [edit])
-        skill = applied.skill
-        reports.extend(applied.reports)
+        result = apply(skill, [edit])
+        skill = result.skill
+        reports.extend(result.reports)
     return Application(skill=skill, reports=tuple(reports))
 
 

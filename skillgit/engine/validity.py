@@ -42,8 +42,8 @@ async def invalid(session: Session, skill: Skill, candidate: Skill) -> Refusal |
     for path, content in candidate.files.items():
         if skill.files.get(path) != content and (fault := fault_in(path, content)):
             return Refusal(title=f"invalid: {path} does not parse", why=f"{path} does not parse: {fault}.")
-    said = await self_check(session, candidate)
-    return None if not said else Refusal(title="invalid: the skill fails its self-check", why=said)
+    complaint = await self_check(session, candidate)
+    return None if not complaint else Refusal(title="invalid: the skill fails its self-check", why=complaint)
 
 
 async def check_seed(session: Session, skill: Skill) -> None:
@@ -53,9 +53,9 @@ async def check_seed(session: Session, skill: Skill) -> None:
         ConfigError: It fails.
         SandboxError: There is a self-check, and this machine has no sandbox.
     """
-    if said := await self_check(session, skill):
+    if complaint := await self_check(session, skill):
         raise ConfigError(
-            f"the skill that training starts from fails optimizer.check: {' '.join(said.split())}",
+            f"the skill that training starts from fails optimizer.check: {' '.join(complaint.split())}",
             hint="mend the skill or the command; every candidate would fail it too",
         )
 
@@ -98,9 +98,9 @@ async def _checked(command: tuple[str, ...], skill: Skill) -> str:
 
 def _told(command: tuple[str, ...], result: Result) -> str:
     how = {"exit": f"ended with exit code {result.exit_code}", "timeout": f"took longer than {CHECK_SECONDS:g} seconds"}
-    said = f"{result.stdout.rstrip()}\n{result.stderr.rstrip()}".strip()[-_SAID:]
+    output = f"{result.stdout.rstrip()}\n{result.stderr.rstrip()}".strip()[-_SAID:]
     sentence = f"{' '.join(command)} {how.get(result.ended, f'was ended by the sandbox: {result.ended}')}"
-    return f"{sentence}: {said}" if said else f"{sentence}."
+    return f"{sentence}: {output}" if output else f"{sentence}."
 
 
 def fault_in(path: str, content: bytes) -> str:
@@ -145,7 +145,7 @@ def _shell(content: bytes) -> str:
         raise ConfigError("a shell script of the skill cannot be checked: bash is not installed", hint="install bash")
     try:
         # -n reads the commands and executes none.
-        done = subprocess.run(  # noqa: S603 - a fixed program; the script is its input
+        process = subprocess.run(  # noqa: S603 - a fixed program; the script is its input
             [bash, "--norc", "-n"],
             input=content,
             capture_output=True,
@@ -155,8 +155,8 @@ def _shell(content: bytes) -> str:
         )
     except subprocess.TimeoutExpired:
         return f"bash did not read it to its end in {_BASH_SECONDS:g} seconds"
-    said = done.stderr.decode(errors="replace").splitlines()
-    return "" if done.returncode == 0 else (said[0].removeprefix(f"{bash}: ") if said else "bash refuses it")
+    lines = process.stderr.decode(errors="replace").splitlines()
+    return "" if process.returncode == 0 else (lines[0].removeprefix(f"{bash}: ") if lines else "bash refuses it")
 
 
 def _json(content: bytes) -> str:

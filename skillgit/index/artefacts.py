@@ -34,8 +34,8 @@ PlanRow = tuple[str, str, float, int]
 def outcomes(files: Mapping[str, bytes]) -> list[OutcomeRow]:
     """Return item, task type, hard and soft score and reason of failure of every item of the selection split."""
     rows = _document(files, SELECTION)
-    found = {row[0]: row for row in map(_outcome, rows if isinstance(rows, list) else []) if row is not None}
-    return list(found.values())
+    by_item = {row[0]: row for row in map(_outcome, rows if isinstance(rows, list) else []) if row is not None}
+    return list(by_item.values())
 
 
 def plan(files: Mapping[str, bytes]) -> PlanRow | None:

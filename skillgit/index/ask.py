@@ -91,9 +91,9 @@ def _quoted(path: str) -> str:
 
 def _may(action: int, first: str | None, second: str | None, database: str | None, inside: str | None) -> int:
     del database, inside
-    allowed = action in _ALLOWED or (action == sqlite3.SQLITE_PRAGMA and first in _TELLING)
+    is_allowed = action in _ALLOWED or (action == sqlite3.SQLITE_PRAGMA and first in _TELLING)
     harmful = action == sqlite3.SQLITE_FUNCTION and second in _HARMFUL
-    return sqlite3.SQLITE_OK if allowed and not harmful else sqlite3.SQLITE_DENY
+    return sqlite3.SQLITE_OK if is_allowed and not harmful else sqlite3.SQLITE_DENY
 
 
 def _rows(index: Index, connection: sqlite3.Connection, cursor: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:
@@ -115,27 +115,27 @@ def _refusal(index: Index, connection: sqlite3.Connection, error: Exception) -> 
             return damage
     if getattr(error, "sqlite_errorname", "") == "SQLITE_INTERRUPT":
         return KeyboardInterrupt()
-    said = " ".join(str(error).split()).rstrip(".")
-    if any(word in said for word in ("not authorized", "authorization denied", "prohibited", "cannot modify")):
+    message = " ".join(str(error).split()).rstrip(".")
+    if any(word in message for word in ("not authorized", "authorization denied", "prohibited", "cannot modify")):
         return UsageError("this may only read the index", hint=_hint(connection))
-    return UsageError(f"SQL: {said[:1].lower()}{said[1:]}", hint=_hint(connection, said))
+    return UsageError(f"SQL: {message[:1].lower()}{message[1:]}", hint=_hint(connection, message))
 
 
-def _hint(connection: sqlite3.Connection, said: str = "") -> str:
+def _hint(connection: sqlite3.Connection, message: str = "") -> str:
     """Return the table that is probably meant, or all of them."""
     names = sorted(row[0] for row in connection.execute(_TABLES) if not row[0].startswith("search_"))
-    missing = said.partition("no such table: ")[2]
+    missing = message.partition("no such table: ")[2]
     near = get_close_matches(missing, names, n=1) if missing else []
     return f"did you mean '{near[0]}'?" if near else f"there are {', '.join(names)}"
 
 
 def _unique(names: list[str]) -> tuple[str, ...]:
-    found: list[str] = []
+    unique: list[str] = []
     for name in names:
         number = 1
-        told = name
-        while told in found:
+        label = name
+        while label in unique:
             number += 1
-            told = f"{name}_{number}"
-        found.append(told)
-    return tuple(found)
+            label = f"{name}_{number}"
+        unique.append(label)
+    return tuple(unique)

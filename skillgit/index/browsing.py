@@ -170,11 +170,11 @@ def _count_shown(index: Index, narrowing: Narrowing) -> int:
     hidden = (() if narrowing.rejected else (EventKind.REJECTED,)) + (() if narrowing.slow else _SLOW)
     if not hidden:
         return everything
-    found = index.select(
+    counts = index.select(
         f"SELECT kind, COUNT(*) FROM event WHERE {of_run} AND {schema.HIDEABLE} GROUP BY kind",  # noqa: S608 - names are ours
         values,
     )
-    return everything - sum(int(number) for kind, number in found if kind in hidden)
+    return everything - sum(int(number) for kind, number in counts if kind in hidden)
 
 
 def rows(index: Index, narrowing: Narrowing, offset: int, limit: int, *, total: int = 0) -> tuple[LogRow, ...]:
@@ -187,11 +187,11 @@ def rows(index: Index, narrowing: Narrowing, offset: int, limit: int, *, total: 
     if backwards:
         order, limit = order.replace(" DESC", ""), max(0, min(limit, total - offset))
         offset = max(0, total - offset - limit)
-    found = index.select(
+    entries = index.select(
         f"SELECT e.oid FROM event e{where} ORDER BY {order} LIMIT :limit OFFSET :offset",  # noqa: S608 - names are ours
         {**values, "limit": limit, "offset": offset},
     )
-    commits = [oid for (oid,) in found]
+    commits = [oid for (oid,) in entries]
     return queries.rows_of_commits(index, commits[::-1] if backwards else commits)
 
 
@@ -210,11 +210,11 @@ def place(index: Index, narrowing: Narrowing, commit: str) -> int | None:
 def points(index: Index, run: str, limit: int) -> tuple[Point, ...]:
     """Return the scores of the newest ``limit`` events of ``run``, oldest first; events without a score have none."""
     order = Selection(run=run).order
-    found = index.select(
+    entries = index.select(
         f"SELECT e.id FROM event e WHERE e.run = :run ORDER BY {order} LIMIT :limit",  # noqa: S608 - names are ours
         {"run": run, "limit": limit},
     )
-    return _points(index, [number for (number,) in found])
+    return _points(index, [number for (number,) in entries])
 
 
 def sampled_points(index: Index, run: str, most: int) -> tuple[tuple[Point, ...], int]:
@@ -222,8 +222,8 @@ def sampled_points(index: Index, run: str, most: int) -> tuple[tuple[Point, ...]
 
     The best version is always among them. The second value says that there is every how manieth step, 1 for all.
     """
-    found = index.select("SELECT MIN(step), MAX(step) FROM event WHERE run = ?", (run,))
-    first, last = found[0]
+    bounds = index.select("SELECT MIN(step), MAX(step) FROM event WHERE run = ?", (run,))
+    first, last = bounds[0]
     if first is None:
         return (), 1
     apart = -(-(last - first + 1) // most)
@@ -238,7 +238,7 @@ def sampled_points(index: Index, run: str, most: int) -> tuple[tuple[Point, ...]
 
 
 def _points(index: Index, numbers: list[int]) -> tuple[Point, ...]:
-    scored = index.select(
+    entries = index.select(
         "SELECT l.step, l.score, l.bound, l.kind, l.decision, l.oid FROM log l"
         " WHERE l.id IN (SELECT value FROM json_each(?))"
         " ORDER BY l.at, l.step, l.rank, l.number",
@@ -246,7 +246,7 @@ def _points(index: Index, numbers: list[int]) -> tuple[Point, ...]:
     )
     return tuple(
         Point(step=step, score=score, kind=EventKind(kind), decision=decision, commit=oid)
-        for step, own, bound, kind, decision, oid in scored
+        for step, own, bound, kind, decision, oid in entries
         if (score := known(own, bound)) is not None
     )
 
@@ -258,9 +258,9 @@ def _where(narrowing: Narrowing) -> tuple[str, dict[str, object]]:
         return f" WHERE {run}e.id IN (SELECT id FROM temp.meant)", {"run": narrowing.run}  # noqa: S608 - names are ours
     base, values = condition(narrowing.selection)
     clauses = [base] if base else []
-    for clause, found in _clauses(narrowing):
+    for clause, parameters in _clauses(narrowing):
         clauses.append(clause)
-        values |= found
+        values |= parameters
     return f" WHERE {' AND '.join(clauses)}" if clauses else "", values
 
 
@@ -269,7 +269,7 @@ def _clauses(narrowing: Narrowing) -> Iterator[tuple[str, dict[str, object]]]:
         kinds = "', '".join(_SLOW)
         yield f"e.kind NOT IN ('{kinds}')", {}
     if narrowing.operation:
-        wanted = "e.id IN (SELECT event FROM edit WHERE op = :operation)"
-        yield wanted, {"operation": narrowing.operation}
+        clause = "e.id IN (SELECT event FROM edit WHERE op = :operation)"
+        yield clause, {"operation": narrowing.operation}
     for number, comparison in enumerate(narrowing.comparisons):
         yield f"{comparison.column} {comparison.sign} :number{number}", {f"number{number}": comparison.value}

@@ -38,45 +38,45 @@ Job = tuple[str, Tips, int]
 
 
 def catch_up(
-    connection: sqlite3.Connection, repo: Repo, known: Mapping[str, str], now: Mapping[str, str]
+    connection: sqlite3.Connection, repo: Repo, old_tips: Mapping[str, str], now: Mapping[str, str]
 ) -> dict[str, SkillgitError]:
-    """Bring the rows from the tips ``known`` to the tips ``now``, within the caller's transaction.
+    """Bring the rows from the tips ``old_tips`` to the tips ``now``, within the caller's transaction.
 
     Returns:
         The runs whose history cannot be read, with the reason.
     """
-    before, after = _by_run(known), _by_run(now)
-    changed = [run for run in sorted(before.keys() | after.keys()) if before.get(run) != after.get(run)]
+    before, after = _by_run(old_tips), _by_run(now)
+    runs = [run for run in sorted(before.keys() | after.keys()) if before.get(run) != after.get(run)]
     first = project.next_number(connection)
-    new = [run for run in changed if run not in before]
-    fresh = [(run, after[run], first + place * _ROOM) for place, run in enumerate(new)]
-    grown = {run: (before[run], after.get(run, {})) for run in changed if run in before}
+    new = [run for run in runs if run not in before]
+    fresh = [(run, after[run], first + position * _ROOM) for position, run in enumerate(new)]
+    grown = {run: (before[run], after.get(run, {})) for run in runs if run in before}
     with _uncollected(), schema.filled(connection) if project.is_empty(connection) else nullcontext():
-        _refresh_refs(connection, known, now)
-        broken = _add_runs(connection, repo, fresh)
-        broken |= _refresh_runs(connection, repo, grown)
+        _refresh_refs(connection, old_tips, now)
+        errors = _add_runs(connection, repo, fresh)
+        errors |= _refresh_runs(connection, repo, grown)
     # without its tips a run is tried again at every opening
-    connection.executemany("DELETE FROM ref WHERE run = ?", [(run,) for run in broken])
-    project.summarise(connection, changed)
-    if known.get(refs.NOTES) != now.get(refs.NOTES):
+    connection.executemany("DELETE FROM ref WHERE run = ?", [(run,) for run in errors])
+    project.summarise(connection, runs)
+    if old_tips.get(refs.NOTES) != now.get(refs.NOTES):
         _refresh_notes(connection, repo)
-    return broken
+    return errors
 
 
-def _refresh_refs(connection: sqlite3.Connection, known: Mapping[str, str], now: Mapping[str, str]) -> None:
-    connection.executemany("DELETE FROM ref WHERE name = ?", [(name,) for name in known.keys() - now.keys()])
-    fresh = [(name, oid, run_of(name)) for name, oid in now.items() if known.get(name) != oid]
+def _refresh_refs(connection: sqlite3.Connection, old_tips: Mapping[str, str], now: Mapping[str, str]) -> None:
+    connection.executemany("DELETE FROM ref WHERE name = ?", [(name,) for name in old_tips.keys() - now.keys()])
+    fresh = [(name, oid, run_of(name)) for name, oid in now.items() if old_tips.get(name) != oid]
     connection.executemany("INSERT OR REPLACE INTO ref VALUES (?, ?, ?)", fresh)
 
 
 def _by_run(tips: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """Return run to the tips that its rows are made from."""
-    found: dict[str, dict[str, str]] = {}
+    runs: dict[str, dict[str, str]] = {}
     for name, oid in tips.items():
         ref = refs.parse(name)
         if ref is not None and (ref.kind.is_truth or ref.kind is refs.Kind.EVIDENCE):
-            found.setdefault(ref.run, {})[name] = oid
-    return found
+            runs.setdefault(ref.run, {})[name] = oid
+    return runs
 
 
 @contextmanager
@@ -117,32 +117,32 @@ def _whole_runs(repo: Repo, jobs: Sequence[Job]) -> Iterator[Rows | None]:
 
 def _add_runs(connection: sqlite3.Connection, repo: Repo, jobs: Sequence[Job]) -> dict[str, SkillgitError]:
     """Add runs that the index does not know; return those that cannot be read."""
-    broken: dict[str, SkillgitError] = {}
+    errors: dict[str, SkillgitError] = {}
     batch = project.Batch(connection)
-    for job, found in zip(jobs, _whole_runs(repo, jobs), strict=True):
+    for job, result in zip(jobs, _whole_runs(repo, jobs), strict=True):
         try:
-            rows = read_whole_run(repo, *job) if found is None else found
+            rows = read_whole_run(repo, *job) if result is None else result
         except SkillgitError as error:
-            broken[job[0]] = error
+            errors[job[0]] = error
         else:
             if rows is not None:
                 batch.add(rows)
     batch.flush()
-    return broken
+    return errors
 
 
 def _refresh_runs(
     connection: sqlite3.Connection, repo: Repo, runs: Mapping[str, tuple[Tips, Tips]]
 ) -> dict[str, SkillgitError]:
     """Bring runs that the index knows up to date; return those that cannot be read."""
-    broken: dict[str, SkillgitError] = {}
+    errors: dict[str, SkillgitError] = {}
     for run, (before, after) in runs.items():
         try:
             _refresh_run(connection, repo, run, before, after)
         except SkillgitError as error:
             project.delete(connection, run)
-            broken[run] = error
-    return broken
+            errors[run] = error
+    return errors
 
 
 def _take_in(connection: sqlite3.Connection, run: str, rows: Rows | None) -> None:
@@ -155,12 +155,12 @@ def _take_in(connection: sqlite3.Connection, run: str, rows: Rows | None) -> Non
 def _refresh_run(
     connection: sqlite3.Connection, repo: Repo, run: str, old: Mapping[str, str], new: Mapping[str, str]
 ) -> None:
-    added = _added(connection, repo, run, old, new)
-    if added is None:
+    records = _added(connection, repo, run, old, new)
+    if records is None:
         _take_in(connection, run, read_whole_run(repo, run, new, project.next_number(connection)))
         return
-    if added:
-        project.insert(connection, run, added, lambda record: seed_text(repo, record))
+    if records:
+        project.insert(connection, run, records, lambda record: seed_text(repo, record))
     chain = refs.evidence_ref(run)
     if chain in new and old.get(chain) != new[chain]:
         _load_evidence(connection, repo, run)
@@ -201,9 +201,9 @@ def _load_evidence(connection: sqlite3.Connection, repo: Repo, run: str) -> None
         f" AND kind IN ({marks}) ORDER BY id",
         (run, *WITH_OUTCOMES),
     ).fetchall()
-    gone = evidence.dropped_trees(repo, run)
+    drops = evidence.dropped_trees(repo, run)
     for number, kind, tree in waiting:
-        proof = read_proof(repo, tree, gone)
+        proof = read_proof(repo, tree, drops)
         if proof is None:
             continue
         project.insert_outcomes(connection, number, proof.outcomes)
@@ -217,5 +217,5 @@ def _refresh_notes(connection: sqlite3.Connection, repo: Repo) -> None:
     # notes that cannot be read keep nobody from the history; fsck names them
     with suppress(SkillgitError):
         for commit, lines in notes.read_all(repo).items():
-            rows = [(commit, place, line) for place, line in enumerate(lines)]
+            rows = [(commit, position, line) for position, line in enumerate(lines)]
             connection.executemany("INSERT INTO note VALUES (?, ?, ?)", rows)

@@ -42,19 +42,19 @@ _NUMBERED = frozenset({"spent", "candidate", "edit", "evaluation", "item_outcome
 
 def content(index: Index) -> dict[tuple[str, str], list[tuple[Any, ...]]]:
     """Return (table, run) to its rows, without what depends on how the index came to be."""
-    found: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
+    tables: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
     for table, rows in ((table, index.select(query)) for table, query in _CONTENT.items()):
         for row in rows:
-            told = (row[1], *row[3:]) if table in _NUMBERED else row[1:]
-            found.setdefault((table, row[0]), []).append(told)
-    return {key: sorted(rows, key=repr) for key, rows in found.items()}
+            values = (row[1], *row[3:]) if table in _NUMBERED else row[1:]
+            tables.setdefault((table, row[0]), []).append(values)
+    return {key: sorted(rows, key=repr) for key, rows in tables.items()}
 
 
 def differing_runs(index: Index) -> frozenset[str]:
     """Return the runs whose rows are not those of an index that is built anew."""
     with Index(index.repo, schema.in_memory(), on_disk=False) as fresh:
-        kept, built = content(index), content(fresh)
-    return frozenset(run for _, run in _differing(kept, built))
+        actual, reference = content(index), content(fresh)
+    return frozenset(run for _, run in _differing(actual, reference))
 
 
 OF_ROWS = (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError, sqlite3.Error)
@@ -80,20 +80,20 @@ def _is_damaged(repo: Repo) -> bool:
     """Say whether the index on disk is not what git makes it; where git cannot be read, nobody can say."""
     try:
         with Index(repo, schema.in_memory(), on_disk=False) as fresh:
-            built = content(fresh)
+            reference = content(fresh)
     except Exception:  # noqa: BLE001 - whatever it is, it is not the file's fault
         return False
     try:
         with closing(schema.connect(path_of(repo), PATIENCE)) as connection:
             schema.check(connection)
             # another process may have written events since
-            kept = Index(repo, connection, on_disk=True)
-            return content(kept) != built or not kept.on_disk
+            index = Index(repo, connection, on_disk=True)
+            return content(index) != reference or not index.on_disk
     except Exception as error:  # noqa: BLE001 - rows that are not as they were written fail anywhere
         return not is_about_access(error)
 
 
 def _differing(
-    kept: dict[tuple[str, str], list[tuple[Any, ...]]], built: dict[tuple[str, str], list[tuple[Any, ...]]]
+    actual: dict[tuple[str, str], list[tuple[Any, ...]]], reference: dict[tuple[str, str], list[tuple[Any, ...]]]
 ) -> Iterator[tuple[str, str]]:
-    return (key for key in kept.keys() | built.keys() if kept.get(key) != built.get(key))
+    return (key for key in actual.keys() | reference.keys() if actual.get(key) != reference.get(key))

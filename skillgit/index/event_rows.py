@@ -119,16 +119,16 @@ def rows_of(run: str, records: Sequence[Recorded], beside: Beside, first: int = 
         InvariantError: There is an event of another run among them, or a version is made twice.
     """
     _check_run(run, records)
-    found = Rows(run=run, tables={name: [] for name in _TABLES})
-    event, candidate, spent, edit, evaluation, outcome, flip, search, gauge = (found.tables[name] for name in _TABLES)
+    rows = Rows(run=run, tables={name: [] for name in _TABLES})
+    event, candidate, spending, edit, evaluation, outcome, flip, search, gauge = (rows.tables[name] for name in _TABLES)
     versions = Versions(beside.before)
     for number, record in enumerate(records, first):
         parts, proof = _parts(record.event), beside.proof(event_kind(record.event), record.evidence)
-        event.append(_event_row(number, record, parts, loaded=proof is not None))
+        event.append(_event_row(number, record, parts, is_loaded=proof is not None))
         if parts.verdict is not None or parts.patch is not None:
             candidate.append(_candidate_row(number, parts))
         if not isinstance(record.event, SlowMerged | Edited):
-            spent.extend(_spent_rows(number, record.event.cost.parts))
+            spending.extend(_spent_rows(number, record.event.cost.parts))
         edit.extend(_edit_rows(number, parts))
         evaluation.extend(_evaluation_rows(number, parts))
         if isinstance(record.event, Accepted | Rejected | SlowProposed | Reverted | Measured):
@@ -139,10 +139,10 @@ def rows_of(run: str, records: Sequence[Recorded], beside: Beside, first: int = 
         if proof is not None:
             outcome.extend((number, *row) for row in proof.outcomes)
             if isinstance(record.event, RunStarted):
-                found.plan = proof.plan
+                rows.plan = proof.plan
         versions.take(number, record.event)
-    found.tables["version"], found.measured = versions.rows, versions.measured
-    return found
+    rows.tables["version"], rows.measured = versions.rows, versions.measured
+    return rows
 
 
 def _check_run(run: str, records: Iterable[Recorded]) -> None:
@@ -158,7 +158,7 @@ def _parts(event: Event) -> _Parts:
         case RunStarted():
             return _Parts(version=0, evaluations=_measured(event.evaluation))
         case Accepted() | Rejected():
-            removed, added = _texts(event.changes)
+            old_lines, new_lines = _texts(event.changes)
             return _Parts(
                 version=event.version if isinstance(event, Accepted) else None,
                 base=event.base,
@@ -166,8 +166,8 @@ def _parts(event: Event) -> _Parts:
                 patch=event.patch,
                 edits=event.edits,
                 evaluations=(event.evaluation,),
-                removed=removed,
-                added=added,
+                removed=old_lines,
+                added=new_lines,
             )
         case Skipped():
             return _Parts(patch=event.patch)
@@ -185,8 +185,8 @@ def _parts(event: Event) -> _Parts:
                 version=event.version, base=event.base, verdict=event.verdict, evaluations=_measured(event.evaluation)
             )
         case Edited():
-            removed, added = _texts(event.changes)
-            return _Parts(version=event.version, base=event.base, removed=removed, added=added)
+            old_lines, new_lines = _texts(event.changes)
+            return _Parts(version=event.version, base=event.base, removed=old_lines, added=new_lines)
         case Measured():
             return _Parts(verdict=event.verdict, evaluations=(event.evaluation,), measures=event.version)
         case RunFinished():
@@ -197,24 +197,24 @@ def _parts(event: Event) -> _Parts:
 
 def _texts(changes: Iterable[Change]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the removed and the added lines."""
-    told = list(changes)
-    removed, added = ([change.text for change in told if change.sign == sign] for sign in "-+")
-    return tuple(removed), tuple(added)
+    change_list = list(changes)
+    old_lines, new_lines = ([change.text for change in change_list if change.sign == sign] for sign in "-+")
+    return tuple(old_lines), tuple(new_lines)
 
 
-def _measured(found: EvaluationSummary | Inherited | None) -> tuple[EvaluationSummary, ...]:
-    return () if found is None or isinstance(found, Inherited) else (found,)
+def _measured(evaluation: EvaluationSummary | Inherited | None) -> tuple[EvaluationSummary, ...]:
+    return () if evaluation is None or isinstance(evaluation, Inherited) else (evaluation,)
 
 
-def _event_row(number: int, record: Recorded, parts: _Parts, *, loaded: bool) -> tuple[Any, ...]:
+def _event_row(number: int, record: Recorded, parts: _Parts, *, is_loaded: bool) -> tuple[Any, ...]:
     event, kind = record.event, event_kind(record.event)
     origin, of, author = event_origin(event).value, "", ""
     if isinstance(event, Accepted | Rejected):
         of = event.of
     elif isinstance(event, Edited):
         author = event.author
-    place = (kind, *_place(record), event.epoch, parts.version, parts.base)
-    told = (
+    position = (kind, *_place(record), event.epoch, parts.version, parts.base)
+    facts = (
         event.title,
         origin,
         of,
@@ -223,10 +223,10 @@ def _event_row(number: int, record: Recorded, parts: _Parts, *, loaded: bool) ->
         int(record.time.timestamp()),
         parts.outcome,
         record.evidence,
-        int(loaded),
+        int(is_loaded),
     )
     models, cost = _paid(event)
-    return (number, event.run, record.commit, *place, *told, models.target, models.optimizer, models.judge, *cost)
+    return (number, event.run, record.commit, *position, *facts, models.target, models.optimizer, models.judge, *cost)
 
 
 def _place(record: Recorded) -> OrderKey:
@@ -257,8 +257,8 @@ def _stop(parts: _Parts) -> tuple[int | None, int | None, int]:
     """Return a candidate's items, how many were saved, and whether it was stopped; a version is no candidate."""
     if parts.merge or parts.measures is not None or not parts.evaluations:
         return (None, None, 0)
-    found = parts.evaluations[0]
-    return (found.n, found.unneeded - found.spare, int(found.stopped))
+    evaluation = parts.evaluations[0]
+    return (evaluation.n, evaluation.unneeded - evaluation.spare, int(evaluation.stopped))
 
 
 def _spent_rows(number: int, parts: Iterable[CostPart]) -> Iterable[tuple[Any, ...]]:
@@ -266,24 +266,24 @@ def _spent_rows(number: int, parts: Iterable[CostPart]) -> Iterable[tuple[Any, .
     return [(number, part.role, part.stage, *_amounts(part.cost)) for part in parts]
 
 
-def _flip_rows(number: int, fixed: Iterable[str], broken: Iterable[str]) -> Iterable[tuple[int, str, int]]:
+def _flip_rows(number: int, fixes: Iterable[str], breaks: Iterable[str]) -> Iterable[tuple[int, str, int]]:
     """Return the rows of the items that an event says it fixed and broke, each item once."""
-    rose = {**dict.fromkeys(broken, 0), **dict.fromkeys(fixed, 1)}
+    rose = {**dict.fromkeys(breaks, 0), **dict.fromkeys(fixes, 1)}
     # an item's name is a stranger's: half a surrogate pair is no text that SQLite takes
-    return [(number, item, gained) for item, gained in rose.items() if not _SURROGATE.search(item)]
+    return [(number, item, is_gain) for item, is_gain in rose.items() if not _SURROGATE.search(item)]
 
 
 def _edit_rows(number: int, parts: _Parts) -> Iterable[tuple[Any, ...]]:
-    for place, edit in enumerate(parts.edits):
-        yield number, place, str(edit.op), edit.file, edit.support, str(edit.source), edit.anchor
+    for position, edit in enumerate(parts.edits):
+        yield number, position, str(edit.op), edit.file, edit.support, str(edit.source), edit.anchor
 
 
 def _evaluation_rows(number: int, parts: _Parts) -> Iterable[tuple[Any, ...]]:
-    for place, found in enumerate(parts.evaluations):
+    for position, evaluation in enumerate(parts.evaluations):
         own = parts.version if parts.measures is None else parts.measures
-        version = own if found.version is None else found.version
-        counts = (found.n, found.scored, found.hard, found.soft, found.seed)
-        yield (number, place, str(found.split), version, found.item_set, *counts)
+        version = own if evaluation.version is None else evaluation.version
+        counts = (evaluation.n, evaluation.scored, evaluation.hard, evaluation.soft, evaluation.seed)
+        yield (number, position, str(evaluation.split), version, evaluation.item_set, *counts)
 
 
 def _search_row(

@@ -64,19 +64,19 @@ class OutcomeRow:
 
 def versions(index: Index, run: str) -> tuple[MeasuredRow, ...]:
     """Return all versions of ``run``, oldest first."""
-    found = index.select(
+    rows = index.select(
         "SELECT v.run, e.oid, e.kind, v.version, e.base, e.step, e.epoch, e.number, e.origin, e.title, v.measured_by,"
         " s.score, v.inherited, NULL, v.n, v.scored FROM version v JOIN event e ON e.id = v.event"
         " JOIN scoreboard s ON s.run = v.run AND s.version = v.version WHERE v.run = ? ORDER BY v.version",
         (run,),
     )
-    return tuple(map(_measured, found))
+    return tuple(map(_measured, rows))
 
 
 def candidates(index: Index, run: str) -> tuple[MeasuredRow, ...]:
     """Return what ``run`` measured and did not make a version, in the order in which it was tried."""
-    merged = {row[0] for row in index.select("SELECT measured_by FROM version WHERE run = ?", (run,))}
-    found = index.select(
+    merges = {row[0] for row in index.select("SELECT measured_by FROM version WHERE run = ?", (run,))}
+    rows = index.select(
         "SELECT e.run, e.oid, e.kind, e.version, e.base, e.step, e.epoch, e.number, e.origin, e.title, e.id,"
         " CASE WHEN c.stopped THEN NULL ELSE c.score END, NULL, CASE WHEN c.stopped THEN c.score END,"
         " m.n, m.scored FROM event e JOIN candidate c ON c.event = e.id"
@@ -85,110 +85,108 @@ def candidates(index: Index, run: str) -> tuple[MeasuredRow, ...]:
         " ORDER BY e.at, e.step, e.rank, e.number",
         (run,),
     )
-    return tuple(row for row in map(_measured, found) if row.event not in merged)
+    return tuple(row for row in map(_measured, rows) if row.event not in merges)
 
 
 def outcomes(index: Index, events: Iterable[int], item: str | None = None) -> Iterator[OutcomeRow]:
     """Yield what ``events`` measured, of one item or of all."""
-    wanted = sorted(set(events))
-    for start in range(0, len(wanted), _AT_ONCE):
-        chunk = wanted[start : start + _AT_ONCE]
+    numbers = sorted(set(events))
+    for start in range(0, len(numbers), _AT_ONCE):
+        chunk = numbers[start : start + _AT_ONCE]
         marks = ", ".join("?" * len(chunk))
         query = f"SELECT event, item, task_type, hard, soft, failed FROM item_outcome WHERE event IN ({marks})"  # noqa: S608 - marks only
         values: Sequence[int | str] = chunk if item is None else [*chunk, item]
         for row in index.select(query if item is None else f"{query} AND item = ?", tuple(values)):
-            event, name, kind, hard, soft, failed = row
-            yield OutcomeRow(event=event, item=name, task_type=kind, hard=hard, soft=soft, failed=failed)
+            event, name, kind, hard, soft, failure = row
+            yield OutcomeRow(event=event, item=name, task_type=kind, hard=hard, soft=soft, failed=failure)
 
 
 def item_names(index: Index, run: str) -> tuple[str, ...]:
     """Return the names of all items that a version of ``run`` was measured on, sorted."""
-    found = index.select(
+    rows = index.select(
         "SELECT DISTINCT item FROM item_outcome"
         " WHERE event IN (SELECT DISTINCT measured_by FROM version WHERE run = ?) ORDER BY item",
         (run,),
     )
-    return tuple(row[0] for row in found)
+    return tuple(row[0] for row in rows)
 
 
 def evidence_of(index: Index, events: Sequence[int]) -> dict[int, str]:
     """Return event to the tree of its evidence."""
-    found: dict[int, str] = {}
+    trees: dict[int, str] = {}
     for start in range(0, len(events), _AT_ONCE):
         chunk = tuple(events[start : start + _AT_ONCE])
         marks = ", ".join("?" * len(chunk))
         rows = index.select(f"SELECT id, evidence FROM event WHERE id IN ({marks})", chunk)  # noqa: S608 - marks only
-        found.update((row[0], row[1]) for row in rows)
-    return found
+        trees.update((row[0], row[1]) for row in rows)
+    return trees
 
 
 def not_loaded(index: Index, run: str) -> dict[int, str]:
     """Return event to evidence tree for the events of ``run`` that measured items and whose outcomes are not here."""
     kinds = ", ".join(f"'{kind}'" for kind in WITH_OUTCOMES)
-    found = index.select(
+    rows = index.select(
         f"SELECT id, evidence FROM event WHERE run = ? AND loaded = 0 AND evidence <> '' AND kind IN ({kinds})",  # noqa: S608 - ours
         (run,),
     )
-    return {row[0]: row[1] for row in found}
+    return {row[0]: row[1] for row in rows}
 
 
 def item_sets(index: Index, run: str, split: str) -> frozenset[str]:
     """Return the digests of the items that ``run`` measured on ``split``."""
-    found = index.select(
+    rows = index.select(
         "SELECT DISTINCT m.item_set FROM evaluation m JOIN event e ON e.id = m.event WHERE e.run = ? AND m.split = ?",
         (run, split),
     )
-    return frozenset(row[0] for row in found)
+    return frozenset(row[0] for row in rows)
 
 
 def measured_by(index: Index, run: str, version: int | None, commit: str) -> int | None:
     """Return the event that measured a version, or the candidate in ``commit``; None if none did."""
     query = "SELECT measured_by FROM version WHERE run = ? AND version = ?"
-    found = (
+    rows = (
         index.select("SELECT id FROM event WHERE oid = ?", (commit,))
         if version is None
         else index.select(query, (run, version))
     )
-    return found[0][0] if found else None
+    return rows[0][0] if rows else None
 
 
 def task_types(index: Index, run: str) -> tuple[tuple[str, str], ...]:
     """Return item and task type of the items that the versions of ``run`` were measured on."""
-    found = index.select(
+    rows = index.select(
         "SELECT DISTINCT item, task_type FROM item_outcome"
         " WHERE event IN (SELECT DISTINCT measured_by FROM version WHERE run = ?)",
         (run,),
     )
-    return tuple((row[0], row[1]) for row in found)
+    return tuple((row[0], row[1]) for row in rows)
 
 
 def told_flips(index: Index, run: str, item: str) -> dict[int, bool]:
     """Return event to whether its message says that it fixed ``item``, or broke it."""
-    found = index.select(
+    rows = index.select(
         "SELECT f.event, f.rose FROM flip f JOIN event e ON e.id = f.event WHERE f.item = ? AND e.run = ?", (item, run)
     )
-    return {row[0]: bool(row[1]) for row in found}
+    return {row[0]: bool(row[1]) for row in rows}
 
 
 def evidence_of_commit(index: Index, commit: str) -> str:
     """Return the tree of the evidence of the event in ``commit``; empty without evidence."""
-    found = index.select("SELECT evidence FROM event WHERE oid = ?", (commit,))
-    return str(found[0][0] or "") if found else ""
+    rows = index.select("SELECT evidence FROM event WHERE oid = ?", (commit,))
+    return str(rows[0][0] or "") if rows else ""
 
 
 def noted_commits(index: Index, run: str) -> tuple[tuple[str, str], ...]:
     """Return commit and line of every note on an event of ``run``, oldest first."""
-    found = index.select(
+    rows = index.select(
         "SELECT n.oid, n.line FROM note n JOIN event e ON e.oid = n.oid WHERE e.run = ? ORDER BY n.oid, n.position",
         (run,),
     )
-    return tuple((row[0], row[1]) for row in found)
+    return tuple((row[0], row[1]) for row in rows)
 
 
 def _measured(row: tuple[Any, ...]) -> MeasuredRow:
-    run, commit, kind, version, base, step, epoch, number, origin, title, event, score, inherited, bound, n, scored = (
-        row
-    )
+    run, commit, kind, version, base, step, epoch, number, origin, title, event, score, source, bound, n, count = row
     return MeasuredRow(
         run=run,
         commit=commit,
@@ -202,8 +200,8 @@ def _measured(row: tuple[Any, ...]) -> MeasuredRow:
         title=title,
         event=event,
         score=score,
-        measured=event is not None and (inherited is None or kind in SAME_TEXT),
+        measured=event is not None and (source is None or kind in SAME_TEXT),
         bound=bound,
         n=n or 0,
-        scored=scored or 0,
+        scored=count or 0,
     )

@@ -54,11 +54,11 @@ def final_rows(index: Index, run: str, version: int) -> tuple[FinalRow, ...]:
             split=split,
             item_set=item_set,
             n=n,
-            scored=scored,
+            scored=count,
             hard=hard,
             soft=soft,
             seed=seed,
             time=datetime.fromtimestamp(time, UTC),
         )
-        for split, item_set, n, scored, hard, soft, seed, time in rows
+        for split, item_set, n, count, hard, soft, seed, time in rows
     )

@@ -89,8 +89,8 @@ def _cut(index: Index, commit: str) -> dict[str, str]:
     """Hide what came after the event in ``commit``; return the refs as they stood."""
     connection = index.connection
     run, time = index.select("SELECT run, time FROM event WHERE oid = ?", (commit,))[0]
-    place = dict(zip(KEY, key_of(index, commit), strict=True))
-    connection.execute(_CUT, {"run": run, "time": time, **place})
+    key = dict(zip(KEY, key_of(index, commit), strict=True))
+    connection.execute(_CUT, {"run": run, "time": time, **key})
     connection.execute("CREATE UNIQUE INDEX temp.past_id ON past (id)")
     connection.execute(
         "CREATE TEMP VIEW event AS SELECT * FROM main.event WHERE id IN (SELECT id FROM temp.past)",
@@ -104,8 +104,8 @@ def _cut(index: Index, commit: str) -> dict[str, str]:
     _summarise(connection)
     tips = dict(_tips(connection))
     connection.execute("CREATE TEMP TABLE ref AS SELECT * FROM main.ref WHERE 0")
-    parsed = ((name, oid, refs.parse(name)) for name, oid in tips.items())
-    rows = ((name, oid, ref.run if ref else "") for name, oid, ref in parsed)
+    entries = ((name, oid, refs.parse(name)) for name, oid in tips.items())
+    rows = ((name, oid, ref.run if ref else "") for name, oid, ref in entries)
     connection.executemany("INSERT INTO temp.ref (name, oid, run) VALUES (?, ?, ?)", rows)
     for (query,) in connection.execute("SELECT sql FROM main.sqlite_schema WHERE type = 'view'").fetchall():
         connection.execute(_VIEW.sub("CREATE TEMP VIEW", query))

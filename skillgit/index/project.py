@@ -72,8 +72,8 @@ class Batch:
 
     def add(self, rows: Rows) -> None:
         """Take in the rows of some events of a run."""
-        for table, found in rows.tables.items():
-            self._waiting.setdefault(table, []).extend(found)
+        for table, entries in rows.tables.items():
+            self._waiting.setdefault(table, []).extend(entries)
         self._connection.executemany(
             "UPDATE version SET measured_by = ?, inherited = NULL, hard = ?, soft = ?, n = ?, scored = ?"
             " WHERE run = ? AND version = ?",
@@ -97,17 +97,17 @@ def next_number(connection: sqlite3.Connection) -> int:
 
 
 def _scores_before(connection: sqlite3.Connection, run: str, version: int) -> Scores | None:
-    found: Scores | None = connection.execute(
+    scores: Scores | None = connection.execute(
         "SELECT measured_by, hard, soft, n, scored FROM version WHERE run = ? AND version = ?", (run, version)
     ).fetchone()
-    return found
+    return scores
 
 
 def _proposal_before(connection: sqlite3.Connection, run: str, epoch: int) -> int | None:
-    found = connection.execute(
+    row = connection.execute(
         "SELECT id FROM event WHERE run = ? AND kind = 'slow-proposed' AND epoch = ?", (run, epoch)
     ).fetchone()
-    return int(found[0]) if found else None
+    return int(row[0]) if row else None
 
 
 def is_empty(connection: sqlite3.Connection) -> bool:
@@ -117,12 +117,12 @@ def is_empty(connection: sqlite3.Connection) -> bool:
 
 def newest(connection: sqlite3.Connection, run: str) -> OrderKey | None:
     """Return the key of the last event of ``run``."""
-    found: OrderKey | None = connection.execute(
+    key: OrderKey | None = connection.execute(
         "SELECT at, step, rank, number FROM event WHERE run = ?"
         " ORDER BY at DESC, step DESC, rank DESC, number DESC LIMIT 1",
         (run,),
     ).fetchone()
-    return found
+    return key
 
 
 def holds(connection: sqlite3.Connection, commit: str) -> bool:
@@ -155,14 +155,14 @@ def delete(connection: sqlite3.Connection, run: str) -> None:
 
 def summarise(connection: sqlite3.Connection, runs: Sequence[str]) -> None:
     """Bring the own rows of ``runs`` up to date with their events; a run without events has none."""
-    wanted = (json.dumps(runs),)
-    connection.execute(f"DELETE FROM run WHERE name IN {_ASKED}", wanted)  # noqa: S608 - names are ours
-    for run, *counts in connection.execute(_COUNTS, wanted).fetchall():
-        skill, outcome, steps, versions, rejected, merges, head, started, updated, *amounts, best = counts
+    parameters = (json.dumps(runs),)
+    connection.execute(f"DELETE FROM run WHERE name IN {_ASKED}", parameters)  # noqa: S608 - names are ours
+    for run, *counts in connection.execute(_COUNTS, parameters).fetchall():
+        skill, outcome, steps, versions, rejections, merges, head, start, update, *amounts, best = counts
         environment, metric, weight, total = _plan(connection, run)
         outcome = _confirmed(connection, run, outcome, best, (metric, weight))
-        row = (run, skill, environment, metric, weight, total, outcome, steps, versions, rejected, merges, best, head)
-        _many(connection, "run", [(*row, started, updated, *amounts)])
+        row = (run, skill, environment, metric, weight, total, outcome, steps, versions, rejections, merges, best, head)
+        _many(connection, "run", [(*row, start, update, *amounts)])
 
 
 def _plan(connection: sqlite3.Connection, run: str) -> tuple[str, str, float, int]:
@@ -171,16 +171,16 @@ def _plan(connection: sqlite3.Connection, run: str) -> tuple[str, str, float, in
         "SELECT environment, metric, soft_weight, total_steps FROM plan WHERE run = ?", (run,)
     ).fetchone()
     environment, metric, weight, total = plan or ("", "", 0.5, 0)
-    told = connection.execute("SELECT metric, soft_weight FROM gauge WHERE run = ?", (run,)).fetchone()
-    used = (
-        told
+    gauge = connection.execute("SELECT metric, soft_weight FROM gauge WHERE run = ?", (run,)).fetchone()
+    row = (
+        gauge
         or connection.execute(
             "SELECT c.metric, c.soft_weight FROM event e JOIN candidate c ON c.event = e.id"
             " WHERE e.run = ? AND c.metric IS NOT NULL ORDER BY e.step, e.rank LIMIT 1",
             (run,),
         ).fetchone()
     )
-    metric, weight = used or (metric or "hard", weight)
+    metric, weight = row or (metric or "hard", weight)
     return environment, metric, weight, total
 
 

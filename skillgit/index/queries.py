@@ -61,7 +61,7 @@ def log_rows(
     index: Index,
     run: str | None,
     *,
-    rejected: bool = True,
+    with_rejected: bool = True,
     kinds: frozenset[str] = frozenset(),
     words: str = "",
     limit: int | None = None,
@@ -71,12 +71,12 @@ def log_rows(
     Args:
         index: The index.
         run: The run whose events to return; None for those of all runs, by time.
-        rejected: Whether to return rejected candidates.
+        with_rejected: Whether to return rejected candidates.
         kinds: Kinds of events to return; none for all.
         words: Return only events whose title, reasons or text hold words that begin with each of these.
         limit: How many events at most.
     """
-    selection = Selection(run=run or "", rejected=rejected, kinds=kinds, words=words)
+    selection = Selection(run=run or "", rejected=with_rejected, kinds=kinds, words=words)
     return selected_rows(index, selection, limit)
 
 
@@ -84,13 +84,13 @@ def selected_rows(index: Index, selection: Selection, limit: int | None = None) 
     """Return the events of a selection, newest first, ``limit`` at most."""
     # The events are found first and joined with their scores after, so that the whole history is not joined for a few.
     where, values = condition(selection)
-    found = index.select(
+    pairs = index.select(
         f"SELECT e.id, e.oid FROM event e{f' WHERE {where}' if where else ''} ORDER BY {selection.order} LIMIT :limit",  # noqa: S608 - names are ours
         {**values, "limit": -1 if limit is None else limit},
     )
-    numbers = json.dumps([number for number, _ in found])
+    numbers = json.dumps([number for number, _ in pairs])
     rows = {row.commit: row for row in _log(index, " WHERE l.id IN (SELECT value FROM json_each(?))", [numbers])}
-    return tuple(rows[oid] for _, oid in found)
+    return tuple(rows[oid] for _, oid in pairs)
 
 
 def row_of_commit(index: Index, commit: str) -> LogRow | None:
@@ -100,8 +100,8 @@ def row_of_commit(index: Index, commit: str) -> LogRow | None:
 
 def rows_of_commits(index: Index, commits: list[str]) -> tuple[LogRow, ...]:
     """Return the events that ``commits`` hold, in their order."""
-    found = _log(index, " WHERE l.oid IN (SELECT value FROM json_each(?))", [json.dumps(commits)])
-    rows = {row.commit: row for row in found}
+    entries = _log(index, " WHERE l.oid IN (SELECT value FROM json_each(?))", [json.dumps(commits)])
+    rows = {row.commit: row for row in entries}
     return tuple(rows[commit] for commit in commits)
 
 
@@ -125,9 +125,9 @@ _ADDRESSED = {
 
 def row_of_address(index: Index, run: str, address: Address) -> LogRow | None:
     """Return the event of ``run`` that is called ``address``, whichever run that names."""
-    meant = f"SELECT id FROM event WHERE run = :run AND {_ADDRESSED[address.kind]}"  # noqa: S608 - both stand above
-    found = index.select(meant, {"run": run, "number": address.number})
-    return _first(_log(index, " WHERE l.id = ?", list(found[0]))) if found else None
+    query = f"SELECT id FROM event WHERE run = :run AND {_ADDRESSED[address.kind]}"  # noqa: S608 - both stand above
+    ids = index.select(query, {"run": run, "number": address.number})
+    return _first(_log(index, " WHERE l.id = ?", list(ids[0]))) if ids else None
 
 
 def best_row(index: Index, run: str) -> LogRow | None:
@@ -144,9 +144,9 @@ def head_row(index: Index, run: str) -> LogRow | None:
 
 def steps_of(index: Index, run: str, kind: AddressKind) -> tuple[int, ...]:
     """Return the steps of ``run`` that were rejected or skipped, whichever ``kind`` says, in order."""
-    wanted = EventKind.REJECTED if kind is AddressKind.REJECTED else EventKind.SKIPPED
+    kind_name = EventKind.REJECTED if kind is AddressKind.REJECTED else EventKind.SKIPPED
     query = "SELECT step FROM event WHERE run = ? AND kind = ? AND origin = 'step' ORDER BY step"
-    return tuple(row[0] for row in index.select(query, (run, wanted)))
+    return tuple(row[0] for row in index.select(query, (run, kind_name)))
 
 
 def gauge(index: Index, run: str) -> Gauge:
@@ -167,13 +167,13 @@ def item_rows(index: Index, row: LogRow) -> tuple[ItemRow, ...]:
         events, values = "SELECT id FROM event WHERE oid = ?", (row.commit,)
     else:
         events, values = "SELECT measured_by FROM version WHERE run = ? AND version = ?", (row.run, row.version)
-    found = index.select(
+    rows = index.select(
         "SELECT item, task_type, hard, soft, failed FROM item_outcome"  # noqa: S608 - both queries stand above
         f" WHERE event IN ({events}) ORDER BY item",
         values,
     )
     return tuple(
-        ItemRow(item=item, task_type=kind, hard=hard, soft=soft, failed=why) for item, kind, hard, soft, why in found
+        ItemRow(item=item, task_type=kind, hard=hard, soft=soft, failed=why) for item, kind, hard, soft, why in rows
     )
 
 
@@ -196,14 +196,14 @@ def _log(index: Index, tail: str, values: list[object]) -> tuple[LogRow, ...]:
 
 def _branches(index: Index, commits: list[str]) -> dict[str, tuple[str, ...]]:
     """Return commit to the short names of the branches that point at it, this repository's own first."""
-    found: dict[str, tuple[str, ...]] = {}
+    branches: dict[str, tuple[str, ...]] = {}
     for name, oid in index.select(
         "SELECT name, oid FROM ref WHERE oid IN (SELECT value FROM json_each(?))"
         " AND (name LIKE 'refs/heads/%' OR name LIKE 'refs/remotes/%') ORDER BY name",
         (json.dumps(commits),),
     ):
-        found[oid] = (*found.get(oid, ()), refs.short(name))
-    return found
+        branches[oid] = (*branches.get(oid, ()), refs.short(name))
+    return branches
 
 
 def _first(rows: Iterable[LogRow]) -> LogRow | None:
@@ -220,8 +220,8 @@ def _run_rows(index: Index, rows: list[tuple[Any, ...]], live: Mapping[str, int]
 
 
 def _run_row(row: tuple[Any, ...], live: Mapping[str, int], test: Tested | None) -> RunRow:
-    name, skill, environment, outcome, steps, total_steps, versions, rejected, merges, *rest = row
-    best_version, best_score, first_score, metric, started, updated, calls, tokens_in, tokens_out, usd, *stops = rest
+    name, skill, environment, outcome, steps, total_steps, versions, rejections, merges, *rest = row
+    best_version, best_score, first_score, metric, start, update, calls, tokens_in, tokens_out, usd, *stops = rest
     selection_items, selection_saved = stops
     return RunRow(
         name=name,
@@ -232,14 +232,14 @@ def _run_row(row: tuple[Any, ...], live: Mapping[str, int], test: Tested | None)
         steps=steps,
         total_steps=total_steps,
         versions=versions,
-        rejected=rejected,
+        rejected=rejections,
         merges=merges,
         best_version=best_version,
         best_score=best_score or 0.0,
         first_score=first_score or 0.0,
         metric=metric,
-        started=_moment(started),
-        updated=_moment(updated),
+        started=_moment(start),
+        updated=_moment(update),
         calls=calls,
         tokens_in=tokens_in,
         tokens_out=tokens_out,
@@ -253,7 +253,7 @@ def _run_row(row: tuple[Any, ...], live: Mapping[str, int], test: Tested | None)
 
 def _log_row(row: tuple[Any, ...], branches: tuple[str, ...]) -> LogRow:
     run, commit, kind, version, base, step, epoch, title, origin, time, *rest = row
-    score, delta, measured, bound, current, decision, is_best, is_head, at, number, of, author = rest
+    score, delta, is_measured, bound, current, decision, is_best, is_head, at, number, of, author = rest
     return LogRow(
         run=run,
         commit=commit,
@@ -267,7 +267,7 @@ def _log_row(row: tuple[Any, ...], branches: tuple[str, ...]) -> LogRow:
         time=_moment(time),
         score=score,
         delta=delta,
-        measured=bool(measured),
+        measured=bool(is_measured),
         bound=bound,
         current=current,
         decision=decision,
@@ -324,13 +324,13 @@ class Tested(NamedTuple):
 
 def tested(index: Index, best: dict[str, int]) -> dict[str, Tested]:
     """Return run to its test scores; ``best`` is run to its best version. Runs without one are left out."""
-    known: dict[str, Tested] = {}
+    scores: dict[str, Tested] = {}
     for query in (_AT_THE_END, _NOTED):
-        measured: dict[tuple[str, int], dict[tuple[str, str], float]] = {}
+        by_version: dict[tuple[str, int], dict[tuple[str, str], float]] = {}
         for run, version, item_set, environment, score in index.select(query, (json.dumps([*best]),)):
-            measured.setdefault((run, version), {}).setdefault((str(item_set), str(environment)), float(score))
+            by_version.setdefault((run, version), {}).setdefault((str(item_set), str(environment)), float(score))
         for run, version in best.items():
-            if run not in known and (found := measured.get((run, version))):
-                items, score = next(iter(found.items()))
-                known[run] = Tested(first=measured.get((run, 0), {}).get(items), best=score)
-    return known
+            if run not in scores and (results := by_version.get((run, version))):
+                items, score = next(iter(results.items()))
+                scores[run] = Tested(first=by_version.get((run, 0), {}).get(items), best=score)
+    return scores

@@ -177,6 +177,6 @@ def refresh(connection: sqlite3.Connection, repo: Repo) -> dict[str, SkillgitErr
         # look again: another process may have been faster, and tips that are older than its rows would undo its work
         look = repo.look()
         moves = tips.moves(connection, repo, look)
-        broken = catch_up(connection, repo, moves.known, moves.now)
-        tips.keep(connection, None if broken else look)
-        return broken
+        errors = catch_up(connection, repo, moves.known, moves.now)
+        tips.keep(connection, None if errors else look)
+        return errors

@@ -76,13 +76,13 @@ class EditRow:
 
 def origins(index: Index, commits: Collection[str]) -> dict[str, OriginRow]:
     """Return commit to the event that it holds; commits that are no events are left out."""
-    wanted = sorted(commits)
-    found: dict[str, OriginRow] = {}
-    for start in range(0, len(wanted), _AT_ONCE):
-        part = wanted[start : start + _AT_ONCE]
+    oids = sorted(commits)
+    events: dict[str, OriginRow] = {}
+    for start in range(0, len(oids), _AT_ONCE):
+        part = oids[start : start + _AT_ONCE]
         rows = index.select(f"{_ORIGIN} WHERE l.oid IN ({', '.join('?' * len(part))})", part)
-        found |= {row[1]: _origin(row) for row in rows}
-    return found
+        events |= {row[1]: _origin(row) for row in rows}
+    return events
 
 
 def origin_of_version(index: Index, run: str, version: int) -> OriginRow | None:
@@ -123,7 +123,7 @@ def newest_version(index: Index, run: str) -> int:
 
 
 def alike(
-    index: Index, run: str, words: Sequence[str], *, rejected: bool, limit: int, column: str = ""
+    index: Index, run: str, words: Sequence[str], *, is_rejected: bool, limit: int, column: str = ""
 ) -> tuple[tuple[OriginRow, str], ...]:
     """Return events of ``run`` whose text holds one of ``words``, the best match first, with the text that they added.
 
@@ -131,21 +131,21 @@ def alike(
         index: The index.
         run: The run.
         words: Beginnings of words.
-        rejected: Whether to return rejected candidates; otherwise all others.
+        is_rejected: Whether to return rejected candidates; otherwise all others.
         limit: How many events at most.
         column: The part to look at, ``skill`` for added text; empty for title and reasons, too.
     """
     if not words:
         return ()
-    asked = " OR ".join('"{}"*'.format(word.replace('"', '""')) for word in words)
-    found = index.select(
+    query = " OR ".join('"{}"*'.format(word.replace('"', '""')) for word in words)
+    hits = index.select(
         "SELECT e.oid, search.skill FROM search JOIN event e ON e.id = search.rowid"  # noqa: S608 - ours
-        f" WHERE search MATCH ? AND e.run = ? AND e.kind {'=' if rejected else '<>'} 'rejected'"
+        f" WHERE search MATCH ? AND e.run = ? AND e.kind {'=' if is_rejected else '<>'} 'rejected'"
         " ORDER BY search.rank LIMIT ?",
-        (f"{column}: ({asked})" if column else asked, run, limit),
+        (f"{column}: ({query})" if column else query, run, limit),
     )
-    known = origins(index, [commit for commit, _ in found])
-    return tuple((known[commit], str(added)) for commit, added in found if commit in known)
+    events = origins(index, [commit for commit, _ in hits])
+    return tuple((events[commit], str(text)) for commit, text in hits if commit in events)
 
 
 def step_evidence(index: Index, run: str, epoch: int, limit: int) -> tuple[str, ...]:

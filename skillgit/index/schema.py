@@ -264,9 +264,9 @@ def check(connection: sqlite3.Connection) -> None:
     Raises:
         sqlite3.DatabaseError: It is damaged.
     """
-    found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
-    if found != "ok":
-        raise sqlite3.DatabaseError(found)
+    answer = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+    if answer != "ok":
+        raise sqlite3.DatabaseError(answer)
 
 
 def create(connection: sqlite3.Connection) -> None:
@@ -312,9 +312,9 @@ def _set_up_search(connection: sqlite3.Connection, options: dict[str, int]) -> N
 
 
 def _create_lookups(connection: sqlite3.Connection) -> None:
-    for name, place in _LOOKUPS.items():
+    for name, target in _LOOKUPS.items():
         unique = "UNIQUE " if name in _UNIQUE else ""
-        connection.execute(f"CREATE {unique}INDEX {name} ON {place}")
+        connection.execute(f"CREATE {unique}INDEX {name} ON {target}")
 
 
 @contextmanager

@@ -46,24 +46,24 @@ _COLUMNS = "e.oid, e.title, m.item_set, m.n, m.scored, m.hard, m.soft, x.target"
 
 def selection_scores(index: Index, run: str, version: int | None = None) -> tuple[ScoreRow, ...]:
     """Return every version of ``run``, or one, with its score on the selection split, oldest first."""
-    found = index.select(
+    rows = index.select(
         f"SELECT v.version, {_COLUMNS}, v.inherited IS NOT NULL, x.time FROM version v JOIN event e ON e.id = v.event"  # noqa: S608 - columns are ours
         " LEFT JOIN event x ON x.id = v.measured_by LEFT JOIN evaluation m ON m.event = x.id AND m.position = 0"
         f" WHERE v.run = ?{'' if version is None else ' AND v.version = ?'} ORDER BY v.version",
         (run,) if version is None else (run, version),
     )
-    return tuple(map(_row, found))
+    return tuple(map(_row, rows))
 
 
 def final_scores(index: Index, run: str, split: str) -> tuple[ScoreRow, ...]:
     """Return the scores on ``split`` that ``run`` measured at its end, by version."""
-    found = index.select(
+    rows = index.select(
         f"SELECT m.version, {_COLUMNS}, 0, x.time FROM event x JOIN evaluation m ON m.event = x.id"  # noqa: S608 - columns are ours
         " JOIN version v ON v.run = x.run AND v.version = m.version JOIN event e ON e.id = v.event"
         " WHERE x.run = ? AND x.kind = 'run-finished' AND m.split = ? ORDER BY m.version",
         (run, split),
     )
-    return tuple(map(_row, found))
+    return tuple(map(_row, rows))
 
 
 def finished_commits(index: Index, run: str) -> tuple[str, ...]:
@@ -79,17 +79,17 @@ def noted_events(index: Index, run: str) -> tuple[str, ...]:
 
 
 def _row(row: tuple[Any, ...]) -> ScoreRow:
-    version, commit, title, item_set, n, scored, hard, soft, target, inherited, time = row
+    version, commit, title, item_set, n, count, hard, soft, target, is_inherited, time = row
     return ScoreRow(
         version=version,
         commit=commit,
         title=title,
         item_set=item_set or "",
         n=n or 0,
-        scored=scored or 0,
+        scored=count or 0,
         hard=hard,
         soft=soft,
         target=target or "",
-        inherited=bool(inherited),
+        inherited=bool(is_inherited),
         time=None if time is None else datetime.fromtimestamp(time, UTC),
     )

@@ -97,9 +97,9 @@ def condition(selection: Selection) -> tuple[str, dict[str, object]]:
     """Return the condition on an event ``e`` and its parameters; an empty one holds for every event."""
     clauses: list[str] = []
     values: dict[str, object] = {}
-    for clause, found in _clauses(selection):
+    for clause, parameters in _clauses(selection):
         clauses.append(clause)
-        values |= found
+        values |= parameters
     return " AND ".join(clauses), values
 
 
@@ -109,18 +109,18 @@ def _clauses(selection: Selection) -> Iterator[tuple[str, dict[str, object]]]:
     if not selection.rejected:
         yield "e.kind <> 'rejected'", {}
     if selection.kinds:
-        names = {f"kind{place}": kind for place, kind in enumerate(sorted(selection.kinds))}
+        names = {f"kind{position}": kind for position, kind in enumerate(sorted(selection.kinds))}
         yield f"e.kind IN ({', '.join(f':{name}' for name in names)})", dict(names)
     if selection.words.strip():
-        query, found = hits(selection)
-        yield f"e.id IN ({query})", found
+        query, parameters = hits(selection)
+        yield f"e.id IN ({query})", parameters
     if selection.since is not None:
         yield "e.time >= :since", {"since": selection.since}
     if selection.until is not None:
         yield "e.time <= :until", {"until": selection.until}
     for name, sign, key in (("after", ">", selection.after), ("upto", "<=", selection.upto)):
         if key is not None:
-            yield _compared(name, sign), {f"{name}{place}": value for place, value in enumerate(key)}
+            yield _compared(name, sign), {f"{name}{position}": value for position, value in enumerate(key)}
     if selection.items:
         yield f"e.id IN (SELECT id FROM ({_FLIPS}))", {"items": json.dumps(selection.items)}  # noqa: S608 - names are ours
 
@@ -153,29 +153,29 @@ def commits(index: Index, selection: Selection, *, at_once: int) -> Iterator[str
 
 def flips(index: Index, commits: list[str], items: Sequence[str]) -> dict[str, dict[str, bool]]:
     """Return commit to each of ``items`` that its event moved, with whether it fixed it or broke it."""
-    wanted = set(commits)
-    found: dict[str, dict[str, bool]] = {}
+    oids = set(commits)
+    moves: dict[str, dict[str, bool]] = {}
     for _, oid, item, rose in index.select(f"{_FLIPS} ORDER BY 3", {"items": json.dumps(items)}):
-        if oid in wanted:
-            found.setdefault(oid, {})[item] = bool(rose)
-    return found
+        if oid in oids:
+            moves.setdefault(oid, {})[item] = bool(rose)
+    return moves
 
 
 def untold(index: Index, selection: Selection) -> tuple[str, ...]:
     """Return the commits of those events of which nothing here tells whether they fixed or broke an item."""
     where, values = condition(replace(selection, items=()))
-    found = index.select(
+    rows = index.select(
         f"SELECT e.oid FROM event e WHERE {where or 'TRUE'} AND e.id IN (SELECT id FROM ({_UNTOLD}))"  # noqa: S608 - ours
         f" ORDER BY {selection.order}",
         values,
     )
-    return tuple(row[0] for row in found)
+    return tuple(row[0] for row in rows)
 
 
 def knows_item(index: Index, item: str) -> bool:
     """Say whether any event measured ``item``."""
-    known = "SELECT 1 FROM item_outcome WHERE item = :item UNION SELECT 1 FROM flip WHERE item = :item"
-    return bool(index.select(known, {"item": item}))
+    query = "SELECT 1 FROM item_outcome WHERE item = :item UNION SELECT 1 FROM flip WHERE item = :item"
+    return bool(index.select(query, {"item": item}))
 
 
 def item_names(index: Index) -> tuple[str, ...]:
@@ -193,7 +193,7 @@ def key_of(index: Index, commit: str) -> Key:
 
 def _compared(name: str, sign: str) -> str:
     columns = ", ".join(f"e.{column}" for column in KEY)
-    marks = ", ".join(f":{name}{place}" for place in range(len(KEY)))
+    marks = ", ".join(f":{name}{position}" for position in range(len(KEY)))
     return f"({columns}) {sign} ({marks})"
 
 

@@ -48,17 +48,17 @@ def spent_rows(index: Index, run: str) -> tuple[SpentRow, ...]:
 
 def progress(index: Index, run: str) -> ProgressRow:
     """Return how far ``run`` is."""
-    found = index.select(_PROGRESS, (run,))[0]
-    step, epoch, version, slow_epoch, meta_epoch, measured, interventions, finished = found
+    row = index.select(_PROGRESS, (run,))[0]
+    step, epoch, version, slow_epoch, meta_epoch, last_measured, interventions, is_finished = row
     return ProgressRow(
         step=step,
         epoch=epoch or 0,
         version=version or 0,
         slow_epoch=slow_epoch or 0,
         meta_epoch=meta_epoch or 0,
-        measured=measured,
+        measured=last_measured,
         interventions=interventions or 0,
-        finished=bool(finished),
+        finished=bool(is_finished),
     )
 
 
@@ -82,12 +82,12 @@ def _cost(amounts: Sequence[Any], parts: tuple[CostPart, ...] = ()) -> Cost:
 
 def paces(index: Index) -> dict[tuple[str, str], float]:
     """Return role and model, as ``backend/model``, to the mean seconds of a call in the newest events of all runs."""
-    found: dict[tuple[str, str], tuple[float, int]] = {}
+    totals: dict[tuple[str, str], tuple[float, int]] = {}
     for role, model, seconds, calls in index.select(_PACES, (_NEWEST,)):
         name = _without_fingerprint(model)
-        before = found.get((role, name), (0.0, 0))
-        found[role, name] = (before[0] + seconds, before[1] + calls)
-    return {place: seconds / calls for place, (seconds, calls) in found.items() if calls}
+        before = totals.get((role, name), (0.0, 0))
+        totals[role, name] = (before[0] + seconds, before[1] + calls)
+    return {key: seconds / calls for key, (seconds, calls) in totals.items() if calls}
 
 
 def _without_fingerprint(judge: str) -> str:

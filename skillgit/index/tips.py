@@ -34,20 +34,20 @@ class Moves:
 
 def unmoved(connection: sqlite3.Connection, look: Look) -> bool:
     """Say whether the index was made from what ``look`` saw."""
-    seen = _seen(connection)
-    return bool(look.packed) and seen == (look.packed, _told(look))
+    stamp = _seen(connection)
+    return bool(look.packed) and stamp == (look.packed, _told(look))
 
 
 def moves(connection: sqlite3.Connection, repo: Repo, look: Look) -> Moves:
     """Compare the refs that the index knows with those of ``repo``, of which ``look`` was taken just now."""
-    seen = _seen(connection)
-    if seen is not None and look.packed == seen[0]:
-        before = loads(seen[1])
+    stamp = _seen(connection)
+    if stamp is not None and look.packed == stamp[0]:
+        before = loads(stamp[1])
         if before.keys() <= look.loose.keys():
             fresh = {name: oid for name, oid in look.loose.items() if before.get(name) != oid and _followed(name)}
-            known = _known(connection, {run_of(name) for name in fresh})
-            now = {name: oid for name, oid in (known | fresh).items() if oid}
-            return Moves(known=known, now=now)
+            old_tips = _known(connection, {run_of(name) for name in fresh})
+            now = {name: oid for name, oid in (old_tips | fresh).items() if oid}
+            return Moves(known=old_tips, now=now)
     main = repo.tip(refs.MAIN)
     return Moves(known=_known(connection, None), now=repo.tips() | ({refs.MAIN: main} if main else {}))
 
@@ -77,8 +77,8 @@ def _followed(name: str) -> bool:
 
 
 def _seen(connection: sqlite3.Connection) -> tuple[str, str] | None:
-    found: tuple[str, str] | None = connection.execute("SELECT packed, loose FROM seen").fetchone()
-    return found
+    row: tuple[str, str] | None = connection.execute("SELECT packed, loose FROM seen").fetchone()
+    return row
 
 
 def _told(look: Look) -> str:
@@ -88,7 +88,7 @@ def _told(look: Look) -> str:
 def _known(connection: sqlite3.Connection, runs: Iterable[str] | None) -> dict[str, str]:
     if runs is None:
         return dict(connection.execute("SELECT name, oid FROM ref"))
-    found: dict[str, str] = {}
+    tips: dict[str, str] = {}
     for run in runs:
-        found |= dict(connection.execute("SELECT name, oid FROM ref WHERE run = ?", (run,)))
-    return found
+        tips |= dict(connection.execute("SELECT name, oid FROM ref WHERE run = ?", (run,)))
+    return tips

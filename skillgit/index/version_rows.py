@@ -59,20 +59,20 @@ class Versions:
         elif isinstance(event, Measured):
             self._measure(number, event)
         elif isinstance(event, MakesVersion):
-            inherited, scores = self._told(number, event)
-            self._make(event.run, event.version, number, scores, inherited)
+            source, scores = self._told(number, event)
+            self._make(event.run, event.version, number, scores, source)
 
-    def _make(self, run: str, version: int, number: int, scores: Scores, inherited: int | None = None) -> None:
+    def _make(self, run: str, version: int, number: int, scores: Scores, source: int | None = None) -> None:
         if version in self._made or self._before.scores(version) is not None:
             # copied with its commit, as git cherry-pick does
             raise InvariantError(f"run {run} makes v{version} twice", hint="skillgit fsck")
-        row = [run, version, number, scores[0], inherited, *scores[1:]]
+        row = [run, version, number, scores[0], source, *scores[1:]]
         self.rows.append(row)
         self._made[version], self._scores[version] = row, scores
 
     def _measure(self, number: int, event: Measured) -> None:
-        found = event.evaluation
-        scores = (number, found.hard, found.soft, found.n, found.scored)
+        evaluation = event.evaluation
+        scores = (number, evaluation.hard, evaluation.soft, evaluation.n, evaluation.scored)
         self._scores[event.version] = scores
         row = self._made.get(event.version)
         if row is None:
@@ -84,13 +84,13 @@ class Versions:
         """Return the version that the scores are inherited from, if they are, and the scores."""
         if isinstance(event, Edited):
             return None, _UNMEASURED
-        found = event.evaluation
-        if isinstance(found, Inherited):
-            scores = self._scores.get(found.version) or self._before.scores(found.version)
-            return found.version, scores or _UNMEASURED
+        evaluation = event.evaluation
+        if isinstance(evaluation, Inherited):
+            scores = self._scores.get(evaluation.version) or self._before.scores(evaluation.version)
+            return evaluation.version, scores or _UNMEASURED
         measured_by = self._proposal(event.epoch) if isinstance(event, SlowMerged) else number
-        return None, (measured_by, found.hard, found.soft, found.n, found.scored)
+        return None, (measured_by, evaluation.hard, evaluation.soft, evaluation.n, evaluation.scored)
 
     def _proposal(self, epoch: int) -> int | None:
-        found = self._proposals.get(epoch)
-        return self._before.proposal(epoch) if found is None else found
+        number = self._proposals.get(epoch)
+        return self._before.proposal(epoch) if number is None else number

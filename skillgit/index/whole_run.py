@@ -37,20 +37,20 @@ def _rows(repo: Repo, run: str, tips: Mapping[str, str], first: int) -> Rows | N
     if not history.sources(repo, run, tips):
         return None
     records = reader.read_new(repo, run, {}, tips)
-    gone = dropping.dropped_trees(repo, run)
+    drops = dropping.dropped_trees(repo, run)
 
     def proof(kind: str, tree: str) -> Proof | None:
-        return read_proof(repo, tree, gone) if tree and kind in WITH_OUTCOMES else None
+        return read_proof(repo, tree, drops) if tree and kind in WITH_OUTCOMES else None
 
-    arrived = refs.evidence_ref(run) in tips
-    beside = Beside(seed=lambda record: seed_text(repo, record), proof=proof if arrived else lambda _kind, _tree: None)
+    is_here = refs.evidence_ref(run) in tips
+    beside = Beside(seed=lambda record: seed_text(repo, record), proof=proof if is_here else lambda _kind, _tree: None)
     return rows_of(run, records, beside, first)
 
 
-def read_proof(repo: Repo, tree: str, gone: Collection[str]) -> Proof | None:
+def read_proof(repo: Repo, tree: str, drops: Collection[str]) -> Proof | None:
     """Return what the evidence ``tree`` holds; None if it is not here, or is among those that were dropped."""
     # What was dropped may still be here until git prunes it; the index must not depend on when that is.
-    files = None if tree in gone else evidence.read_evidence(repo, tree, artefacts.NEEDED)
+    files = None if tree in drops else evidence.read_evidence(repo, tree, artefacts.NEEDED)
     return None if files is None else Proof(outcomes=artefacts.outcomes(files), plan=artefacts.plan(files))
 
 

@@ -75,14 +75,14 @@ def reply_json(reply: Reply) -> dict[str, object]:
     return {"text": reply.text, "finish_reason": reply.finish_reason, "tool_calls": calls}
 
 
-def read_reply(said: object, usage: Usage) -> Reply:
+def read_reply(value: object, usage: Usage) -> Reply:
     """Return the reply that :func:`reply_json` wrote.
 
     Raises:
         ValueError: It did not write this, or ``usage`` is none that a call can have.
     """
-    known = cast("Mapping[str, object]", said) if isinstance(said, dict) else {}
-    text, finish, calls = known.get("text"), known.get("finish_reason", "stop"), known.get("tool_calls", [])
+    fields = cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
+    text, finish, calls = fields.get("text"), fields.get("finish_reason", "stop"), fields.get("tool_calls", [])
     if not isinstance(text, str) or finish not in get_args(FinishReason) or not isinstance(calls, list):
         raise ValueError("a reply has the keys text, finish_reason and tool_calls")
     if not usage.plausible:

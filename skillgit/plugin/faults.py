@@ -20,9 +20,9 @@ def raise_all(faults: Sequence[DataError]) -> None:
     if len(single) == 1:
         raise single[0]
     if single:
-        first, others = single[0], len(single) - 1
+        first, count = single[0], len(single) - 1
         raise DataError(
-            f"{first.message}; and {others} more fault{'s' * (others > 1)}",
+            f"{first.message}; and {count} more fault{'s' * (count > 1)}",
             hint=f"{first.hint}; skillgit data check CONFIG lists all faults",
             faults=single,
         )
@@ -30,8 +30,8 @@ def raise_all(faults: Sequence[DataError]) -> None:
 
 def singled(faults: Sequence[DataError]) -> tuple[DataError, ...]:
     """Return the single faults that ``faults`` stand for, each once."""
-    found: dict[str, DataError] = {}
+    by_message: dict[str, DataError] = {}
     for fault in faults:
         for single in fault.faults or (fault,):
-            found.setdefault(single.message, single)
-    return tuple(found.values())
+            by_message.setdefault(single.message, single)
+    return tuple(by_message.values())

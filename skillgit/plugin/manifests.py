@@ -45,25 +45,25 @@ def holds_ids_only(files: Sequence[Path]) -> bool:
         return False
 
 
-def pick(wanted: Mapping[Split, Sequence[str]], items: Sequence[Item], source: Path) -> dict[Split, tuple[Item, ...]]:
+def pick(manifest: Mapping[Split, Sequence[str]], items: Sequence[Item], source: Path) -> dict[Split, tuple[Item, ...]]:
     """Return the items that a manifest names, in its order.
 
     Args:
-        wanted: The ids of each split.
+        manifest: The ids of each split.
         items: All items.
         source: Where they come from, for messages.
 
     Raises:
         DataError: Ids are not there, or stand for several items.
     """
-    known: dict[str, Item] = {}
+    by_id: dict[str, Item] = {}
     double: set[str] = set()
     for item in items:
-        if known.setdefault(item.id, item).digest != item.digest:
+        if by_id.setdefault(item.id, item).digest != item.digest:
             double.add(item.id)
     faults = []
-    for split, ids in wanted.items():
-        missing, unclear = [name for name in ids if name not in known], [name for name in ids if name in double]
+    for split, ids in manifest.items():
+        missing, unclear = [name for name in ids if name not in by_id], [name for name in ids if name in double]
         if missing:
             faults.append(missing_ids(split, missing, len(ids), str(source)))
         if unclear:
@@ -74,7 +74,7 @@ def pick(wanted: Mapping[Split, Sequence[str]], items: Sequence[Item], source: P
                 )
             )
     raise_all(faults)
-    return {split: tuple(known[name] for name in ids) for split, ids in wanted.items()}
+    return {split: tuple(by_id[name] for name in ids) for split, ids in manifest.items()}
 
 
 def missing_ids(split: Split, missing: Sequence[str], total: int, source: str) -> DataError:

@@ -50,9 +50,9 @@ class ForeignPolicy(Policy):
         """Ask it."""
         return self._truth("accepts", self._ask(self._policy.accepts, comparison))
 
-    def reachable(self, best: Comparison, known: int, *, thorough: bool) -> bool:
+    def reachable(self, best: Comparison, count: int, *, thorough: bool) -> bool:
         """Ask it."""
-        return self._truth("reachable", self._ask(self._policy.reachable, best, known, thorough=thorough))
+        return self._truth("reachable", self._ask(self._policy.reachable, best, count, thorough=thorough))
 
     def is_slow(self, *, counts_decide: bool) -> bool:
         """Ask it."""
@@ -70,8 +70,8 @@ class ForeignPolicy(Policy):
         try:
             return method(*args, **options)
         except (Exception, SystemExit) as error:  # the code is somebody else's and may fail in any way
-            said = " ".join(f"{type(error).__name__}: {error}".split())
-            raise UsageError(f"gate policy {self._origin} broke down: {said}", hint="mend the policy") from error
+            message = " ".join(f"{type(error).__name__}: {error}".split())
+            raise UsageError(f"gate policy {self._origin} broke down: {message}", hint="mend the policy") from error
 
     def _truth(self, method: str, answer: object) -> bool:
         if not isinstance(answer, bool):

@@ -123,13 +123,13 @@ def credentials(text: str) -> tuple[str, ...]:
     """Return every credential that :func:`redact` would take out of ``text``, each once."""
     lower = text.lower()
     shapes = [_SECRET] if any(mark in text for mark in _MARKS) else []
-    labelled = [_BEARER] if "bearer" in lower else []
-    labelled += [_LABELLED] if any(label in lower for label in _LABELS) else []
-    labelled += [_PASSWORD_IN_URL] if "://" in text else []
-    found = [value for value in _values() if value in text]
-    found += [match[0] for shape in shapes for match in shape.finditer(text)]
-    found += [match[0].removeprefix(match[1]) for shape in labelled for match in shape.finditer(text)]
-    return tuple(dict.fromkeys(found))
+    labels = [_BEARER] if "bearer" in lower else []
+    labels += [_LABELLED] if any(label in lower for label in _LABELS) else []
+    labels += [_PASSWORD_IN_URL] if "://" in text else []
+    secrets = [value for value in _values() if value in text]
+    secrets += [match[0] for shape in shapes for match in shape.finditer(text)]
+    secrets += [match[0].removeprefix(match[1]) for shape in labels for match in shape.finditer(text)]
+    return tuple(dict.fromkeys(secrets))
 
 
 def _redacted(text: str, values: Sequence[str]) -> str:
@@ -152,8 +152,8 @@ def _values() -> tuple[str, ...]:
     taken out of answers.
     """
     values = {os.environ[name] for name in os.environ if _is_credential(name)}
-    found = {form for value in values for form in _forms(value)}
-    return tuple(sorted(found, key=lambda form: (-len(form), form)))
+    forms = {form for value in values for form in _forms(value)}
+    return tuple(sorted(forms, key=lambda form: (-len(form), form)))
 
 
 @cache

@@ -66,9 +66,9 @@ def installed(group: str) -> tuple[Plugin, ...]:
 
     No other package's plug-in replaces one that comes with skillgit.
     """
-    found = {point.name: _plugin(point, point.dist) for point in entry_points(group=group)}
-    found |= _shipped(group)
-    return tuple(found[name] for name in sorted(found))
+    plugins = {point.name: _plugin(point, point.dist) for point in entry_points(group=group)}
+    plugins |= _shipped(group)
+    return tuple(plugins[name] for name in sorted(plugins))
 
 
 @cache
@@ -167,8 +167,8 @@ def _imported(module: str, kind: str, name: str) -> ModuleType:
 
 
 def _from_file(kind: str, name: str, root: Path) -> Loaded[object]:
-    written, _, attribute = name.rpartition(":")
-    path = (root / written).resolve()
+    file_name, _, attribute = name.rpartition(":")
+    path = (root / file_name).resolve()
     if not path.is_file():
         raise NotFoundError(f"there is no {kind} file {path}", hint="the path is relative to the configuration file")
     try:
@@ -184,9 +184,9 @@ def _attribute(module: ModuleType, attribute: str, name: str, kind: str) -> obje
     try:
         return getattr(module, attribute)
     except AttributeError:
-        what = "function" if kind == _CONVERSION else "class"
+        noun = "function" if kind == _CONVERSION else "class"
         raise UsageError(
-            f"{kind} '{name}' has no {what} '{attribute}'", hint="check the name after the colon"
+            f"{kind} '{name}' has no {noun} '{attribute}'", hint="check the name after the colon"
         ) from None
 
 
@@ -227,9 +227,9 @@ class _Neighbours(MetaPathFinder):
         if fullname not in self._files:
             return None
         file, code = self._files[fullname]
-        others = (finder.find_spec(fullname, path, target) for finder in sys.meta_path if finder is not self)
-        found = next(filter(None, others), None)
-        own = found is None or found.origin == str(file)
+        specs = (finder.find_spec(fullname, path, target) for finder in sys.meta_path if finder is not self)
+        spec = next(filter(None, specs), None)
+        own = spec is None or spec.origin == str(file)
         return _spec(fullname, file, code) if own else None
 
 

@@ -71,9 +71,9 @@ def check_storable(where: str, value: object) -> None:
     Raises:
         DataError: It holds half of a surrogate pair.
     """
-    place = unstorable_place(value)
-    if place is not None:
-        key = f" in {shown(place)}" if place else ""
+    path = unstorable_place(value)
+    if path is not None:
+        key = f" in {shown(path)}" if path else ""
         raise DataError(
             f"{where} has half of a surrogate pair{key}, such as a cut emoji leaves",
             hint="write the whole character, or leave it out; no file and no model can take half of one",
@@ -88,7 +88,7 @@ def text_field(where: str, fields: Mapping[str, object], *names: str) -> str:
     """
     for name in names:
         value = fields.get(name)
-        if kind := next((words for other, words in _NO_TEXT.items() if isinstance(value, other)), ""):
+        if kind := next((words for wrong_type, words in _NO_TEXT.items() if isinstance(value, wrong_type)), ""):
             raise DataError(f"{where} has {kind} as its '{name}'", hint="write a text or a number")
         if value is not None and (text := str(value).strip()):
             return text
@@ -109,7 +109,7 @@ def read_each(files: Sequence[Path], things_of: Callable[[Row, Path], Iterable[T
     Raises:
         DataError: Files or rows cannot be used; it names all of them.
     """
-    found: list[Thing] = []
+    things: list[Thing] = []
     faults: list[DataError] = []
     for path in files:
         try:
@@ -119,16 +119,16 @@ def read_each(files: Sequence[Path], things_of: Callable[[Row, Path], Iterable[T
             continue
         for row in rows:
             try:
-                found.extend(things_of(row, path))
+                things.extend(things_of(row, path))
             except DataError as fault:
-                located = fault.message.startswith(row.where)
+                is_located = fault.message.startswith(row.where)
                 faults.append(
                     fault
-                    if located
+                    if is_located
                     else DataError(f"{row.where}: {fault.message}", hint=fault.hint, faults=fault.faults)
                 )
     raise_all(faults)
-    return found
+    return things
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -197,8 +197,8 @@ def _csv(path: Path, text: str) -> list[Row]:
     try:
         twice = [name for name, count in Counter(reader.fieldnames or ()).items() if count > 1]
         if twice:
-            named = ", ".join(map(shown, twice))
-            raise DataError(f"{path}:1 names columns twice: {named}", hint="give every column a name of its own")
+            names = ", ".join(map(shown, twice))
+            raise DataError(f"{path}:1 names columns twice: {names}", hint="give every column a name of its own")
         for cells in reader:
             where = f"{path}:{reader.line_num}"
             if None in cells or None in cells.values():

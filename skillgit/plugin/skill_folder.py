@@ -29,15 +29,15 @@ def read_skill(folder: Path) -> Skill:
     if not folder.is_dir():
         raise SkillError(f"there is no skill folder {folder}", hint="a skill is a folder with a SKILL.md")
     paths = {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()}
-    kept = {
+    visible_files = {
         relative.as_posix(): path
         for relative, path in paths.items()
         if not any(part.startswith(".") or part == "__pycache__" for part in relative.parts)
     }
     return Skill(
         name=folder.resolve().name,
-        files={relative: path.read_bytes() for relative, path in kept.items()},
-        executable=frozenset(relative for relative, path in kept.items() if os.access(path, os.X_OK)),
+        files={relative: path.read_bytes() for relative, path in visible_files.items()},
+        executable=frozenset(relative for relative, path in visible_files.items() if os.access(path, os.X_OK)),
     )
 
 
@@ -65,29 +65,29 @@ def write_files(
     try:
         for path in paths:
             *folders, name = path.split("/")
-            place = _opened(root, folders)
+            handle = _opened(root, folders)
             try:
                 mode = _PROGRAM_MODE if path in executable else _FILE_MODE
-                with os.fdopen(os.open(name, _NEW, mode, dir_fd=place), "wb") as stream:
+                with os.fdopen(os.open(name, _NEW, mode, dir_fd=handle), "wb") as stream:
                     stream.write(files[path])
                     if durable:
                         stream.flush()
                         os.fsync(stream.fileno())
             finally:
-                os.close(place)
+                os.close(handle)
     finally:
         os.close(root)
 
 
 def _opened(root: int, folders: Sequence[str]) -> int:
     """Return an open folder that lies in ``root``; those that are missing are made."""
-    place = os.dup(root)
+    handle = os.dup(root)
     for name in folders:
         try:
             with suppress(FileExistsError):
-                os.mkdir(name, dir_fd=place)
-            inner = os.open(name, _FOLDER, dir_fd=place)
+                os.mkdir(name, dir_fd=handle)
+            inner = os.open(name, _FOLDER, dir_fd=handle)
         finally:
-            os.close(place)
-        place = inner
-    return place
+            os.close(handle)
+        handle = inner
+    return handle

@@ -104,8 +104,8 @@ def _imported(path: Path, code: bytes, folder: Path) -> Iterator[Path]:
 def _modules(start: Path, names: list[str]) -> Iterator[Path]:
     """Yield the files that importing the dotted ``names`` may execute, seen from ``start``."""
     for length in range(1, len(names) + 1):
-        place = start.joinpath(*names[:length])
-        yield from filter(Path.is_file, (place.with_name(f"{place.name}.py"), place / _PACKAGE))
+        path = start.joinpath(*names[:length])
+        yield from filter(Path.is_file, (path.with_name(f"{path.name}.py"), path / _PACKAGE))
 
 
 def module_name(path: Path, folder: Path) -> str:

@@ -57,7 +57,7 @@ OPTIONS = (
 def load_splits(
     options: Mapping[str, str | float | bool],
     root: Path,
-    shipped: Path,
+    bundle: Path,
     read: Callable[[Sequence[Path]], Sequence[Item]],
 ) -> Splits:
     """Return the items of all splits.
@@ -65,7 +65,7 @@ def load_splits(
     Args:
         options: Values of :data:`OPTIONS`.
         root: The folder that relative paths refer to.
-        shipped: The folder of the data that comes with the environment, divided into splits; used if the options name
+        bundle: The folder of the data that comes with the environment, divided into splits; used if the options name
             no data.
         read: Reads the items from the data files of one place.
 
@@ -73,31 +73,31 @@ def load_splits(
         ConfigError: The options contradict each other.
         DataError: The data cannot be used.
     """
-    divided, whole = str(options["split_dir"]), str(options["data_path"])
+    split_dir, whole = str(options["split_dir"]), str(options["data_path"])
     mode, limit = str(options["split_mode"]), int(options["limit"])
-    _check_options(mode, divided, whole, limit)
-    if not divided and not whole:
-        splits = read_folders(shipped, read)
+    _check_options(mode, split_dir, whole, limit)
+    if not split_dir and not whole:
+        splits = read_folders(bundle, read)
     elif mode == "split_dir" and whole:
-        wanted = read_folders(root / divided, manifests.read_ids)
-        splits = manifests.pick(wanted, read(data_files(root / whole)), root / whole)
+        manifest = read_folders(root / split_dir, manifests.read_ids)
+        splits = manifests.pick(manifest, read(data_files(root / whole)), root / whole)
     elif mode == "split_dir":
-        splits = _of_divided(root / divided, read)
+        splits = _of_divided(root / split_dir, read)
     else:
         items = read(data_files(root / whole))
         splits = divide(items, str(options["split_ratio"]), int(options["split_seed"]))
-    checked = check(splits)
-    return {split: items[: limit or None] for split, items in checked.items()}
+    result = check(splits)
+    return {split: items[: limit or None] for split, items in result.items()}
 
 
-def _check_options(mode: str, divided: str, whole: str, limit: int) -> None:
+def _check_options(mode: str, split_dir: str, whole: str, limit: int) -> None:
     if mode not in {"ratio", "split_dir"}:
         raise ConfigError(f"env.split_mode is '{mode}'; it must be ratio or split_dir", hint="split_dir reads folders")
     if limit < 0:
         raise ConfigError(f"env.limit is {limit}; it must be at least 0", hint="0 uses all items")
-    if mode == "ratio" and divided and not whole:
+    if mode == "ratio" and split_dir and not whole:
         raise ConfigError("env.split_dir is set though env.split_mode is ratio", hint="set env.split_mode to split_dir")
-    if mode == "split_dir" and whole and not divided:
+    if mode == "split_dir" and whole and not split_dir:
         raise ConfigError("env.data_path is set though env.split_mode is split_dir", hint="set env.split_mode to ratio")
 
 
@@ -105,8 +105,8 @@ def _of_divided(folder: Path, read: Callable[[Sequence[Path]], Sequence[Item]]) 
     try:
         return read_folders(folder, read)
     except DataError as error:
-        places = _split_places(folder) if folder.is_dir() else {}
-        if places and all(manifests.holds_ids_only(data_files(place)) for place in places.values()):
+        parts = _split_places(folder) if folder.is_dir() else {}
+        if parts and all(manifests.holds_ids_only(data_files(part)) for part in parts.values()):
             raise DataError(
                 f"{folder} is a manifest: it has ids, and no items",
                 hint="name the data that the ids are of: env.data_path=FILE or FOLDER",
@@ -114,23 +114,23 @@ def _of_divided(folder: Path, read: Callable[[Sequence[Path]], Sequence[Item]]) 
         raise
 
 
-def data_files(place: Path) -> tuple[Path, ...]:
-    """Return the data files at ``place``, by name: itself, those in the folder, or else those in its subfolders.
+def data_files(source: Path) -> tuple[Path, ...]:
+    """Return the data files at ``source``, by name: itself, those in the folder, or else those in its subfolders.
 
     Raises:
         DataError: There is none.
     """
-    if place.is_file():
-        return (place,)
-    if place.exists() and not place.is_dir():
-        raise DataError(f"{place} is a pipe, a socket or a device", hint="name a file or a folder")
-    if not place.is_dir():
-        raise DataError(f"there is no data at {place}", hint="check the path; -o paths refer to the working directory")
-    found = _data_files_among(place.iterdir()) or _data_files_among(place.rglob("*"))
-    found = tuple(path for path in found if not any(part.startswith(".") for part in path.relative_to(place).parts))
-    if not found:
-        raise DataError(f"there is no *.json, *.jsonl or *.csv file in {place}", hint="name the file or its folder")
-    return found
+    if source.is_file():
+        return (source,)
+    if source.exists() and not source.is_dir():
+        raise DataError(f"{source} is a pipe, a socket or a device", hint="name a file or a folder")
+    if not source.is_dir():
+        raise DataError(f"there is no data at {source}", hint="check the path; -o paths refer to the working directory")
+    paths = _data_files_among(source.iterdir()) or _data_files_among(source.rglob("*"))
+    paths = tuple(path for path in paths if not any(part.startswith(".") for part in path.relative_to(source).parts))
+    if not paths:
+        raise DataError(f"there is no *.json, *.jsonl or *.csv file in {source}", hint="name the file or its folder")
+    return paths
 
 
 def _data_files_among(paths: Iterable[Path]) -> tuple[Path, ...]:
@@ -145,34 +145,34 @@ def read_folders(folder: Path, read: Callable[[Sequence[Path]], Sequence[Thing]]
     """
     if not folder.is_dir():
         raise DataError(f"there is no folder {folder}", hint="env.split_dir names a folder with train, val and test")
-    places = _split_places(folder)
-    missing = [split for split in Split if split not in places]
+    parts = _split_places(folder)
+    missing = [split for split in Split if split not in parts]
     if missing:
         raise DataError(f"{folder} has no folder for: {', '.join(missing)}", hint="it needs train, val and test")
-    found: dict[Split, tuple[Thing, ...]] = {}
+    by_split: dict[Split, tuple[Thing, ...]] = {}
     faults = []
     for split in Split:
         try:
-            found[split] = tuple(read(data_files(places[split])))
+            by_split[split] = tuple(read(data_files(parts[split])))
         except DataError as fault:
             faults.append(fault)
     raise_all(faults)
-    return found
+    return by_split
 
 
 def _split_places(folder: Path) -> dict[Split, Path]:
-    found: dict[Split, Path] = {}
+    parts: dict[Split, Path] = {}
     for child in sorted(folder.iterdir()):
         split = _split_of(child.name if child.is_dir() else child.stem)
         if split is None or not (child.is_dir() or child.suffix in SUFFIXES):
             continue
-        if split in found:
+        if split in parts:
             raise DataError(
-                f"{folder} has two folders for the {split} split: {found[split].name} and {child.name}",
+                f"{folder} has two folders for the {split} split: {parts[split].name} and {child.name}",
                 hint="keep one of them",
             )
-        found[split] = child
-    return found
+        parts[split] = child
+    return parts
 
 
 def _split_of(name: str) -> Split | None:
@@ -228,9 +228,9 @@ def parse_ratio(ratio: str) -> tuple[int, int, int]:
 def _apportion(total: int, weights: tuple[int, int, int]) -> list[int]:
     whole = sum(weights)
     counts = [total * weight // whole for weight in weights]
-    by_remainder = sorted(range(3), key=lambda place: (-(total * weights[place] % whole), -weights[place], place))
-    for place in by_remainder[: total - sum(counts)]:
-        counts[place] += 1
+    by_remainder = sorted(range(3), key=lambda index: (-(total * weights[index] % whole), -weights[index], index))
+    for index in by_remainder[: total - sum(counts)]:
+        counts[index] += 1
     return counts
 
 

@@ -66,21 +66,21 @@ async def converse(target: Asked, messages: Sequence[Message], toolbox: Toolbox,
         BackendError: A call to the model failed for good.
         EnvironmentFaultError: A tool failed for a reason that is not the model's.
     """
-    said = list(messages)
+    history = list(messages)
     turns = [Turn(role=message.role, content=_shown(message)) for message in messages if message.role != "system"]
     for number in range(1, max(1, max_turns) + 1):
-        reply = await target.chat(said, tuple(toolbox.tools))
+        reply = await target.chat(history, tuple(toolbox.tools))
         turns.append(Turn(role="assistant", content=_told(reply)))
-        said.append(Message(role="assistant", parts=(Text(text=reply.text),), tool_calls=reply.tool_calls))
+        history.append(Message(role="assistant", parts=(Text(text=reply.text),), tool_calls=reply.tool_calls))
         if not reply.tool_calls or number >= max_turns:
             break
         results = [await toolbox.execute(call) for call in reply.tool_calls]
         if number == max_turns - 1:
             results[-1] += LAST
         for call, result in zip(reply.tool_calls, results, strict=True):
-            said.append(Message(role="tool", parts=(Text(text=result),), tool_call_id=call.id))
+            history.append(Message(role="tool", parts=(Text(text=result),), tool_call_id=call.id))
             turns.append(Turn(role="tool", content=result))
-    return Conversation(turns=tuple(turns), text=reply.text, finished=not reply.tool_calls, messages=tuple(said))
+    return Conversation(turns=tuple(turns), text=reply.text, finished=not reply.tool_calls, messages=tuple(history))
 
 
 def _shown(message: Message) -> str:

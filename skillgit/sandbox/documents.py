@@ -37,39 +37,39 @@ def read(root: Path, name: str, offset: int, count: int) -> str:
     path = inside(root, name)
     if path is None or not path.is_file():
         return f"error: there is no document '{name}'"
-    shown: list[str] = []
+    excerpt: list[str] = []
     number = 0
     with path.open(encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(lines, start=1):
             if offset <= number < offset + count:
-                shown.append(f"{number}\t{cut(line)}")
-    if not shown:
+                excerpt.append(f"{number}\t{cut(line)}")
+    if not excerpt:
         return f"error: '{name}' has {number} lines"
-    end = offset + len(shown) - 1
-    return "\n".join(shown) + ("" if end == number else f"\n[lines {offset}-{end} of {number}]")
+    end = offset + len(excerpt) - 1
+    return "\n".join(excerpt) + ("" if end == number else f"\n[lines {offset}-{end} of {number}]")
 
 
 def grep(root: Path, pattern: str, among: re.Pattern[str]) -> str:
     """Return the lines that match ``pattern``, with document and number."""
     expression = re.compile(pattern)
-    found: list[str] = []
+    matches: list[str] = []
     for name in documents(root):
         if not among.fullmatch(name):
             continue
         with (root / name).open(encoding="utf-8", errors="replace") as lines:
             for number, line in enumerate(lines, start=1):
                 if expression.search(line):
-                    found.append(f"{name}:{number}: {cut(line)}")
-                    if len(found) >= _MOST_MATCHES:
-                        return "\n".join([*found, f"[only the first {_MOST_MATCHES} matches]"])
-    return "\n".join(found) or "no match"
+                    matches.append(f"{name}:{number}: {cut(line)}")
+                    if len(matches) >= _MOST_MATCHES:
+                        return "\n".join([*matches, f"[only the first {_MOST_MATCHES} matches]"])
+    return "\n".join(matches) or "no match"
 
 
 def names(root: Path, among: re.Pattern[str]) -> str:
     """Return the documents whose paths match, with their sizes in bytes."""
-    found = [name for name in documents(root) if among.fullmatch(name)]
-    lines = [f"{name} ({(root / name).stat().st_size} bytes)" for name in found[:_MOST_NAMES]]
-    more = [f"[{len(found) - _MOST_NAMES} more]"] if len(found) > _MOST_NAMES else []
+    matches = [name for name in documents(root) if among.fullmatch(name)]
+    lines = [f"{name} ({(root / name).stat().st_size} bytes)" for name in matches[:_MOST_NAMES]]
+    more = [f"[{len(matches) - _MOST_NAMES} more]"] if len(matches) > _MOST_NAMES else []
     return "\n".join([*lines, *more]) or "no document"
 
 
@@ -99,5 +99,5 @@ def cut(line: str) -> str:
 
 
 if __name__ == "__main__":
-    asked = json.loads(Path(REQUEST).read_text(encoding="utf-8"))
-    Path(ANSWER).write_text(answer(asked, Path(asked["root"]).resolve()), encoding="utf-8", errors="replace")
+    query = json.loads(Path(REQUEST).read_text(encoding="utf-8"))
+    Path(ANSWER).write_text(answer(query, Path(query["root"]).resolve()), encoding="utf-8", errors="replace")

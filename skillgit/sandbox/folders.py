@@ -25,13 +25,13 @@ def folders(user: int | None) -> Iterator[tuple[str, str]]:
     """
     root = Path(tempfile.mkdtemp(prefix="skillgit-job-"))
     try:
-        made = (root / _WORK, root / _SCRATCH)
+        paths = (root / _WORK, root / _SCRATCH)
         root.chmod(0o711)
-        for folder in made:
+        for folder in paths:
             folder.mkdir(mode=0o700)
             if user is not None:
                 os.chown(folder, user, user)
-        yield str(made[0]), str(made[1])
+        yield str(paths[0]), str(paths[1])
     finally:
         _remove(root)
 

@@ -46,8 +46,8 @@ def python_paths() -> tuple[Path, ...]:
     roots = dict.fromkeys(Path(prefix) for prefix in (sys.base_prefix, sys.prefix))
     real = Path(sys.executable).resolve()
     parts = [root / part for root in roots if root != Path("/usr") for part in _PARTS]
-    found = dict.fromkeys((*parts, real.parent, *map(Path, package_folders())))
-    return tuple(path for path in found if path.exists() and not path.is_relative_to("/usr"))
+    candidates = dict.fromkeys((*parts, real.parent, *map(Path, package_folders())))
+    return tuple(path for path in candidates if path.exists() and not path.is_relative_to("/usr"))
 
 
 @cache
@@ -96,9 +96,9 @@ def interpreter_for(uid: int | None) -> Interpreter | None:
         return Interpreter(path=sys.executable, packages=package_folders())
     name = f"python{sys.version_info.major}.{sys.version_info.minor}"
     folders = (Path("/usr/local/bin"), Path("/usr/bin"))
-    found = [folder / name for folder in folders if usable_by(uid, folder / name)]
+    programs = [folder / name for folder in folders if usable_by(uid, folder / name)]
     packages = tuple(folder for folder in package_folders() if usable_by(uid, Path(folder)))
-    return Interpreter(path=str(found[0]), packages=packages) if found else None
+    return Interpreter(path=str(programs[0]), packages=packages) if programs else None
 
 
 def _allows(uid: int, path: Path, right: int) -> bool:

@@ -144,10 +144,10 @@ def _meaning(token: str) -> str:
         return _MEANING[token]
     if token.startswith("[") and len(token) > 1:
         inner = token[1:-1]
-        negated = inner.startswith("!") and len(inner) > 1
+        is_negated = inner.startswith("!") and len(inner) > 1
         # A range is written as in a regular expression; everything else is taken literally.
-        chosen = re.sub(r"[\\\[\]^&~|]", r"\\\g<0>", inner[1:] if negated else inner)
-        candidate = f"[{'^/' if negated else ''}{chosen}]"
+        letters = re.sub(r"[\\\[\]^&~|]", r"\\\g<0>", inner[1:] if is_negated else inner)
+        candidate = f"[{'^/' if is_negated else ''}{letters}]"
         return candidate if _compiles(candidate) else re.escape(token)
     return re.escape(token)
 

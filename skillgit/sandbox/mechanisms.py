@@ -199,9 +199,9 @@ class Bubblewrap:
     def _namespaces(self) -> list[str]:
         alone = ["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
         # Root mounts what only root may read, and the launcher then makes the command a user of a namespace of its own.
-        kept = [word for name in _CAPABILITIES for word in ("--cap-add", f"CAP_{name}")]
+        capabilities = [word for name in _CAPABILITIES for word in ("--cap-add", f"CAP_{name}")]
         user = (
-            ["--cap-drop", "ALL", *kept]
+            ["--cap-drop", "ALL", *capabilities]
             if self._root
             else ["--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY)]
         )
@@ -245,17 +245,17 @@ def _present(path: Path) -> Path:
 def _program() -> str:
     if not sys.platform.startswith("linux"):
         raise SandboxError("bubblewrap needs Linux", hint="use another machine, or set env.sandbox: none")
-    found = shutil.which("bwrap")
-    if found is None:
+    path = shutil.which("bwrap")
+    if path is None:
         raise SandboxError("bubblewrap is not installed", hint="install it, for example: apt install bubblewrap")
-    return found
+    return path
 
 
 @cache
 def _version(program: str) -> str:
-    told = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)  # noqa: S603 - found above
-    found = re.search(r"[\d.]+", told.stdout)
-    return found.group() if found else ""
+    process = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)  # noqa: S603 - found above
+    match = re.search(r"[\d.]+", process.stdout)
+    return match.group() if match else ""
 
 
 class Landlocked:
@@ -274,14 +274,14 @@ class Landlocked:
                 f"the kernel's Landlock has version {version}, and {landlock.TRUNCATE_SINCE} is needed",
                 hint="use Linux 6.2 or newer, or install bubblewrap",
             )
-        found = interpreter_for(become())
-        if found is None:
+        interpreter = interpreter_for(become())
+        if interpreter is None:
             raise SandboxError(
                 f"the user {NOBODY}, whom jobs run as, can run neither {sys.executable} nor another "
                 f"Python {sys.version_info.major}.{sys.version_info.minor}",
                 hint="install bubblewrap, or a Python where everybody can read it",
             )
-        self.interpreter = found
+        self.interpreter = interpreter
         self._version = version
         self._counted = _user_namespaces()
 
@@ -296,9 +296,9 @@ class Landlocked:
     @contextmanager
     def prepare(self, job: Job) -> Iterator[Launch]:
         """Yield the launch of a job; its folder is removed afterwards."""
-        shown = [_checked(path) for path in job.shown]
+        extra_paths = [_checked(path) for path in job.shown]
         with folders(become()) as (work, scratch):
-            paths = (*system_paths(), *python_paths(), Path(self.interpreter.path).resolve().parent, *shown)
+            paths = (*system_paths(), *python_paths(), Path(self.interpreter.path).resolve().parent, *extra_paths)
             work_order = order(
                 job,
                 environment=environment(job, work, scratch),

@@ -46,25 +46,25 @@ async def recalculate(books: Mapping[str, bytes], sandbox: Sandbox) -> Mapping[s
     if not books:
         return {}
     program = office_program()
-    numbered = {f"{number}.xlsx": name for number, name in enumerate(books)}
+    names = {f"{number}.xlsx": name for number, name in enumerate(books)}
     settings = {f"{_PROFILE}/user/registrymodifications.xcu": _SETTINGS.encode()}
     result = await sandbox.run(
         Job(
-            command=("/bin/sh", "-c", _script(program, numbered)),
-            files={f"{_BOOKS}/{file}": books[name] for file, name in numbered.items()} | settings,
+            command=("/bin/sh", "-c", _script(program, names)),
+            files={f"{_BOOKS}/{file}": books[name] for file, name in names.items()} | settings,
             limits=LIMITS,
             read_only=_needed(program),
             collect=(f"{_DONE}/*.xlsx",),
             unix_sockets=True,
         )
     )
-    found = {numbered[Path(path).name]: content for path, content in result.files.items()}
-    if result.ok and found:
-        return {name: found[name] for name in books if name in found}
+    results = {names[Path(path).name]: content for path, content in result.files.items()}
+    if result.ok and results:
+        return {name: results[name] for name in books if name in results}
     if not result.ok or "source file could not be loaded" not in result.stderr:
-        said = " ".join(f"{result.stdout} {result.stderr}".split())[-_SHOWN:]
+        output = " ".join(f"{result.stdout} {result.stderr}".split())[-_SHOWN:]
         raise EnvironmentFaultError(
-            f"LibreOffice did not recalculate ({result.ended}, exit code {result.exit_code}): {said}",
+            f"LibreOffice did not recalculate ({result.ended}, exit code {result.exit_code}): {output}",
             hint=f"try by hand: {program} --headless --convert-to xlsx FILE",
         )
     return {}
@@ -76,13 +76,13 @@ def office_program() -> str:
     Raises:
         EnvironmentFaultError: It is not installed.
     """
-    found = next((path for name in _PROGRAMS if (path := shutil.which(name)) is not None), None)
-    if found is None:
+    program = next((path for name in _PROGRAMS if (path := shutil.which(name)) is not None), None)
+    if program is None:
         raise EnvironmentFaultError(
             "LibreOffice is not installed, and workbooks cannot be recalculated without it",
             hint="install it, for example: apt install libreoffice-calc-nogui",
         )
-    return str(Path(found).resolve())
+    return str(Path(program).resolve())
 
 
 def _script(program: str, files: Mapping[str, str]) -> str:

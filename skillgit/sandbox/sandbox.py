@@ -155,8 +155,8 @@ def _tried(mode: Mode) -> Mechanism:
     if isinstance(result, SkillgitError):
         raise SandboxError(f"{mode} does not work here: {result.message}", hint="see docs/sandbox.md") from result
     if not result.ok or _SAID not in result.stdout:
-        said = " ".join(f"{result.stdout} {result.stderr}".split())
-        raise SandboxError(f"{mode} does not work here: Python ended with {said!r}", hint="see docs/sandbox.md")
+        output = " ".join(f"{result.stdout} {result.stderr}".split())
+        raise SandboxError(f"{mode} does not work here: Python ended with {output!r}", hint="see docs/sandbox.md")
     return mechanism
 
 
@@ -228,24 +228,24 @@ async def carry_out(launch: Launch, job: Job) -> Result:
             ours.close()
             raise EnvironmentFaultError(f"the sandbox cannot start: {error}", hint="see docs/sandbox.md") from error
     reader, writer = await asyncio.open_connection(sock=ours)
-    output, told = _Output(job.limits.output_kb << 10), _Told()
+    output, log = _Output(job.limits.output_kb << 10), _Told()
     try:
-        await _spoken(process, reader, writer, launch, job, output, told)
+        await _spoken(process, reader, writer, launch, job, output, log)
     finally:
         writer.close()
         await _over(process)
-    return _result(job, launch.order, output, told)
+    return _result(job, launch.order, output, log)
 
 
 async def _spoken(  # noqa: PLR0917 - the parts of one conversation
-    process: Process, reader: StreamReader, writer: StreamWriter, launch: Launch, job: Job, output: _Output, told: _Told
+    process: Process, reader: StreamReader, writer: StreamWriter, launch: Launch, job: Job, output: _Output, log: _Told
 ) -> None:
     """Feed the launcher and listen until everything is told, the output is too long or nobody answers any more."""
     if process.stdin is None or process.stdout is None or process.stderr is None:
         raise AssertionError("all streams are pipes")
-    listening = asyncio.create_task(_listen(reader, told, job.limits.disk_mb << 20))
+    listening = asyncio.create_task(_listen(reader, log, job.limits.disk_mb << 20))
     flood = asyncio.create_task(output.exceeded.wait())
-    others = [
+    tasks = [
         asyncio.create_task(_order(writer, launch, job)),
         asyncio.create_task(_give(process.stdin, job.stdin)),
         asyncio.create_task(output.read(process.stdout, output.stdout)),
@@ -257,12 +257,12 @@ async def _spoken(  # noqa: PLR0917 - the parts of one conversation
         writer.close()  # the launcher ends the job when nobody listens
         await _over(process)
         # All of the job is gone, so that the streams end.
-        await asyncio.wait({listening, *others}, timeout=_END_S)
+        await asyncio.wait({listening, *tasks}, timeout=_END_S)
     finally:
-        for task in (listening, flood, *others):
+        for task in (listening, flood, *tasks):
             task.cancel()
-        ended = await asyncio.gather(listening, flood, *others, return_exceptions=True)
-    for error in ended:
+        results = await asyncio.gather(listening, flood, *tasks, return_exceptions=True)
+    for error in results:
         if isinstance(error, Exception):
             raise error
 
@@ -284,21 +284,21 @@ async def _give(stream: StreamWriter, content: bytes) -> None:
         await stream.wait_closed()
 
 
-async def _listen(reader: StreamReader, told: _Told, limit: int) -> None:
+async def _listen(reader: StreamReader, log: _Told, limit: int) -> None:
     """Take down what the launcher tells; it is not believed about sizes and names."""
     with suppress(asyncio.IncompleteReadError, ConnectionError):
-        while told.report is None:
+        while log.report is None:
             report = cast("Report", json.loads(await _frame(reader, _LONGEST_REPORT)))
             if report["kind"] == "started":
-                told.started = time.monotonic()
+                log.started = time.monotonic()
                 continue
             for name in report["files"]:
                 content = await _frame(reader, limit)
                 limit -= len(content)
                 with suppress(EnvironmentFaultError):
                     check_name(name)
-                    told.files[name] = content
-            told.report = report
+                    log.files[name] = content
+            log.report = report
 
 
 async def _frame(reader: StreamReader, limit: int) -> bytes:
@@ -318,36 +318,36 @@ async def _over(process: Process) -> None:
         await process.wait()
 
 
-def _result(job: Job, order: Order, output: _Output, told: _Told) -> Result:
-    report = told.report
+def _result(job: Job, order: Order, output: _Output, log: _Told) -> Result:
+    report = log.report
     errors = _read(output.stderr, order)
     if report is not None and report["kind"] == "fault":
         raise EnvironmentFaultError(
             f"the sandbox cannot run {job.command[0]}: {report['text']}", hint="see docs/sandbox.md"
         )
-    if told.started is None:
-        said = " ".join(errors.split())[-_SHOWN:] or "it gave no reason"
-        raise EnvironmentFaultError(f"the sandbox did not start: {said}", hint="see docs/sandbox.md")
+    if log.started is None:
+        reason = " ".join(errors.split())[-_SHOWN:] or "it gave no reason"
+        raise EnvironmentFaultError(f"the sandbox did not start: {reason}", hint="see docs/sandbox.md")
     stdout = _read(output.stdout, order)
     if output.exceeded.is_set():
-        seconds = report["seconds"] if report else time.monotonic() - told.started
+        seconds = report["seconds"] if report else time.monotonic() - log.started
         return Result(exit_code=None, stdout=stdout, stderr=errors, files={}, ended="output", seconds=seconds)
     if report is None:
         raise EnvironmentFaultError("the sandbox was killed while a job ran", hint="see whether memory ran out")
-    ended = cast("Ended", report["ended"])
+    ending = cast("Ended", report["ended"])
     return Result(
         exit_code=report["exit_code"],
         stdout=stdout,
         stderr=errors,
-        files=told.files if ended in {"exit", "killed"} else {},
-        ended=ended,
+        files=log.files if ending in {"exit", "killed"} else {},
+        ended=ending,
         seconds=report["seconds"],
     )
 
 
-def _read(written: bytearray, order: Order) -> str:
+def _read(data: bytearray, order: Order) -> str:
     """Return output as text; the names of folders that are made up for each job are not part of what it says."""
-    text = written.decode(errors="replace")
+    text = data.decode(errors="replace")
     for path, name in zip((order["folder"], *order["scratch"]), (FOLDER, SCRATCH), strict=False):
         text = text.replace(path, name)
     return text

@@ -51,38 +51,38 @@ def seccomp_filter(*, unix_sockets: bool, foreign_files: bool, foreign_processes
         SandboxError: libseccomp is not installed.
     """
     library = _library()
-    made = library.SyscallFilter(library.ALLOW)
+    rules = library.SyscallFilter(library.ALLOW)
     refuse = library.ERRNO(errno.EPERM)
     for name in f"{_PROCESSES} {_NAMESPACES} {_KERNEL} {_UNCOUNTED} {_PRIORITY}".split():
-        _add(library, made, refuse, name)
+        _add(library, rules, refuse, name)
     _add(
-        library, made, library.ERRNO(errno.ENOSYS), "clone3"
+        library, rules, library.ERRNO(errno.ENOSYS), "clone3"
     )  # its flags cannot be seen; the C library then uses clone
     for flag in _NEW_NAMESPACES:
-        _add(library, made, refuse, "clone", library.Arg(0, library.MASKED_EQ, flag, flag))
+        _add(library, rules, refuse, "clone", library.Arg(0, library.MASKED_EQ, flag, flag))
     for request in (_TIOCSTI, _TIOCLINUX):
-        _add(library, made, refuse, "ioctl", library.Arg(1, library.MASKED_EQ, 0xFFFFFFFF, request))
-    _add(library, made, refuse, "prlimit64", library.Arg(0, library.NE, 0))
-    _add(library, made, refuse, "socket", *((library.Arg(0, library.NE, _AF_UNIX),) if unix_sockets else ()))
+        _add(library, rules, refuse, "ioctl", library.Arg(1, library.MASKED_EQ, 0xFFFFFFFF, request))
+    _add(library, rules, refuse, "prlimit64", library.Arg(0, library.NE, 0))
+    _add(library, rules, refuse, "socket", *((library.Arg(0, library.NE, _AF_UNIX),) if unix_sockets else ()))
     if foreign_files:
         for name in _METADATA.split():
-            _add(library, made, library.ERRNO(0), name)
+            _add(library, rules, library.ERRNO(0), name)
         for name in _ATTRIBUTES.split():
-            _add(library, made, library.ERRNO(errno.ENOTSUP), name)
+            _add(library, rules, library.ERRNO(errno.ENOTSUP), name)
     for name in _SIGNALS.split() if foreign_processes else ():
-        _add(library, made, refuse, name)
-    return _exported(made)
+        _add(library, rules, refuse, name)
+    return _exported(rules)
 
 
-def _add(library: ModuleType, made: Any, action: int, name: str, *conditions: object) -> None:  # noqa: ANN401 - untyped
+def _add(library: ModuleType, rules: Any, action: int, name: str, *conditions: object) -> None:  # noqa: ANN401 - untyped
     """Add a rule for a system call that libseccomp knows by name."""
     if library.resolve_syscall(library.system_arch(), name) != -1:
-        made.add_rule(action, name, *conditions)
+        rules.add_rule(action, name, *conditions)
 
 
-def _exported(made: Any) -> bytes:  # noqa: ANN401 - untyped
+def _exported(rules: Any) -> bytes:  # noqa: ANN401 - untyped
     with tempfile.TemporaryFile() as file:
-        made.export_bpf(file)
+        rules.export_bpf(file)
         file.seek(0, os.SEEK_SET)
         return file.read()
 

@@ -33,9 +33,9 @@ _TEXT, _COUNT = "string", "integer"
 _LOOKING = Limits(wall_s=60.0)
 
 
-def _tool(name: str, description: str, required: Mapping[str, tuple[str, str]], **optional: tuple[str, str]) -> Tool:
-    properties = {key: {"type": kind, "description": help_} for key, (kind, help_) in {**required, **optional}.items()}
-    schema = {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+def _tool(name: str, description: str, mandatory: Mapping[str, tuple[str, str]], **optional: tuple[str, str]) -> Tool:
+    properties = {key: {"type": kind, "description": help_} for key, (kind, help_) in {**mandatory, **optional}.items()}
+    schema = {"type": "object", "properties": properties, "required": list(mandatory), "additionalProperties": False}
     return Tool(name=name, description=description, parameters=schema)
 
 
@@ -158,8 +158,8 @@ def read_arguments(call: ToolCall, tools: Sequence[Tool]) -> dict[str, Any]:
     if not isinstance(arguments, dict):
         raise ValueError("the arguments are no JSON object")  # noqa: TRY004 - one kind of error for the model
     properties: Any = tool.parameters["properties"]
-    required: Any = tool.parameters["required"]
-    for name in required:
+    names: Any = tool.parameters["required"]
+    for name in names:
         if name not in arguments:
             raise ValueError(f"{tool.name} needs the argument '{name}'")
     for name, value in arguments.items():
@@ -184,9 +184,9 @@ def _told(result: Result, limits: Limits) -> str:
         "killed": "killed by a signal",
         "exit": f"exit code {result.exit_code}",
     }
-    made = f"files: {', '.join(result.files)}" if result.files else ""
+    file_line = f"files: {', '.join(result.files)}" if result.files else ""
     return "\n".join(
-        filter(None, (result.stdout.rstrip("\n"), result.stderr.rstrip("\n"), made, f"[{ends[result.ended]}]"))
+        filter(None, (result.stdout.rstrip("\n"), result.stderr.rstrip("\n"), file_line, f"[{ends[result.ended]}]"))
     )
 
 

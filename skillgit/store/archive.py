@@ -49,7 +49,7 @@ def read_attic(repo: Repo, tip: str) -> list[Folded]:
         RevisionNotFoundError: A commit of the chain is missing.
         HistoryError: A commit of it is not one of an attic.
     """
-    found: list[Folded] = []
+    candidates: list[Folded] = []
     oid: str | None = tip
     while oid is not None:
         commit = repo.commit(oid)
@@ -59,17 +59,17 @@ def read_attic(repo: Repo, tip: str) -> list[Folded]:
         ref = refs.parse(branch)
         if ref is None or ref.kind is not refs.Kind.REJECTED or not 1 <= len(parents) <= _LINKED:
             raise HistoryError(f"commit {oid[:12]} of the attic folds no candidate", hint="skillgit fsck")
-        found.append(Folded(branch=branch, commit=parents[-1]))
+        candidates.append(Folded(branch=branch, commit=parents[-1]))
         oid = parents[0] if len(parents) == _LINKED else None
-    return found[::-1]
+    return candidates[::-1]
 
 
 def foldable(run: str, tips: Mapping[str, str]) -> list[Folded]:
     """Return the branches of this repository with refused candidates of ``run``, in order."""
-    found = [(refs.parse(name), name, tip) for name, tip in tips.items()]
+    entries = [(refs.parse(name), name, tip) for name, tip in tips.items()]
     return [
         Folded(branch=name, commit=tip)
-        for ref, name, tip in sorted(found, key=lambda one: one[1])
+        for ref, name, tip in sorted(entries, key=lambda entry: entry[1])
         if ref is not None and ref.kind is refs.Kind.REJECTED and ref.run == run and not ref.remote
     ]
 
@@ -84,35 +84,35 @@ def fold(repo: Repo, run: str) -> list[Folded]:
         ConcurrentWriteError: Somebody else moved a branch; what it points to now is not folded.
     """
     tips = repo.tips()
-    place = refs.attic_ref(run)
-    stored = tips.get(place)
+    attic = refs.attic_ref(run)
+    tip = tips.get(attic)
     moving = foldable(run, tips)
-    kept = {one.branch: one.commit for one in read_attic(repo, stored)} if stored else {}
-    for one in moving:
-        if kept.get(one.branch, one.commit) != one.commit:
+    oids = {entry.branch: entry.commit for entry in read_attic(repo, tip)} if tip else {}
+    for entry in moving:
+        if oids.get(entry.branch, entry.commit) != entry.commit:
             raise HistoryError(
-                f"{refs.short(one.branch)} is not the candidate that the attic has under that name",
-                hint=f"look at both: git show {kept[one.branch][:12]} {one.commit[:12]}; then delete the wrong one",
+                f"{refs.short(entry.branch)} is not the candidate that the attic has under that name",
+                hint=f"look at both: git show {oids[entry.branch][:12]} {entry.commit[:12]}; then delete the wrong one",
             )
 
     def write() -> str | None:
-        return extended(repo, stored, [one for one in moving if one.branch not in kept])
+        return extended(repo, tip, [entry for entry in moving if entry.branch not in oids])
 
     new = until_kept(repo, write)
-    if new != stored:
-        _move(repo, [RefUpdate(name=place, new=new, expected=stored)], f"skillgit: fold {run}", write)
-    watched = RefUpdate(name=place, new=new, expected=new)
-    gone = [RefUpdate(name=one.branch, new=None, expected=one.commit) for one in moving]
-    if gone:
-        _move(repo, [watched, *gone], f"skillgit: fold {run}")
+    if new != tip:
+        _move(repo, [RefUpdate(name=attic, new=new, expected=tip)], f"skillgit: fold {run}", write)
+    guard = RefUpdate(name=attic, new=new, expected=new)
+    deletions = [RefUpdate(name=entry.branch, new=None, expected=entry.commit) for entry in moving]
+    if deletions:
+        _move(repo, [guard, *deletions], f"skillgit: fold {run}")
     return moving
 
 
-def extended(repo: Repo, stored: str | None, candidates: Sequence[Folded]) -> str | None:
-    """Write the chain that ends at ``stored`` on, with ``candidates``, and return its end; no ref moves."""
-    end = stored
-    for one in candidates:
-        end = _chained(repo, one, end)
+def extended(repo: Repo, tip: str | None, candidates: Sequence[Folded]) -> str | None:
+    """Write the chain that ends at ``tip`` on, with ``candidates``, and return its end; no ref moves."""
+    end = tip
+    for candidate in candidates:
+        end = _chained(repo, candidate, end)
     return end
 
 
@@ -123,29 +123,31 @@ def unfold(repo: Repo, run: str) -> list[Folded]:
         ConcurrentWriteError: A branch of that name has another candidate.
     """
     tips = repo.tips()
-    place = refs.attic_ref(run)
-    stored = tips.get(place)
-    if stored is None:
+    attic = refs.attic_ref(run)
+    tip = tips.get(attic)
+    if tip is None:
         return []
-    kept = read_attic(repo, stored)
-    made = [
-        RefUpdate(name=one.branch, new=one.commit, expected=None) for one in kept if tips.get(one.branch) != one.commit
+    candidates = read_attic(repo, tip)
+    updates = [
+        RefUpdate(name=candidate.branch, new=candidate.commit, expected=None)
+        for candidate in candidates
+        if tips.get(candidate.branch) != candidate.commit
     ]
-    watched = RefUpdate(name=place, new=stored, expected=stored)
-    _move(repo, [watched, *made], f"skillgit: unfold {run}")
-    _move(repo, [RefUpdate(name=place, new=None, expected=stored)], f"skillgit: unfold {run}")
-    return kept
+    guard = RefUpdate(name=attic, new=tip, expected=tip)
+    _move(repo, [guard, *updates], f"skillgit: unfold {run}")
+    _move(repo, [RefUpdate(name=attic, new=None, expected=tip)], f"skillgit: unfold {run}")
+    return candidates
 
 
-def _chained(repo: Repo, one: Folded, before: str | None) -> str:
-    candidate = repo.commit(one.commit)
+def _chained(repo: Repo, entry: Folded, before: str | None) -> str:
+    candidate = repo.commit(entry.commit)
     oid = repo.raw.create_commit(
         None,
         candidate.committer,
         candidate.committer,
-        f"fold {refs.short(one.branch)}\n\n{message_of(candidate).partition(chr(10))[0]}\n",
+        f"fold {refs.short(entry.branch)}\n\n{message_of(candidate).partition(chr(10))[0]}\n",
         candidate.tree_id,
-        [*([pygit2.Oid(hex=before)] if before else []), pygit2.Oid(hex=one.commit)],
+        [*([pygit2.Oid(hex=before)] if before else []), pygit2.Oid(hex=entry.commit)],
     )
     return str(oid)
 

@@ -98,15 +98,15 @@ def keep(repo: Repo, write: Callable[[], object]) -> None:
 def write_again() -> None:
     """Write again what git may have pruned though refs lead to it; forget what it cannot prune any more."""
     with _holding:
-        held = list(_held)
+        entries = list(_held)
         _held.clear()  # what is written here asks for nothing of it
         try:
-            working = {repo: _pruning(repo) for repo, _, _ in held}
-            for repo, _, write in held:
+            working = {repo: _pruning(repo) for repo, _, _ in entries}
+            for repo, _, write in entries:
                 until_kept(repo, write)
-            held = [(repo, processes, write) for repo, processes, write in held if processes & working[repo]]
+            entries = [(repo, processes, write) for repo, processes, write in entries if processes & working[repo]]
         finally:
-            _held[:] = held
+            _held[:] = entries
 
 
 def _settle() -> None:

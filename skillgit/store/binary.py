@@ -95,10 +95,10 @@ def git_version() -> str:
     import subprocess  # noqa: PLC0415 - as below
 
     try:
-        done = subprocess.run(command("--version"), capture_output=True, check=False, stdin=subprocess.DEVNULL)  # noqa: S603 - a list
+        process = subprocess.run(command("--version"), capture_output=True, check=False, stdin=subprocess.DEVNULL)  # noqa: S603 - a list
     except OSError:
         return ""
-    return done.stdout.decode(errors="replace").strip().removeprefix("git version ")
+    return process.stdout.decode(errors="replace").strip().removeprefix("git version ")
 
 
 def git(repo: Repo, *arguments: str, hooks: bool = False) -> Answer:
@@ -116,12 +116,12 @@ def git(repo: Repo, *arguments: str, hooks: bool = False) -> Answer:
 
     line = command("-C", str(repo.workdir or repo.common_dir), *place_of(repo), *arguments, hooks=hooks)
     try:
-        done = subprocess.run(  # noqa: S603 - a list
+        process = subprocess.run(  # noqa: S603 - a list
             line, env=quiet(os.environ), capture_output=True, check=False, stdin=subprocess.DEVNULL
         )
     except FileNotFoundError as error:
         raise NotFoundError("there is no git on the PATH", hint="install git") from error
-    return Answer(code=done.returncode, out=done.stdout, error=done.stderr.decode(errors="replace").strip())
+    return Answer(code=process.returncode, out=process.stdout, error=process.stderr.decode(errors="replace").strip())
 
 
 _DAY = 24 * 60 * 60
@@ -139,24 +139,24 @@ def moment(repo: Repo, text: str, now: datetime) -> int:
         NotFoundError: There is no git on this machine.
         UsageError: It names no time.
     """
-    wanted = text.strip()
-    if wanted.lower() == "tomorrow":
+    expression = text.strip()
+    if expression.lower() == "tomorrow":
         # git knows yesterday, and takes this for the present
         return _ask_git(repo, "yesterday", now) + 2 * _DAY
     try:
-        return int(datetime.fromisoformat(wanted).timestamp())
+        return int(datetime.fromisoformat(expression).timestamp())
     except ValueError:
         pass
-    answer = _ask_git(repo, wanted, now)
+    answer = _ask_git(repo, expression, now)
     # git takes what it does not understand for the present
-    if answer == int(now.timestamp()) and wanted.lower() not in _PRESENT and not re.search(r"\d", wanted):
+    if answer == int(now.timestamp()) and expression.lower() not in _PRESENT and not re.search(r"\d", expression):
         raise UsageError(f"'{text}' is not a time", hint=_HINT)
     return answer
 
 
 def _ask_git(repo: Repo, text: str, now: datetime) -> int:
     try:
-        done = subprocess.run(  # noqa: S603 - a list
+        process = subprocess.run(  # noqa: S603 - a list
             command(f"--git-dir={repo.raw.path}", "rev-parse", f"--since={text}"),
             env=quiet(os.environ) | {"GIT_TEST_DATE_NOW": str(int(now.timestamp()))},
             capture_output=True,
@@ -166,7 +166,7 @@ def _ask_git(repo: Repo, text: str, now: datetime) -> int:
         )
     except FileNotFoundError as error:
         raise NotFoundError("there is no git on the PATH", hint="install git") from error
-    found = re.fullmatch(r"--max-age=(\d+)", done.stdout.strip())
-    if found is None:
+    match = re.fullmatch(r"--max-age=(\d+)", process.stdout.strip())
+    if match is None:
         raise UsageError(f"'{text}' is not a time", hint=_HINT)
-    return int(found[1])
+    return int(match[1])

@@ -104,7 +104,7 @@ class Blamer:
 
     def _lines_before(self, commit: str) -> set[bytes] | None:
         """Return the lines that the parents of ``commit`` have in files that it changed; None if these are not here."""
-        child, found = self._repo.commit(commit), set[bytes]()
+        child, lines = self._repo.commit(commit), set[bytes]()
         for parent in child.parent_ids:
             older = self._repo.raw.get(parent)
             if older is None:
@@ -116,8 +116,8 @@ class Blamer:
                     if not isinstance(blob, pygit2.Blob):
                         return None
                     # versions share most of their lines
-                    found.update(self._texts.setdefault(line, line) for line in blob.data.split(b"\n"))
-        return found
+                    lines.update(self._texts.setdefault(line, line) for line in blob.data.split(b"\n"))
+        return lines
 
 
 def _has_moved(stretch: Sequence[BlamedLine], texts: Sequence[bytes], before: set[bytes] | None) -> bool:
@@ -144,8 +144,8 @@ def _parsed(porcelain: bytes) -> Iterator[BlamedLine]:
             paths[commit] = _path(row.removeprefix(_FILENAME))
 
 
-def _path(quoted: bytes) -> str:
+def _path(text: bytes) -> str:
     """Return a path as git prints it, in quotation marks and with escapes if it holds such signs itself."""
-    if not quoted.startswith(b'"'):
-        return quoted.decode(errors="replace")
-    return quoted[1:-1].decode("unicode_escape").encode("latin-1").decode(errors="replace")
+    if not text.startswith(b'"'):
+        return text.decode(errors="replace")
+    return text[1:-1].decode("unicode_escape").encode("latin-1").decode(errors="replace")

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 @contextmanager
 def bulk_reading() -> Iterator[None]:
     """Let a block, and processes that it forks, read objects without hashing or keeping them."""
-    _hash_and_keep(wanted=False)
+    _hash_and_keep(is_enabled=False)
     try:
         yield
     finally:
-        _hash_and_keep(wanted=True)
+        _hash_and_keep(is_enabled=True)
 
 
-def _hash_and_keep(*, wanted: bool) -> None:
-    pygit2.settings.enable_strict_hash_verification(wanted)
-    pygit2.settings.enable_caching(wanted)
+def _hash_and_keep(*, is_enabled: bool) -> None:
+    pygit2.settings.enable_strict_hash_verification(is_enabled)
+    pygit2.settings.enable_caching(is_enabled)

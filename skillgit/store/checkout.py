@@ -36,8 +36,8 @@ def checkout(repo: Repo, commit: str, branch: str = "") -> tuple[str, ...]:
     _work_tree(repo)
     repo.commit(commit)
     before = repo.head()[1]
-    place = (branch,) if branch else ("--detach", commit)
-    answer = git(repo, "checkout", "--quiet", *place, "--", hooks=True)
+    target = (branch,) if branch else ("--detach", commit)
+    answer = git(repo, "checkout", "--quiet", *target, "--", hooks=True)
     if answer.code != 0:
         list(_blobs(repo, commit, ""))  # where a name is at fault, that is what is to be said
         raise ConflictError(
@@ -46,8 +46,8 @@ def checkout(repo: Repo, commit: str, branch: str = "") -> tuple[str, ...]:
         )
     if not before:
         return tuple(sorted(_as_text(path) for path, _ in _blobs(repo, commit, "")))
-    changed = diff.diff(repo, before, commit, options=("--name-only", "-z", "--no-renames"))
-    return tuple(path.decode(errors="replace") for path in changed.split(b"\0") if path)
+    names = diff.diff(repo, before, commit, options=("--name-only", "-z", "--no-renames"))
+    return tuple(path.decode(errors="replace") for path in names.split(b"\0") if path)
 
 
 def is_branch(repo: Repo, name: str) -> bool:
@@ -61,8 +61,8 @@ def last_branch(repo: Repo) -> str:
     if name:
         return name.removeprefix(_BRANCHES)
     moves = (_MOVE.match(entry.message) for entry in repo.raw.lookup_reference("HEAD").log())
-    left = (move["left"] for move in moves if move is not None)
-    return next((branch for branch in left if is_branch(repo, branch)), "")
+    branches = (move["left"] for move in moves if move is not None)
+    return next((branch for branch in branches if is_branch(repo, branch)), "")
 
 
 def write_paths(repo: Repo, commit: str, paths: Sequence[str]) -> tuple[str, ...]:
@@ -77,25 +77,25 @@ def write_paths(repo: Repo, commit: str, paths: Sequence[str]) -> tuple[str, ...
         UsageError: The repository has no work tree.
     """
     root = _work_tree(repo)
-    found: dict[str, pygit2.Oid] = {}
+    files: dict[str, pygit2.Oid] = {}
     for path in paths:
         blobs = dict(_blobs(repo, commit, path.strip("/")))
         if not blobs:
             raise RevisionNotFoundError(
                 f"{commit[:12]} has no '{path}'", hint=f"git ls-tree -r --name-only {commit[:12]}"
             )
-        found.update(blobs)
-    lost = [path for path in sorted(found) if not _is_safe(repo, root / path)]
-    if lost:
-        more = " …" if lost[_SHOWN:] else ""
+        files.update(blobs)
+    conflicts = [path for path in sorted(files) if not _is_safe(repo, root / path)]
+    if conflicts:
+        more = " …" if conflicts[_SHOWN:] else ""
         raise ConflictError(
-            f"{escaped(', '.join(lost[:_SHOWN]))}{more} would lose changes",
+            f"{escaped(', '.join(conflicts[:_SHOWN]))}{more} would lose changes",
             hint="commit them or put them away: git stash",
         )
-    answer = git(repo, "--literal-pathspecs", "restore", f"--source={commit}", "--worktree", "--overlay", "--", *found)
+    answer = git(repo, "--literal-pathspecs", "restore", f"--source={commit}", "--worktree", "--overlay", "--", *files)
     if answer.code != 0:
         raise ConflictError(f"git cannot write the files: {escaped(answer.error)}", hint="git status")
-    return tuple(sorted(map(_as_text, found)))
+    return tuple(sorted(map(_as_text, files)))
 
 
 def _work_tree(repo: Repo) -> Path:

@@ -18,31 +18,31 @@ if TYPE_CHECKING:
 
 def versions(records: Iterable[Recorded]) -> dict[int, str]:
     """Return version to commit: of a version that stands there twice, as after ``git cherry-pick``, the first one."""
-    found: dict[int, str] = {}
+    commits: dict[int, str] = {}
     for record in records:
         version = version_of(record.event)
         if version is not None:
-            found.setdefault(version, record.commit)
-    return found
+            commits.setdefault(version, record.commit)
+    return commits
 
 
-def derived_refs(run: str, records: Iterable[Recorded], known: Mapping[int, str]) -> dict[str, str]:
+def derived_refs(run: str, records: Iterable[Recorded], commits: Mapping[int, str]) -> dict[str, str]:
     """Return the derived refs that ``records`` of ``run`` ask for, with the commits that they have to point to.
 
     Args:
         run: The run.
         records: Some of its events, in their order.
-        known: Version to commit, for all versions up to the last of them.
+        commits: Version to commit, for all versions up to the last of them.
     """
-    found: dict[str, str] = {}
+    targets: dict[str, str] = {}
     for record in records:
         version = version_of(record.event)
         if version is not None:
-            found[refs.version_tag(run, version)] = record.commit
+            targets[refs.version_tag(run, version)] = record.commit
         if _is_new_best(record.event):
-            best = record.commit if version is not None else known.get(record.at, record.commit)
-            found[refs.best_branch(run)] = best
-    return found
+            best = record.commit if version is not None else commits.get(record.at, record.commit)
+            targets[refs.best_branch(run)] = best
+    return targets
 
 
 def _is_new_best(event: Event) -> bool:
@@ -54,27 +54,27 @@ def _is_new_best(event: Event) -> bool:
 
 
 def derived_moves(
-    run: str, records: Iterable[Recorded], known: Mapping[int, str], stored: Mapping[str, str]
+    run: str, records: Iterable[Recorded], commits: Mapping[int, str], tips: Mapping[str, str]
 ) -> list[RefUpdate]:
-    """Return the moves that ``records`` ask for where the derived refs of ``run`` stand at ``stored``."""
-    wanted = derived_refs(run, records, known)
+    """Return the moves that ``records`` ask for where the derived refs of ``run`` stand at ``tips``."""
+    targets = derived_refs(run, records, commits)
     return [
-        RefUpdate(name=name, new=commit, derived=True) for name, commit in wanted.items() if stored.get(name) != commit
+        RefUpdate(name=name, new=commit, derived=True) for name, commit in targets.items() if tips.get(name) != commit
     ]
 
 
-def derived_updates(run: str, records: Sequence[Recorded], stored: Mapping[str, str]) -> list[RefUpdate]:
-    """Return the moves that bring all derived refs of ``run`` from ``stored`` to where its ``records`` want them.
+def derived_updates(run: str, records: Sequence[Recorded], tips: Mapping[str, str]) -> list[RefUpdate]:
+    """Return the moves that bring all derived refs of ``run`` from ``tips`` to where its ``records`` want them.
 
     A tag of a version that is not in the history is removed: a process was killed before it could move the branch.
     """
-    known = versions(records)
+    commits = versions(records)
     strays = [
         RefUpdate(name=name, new=None, derived=True)
-        for name in stored
+        for name in tips
         if (ref := refs.parse(name)) is not None
         and ref.kind is refs.Kind.TAG
         and ref.run == run
-        and ref.number not in known
+        and ref.number not in commits
     ]
-    return derived_moves(run, records, known, stored) + strays
+    return derived_moves(run, records, commits, tips) + strays

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from skillgit.store.repo import Repo
 
 
-def common_ancestor(repo: Repo, one: str, other: str) -> str | None:
+def common_ancestor(repo: Repo, first: str, second: str) -> str | None:
     """Return the best common ancestor of two commits, as ``git merge-base`` does; None if they have none.
 
     Raises:
         RevisionNotFoundError: One of them does not exist.
     """
-    for commit in (one, other):
+    for commit in (first, second):
         repo.commit(commit)
-    found = repo.raw.merge_base(pygit2.Oid(hex=one), pygit2.Oid(hex=other))
-    return str(found) if found is not None else None
+    ancestor = repo.raw.merge_base(pygit2.Oid(hex=first), pygit2.Oid(hex=second))
+    return str(ancestor) if ancestor is not None else None
 
 
 WHOLE_FILES = 1_000_000
@@ -120,36 +120,36 @@ def patches(repo: Repo, commits: Sequence[str], path: str, options: tuple[str, .
     """
     start, count = 0, _AT_FIRST
     while part := commits[start : start + count]:
-        found = _changes(repo, part, path, options)
-        yield from (found.get(commit, b"") for commit in part)
+        changes = _changes(repo, part, path, options)
+        yield from (changes.get(commit, b"") for commit in part)
         start, count = start + count, min(2 * count, _AT_MOST)
 
 
 def _changes(repo: Repo, commits: Sequence[str], path: str, options: tuple[str, ...]) -> dict[str, bytes]:
     # a skill could hold any mark that is known beforehand
     mark = secrets.token_hex()
-    asked = "".join(f"{line}\n" for line in (*commits, "--", *([path] if path else []))).encode()
-    answer = _git(repo, (*_COMMAND, f"--format=tformat:{mark}%H", *options), asked)
-    found: dict[str, bytes] = {}
+    query = "".join(f"{line}\n" for line in (*commits, "--", *([path] if path else []))).encode()
+    answer = _git(repo, (*_COMMAND, f"--format=tformat:{mark}%H", *options), query)
+    changes: dict[str, bytes] = {}
     for entry in answer.split(mark.encode())[1:]:
         commit, _, rest = entry.partition(b"\n")
-        found[commit.decode()] = rest.removeprefix(b"\n")
-    return found
+        changes[commit.decode()] = rest.removeprefix(b"\n")
+    return changes
 
 
-def _git(repo: Repo, arguments: tuple[str, ...], given: bytes) -> bytes:
+def _git(repo: Repo, arguments: tuple[str, ...], stdin: bytes) -> bytes:
     try:
-        done = subprocess.run(  # noqa: S603 - a list
+        process = subprocess.run(  # noqa: S603 - a list
             command(f"--git-dir={repo.raw.path}", *arguments),
             cwd=repo.workdir or repo.common_dir,
             env=quiet(os.environ),
-            input=given,
+            input=stdin,
             capture_output=True,
             check=False,
         )
     except FileNotFoundError as error:
         raise NotFoundError("there is no git on the PATH", hint="install git") from error
-    if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip()
-        raise RevisionNotFoundError(f"git cannot show what changed: {said}", hint="git fsck")
-    return done.stdout
+    if process.returncode != 0:
+        message = process.stderr.decode(errors="replace").strip()
+        raise RevisionNotFoundError(f"git cannot show what changed: {message}", hint="git fsck")
+    return process.stdout

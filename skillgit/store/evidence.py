@@ -58,19 +58,19 @@ def read_evidence(repo: Repo, tree_id: str, names: Collection[str] = ()) -> dict
     """
     if not tree_id:
         return None
-    found = repo.raw.get(tree_id)
-    if not isinstance(found, pygit2.Tree):
+    root = repo.raw.get(tree_id)
+    if not isinstance(root, pygit2.Tree):
         return None
     if not names:
-        return tree.read_files(found)
-    contents = {name: tree.read_file(found, name) for name in names}
+        return tree.read_files(root)
+    contents = {name: tree.read_file(root, name) for name in names}
     return {name: content for name, content in contents.items() if content is not None}
 
 
 def evidence_names(repo: Repo, tree_id: str) -> frozenset[str] | None:
     """Return the names of the files and folders in the tree ``tree_id``; ``None`` if it is not here."""
-    found = repo.raw.get(tree_id)
-    return frozenset(str(entry.name) for entry in found) if isinstance(found, pygit2.Tree) else None
+    root = repo.raw.get(tree_id)
+    return frozenset(str(entry.name) for entry in root) if isinstance(root, pygit2.Tree) else None
 
 
 def evidence_tip(repo: Repo, run: str, events: frozenset[str]) -> EvidenceTip:
@@ -79,26 +79,26 @@ def evidence_tip(repo: Repo, run: str, events: frozenset[str]) -> EvidenceTip:
     A process that was killed while refs moved may have recorded evidence of an event that never became visible; such
     commits are stepped over.
     """
-    stored = repo.tip(refs.evidence_ref(run))
-    oid = stored
+    tip = repo.tip(refs.evidence_ref(run))
+    oid = tip
     while oid is not None:
         commit = repo.commit(oid)
         match = _EVENT_COMMIT.search(message_of(commit))
         if match and match["oid"] in events:
-            return EvidenceTip(stored=stored, last=oid, event=match["oid"])
+            return EvidenceTip(stored=tip, last=oid, event=match["oid"])
         oid = str(commit.parent_ids[0]) if commit.parent_ids else None
-    return EvidenceTip(stored=stored, last=None, event=None)
+    return EvidenceTip(stored=tip, last=None, event=None)
 
 
-def evidence_commit(repo: Repo, recorded: Recorded, signature: pygit2.Signature, parent: str | None) -> str:
-    """Write the commit that keeps the evidence of ``recorded`` alive and return its id."""
-    subject = f"evidence of {refs.short(recorded.branch)}"
+def evidence_commit(repo: Repo, record: Recorded, signature: pygit2.Signature, parent: str | None) -> str:
+    """Write the commit that keeps the evidence of ``record`` alive and return its id."""
+    subject = f"evidence of {refs.short(record.branch)}"
     oid = repo.raw.create_commit(
         None,
         signature,
         signature,
-        f"{subject}\n\nevent {recorded.commit}\n",
-        pygit2.Oid(hex=recorded.evidence),
+        f"{subject}\n\nevent {record.commit}\n",
+        pygit2.Oid(hex=record.evidence),
         [] if parent is None else [parent],
     )
     return str(oid)
@@ -137,10 +137,10 @@ def joined_chain(repo: Repo, mine: str, theirs: str) -> str:
     Raises:
         RevisionNotFoundError: A commit of a chain is missing.
     """
-    kept = {(link.event, link.tree) for link in _links(repo, theirs)}
+    keys = {(link.event, link.tree) for link in _links(repo, theirs)}
     end = theirs
     for link in reversed(_links(repo, mine)):
-        if (link.event, link.tree) not in kept:
+        if (link.event, link.tree) not in keys:
             commit = repo.commit(link.commit)
             parents = [pygit2.Oid(hex=end)]
             message = message_of(commit)
@@ -150,14 +150,14 @@ def joined_chain(repo: Repo, mine: str, theirs: str) -> str:
 
 def _links(repo: Repo, end: str | None) -> list[Link]:
     """Return the chain that ends at ``end``, newest first."""
-    found: list[Link] = []
+    links: list[Link] = []
     oid = end
     while oid is not None:
         commit = repo.commit(oid)
         match = _EVENT_COMMIT.search(message_of(commit))
-        found.append(Link(commit=oid, tree=str(commit.tree_id), event=match["oid"] if match else ""))
+        links.append(Link(commit=oid, tree=str(commit.tree_id), event=match["oid"] if match else ""))
         oid = str(commit.parent_ids[0]) if commit.parent_ids else None
-    return found
+    return links
 
 
 def kept_trees(repo: Repo, run: str) -> frozenset[str]:
@@ -185,8 +185,8 @@ class Dropped:
 
 def dropped_trees(repo: Repo, run: str) -> frozenset[str]:
     """Return the evidence trees of ``run`` that were dropped on purpose; none where the list cannot be read."""
-    listed = _listed(repo, run) or ""
-    return frozenset(line.partition(" ")[0] for line in listed.splitlines())
+    text = _listed(repo, run) or ""
+    return frozenset(line.partition(" ")[0] for line in text.splitlines())
 
 
 def _listed(repo: Repo, run: str) -> str | None:
@@ -199,65 +199,65 @@ def _listed(repo: Repo, run: str) -> str | None:
     return None if content is None else content.decode(errors="replace")
 
 
-def dropping_problems(repo: Repo, run: str, records: Sequence[Recorded], kept: Collection[str]) -> Iterator[Problem]:
+def dropping_problems(repo: Repo, run: str, records: Sequence[Recorded], chain: Collection[str]) -> Iterator[Problem]:
     """Yield where the list of dropped evidence is none, or names evidence that is never dropped.
 
     Args:
         repo: The repository.
         run: The run.
         records: Its events.
-        kept: The evidence trees that its hidden ref keeps.
+        chain: The evidence trees that its hidden ref keeps.
     """
-    listed, name = _listed(repo, run), refs.short(refs.dropped_ref(run))
-    if listed is None:
+    text, name = _listed(repo, run), refs.short(refs.dropped_ref(run))
+    if text is None:
         sentence = f"{name} leads to no commit with the file '{_LIST}', which says what evidence was dropped"
         yield Problem(commit="", sentence=sentence)
         return
-    lines = listed.splitlines()
+    lines = text.splitlines()
     for line in lines:
         if _LINE.fullmatch(line) is None:
             yield Problem(commit="", sentence=f"{name} has a line that names no evidence: '{line[:_SHOWN]}'")
     if not lines:
         return
     try:
-        staying = spared(records, inherited=False)
+        staying = spared(records, inheritance=False)
     except InvariantError:
         # the events contradict each other, which is told where they are folded
         return
     trees = {line.partition(" ")[0] for line in lines}
-    for one in records:
-        if not one.evidence or one.commit not in staying:
+    for record in records:
+        if not record.evidence or record.commit not in staying:
             continue
-        if f"{one.evidence} {one.commit}" in lines or (one.evidence in trees and one.evidence not in kept):
+        if f"{record.evidence} {record.commit}" in lines or (record.evidence in trees and record.evidence not in chain):
             sentence = (
                 f"{name} names its evidence, and that of the first, the best and the last version is never dropped"
             )
-            yield Problem(commit=one.commit, sentence=sentence)
+            yield Problem(commit=record.commit, sentence=sentence)
 
 
-def spared(records: Sequence[Recorded], *, inherited: bool = True) -> frozenset[str]:
+def spared(records: Sequence[Recorded], *, inheritance: bool = True) -> frozenset[str]:
     """Return the commits whose evidence stays: configuration and items, and what the first, best and last version got.
 
     Whatever is proposed on the run later on is compared with those. A version may inherit its score from one that was
-    neither when evidence was dropped; without ``inherited`` such ones are left out.
+    neither when evidence was dropped; without ``inheritance`` such ones are left out.
 
     Raises:
         InvariantError: The events contradict each other.
     """
     state = fold(record.event for record in records)
     versions, commits = {0, state.best, state.version}, derived.versions(records)
-    for version in tuple(versions) if inherited else ():
-        found = state.versions[version].evaluation
-        while isinstance(found, Inherited):
-            versions.add(found.version)
-            found = state.versions[found.version].evaluation
+    for version in tuple(versions) if inheritance else ():
+        evaluation = state.versions[version].evaluation
+        while isinstance(evaluation, Inherited):
+            versions.add(evaluation.version)
+            evaluation = state.versions[evaluation.version].evaluation
     staying = {record.commit for record in records if getattr(record.event, "version", None) in versions}
     merges = [record for record in records if record.commit in staying and isinstance(record.event, SlowMerged)]
     return frozenset({*staying, *(parent for merge in merges for parent in merge.parents), commits[0]})
 
 
 def plan_drop(
-    repo: Repo, records: Sequence[Recorded], *, before: datetime, spared: Collection[str], run: str
+    repo: Repo, records: Sequence[Recorded], *, before: datetime, exempt: Collection[str], run: str
 ) -> Dropped:
     """Return what :func:`drop` would drop.
 
@@ -265,15 +265,19 @@ def plan_drop(
         repo: The repository.
         records: The events of the run.
         before: Evidence of events from then on stays.
-        spared: Commits whose evidence stays whatever its age.
+        exempt: Commits whose evidence stays whatever its age.
         run: The run.
     """
-    kept = kept_trees(repo, run)
-    old = tuple(one for one in records if one.evidence in kept and one.time < before and one.commit not in spared)
-    gone = {one.evidence for one in old}
-    staying = _blobs(repo, {one.evidence for one in records if one.evidence in kept - gone})
-    freed = _blobs(repo, gone) - staying
-    return Dropped(records=old, size=sum(_size(repo, blob) for blob in freed))
+    trees = kept_trees(repo, run)
+    old = tuple(
+        record
+        for record in records
+        if record.evidence in trees and record.time < before and record.commit not in exempt
+    )
+    old_trees = {record.evidence for record in old}
+    staying = _blobs(repo, {record.evidence for record in records if record.evidence in trees - old_trees})
+    blobs = _blobs(repo, old_trees) - staying
+    return Dropped(records=old, size=sum(_size(repo, blob) for blob in blobs))
 
 
 def drop(repo: Repo, run: str, records: Sequence[Recorded], plan: Dropped, clock: Callable[[], datetime]) -> None:
@@ -285,18 +289,18 @@ def drop(repo: Repo, run: str, records: Sequence[Recorded], plan: Dropped, clock
         ConcurrentWriteError: Somebody else moved the chain; nothing was changed.
     """
     tips = repo.tips()
-    gone = {one.commit for one in plan.records}
-    kept = kept_trees(repo, run)
+    commits = {record.commit for record in plan.records}
+    trees = kept_trees(repo, run)
     chain, notice, time = refs.evidence_ref(run), refs.dropped_ref(run), clock()
 
     def write() -> tuple[str | None, str]:
-        staying = [one for one in records if one.commit not in gone and one.evidence in kept]
+        staying = [record for record in records if record.commit not in commits and record.evidence in trees]
         return rebuilt_chain(repo, staying), _told(repo, run, plan, tips.get(notice), time)
 
-    new, told = until_kept(repo, write)
+    new, notice_tip = until_kept(repo, write)
     updates = [
         RefUpdate(name=chain, new=new, expected=tips.get(chain)),
-        RefUpdate(name=notice, new=told, expected=tips.get(notice)),
+        RefUpdate(name=notice, new=notice_tip, expected=tips.get(notice)),
     ]
     # What is dropped is written down before it goes: a process that dies in between has dropped nothing.
     for update in reversed(updates):
@@ -306,31 +310,31 @@ def drop(repo: Repo, run: str, records: Sequence[Recorded], plan: Dropped, clock
 def rebuilt_chain(repo: Repo, records: Sequence[Recorded]) -> str | None:
     """Write the evidence chain of ``records`` anew and return its end; it is the same as their writer wrote."""
     end: str | None = None
-    for one in records:
-        if one.evidence:
-            end = evidence_commit(repo, one, repo.commit(one.commit).committer, end)
+    for record in records:
+        if record.evidence:
+            end = evidence_commit(repo, record, repo.commit(record.commit).committer, end)
     return end
 
 
 def _told(repo: Repo, run: str, plan: Dropped, before: str | None, time: datetime) -> str:
     """Write the commit that names everything that was dropped so far."""
-    listed = (tree.read_file(repo.commit(before).tree, _LIST) or b"").decode().splitlines() if before else []
-    listed += [f"{one.evidence} {one.commit}" for one in plan.records]
-    files = {_LIST: "".join(f"{line}\n" for line in dict.fromkeys(listed)).encode()}
+    lines = (tree.read_file(repo.commit(before).tree, _LIST) or b"").decode().splitlines() if before else []
+    lines += [f"{record.evidence} {record.commit}" for record in plan.records]
+    files = {_LIST: "".join(f"{line}\n" for line in dict.fromkeys(lines)).encode()}
     identity = repo.identity()
     signature = pygit2.Signature(identity.name, identity.email, int(time.timestamp()), 0)
     count = len(plan.records)
     message = f"evidence of {count} event{'' if count == 1 else 's'} of {run} dropped\n"
-    made = repo.raw.create_commit(
+    oid = repo.raw.create_commit(
         None, signature, signature, message, tree.write_files(repo, files).id, [before] if before else []
     )
-    return str(made)
+    return str(oid)
 
 
 def _blobs(repo: Repo, trees: Collection[str]) -> set[str]:
     """Return the files in ``trees``."""
-    found: set[str] = set()
-    waiting, seen = list(trees), set(trees)
+    blobs: set[str] = set()
+    waiting, oids = list(trees), set(trees)
     while waiting:
         folder = repo.raw.get(waiting.pop())
         if not isinstance(folder, pygit2.Tree):
@@ -338,13 +342,13 @@ def _blobs(repo: Repo, trees: Collection[str]) -> set[str]:
         for entry in folder:
             oid = str(entry.id)
             if entry.type_str == "blob":
-                found.add(oid)
-            elif oid not in seen:
-                seen.add(oid)
+                blobs.add(oid)
+            elif oid not in oids:
+                oids.add(oid)
                 waiting.append(oid)
-    return found
+    return blobs
 
 
 def _size(repo: Repo, blob: str) -> int:
-    found = repo.raw.get(blob)
-    return found.size if isinstance(found, pygit2.Blob) else 0
+    obj = repo.raw.get(blob)
+    return obj.size if isinstance(obj, pygit2.Blob) else 0

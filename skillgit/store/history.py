@@ -44,8 +44,8 @@ class Source:
 
 def run_names(tips: Iterable[str]) -> list[str]:
     """Return the names of all runs that have an accepted line among the refs ``tips``."""
-    found = (refs.parse(name) for name in tips)
-    return sorted({ref.run for ref in found if ref is not None and ref.kind is refs.Kind.RUN})
+    entries = (refs.parse(name) for name in tips)
+    return sorted({ref.run for ref in entries if ref is not None and ref.kind is refs.Kind.RUN})
 
 
 def sources(repo: Repo, run: str, tips: Mapping[str, str]) -> list[Source]:
@@ -57,26 +57,26 @@ def sources(repo: Repo, run: str, tips: Mapping[str, str]) -> list[Source]:
     by_remote = _by_remote(repo, run, tips)
     line = refs.run_branch(run)
     local = by_remote.pop("", {})
-    found = _folded(repo, run, tips) | local
+    branches = _folded(repo, run, tips) | local
     for remote in sorted(by_remote, key=lambda name: (name != _PREFERRED_REMOTE, name)):
         theirs = by_remote[remote]
         if line not in theirs:
             continue
-        if line not in found:
-            found = theirs | found
-        elif repo.reaches(found[line].tip, theirs[line].tip):
-            found = _before_the_parting(repo, theirs, found, line) | found
-    if line not in found:
+        if line not in branches:
+            branches = theirs | branches
+        elif repo.reaches(branches[line].tip, theirs[line].tip):
+            branches = _before_the_parting(repo, theirs, branches, line) | branches
+    if line not in branches:
         return []
-    return [found.pop(line), *(found[name] for name in sorted(found))]
+    return [branches.pop(line), *(branches[name] for name in sorted(branches))]
 
 
 def _folded(repo: Repo, run: str, tips: Mapping[str, str]) -> dict[str, Source]:
     """Return branch to source for the candidates in the attic."""
-    place = refs.attic_ref(run)
-    if place not in tips:
+    attic = refs.attic_ref(run)
+    if attic not in tips:
         return {}
-    return {branch: replace(one, folded=True) for branch, one in _candidates(repo, place, tips[place]).items()}
+    return {branch: replace(source, folded=True) for branch, source in _candidates(repo, attic, tips[attic]).items()}
 
 
 def _before_the_parting(
@@ -88,7 +88,11 @@ def _before_the_parting(
     from skillgit.store.line import first_parents  # noqa: PLC0415 - few runs have such branches
     from skillgit.store.trailers import has_trailers, parse_block  # noqa: PLC0415 - as above
 
-    steps = [one.ref.number for name, one in ours.items() if one.ref.kind is refs.Kind.REJECTED and name not in theirs]
+    steps = [
+        source.ref.number
+        for name, source in ours.items()
+        if source.ref.kind is refs.Kind.REJECTED and name not in theirs
+    ]
     for commit in first_parents(repo, ours[line].tip):
         if str(commit.id) == theirs[line].tip:
             break
@@ -96,32 +100,32 @@ def _before_the_parting(
             steps.append(parse_block(message_of(commit)).integer("Step"))
     parting = min(steps, default=None)
     return {
-        name: one
-        for name, one in theirs.items()
-        if one.ref.kind is not refs.Kind.REJECTED or parting is None or one.ref.number < parting
+        name: source
+        for name, source in theirs.items()
+        if source.ref.kind is not refs.Kind.REJECTED or parting is None or source.ref.number < parting
     }
 
 
 def _by_remote(repo: Repo, run: str, tips: Mapping[str, str]) -> dict[str, dict[str, Source]]:
     """Return remote, empty for this repository, to local branch name to source."""
-    found: dict[str, dict[str, Source]] = {}
+    remotes: dict[str, dict[str, Source]] = {}
     for name, tip in tips.items():
         ref = refs.parse(name)
         if ref is None or ref.run != run or not ref.kind.is_truth:
             continue
-        theirs = found.setdefault(ref.remote, {})
+        theirs = remotes.setdefault(ref.remote, {})
         if ref.kind is not refs.Kind.ATTIC:
             theirs[ref.local if ref.remote else name] = Source(ref=ref, actual=name, tip=tip)
         elif ref.remote:
-            for branch, one in _candidates(repo, name, tip).items():
-                theirs.setdefault(branch, one)
-    return found
+            for branch, source in _candidates(repo, name, tip).items():
+                theirs.setdefault(branch, source)
+    return remotes
 
 
-def _candidates(repo: Repo, place: str, tip: str) -> dict[str, Source]:
-    """Return branch to source for the candidates in the attic at ``place`` that another repository has.
+def _candidates(repo: Repo, attic: str, tip: str) -> dict[str, Source]:
+    """Return branch to source for the candidates in the attic at ``attic`` that another repository has.
 
     They count as its branches: the first event that is written here makes them branches of this repository.
     """
-    named = ((one, refs.parse(one.branch)) for one in read_attic(repo, tip))
-    return {one.branch: Source(ref=ref, actual=place, tip=one.commit) for one, ref in named if ref is not None}
+    pairs = ((entry, refs.parse(entry.branch)) for entry in read_attic(repo, tip))
+    return {entry.branch: Source(ref=ref, actual=attic, tip=entry.commit) for entry, ref in pairs if ref is not None}

@@ -40,8 +40,8 @@ __all__ = ["Blob", "Commit", "GitError", "Object", "Oid", "Tree"]
 """What git calls the things that checks look at; only the store imports pygit2."""
 
 
-def missing_objects(repo: Repo, record: Recorded, seen: set[str]) -> Iterator[str]:
-    """Yield what ``record``'s commit lacks of its skill; ``seen`` are trees and files that were found already."""
+def missing_objects(repo: Repo, record: Recorded, present: set[str]) -> Iterator[str]:
+    """Yield what ``record``'s commit lacks of its skill; ``present`` are trees and files that were found already."""
     root = _tree(repo, record.tree)
     if root is None:
         yield f"its tree {record.tree[:12]} is missing"
@@ -55,11 +55,11 @@ def missing_objects(repo: Repo, record: Recorded, seen: set[str]) -> Iterator[st
             yield f"the folder '{record.event.skill}' of its tree is missing"
         folder = entry if isinstance(entry, Tree) else None
     if folder is not None:
-        for path in missing_files(repo, str(folder.id), seen):
+        for path in missing_files(repo, str(folder.id), present):
             yield f"the file '{path}' of its skill is missing"
 
 
-def missing_files(repo: Repo, tree: str, seen: set[str], prefix: str = "") -> Iterator[str]:
+def missing_files(repo: Repo, tree: str, present: set[str], prefix: str = "") -> Iterator[str]:
     """Yield the path of every file and folder in ``tree`` that is not here."""
     folder = _tree(repo, tree)
     if folder is None:
@@ -67,20 +67,20 @@ def missing_files(repo: Repo, tree: str, seen: set[str], prefix: str = "") -> It
         return
     for entry in folder:
         oid, path = str(entry.id), f"{prefix}{entry.name}"
-        if oid in seen:
+        if oid in present:
             continue
         if entry.type_str == "tree":
-            found = list(missing_files(repo, oid, seen, f"{path}/"))
+            missing = list(missing_files(repo, oid, present, f"{path}/"))
         else:
-            found = [path] if entry.type_str == "blob" and oid not in repo.raw else []
-        if not found:
-            seen.add(oid)
-        yield from found
+            missing = [path] if entry.type_str == "blob" and oid not in repo.raw else []
+        if not missing:
+            present.add(oid)
+        yield from missing
 
 
 def _tree(repo: Repo, oid: str) -> Tree | None:
-    found = repo.raw.get(oid)
-    return found if isinstance(found, Tree) else None
+    folder = repo.raw.get(oid)
+    return folder if isinstance(folder, Tree) else None
 
 
 _HASH = 20
@@ -117,17 +117,17 @@ def set_aside(repo: Repo, damage: Damage) -> Path:
 
 def object_folders(repo: Repo) -> list[Path]:
     """Return the folders that objects are in: the repository's own, and those of its alternates."""
-    found: list[Path] = []
+    folders: list[Path] = []
     waiting = [repo.common_dir / "objects"]
     while waiting:
         folder = waiting.pop().resolve()
-        if folder in found or not folder.is_dir():
+        if folder in folders or not folder.is_dir():
             continue
-        found.append(folder)
-        others = folder / "info" / "alternates"
-        lines = others.read_text().splitlines() if others.is_file() else []
+        folders.append(folder)
+        alternates = folder / "info" / "alternates"
+        lines = alternates.read_text().splitlines() if alternates.is_file() else []
         waiting.extend(folder / line for line in lines if line and not line.startswith("#"))
-    return found
+    return folders
 
 
 def _loose(objects: Path) -> Iterator[Damage]:
@@ -177,12 +177,12 @@ def _packs(objects: Path) -> Iterator[Damage]:
 
 def _is_whole(path: Path) -> bool:
     """Say whether a pack, or the index of one, has the content whose hash it ends with."""
-    left, found = path.stat().st_size - _HASH, hashlib.sha1(usedforsecurity=False)
+    rest, checksum = path.stat().st_size - _HASH, hashlib.sha1(usedforsecurity=False)
     with path.open("rb") as file:
-        while left > 0 and (part := file.read(min(left, _PART))):
-            found.update(part)
-            left -= len(part)
-        return found.digest() == file.read(_HASH)
+        while rest > 0 and (part := file.read(min(rest, _PART))):
+            checksum.update(part)
+            rest -= len(part)
+        return checksum.digest() == file.read(_HASH)
 
 
 def _tail(path: Path, size: int) -> bytes:
@@ -200,10 +200,10 @@ def sight_problems(repo: Repo) -> Iterator[Problem]:
     Raises:
         NotFoundError: There is no git on this machine.
     """
-    replaced = git(repo, "for-each-ref", "--count=1", "--format=%(refname)", "refs/replace/")
-    if replaced.code != 0:
-        yield Problem(commit="", sentence=f"git cannot read this repository: {replaced.error.partition(chr(10))[0]}")
-    elif name := replaced.out.decode().strip():
+    answer = git(repo, "for-each-ref", "--count=1", "--format=%(refname)", "refs/replace/")
+    if answer.code != 0:
+        yield Problem(commit="", sentence=f"git cannot read this repository: {answer.error.partition(chr(10))[0]}")
+    elif name := answer.out.decode().strip():
         oid = name.rpartition("/")[2]
         yield Problem(commit="", sentence=f"{name} shows git another object than the history has; git replace -d {oid}")
     grafts = repo.common_dir / _GRAFTS

@@ -87,22 +87,22 @@ def decoded(commit: pygit2.Commit, read_slow: ReadSlow) -> Decoded:
         raise type(error)(f"commit {str(commit.id)[:12]}: {error.message}", hint=error.hint) from error
 
 
-def links(repo: Repo, branch: Source, known: AbstractSet[str], read_slow: ReadSlow) -> tuple[list[Link], str | None]:
+def links(repo: Repo, branch: Source, boundary: AbstractSet[str], read_slow: ReadSlow) -> tuple[list[Link], str | None]:
     """Return the commits of the line ``branch``, oldest first, and the known commit that they follow.
 
-    The walk ends at the event that started the run, or before a commit that is in ``known``.
+    The walk ends at the event that started the run, or before a commit that is in ``boundary``.
 
     Raises:
         HistoryError: A commit cannot be read, or the line has no beginning.
         RevisionNotFoundError: The line goes back further than a shallow clone does.
     """
-    found: list[Link] = []
+    chain: list[Link] = []
     # what a shallow clone lacks may come
-    dead_ends = {} if known or repo.raw.is_shallow else repo.dead_ends
+    dead_ends = {} if boundary or repo.raw.is_shallow else repo.dead_ends
     end: HistoryError | None = None
     for commit in first_parents(repo, branch.tip):
-        if str(commit.id) in known:
-            return found[::-1], str(commit.id)
+        if str(commit.id) in boundary:
+            return chain[::-1], str(commit.id)
         if str(commit.id) in dead_ends:
             end = dead_ends[str(commit.id)]
             break
@@ -111,10 +111,10 @@ def links(repo: Repo, branch: Source, known: AbstractSet[str], read_slow: ReadSl
         except HistoryError as error:
             end = dead_ends[str(commit.id)] = type(error)(error.message, hint=error.hint)
             break
-        found.append(link)
+        chain.append(link)
         if link.decoded is not None and isinstance(link.decoded.event, RunStarted):
-            return found[::-1], None
-    dead_ends.update((str(link.commit.id), end) for link in found)
+            return chain[::-1], None
+    dead_ends.update((str(link.commit.id), end) for link in chain)
     if end is not None:
         raise type(end)(end.message, hint=end.hint)
     where = refs.short(branch.actual)
@@ -143,7 +143,7 @@ def place_of(repo: Repo, oid: str) -> Place:
         block = trailers.parse_block(message_of(commit))
         if block.one("Version"):
             skill = block.token("Skill")
-            edits = sum(changes_skill(one, skill) for one in bare)
+            edits = sum(changes_skill(candidate, skill) for candidate in bare)
             return Place(run=block.token("Run"), skill=skill, version=block.integer("Version") + edits)
     raise TrailerError(f"commit {oid[:12]} is on no run's line", hint="skillgit log shows the commits that are")
 
@@ -173,11 +173,11 @@ def placed(chain: Iterable[Link], before: Place, sides: Sequence[Recorded]) -> I
     for link in chain:
         if link.decoded is None:
             if changes_skill(link.commit, before.skill):
-                earlier = [(event_step(one.event), one.event.epoch) for one in sides if one.at <= version]
+                earlier = [(event_step(side.event), side.event.epoch) for side in sides if side.at <= version]
                 step, epoch = max([(step, epoch), *earlier])
                 version += 1
-                place = replace(before, version=version, step=step, epoch=epoch)
-                yield _edit(link.commit, place)
+                position = replace(before, version=version, step=step, epoch=epoch)
+                yield _edit(link.commit, position)
             continue
         event = link.decoded.event
         _check_place(link.commit, event)
@@ -198,34 +198,34 @@ def _check_place(commit: pygit2.Commit, event: Event) -> None:
         )
 
 
-def _edit(commit: pygit2.Commit, place: Place) -> Recorded:
-    """Return the edit that a person made with ``commit``, after which the run stands at ``place``."""
-    told = message.read_free_body(message_of(commit))
-    before = tree.read_texts(commit.parents[0].tree, place.skill)
+def _edit(commit: pygit2.Commit, position: Place) -> Recorded:
+    """Return the edit that a person made with ``commit``, after which the run stands at ``position``."""
+    body = message.read_free_body(message_of(commit))
+    before = tree.read_texts(commit.parents[0].tree, position.skill)
     event = Edited(
-        run=place.run,
-        skill=place.skill,
-        epoch=place.epoch,
-        step=place.step,
-        title=told.title,
-        why=told.why,
-        version=place.version,
-        base=place.version - 1,
+        run=position.run,
+        skill=position.skill,
+        epoch=position.epoch,
+        step=position.step,
+        title=body.title,
+        why=body.why,
+        version=position.version,
+        base=position.version - 1,
         author=author_of(commit),
-        changes=changed_texts(before, tree.read_texts(commit.tree, place.skill)),
+        changes=changed_texts(before, tree.read_texts(commit.tree, position.skill)),
     )
-    return recorded(commit, Decoded(event=event, evidence=""), place.version)
+    return recorded(commit, Decoded(event=event, evidence=""), position.version)
 
 
-def recorded(commit: pygit2.Commit, told: Decoded, at: int) -> Recorded:
+def recorded(commit: pygit2.Commit, content: Decoded, at: int) -> Recorded:
     """Return what ``commit`` tells, with what it says of itself; ``at`` is the version that the run stands at."""
     return Recorded(
-        event=told.event,
+        event=content.event,
         commit=str(commit.id),
         parents=tuple(str(parent) for parent in commit.parent_ids),
         time=datetime.fromtimestamp(commit.commit_time, UTC),
-        evidence=told.evidence,
+        evidence=content.evidence,
         tree=str(commit.tree_id),
-        branch=refs.branch_of(told.event),
+        branch=refs.branch_of(content.event),
         at=at,
     )

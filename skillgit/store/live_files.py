@@ -43,8 +43,8 @@ def published(repo: Repo, run: str) -> bytes | None:
 
 def published_runs(repo: Repo) -> list[str]:
     """Return the runs that something is told of, the one that was told of last first."""
-    found = [(path.stat().st_mtime, path.name) for path in repo.private_dir.glob(f"{_PREFIX}*{_PROGRESS}")]
-    return [name.removeprefix(_PREFIX).removesuffix(_PROGRESS) for _, name in sorted(found, reverse=True)]
+    entries = [(path.stat().st_mtime, path.name) for path in repo.private_dir.glob(f"{_PREFIX}*{_PROGRESS}")]
+    return [name.removeprefix(_PREFIX).removesuffix(_PROGRESS) for _, name in sorted(entries, reverse=True)]
 
 
 def request_stop(repo: Repo, run: str, pid: int) -> None:

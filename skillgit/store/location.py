@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 def common_dir(directory: Path, environ: Mapping[str, str]) -> Path | None:
     """Return the folder of refs and objects of the repository that ``directory`` lies in; None if it lies in none."""
-    found = _git(directory, environ, "rev-parse", "--git-common-dir")
-    return (directory / found).resolve() if found else None
+    output = _git(directory, environ, "rev-parse", "--git-common-dir")
+    return (directory / output).resolve() if output else None
 
 
 def configured(directory: Path, environ: Mapping[str, str], key: str) -> str:
@@ -28,7 +28,7 @@ def configured(directory: Path, environ: Mapping[str, str], key: str) -> str:
 
 def _git(directory: Path, environ: Mapping[str, str], *arguments: str) -> str:
     try:
-        done = subprocess.run(  # noqa: S603 - a list
+        process = subprocess.run(  # noqa: S603 - a list
             command(*arguments),
             cwd=directory,
             env=dict(environ),
@@ -39,4 +39,4 @@ def _git(directory: Path, environ: Mapping[str, str], *arguments: str) -> str:
         )
     except OSError:
         return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    return process.stdout.strip() if process.returncode == 0 else ""

@@ -119,14 +119,14 @@ class RunLock:
 
 def live_runs(repo: Repo) -> dict[str, int]:
     """Return the runs that a process is writing now, with the id of that process."""
-    found: dict[str, int] = {}
+    runs: dict[str, int] = {}
     for path in sorted(repo.private_dir.glob(f"{_PREFIX}*{_SUFFIX}")):
         facts = _holder(path)
         if facts and _is_held(path):
             run = path.name.removeprefix(_PREFIX).removesuffix(_SUFFIX)
             pid = facts.get("pid", "")
-            found[run] = int(pid) if _PID.fullmatch(pid) else 0
-    return found
+            runs[run] = int(pid) if _PID.fullmatch(pid) else 0
+    return runs
 
 
 def _opened(repo: Repo, name: str) -> int:

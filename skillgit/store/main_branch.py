@@ -121,11 +121,11 @@ def _follow(repo: Repo, old: pygit2.Tree | None, new: pygit2.Tree) -> None:
     if repo.raw.head_is_unborn or repo.raw.head.name != refs.MAIN:
         return
     index = repo.raw.index
-    added = [delta.new_file for delta in _added(old, new) if delta.new_file.path not in index]
-    for file in added:
+    files = [delta.new_file for delta in _added(old, new) if delta.new_file.path not in index]
+    for file in files:
         index.add(pygit2.IndexEntry(file.path, file.id, FileMode(file.mode)))
     index.write()
-    missing = [file.path for file in added if not lexists(repo.workdir / file.path)]
+    missing = [file.path for file in files if not lexists(repo.workdir / file.path)]
     if missing:
         repo.raw.checkout_index(strategy=_LITERAL, paths=missing)  # type: ignore[no-untyped-call]
 
@@ -155,11 +155,11 @@ def skill_tree(repo: Repo, commit: str, path: str) -> str:
     """Return the id of the tree at ``path`` of ``commit``; empty if the commit or the folder is not here."""
     if not repo.has_object(commit):
         return ""
-    found = repo.raw[commit]
-    if not isinstance(found, pygit2.Commit):
+    obj = repo.raw[commit]
+    if not isinstance(obj, pygit2.Commit):
         return ""
     try:
-        folder = found.tree[path]
+        folder = obj.tree[path]
     except KeyError:
         return ""
     return str(folder.id) if isinstance(folder, pygit2.Tree) else ""

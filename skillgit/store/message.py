@@ -122,10 +122,10 @@ def _score(measurement: Measurement, gauge: Gauge) -> str:
 
 
 def _gain(event: Accepted | Rejected | SlowProposed | SlowMerged | Reverted) -> str:
-    verdict, found = event.verdict, event.evaluation
+    verdict, evaluation = event.verdict, event.evaluation
     if verdict is None:
         return ""
-    bound = "at most " if isinstance(found, EvaluationSummary) and found.stopped else ""
+    bound = "at most " if isinstance(evaluation, EvaluationSummary) and evaluation.stopped else ""
     return f", {bound}{verdict.score - verdict.current:+.4f}"
 
 
@@ -241,19 +241,19 @@ def read_flips(paragraph: str) -> Flips:
     """Return what the paragraph of fixed and broken items tells; it may be empty."""
     if not paragraph:
         return Flips(fixed=(), broken=())
-    found: dict[str, str] = {}
+    entries: dict[str, str] = {}
     for line in paragraph.split("\n"):
         if line.startswith("  "):
-            name = next(reversed(found))
-            found[name] += line[1:]
+            name = next(reversed(entries))
+            entries[name] += line[1:]
         else:
             name, _, ids = line.partition(": ")
-            found[name] = ids
-    for name, ids in found.items():
+            entries[name] = ids
+    for name, ids in entries.items():
         if not all(ids.split(", ")):
             raise TrailerError(f"'{name}: {ids[:60]}' is not a list of items", hint="skillgit fsck")
-    told = {name: tuple(_decoded(item) for item in ids.split(", ")) for name, ids in found.items()}
-    return Flips(fixed=told.get("fixed", ()), broken=told.get("broken", ()))
+    flips = {name: tuple(_decoded(item) for item in ids.split(", ")) for name, ids in entries.items()}
+    return Flips(fixed=flips.get("fixed", ()), broken=flips.get("broken", ()))
 
 
 def _decoded(item: str) -> str:

@@ -68,15 +68,15 @@ def read_all(repo: Repo) -> dict[str, list[str]]:
 
 def read(repo: Repo, commit: str) -> list[dict[str, object]]:
     """Return the JSON objects in the note of ``commit``; other lines, which people may have added, are left out."""
-    found: list[dict[str, object]] = []
+    objects: list[dict[str, object]] = []
     for line in read_all(repo).get(commit, []):
         try:
             value = loads(line)
         except ValueError:
             continue
         if isinstance(value, dict):
-            found.append(value)
-    return found
+            objects.append(value)
+    return objects
 
 
 def _append(repo: Repo, notes: Mapping[str, Sequence[Mapping[str, object]]], time: datetime) -> None:
@@ -157,36 +157,36 @@ def withdraw(repo: Repo, feedback: Feedback, *, time: datetime) -> None:
     append(repo, {feedback.commit: [line]}, time=time)
 
 
-def feedback_in(found: Iterable[tuple[str, str]]) -> tuple[Feedback, ...]:
+def feedback_in(lines: Iterable[tuple[str, str]]) -> tuple[Feedback, ...]:
     """Return the feedback that lines of notes hold and that nobody withdrew, oldest first.
 
     Args:
-        found: Commits, each with a line of its note; lines of other kinds, or damaged ones, are passed over.
+        lines: Commits, each with a line of its note; lines of other kinds, or damaged ones, are passed over.
     """
-    given: dict[str, Feedback] = {}
+    entries: dict[str, Feedback] = {}
     withdrawn: set[str] = set()
-    for commit, line in found:
+    for commit, line in lines:
         if f'"{KIND}' not in line:
             continue
         value = _read(line)
         if value.get("kind") == WITHDRAWN:
             withdrawn.add(str(value.get("feedback")))
-        elif (one := _feedback(commit, value)) is not None:
-            given[one.id] = one
-    counting = (one for number, one in given.items() if number not in withdrawn)
-    return tuple(sorted(counting, key=lambda one: (one.time, one.id)))
+        elif (entry := _feedback(commit, value)) is not None:
+            entries[entry.id] = entry
+    counting = (entry for number, entry in entries.items() if number not in withdrawn)
+    return tuple(sorted(counting, key=lambda entry: (entry.time, entry.id)))
 
 
 def feedback_reader(repo: Repo) -> Callable[[Collection[str]], tuple[Feedback, ...]]:
     """Return what reads the feedback on some commits, whenever it is called; notes are read when they have changed."""
-    known: dict[str | None, dict[str, list[str]]] = {}
+    cache: dict[str | None, dict[str, list[str]]] = {}
 
     def read(commits: Collection[str]) -> tuple[Feedback, ...]:
         tip = repo.tip(refs.NOTES)
-        if tip not in known:
-            known.clear()
-            known[tip] = read_all(repo)
-        lines = known[tip]
+        if tip not in cache:
+            cache.clear()
+            cache[tip] = read_all(repo)
+        lines = cache[tip]
         return feedback_in((commit, line) for commit in commits for line in lines.get(commit, ()))
 
     return read

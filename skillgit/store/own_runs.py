@@ -35,14 +35,14 @@ def note_own(repo: Repo, start: str, local: Mapping[str, object]) -> None:
         start: The commit of its run-started event.
         local: Settings of this machine that no history records, by key, for measuring its versions later.
     """
-    sealed = seal(start, local, make=True)
-    if not sealed:
+    digest = seal(start, local, make=True)
+    if not digest:
         return
     mark = _mark(repo, start)
     if not mark.parent.is_dir():
         mark.parent.mkdir()
         sync(repo.private_dir)
-    write_file(mark, json.dumps({"local": local, "seal": sealed}, sort_keys=True).encode())
+    write_file(mark, json.dumps({"local": local, "seal": digest}, sort_keys=True).encode())
 
 
 def is_own(repo: Repo, *, start: str) -> bool:
@@ -59,8 +59,8 @@ def _read(repo: Repo, start: str) -> dict[str, object] | None:
     """Return what is noted of the run that begins with ``start``; None where nothing is, or by somebody else."""
     try:
         mark = loads(read_plain(_mark(repo, start)))
-        local, sealed = mark["local"], seal(start, mark["local"])
-        if sealed and isinstance(local, dict) and hmac.compare_digest(mark["seal"], sealed):
+        local, digest = mark["local"], seal(start, mark["local"])
+        if digest and isinstance(local, dict) and hmac.compare_digest(mark["seal"], digest):
             return local
     except (OSError, ValueError, TypeError, LookupError, RecursionError):
         pass  # whoever wrote that, it was not this user
@@ -69,11 +69,11 @@ def _read(repo: Repo, start: str) -> dict[str, object] | None:
 
 def note_elsewhere(repo: Repo, run: str, commits: Iterable[str]) -> None:
     """Note that the evidence of the events ``commits`` of ``run`` stayed where they were written."""
-    place = _list(repo, run)
-    known = evidence_elsewhere(repo, run)
-    fresh = [commit for commit in commits if commit not in known]
+    path = _list(repo, run)
+    old_commits = evidence_elsewhere(repo, run)
+    fresh = [commit for commit in commits if commit not in old_commits]
     if fresh:
-        write_file(place, "".join(f"{commit}\n" for commit in (*sorted(known), *fresh)).encode())
+        write_file(path, "".join(f"{commit}\n" for commit in (*sorted(old_commits), *fresh)).encode())
 
 
 def evidence_elsewhere(repo: Repo, run: str) -> frozenset[str]:

@@ -36,15 +36,15 @@ def private_folder(git_dir: Path) -> Path:
         OSError: It cannot be made, or one of somebody else cannot be moved out of the way.
     """
     folder = git_dir / _NAME
-    sealed = seal(_NAME, make=True)
-    if not sealed:
+    digest = seal(_NAME, make=True)
+    if not digest:
         folder.mkdir(exist_ok=True)
-    elif not _has(folder, sealed):
+    elif not _has(folder, digest):
         handle = os.open(git_dir, os.O_RDONLY | os.O_CLOEXEC)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
-            if not _has(folder, sealed):
-                _make(folder, sealed)
+            if not _has(folder, digest):
+                _make(folder, digest)
                 os.fsync(handle)
         finally:
             os.close(handle)
@@ -53,8 +53,8 @@ def private_folder(git_dir: Path) -> Path:
 
 def own_folder(git_dir: Path) -> Path | None:
     """Return the private folder of the repository at ``git_dir`` if there is one of this user's."""
-    folder, sealed = git_dir / _NAME, seal(_NAME)
-    return folder if sealed and _has(folder, sealed) else None
+    folder, digest = git_dir / _NAME, seal(_NAME)
+    return folder if digest and _has(folder, digest) else None
 
 
 def folders_elsewhere(git_dir: Path) -> list[Path]:
@@ -73,21 +73,21 @@ def seal(*content: object, make: bool = False) -> str:
     return "" if key is None else hmac.digest(key, json.dumps(content, sort_keys=True).encode(), "sha256").hex()
 
 
-def _has(folder: Path, sealed: str) -> bool:
+def _has(folder: Path, digest: str) -> bool:
     try:
-        return not folder.is_symlink() and hmac.compare_digest(read_plain(folder / _SEAL), sealed.encode())
+        return not folder.is_symlink() and hmac.compare_digest(read_plain(folder / _SEAL), digest.encode())
     except OSError:
         return False
 
 
-def _make(folder: Path, sealed: str) -> None:
+def _make(folder: Path, digest: str) -> None:
     """Make ``folder``, sealed from its first moment; the caller holds the lock of the folder around it."""
     if os.path.lexists(folder):
         _move_away(folder)
     young = folder.with_name(f"{_NAME}.{secrets.token_hex(8)}")
     young.mkdir()
     try:
-        write_file(young / _SEAL, sealed.encode())
+        write_file(young / _SEAL, digest.encode())
         young.rename(folder)
     except OSError:
         shutil.rmtree(young, ignore_errors=True)
@@ -97,14 +97,14 @@ def _make(folder: Path, sealed: str) -> None:
 def _move_away(folder: Path) -> None:
     """Free the name of ``folder``; what can be made anew is removed, for containers may bring a new key each time."""
     names = (f"{ELSEWHERE}{f'-{number}' if number > 1 else ''}" for number in count(1))
-    place = next(name for name in map(folder.with_name, names) if not os.path.lexists(name))
-    folder.rename(place)
-    if place.is_symlink() or not any(os.path.lexists(place / name) for name in _KEPT):
+    target = next(name for name in map(folder.with_name, names) if not os.path.lexists(name))
+    folder.rename(target)
+    if target.is_symlink() or not any(os.path.lexists(target / name) for name in _KEPT):
         with suppress(OSError):
-            if place.is_dir() and not place.is_symlink():
-                shutil.rmtree(place)
+            if target.is_dir() and not target.is_symlink():
+                shutil.rmtree(target)
             else:
-                place.unlink()
+                target.unlink()
 
 
 def _key(*, make: bool) -> bytes | None:

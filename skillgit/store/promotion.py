@@ -72,8 +72,8 @@ def last_change(repo: Repo, path: str, within: int = _LOOKED_BACK) -> LastChange
         within: How many commits to look through.
     """
     tip = repo.tip(refs.MAIN)
-    for looked, commit in enumerate(first_parents(repo, tip) if tip else ()):
-        if looked >= within:
+    for depth, commit in enumerate(first_parents(repo, tip) if tip else ()):
+        if depth >= within:
             return None
         if changes_skill(commit, path) or (not commit.parent_ids and _folder(commit, path) is not None):
             match = _PROMOTED.search(message_of(commit))
@@ -87,11 +87,11 @@ def holds(repo: Repo, path: str, version: str, document: bytes | None = None, *,
     tip = repo.tip(at)
     if tip is None:
         return False
-    wanted = _folder(repo.commit(version), path)
-    if wanted is not None and document is not None:
-        wanted = _with_document(repo, wanted, document)
+    folder = _folder(repo.commit(version), path)
+    if folder is not None and document is not None:
+        folder = _with_document(repo, folder, document)
     there = repo.raw[tip].peel(pygit2.Commit)
-    return _folder(there, path) == wanted
+    return _folder(there, path) == folder
 
 
 def document_of(repo: Repo, commit: str, path: str) -> bytes:
@@ -100,19 +100,19 @@ def document_of(repo: Repo, commit: str, path: str) -> bytes:
     Raises:
         RevisionNotFoundError: It has none.
     """
-    found = file_at(repo, commit, f"{path}/{DOCUMENT}")
-    if found is None:
+    document = file_at(repo, commit, f"{path}/{DOCUMENT}")
+    if document is None:
         raise RevisionNotFoundError(f"{commit[:12]} has no '{path}/{DOCUMENT}'", hint=f"git ls-tree -r {commit[:12]}")
-    return found
+    return document
 
 
 def _with_document(repo: Repo, folder: pygit2.Oid, document: bytes) -> pygit2.Oid:
     """Return the tree ``folder`` with the content of its SKILL.md replaced, and nothing else of it."""
-    found = repo.raw[folder]
-    if not isinstance(found, pygit2.Tree):
+    root = repo.raw[folder]
+    if not isinstance(root, pygit2.Tree):
         raise TypeError(f"{folder} is not a tree")
-    builder = repo.raw.TreeBuilder(found)
-    builder.insert(DOCUMENT, repo.write_blob(document), found[DOCUMENT].filemode)
+    builder = repo.raw.TreeBuilder(root)
+    builder.insert(DOCUMENT, repo.write_blob(document), root[DOCUMENT].filemode)
     return builder.write()
 
 
@@ -206,14 +206,14 @@ def move_main(
     updates = [RefUpdate(name=refs.MAIN, new=new, expected=old), *beside]
     update_refs(repo, updates, identity=repo.identity(), reason=reason, write=write)
     for tree in trees:
-        _check(tree, _follow(tree, old, new, write), moved=True)
+        _check(tree, _follow(tree, old, new, write), has_moved=True)
 
 
 def _tag(repo: Repo, release: Release, commit: str, signature: pygit2.Signature) -> str:
     """Write the annotated tag of a release and return its id; libgit2 writes tags together with their refs only."""
-    signed = f"{signature.name} <{signature.email}> {signature.time} +0000"
+    tagger = f"{signature.name} <{signature.email}> {signature.time} +0000"
     name = release.tag.removeprefix("refs/tags/")
-    text = f"object {commit}\ntype commit\ntag {name}\ntagger {signed}\n\n{release.message}"
+    text = f"object {commit}\ntype commit\ntag {name}\ntagger {tagger}\n\n{release.message}"
     return str(repo.raw.odb.write(ObjectType.TAG, text.encode()))
 
 
@@ -268,14 +268,14 @@ def _merged(repo: Repo, tip: str, path: str, version: str, release: Release | No
 
 def _work_trees(repo: Repo) -> list[Repo]:
     """Return the work trees that have ``main`` checked out, linked ones included."""
-    listed = git(repo, "worktree", "list", "--porcelain").out.decode(errors="surrogateescape")
-    found: list[Repo] = []
-    for entry in listed.split("\n\n"):
+    output = git(repo, "worktree", "list", "--porcelain").out.decode(errors="surrogateescape")
+    trees: list[Repo] = []
+    for entry in output.split("\n\n"):
         facts = dict(line.partition(" ")[::2] for line in entry.split("\n") if line)
-        place = Path(facts.get("worktree", ""))
-        if facts.get("branch") == refs.MAIN and "bare" not in facts and place.is_dir():
-            found.append(Repo.discover(place))
-    return found
+        folder = Path(facts.get("worktree", ""))
+        if facts.get("branch") == refs.MAIN and "bare" not in facts and folder.is_dir():
+            trees.append(Repo.discover(folder))
+    return trees
 
 
 def _follow(tree: Repo, old: str, new: str, write: Callable[[], object] | None, *options: str) -> Answer:
@@ -288,17 +288,17 @@ def _follow(tree: Repo, old: str, new: str, write: Callable[[], object] | None, 
     return git(tree, "read-tree", "-m", "-u", *options, old, new)
 
 
-def _check(tree: Repo, answer: Answer, *, moved: bool = False) -> None:
+def _check(tree: Repo, answer: Answer, *, has_moved: bool = False) -> None:
     if answer.code == 0:
         return
     match = _IN_THE_WAY.search(answer.error)
-    said = f"'{match['path']}' differs" if match else answer.error.partition("\n")[0] or "git read-tree failed"
-    if moved:
+    problem = f"'{match['path']}' differs" if match else answer.error.partition("\n")[0] or "git read-tree failed"
+    if has_moved:
         raise ConflictError(
-            f"main has the version now, but the work tree {tree.workdir} cannot take it in: {said}",
+            f"main has the version now, but the work tree {tree.workdir} cannot take it in: {problem}",
             hint="git stash, then git reset --keep main",
         )
     raise ConflictError(
-        f"the work tree {tree.workdir} has main checked out, and changes in it would be lost: {said}",
+        f"the work tree {tree.workdir} has main checked out, and changes in it would be lost: {problem}",
         hint="nothing was written; commit the changes or put them away: git stash",
     )

@@ -59,13 +59,13 @@ class NewCommit:
     hidden: bool
 
 
-def new_commits(repo: Repo, tips: Iterable[str], known: Iterable[str]) -> Iterator[NewCommit]:
-    """Yield the commits that ``tips`` lead to and ``known`` do not, the oldest first.
+def new_commits(repo: Repo, tips: Iterable[str], old_tips: Iterable[str]) -> Iterator[NewCommit]:
+    """Yield the commits that ``tips`` lead to and ``old_tips`` do not, the oldest first.
 
     Args:
         repo: The repository.
         tips: Ids of commits or annotated tags.
-        known: Ids of commits or tags that the other side has; those that are not here are passed over.
+        old_tips: Ids of commits or tags that the other side has; those that are not here are passed over.
 
     Raises:
         HistoryError: An object is missing or damaged.
@@ -74,7 +74,7 @@ def new_commits(repo: Repo, tips: Iterable[str], known: Iterable[str]) -> Iterat
         walk = repo.raw.walk(None, SortMode.TOPOLOGICAL | SortMode.REVERSE)
         for tip in tips:
             walk.push(_commit_of(repo, tip))
-        for oid in known:
+        for oid in old_tips:
             if repo.has_object(oid):
                 walk.hide(_commit_of(repo, oid))
         for commit in walk:
@@ -92,10 +92,10 @@ def content(repo: Repo, blob: str) -> bytes:
         HistoryError: It is missing or damaged.
     """
     try:
-        found = repo.raw[pygit2.Oid(hex=blob)]
+        obj = repo.raw[pygit2.Oid(hex=blob)]
     except (pygit2.GitError, KeyError) as error:
         raise HistoryError(f"git cannot read the file {blob[:12]}: {error}", hint="git fsck") from error
-    return bytes(found.data) if isinstance(found, pygit2.Blob) else b""
+    return bytes(obj.data) if isinstance(obj, pygit2.Blob) else b""
 
 
 def publishable(repo: Repo, *, evidence: bool) -> tuple[list[str], list[str]]:
@@ -107,28 +107,28 @@ def publishable(repo: Repo, *, evidence: bool) -> tuple[list[str], list[str]]:
     """
     own = ["refs/heads/", "refs/tags/", refs.NOTES, *(["refs/skillgit/"] if evidence else [])]
     tips: list[str] = []
-    known: list[str] = []
+    remote_tips: list[str] = []
     for name in repo.raw.references:
         oid = repo.tip(name)
         if oid is not None and name.startswith(("refs/remotes/", "refs/skillgit/remotes/")):
-            known.append(oid)
+            remote_tips.append(oid)
         elif oid is not None and name.startswith(tuple(own)):
             tips.append(oid)
-    return tips, known
+    return tips, remote_tips
 
 
 def file_at(repo: Repo, commit: str, path: str) -> bytes | None:
     """Return the content of the file ``path`` of a commit; None if it has no such file."""
     try:
-        found = repo.commit(commit).tree[path]
+        obj = repo.commit(commit).tree[path]
     except KeyError:
         return None
-    return bytes(found.data) if isinstance(found, pygit2.Blob) else None
+    return bytes(obj.data) if isinstance(obj, pygit2.Blob) else None
 
 
 def _commit_of(repo: Repo, oid: str) -> pygit2.Oid:
-    found = repo.raw[pygit2.Oid(hex=oid)]
-    return found.peel(pygit2.Commit).id
+    obj = repo.raw[pygit2.Oid(hex=oid)]
+    return obj.peel(pygit2.Commit).id
 
 
 def _new_files(commit: pygit2.Commit) -> Iterator[NewFile]:
@@ -145,22 +145,22 @@ def _differing(root: pygit2.Tree, before: list[pygit2.Tree]) -> Iterator[tuple[s
         tree, parents, prefix = waiting.pop()
         for entry in tree:
             name, path = str(entry.name), f"{prefix}{entry_name(entry.raw_name or b'')}"
-            others = [parent[name] for parent in parents if name in parent]
-            if any(other.id == entry.id for other in others):
+            peers = [parent[name] for parent in parents if name in parent]
+            if any(peer.id == entry.id for peer in peers):
                 continue
             if isinstance(entry, pygit2.Tree):
-                waiting.append((entry, [other for other in others if isinstance(other, pygit2.Tree)], f"{path}/"))
+                waiting.append((entry, [peer for peer in peers if isinstance(peer, pygit2.Tree)], f"{path}/"))
             elif entry.filemode in _FILES:
-                yield path, entry, tuple(str(other.id) for other in others if isinstance(other, pygit2.Blob))
+                yield path, entry, tuple(str(peer.id) for peer in peers if isinstance(peer, pygit2.Blob))
 
 
-def _skill_of(root: pygit2.Tree, path: str, known: dict[str, bool]) -> str:
+def _skill_of(root: pygit2.Tree, path: str, cache: dict[str, bool]) -> str:
     """Return the outermost folder above ``path`` that holds a ``SKILL.md``."""
     parts = path.split("/")[:-1]
     for depth in range(1, len(parts) + 1):
         folder = "/".join(parts[:depth])
-        if folder not in known:
-            known[folder] = f"{folder}/{DOCUMENT}" in root
-        if known[folder]:
+        if folder not in cache:
+            cache[folder] = f"{folder}/{DOCUMENT}" in root
+        if cache[folder]:
             return folder
     return ""

@@ -61,16 +61,18 @@ def read_new(repo: Repo, run: str, since: Mapping[str, str], now: Mapping[str, s
     branches = history.sources(repo, run, repo.tips(run) if now is None else now)
     if not branches:
         raise RevisionNotFoundError(f"there is no run '{run}'", hint="skillgit runs")
-    known = frozenset(since.values())
-    chain, stop = line.links(repo, branches[0], known, slow_text)
-    on_line = {str(one.commit.id) for one in chain}
-    found = {record.commit: record for branch in branches[1:] for record in _side(repo, branch, known)}
+    boundary = frozenset(since.values())
+    chain, stop = line.links(repo, branches[0], boundary, slow_text)
+    on_line = {str(link.commit.id) for link in chain}
+    records = {record.commit: record for branch in branches[1:] for record in _side(repo, branch, boundary)}
     # A branch that somebody moved may lead to an event that another one has already.
-    sides = [record for commit, record in found.items() if commit not in on_line]
+    sides = [record for commit, record in records.items() if commit not in on_line]
     before = _place_before(repo, run, chain, stop)
-    if stop is not None and any(one.decoded is None and line.changes_skill(one.commit, before.skill) for one in chain):
+    if stop is not None and any(
+        link.decoded is None and line.changes_skill(link.commit, before.skill) for link in chain
+    ):
         # The step of an edit depends on everything before it.
-        fresh = {*(str(one.commit.id) for one in chain), *(record.commit for record in sides)}
+        fresh = {*(str(link.commit.id) for link in chain), *(record.commit for record in sides)}
         return [record for record in read_new(repo, run, {}, now) if record.commit in fresh]
     return sorted((*line.placed(chain, before, sides), *sides), key=lambda record: record.order)
 
@@ -83,19 +85,19 @@ def _place_before(repo: Repo, run: str, chain: list[line.Link], stop: str | None
     return line.place_of(repo, stop)
 
 
-def _side(repo: Repo, branch: history.Source, known: frozenset[str]) -> list[Recorded]:
-    """Return the events of a branch beside the run's line, but for those in ``known`` and before."""
+def _side(repo: Repo, branch: history.Source, boundary: frozenset[str]) -> list[Recorded]:
+    """Return the events of a branch beside the run's line, but for those in ``boundary`` and before."""
     if branch.ref.kind is refs.Kind.REJECTED:
-        return [] if branch.tip in known else [read_commit(repo, branch.tip)]
-    found: list[Recorded] = []
+        return [] if branch.tip in boundary else [read_commit(repo, branch.tip)]
+    records: list[Recorded] = []
     for commit in first_parents(repo, branch.tip):
-        if str(commit.id) in known:
+        if str(commit.id) in boundary:
             break
-        told = line.decoded(commit, slow_text)
-        if not isinstance(told.event, SlowProposed):
+        content = line.decoded(commit, slow_text)
+        if not isinstance(content.event, SlowProposed):
             break
-        found.append(line.recorded(commit, told, told.event.base))
-    return found[::-1]
+        records.append(line.recorded(commit, content, content.event.base))
+    return records[::-1]
 
 
 def read_commit(repo: Repo, oid: str) -> Recorded:
@@ -108,19 +110,19 @@ def read_commit(repo: Repo, oid: str) -> Recorded:
     commit = repo.commit(oid)
     if not trailers.has_trailers(message_of(commit)):
         return _edit(repo, oid)
-    told = line.decoded(commit, slow_text)
-    at = event_at(told.event)
-    return line.recorded(commit, told, line.place_of(repo, oid).version if at is None else at)
+    content = line.decoded(commit, slow_text)
+    at = event_at(content.event)
+    return line.recorded(commit, content, line.place_of(repo, oid).version if at is None else at)
 
 
 def _edit(repo: Repo, oid: str) -> Recorded:
     run = line.place_of(repo, oid).run
-    found = next((record for record in read_run(repo, run) if record.commit == oid), None)
-    if found is None:
+    edit = next((record for record in read_run(repo, run) if record.commit == oid), None)
+    if edit is None:
         raise TrailerError(
             f"commit {oid[:12]} is no event of run {run}", hint="skillgit log shows the commits that are"
         )
-    return found
+    return edit
 
 
 def message(repo: Repo, oid: str) -> str:
@@ -149,8 +151,8 @@ def resolve(repo: Repo, name: str) -> str:
         RevisionNotFoundError: Git knows no commit of that name.
     """
     try:
-        found = repo.raw.revparse_single(name)
-        return str(found.peel(pygit2.Commit).id)
+        obj = repo.raw.revparse_single(name)
+        return str(obj.peel(pygit2.Commit).id)
     except (KeyError, ValueError, pygit2.GitError) as error:
         raise RevisionNotFoundError(f"there is no revision '{name}'", hint="skillgit log") from error
 

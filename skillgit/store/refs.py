@@ -156,12 +156,12 @@ def attic_ref(run: str) -> str:
 
 def tracking(remote: str, name: str) -> str:
     """Return the ref of this repository that says where ``remote`` has its ref ``name``; empty if none does."""
-    places = {
+    prefixes = {
         "refs/heads/": f"refs/remotes/{remote}/",
         "refs/skillgit/": f"refs/skillgit/remotes/{remote}/",
         "refs/notes/skillgit/": f"refs/skillgit/remotes/{remote}/notes/",
     }
-    return next((own + name.removeprefix(prefix) for prefix, own in places.items() if name.startswith(prefix)), "")
+    return next((own + name.removeprefix(prefix) for prefix, own in prefixes.items() if name.startswith(prefix)), "")
 
 
 _HIDDEN_REFS = {Kind.EVIDENCE: evidence_ref, Kind.DROPPED: dropped_ref, Kind.ATTIC: attic_ref}
@@ -187,9 +187,9 @@ def parse(name: str) -> Ref | None:
     A name is taken apart once: every look at a repository goes through all its names several times.
     """
     if match := _BRANCH.fullmatch(name):
-        remote, kind, run, refused, step, origin, intervention = match.groups("")
-        if refused:
-            return Ref(Kind.REJECTED, refused, int(step), remote, origin or STEP, int(intervention or 0))
+        remote, kind, run, rejected_run, step, origin, intervention = match.groups("")
+        if rejected_run:
+            return Ref(Kind.REJECTED, rejected_run, int(step), remote, origin or STEP, int(intervention or 0))
         return Ref(_KINDS[kind], run, remote=remote)
     if match := _TAG.fullmatch(name):
         return Ref(Kind.TAG, match["run"], int(match["version"]))
@@ -235,8 +235,8 @@ class RefFiles:
         wanted: Says of a packed ref's name whether :meth:`read` returns it.
     """
 
-    def __init__(self, folder: Path, wanted: Callable[[str], bool]) -> None:
-        self._folder, self._wanted = folder, wanted
+    def __init__(self, folder: Path, predicate: Callable[[str], bool]) -> None:
+        self._folder, self._wanted = folder, predicate
         self._parsed: tuple[str, Mapping[str, str]] = ("", {})
 
     def look(self) -> Look:
@@ -261,8 +261,8 @@ class RefFiles:
         """
         with _told():
             loose = {name: oid for name, oid in _loose(self._folder) if self._wanted(name)}
-            found = {**self._packed(), **loose}
-        return {name: oid for name, oid in found.items() if oid}
+            tips = {**self._packed(), **loose}
+        return {name: oid for name, oid in tips.items() if oid}
 
     def _packed(self) -> Mapping[str, str]:
         mark = _settled(self._mark())
@@ -272,10 +272,10 @@ class RefFiles:
             text = (self._folder / _PACKED_REFS).read_text(encoding="utf-8", errors="surrogateescape")
         except FileNotFoundError:
             return {}
-        found = {name: oid for oid, name in _PACKED.findall(text) if self._wanted(name)}
+        tips = {name: oid for oid, name in _PACKED.findall(text) if self._wanted(name)}
         if mark == _settled(self._mark()):
-            self._parsed = (mark, found)
-        return found
+            self._parsed = (mark, tips)
+        return tips
 
     def _mark(self) -> tuple[int, ...]:
         try:

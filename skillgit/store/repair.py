@@ -92,19 +92,23 @@ def lost_candidates(repo: Repo, run: str) -> dict[str, str]:
         RevisionNotFoundError: A commit of it is missing.
     """
     tips, logs = repo.tips(run), repo.common_dir / "logs"
-    place = tips.get(refs.attic_ref(run))
-    kept = {*tips, *repo.damaged_refs(run), *(one.branch for one in (archive.read_attic(repo, place) if place else ()))}
-    named = {path.relative_to(logs).as_posix() for path in (logs / "refs/heads/rejected" / run).glob("*")}
-    commits = [tip for name in sorted(named - kept) for tip in earlier_tips(repo, name)]
-    found: dict[str, str] = {}
+    attic = tips.get(refs.attic_ref(run))
+    branches = {
+        *tips,
+        *repo.damaged_refs(run),
+        *(candidate.branch for candidate in (archive.read_attic(repo, attic) if attic else ())),
+    }
+    log_names = {path.relative_to(logs).as_posix() for path in (logs / "refs/heads/rejected" / run).glob("*")}
+    commits = [tip for name in sorted(log_names - branches) for tip in earlier_tips(repo, name)]
+    candidates: dict[str, str] = {}
     for oid in (*commits, *(link.event for link in read_chain(repo, run) if link.event)):
         try:
             record = reader.read_commit(repo, oid)
         except (SkillgitError, pygit2.GitError, KeyError):
             continue
-        if isinstance(record.event, Rejected) and record.event.run == run and record.branch not in kept:
-            found.setdefault(record.branch, oid)
-    return found
+        if isinstance(record.event, Rejected) and record.event.run == run and record.branch not in branches:
+            candidates.setdefault(record.branch, oid)
+    return candidates
 
 
 def restore_candidates(repo: Repo, run: str) -> list[str]:
@@ -112,11 +116,11 @@ def restore_candidates(repo: Repo, run: str) -> list[str]:
 
     Hold the lock of the run.
     """
-    lost = lost_candidates(repo, run)
-    updates = [RefUpdate(name=name, new=oid, expected=None) for name, oid in sorted(lost.items())]
+    candidates = lost_candidates(repo, run)
+    updates = [RefUpdate(name=name, new=oid, expected=None) for name, oid in sorted(candidates.items())]
     if updates:
         update_refs(repo, updates, identity=repo.identity(), reason=_REASON)
-    return [f"brought {refs.short(name)} back, at commit {oid[:_SHORT]}" for name, oid in sorted(lost.items())]
+    return [f"brought {refs.short(name)} back, at commit {oid[:_SHORT]}" for name, oid in sorted(candidates.items())]
 
 
 def repair_run(repo: Repo, run: str) -> list[str]:
@@ -144,26 +148,26 @@ def left_locks(repo: Repo) -> list[str]:
 def remove_locks(repo: Repo) -> list[str]:
     """Remove the files that :func:`left_locks` names; return what was mended."""
     with repo_lock(repo):
-        left = _left(repo)
-        for path in left:
+        locks = _left(repo)
+        for path in locks:
             path.unlink(missing_ok=True)
-    return [f"removed {path.relative_to(repo.common_dir).as_posix()}, which a dead process left" for path in left]
+    return [f"removed {path.relative_to(repo.common_dir).as_posix()}, which a dead process left" for path in locks]
 
 
 def _left(repo: Repo) -> list[Path]:
-    seen = {path: _mark(path) for path in _lock_files(repo)}
+    marks = {path: _mark(path) for path in _lock_files(repo)}
     # git may hold locks for as long as a hook takes
-    if not seen or git_is_at_work(repo):
+    if not marks or git_is_at_work(repo):
         return []
     time.sleep(_PATIENCE_S)
-    return sorted(path for path, mark in seen.items() if mark is not None and _mark(path) == mark)
+    return sorted(path for path, mark in marks.items() if mark is not None and _mark(path) == mark)
 
 
 def _lock_files(repo: Repo) -> Iterator[Path]:
     yield from (repo.common_dir / "refs").rglob("*.lock")
-    packed = repo.common_dir / "packed-refs.lock"
-    if packed.exists():
-        yield packed
+    lock = repo.common_dir / "packed-refs.lock"
+    if lock.exists():
+        yield lock
 
 
 def _mark(path: Path) -> tuple[int, int, int] | None:
@@ -201,18 +205,20 @@ def _mend_evidence(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterato
     """Write the chain anew if it keeps evidence of other runs, or not all of this one's that is here."""
     if repo.tip(refs.evidence_ref(run)) is None and not is_own(repo, start=records[0].commit):
         return
-    chain, dropped = read_chain(repo, run), dropped_trees(repo, run)
-    kept, known = {link.tree for link in chain}, {record.commit for record in records}
-    seen: set[str] = set()
-    wanted = [one for one in records if one.evidence and (one.evidence in kept or one.evidence not in dropped)]
+    chain, drops = read_chain(repo, run), dropped_trees(repo, run)
+    trees, commits = {link.tree for link in chain}, {record.commit for record in records}
+    present: set[str] = set()
+    due = [entry for entry in records if entry.evidence and (entry.evidence in trees or entry.evidence not in drops)]
     # Another run's evidence is kept by its own ref; that of events which this run has lost may be all that is left.
-    strays = [link for link in chain if link.event not in known]
+    strays = [link for link in chain if link.event not in commits]
     own = _own(repo, run, strays)
-    missed = [one for one in wanted if one.evidence not in kept and not any(missing_files(repo, one.evidence, seen))]
-    if not missed and len(own) == len(strays):
+    missing = [
+        entry for entry in due if entry.evidence not in trees and not any(missing_files(repo, entry.evidence, present))
+    ]
+    if not missing and len(own) == len(strays):
         return
-    staying = [one for one in wanted if one.evidence in kept]
-    write = partial(rebuilt_chain, repo, sorted((*staying, *missed, *own), key=lambda record: record.order))
+    staying = [entry for entry in due if entry.evidence in trees]
+    write = partial(rebuilt_chain, repo, sorted((*staying, *missing, *own), key=lambda record: record.order))
     new = until_kept(repo, write)
     name = refs.evidence_ref(run)
     update_refs(
@@ -222,20 +228,20 @@ def _mend_evidence(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterato
         reason=_REASON,
         write=write,
     )
-    if missed:
-        yield f"{refs.short(name)} keeps the evidence of {len(missed)} more event{'s' * (len(missed) > 1)}"
+    if missing:
+        yield f"{refs.short(name)} keeps the evidence of {len(missing)} more event{'s' * (len(missing) > 1)}"
     if len(own) < len(strays):
         yield f"{refs.short(name)} no longer keeps what is not of run {run}"
 
 
 def _own(repo: Repo, run: str, links: Sequence[Link]) -> list[Recorded]:
     """Return the events of ``run`` among those that ``links`` name."""
-    found: list[Recorded] = []
+    records: list[Recorded] = []
     for link in links:
         try:
             record = reader.read_commit(repo, link.event)
         except SkillgitError:
             continue
         if record.event.run == run:
-            found.append(record)
-    return found
+            records.append(record)
+    return records

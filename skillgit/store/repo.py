@@ -85,16 +85,16 @@ class Repo:
             raise RepositoryNotFoundError(f"there is no folder '{path}'", hint="skillgit init DIR")
         _set_up_libgit2()
         try:
-            found = pygit2.discover_repository(str(path))
-            if found is None:
+            git_dir = pygit2.discover_repository(str(path))
+            if git_dir is None:
                 raise RepositoryNotFoundError(f"'{path}' is not in a git repository", hint="skillgit init")
-            repo = cls(pygit2.Repository(found))
+            repo = cls(pygit2.Repository(git_dir))
         except (pygit2.GitError, OSError) as error:
             raise _refusal(path, error) from error
         try:
             repo.raw.lookup_reference("HEAD")
         except pygit2.GitError as error:
-            hint = f"echo 'ref: refs/heads/main' > {found}HEAD"
+            hint = f"echo 'ref: refs/heads/main' > {git_dir}HEAD"
             raise HistoryError(f"HEAD of the repository at '{path}' is damaged", hint=hint) from error
         gone = next((folder for folder in _lenders(repo.common_dir / "objects") if not folder.is_dir()), None)
         if gone is not None:
@@ -170,8 +170,8 @@ class Repo:
             if found_tip is not None or name not in self.damaged_refs(ref.run):
                 return found_tip
         try:
-            found = self.raw.references.get(name)
-            return None if found is None else str(found.resolve().target)
+            reference = self.raw.references.get(name)
+            return None if reference is None else str(reference.resolve().target)
         except pygit2.GitError as error:
             raise HistoryError(f"git cannot read {refs.short(name)}: {error}", hint=REPAIR) from error
 
@@ -184,8 +184,8 @@ class Repo:
             run: The run whose refs are wanted; empty for all refs.
         """
         if self._still is None:
-            found = self._ref_files.read()
-            return {name: oid for name, oid in found.items() if _is_of(name, run)} if run else found
+            all_tips = self._ref_files.read()
+            return {name: oid for name, oid in all_tips.items() if _is_of(name, run)} if run else all_tips
         groups = [self._still[run]] if run in self._still else [] if run else self._still.values()
         return {name: oid for tips, _ in groups for name, oid in tips.items()}
 
@@ -197,7 +197,7 @@ class Repo:
         if self._still is None:
             return sorted(name for name, oid in self.look().loose.items() if not oid and _is_of(name, run))
         groups = [self._still[run]] if run in self._still else [] if run else self._still.values()
-        return sorted(name for _, damaged in groups for name in damaged)
+        return sorted(name for _, names in groups for name in names)
 
     @contextmanager
     def still(self) -> Iterator[None]:
@@ -206,15 +206,15 @@ class Repo:
 
         try:
             with repo_lock(self):
-                tips, damaged = self.tips(), self.damaged_refs()
+                tips, names = self.tips(), self.damaged_refs()
         except ConflictError:
             # where nobody can write, nobody moves a part of a run's refs meanwhile
-            tips, damaged = self.tips(), self.damaged_refs()
+            tips, names = self.tips(), self.damaged_refs()
         groups: dict[str, tuple[dict[str, str], list[str]]] = {}
         for name, oid in tips.items():
             if ref := refs.parse(name):
                 groups.setdefault(ref.run, ({}, []))[0][name] = oid
-        for name in damaged:
+        for name in names:
             if ref := refs.parse(name):
                 groups.setdefault(ref.run, ({}, []))[1].append(name)
         self._still = groups
@@ -237,17 +237,17 @@ class Repo:
         import pygit2  # noqa: PLC0415 - see the module
 
         try:
-            found = self.raw.get(oid)
-            if isinstance(found, pygit2.Commit) and 0 <= found.commit_time <= _LAST_TIME:
-                return found
+            obj = self.raw.get(oid)
+            if isinstance(obj, pygit2.Commit) and 0 <= obj.commit_time <= _LAST_TIME:
+                return obj
         except (pygit2.GitError, ValueError, LookupError) as error:
             raise HistoryError(f"commit {oid[:_SHORT]} cannot be read: {error}", hint=REPAIR) from error
-        if found is None:
+        if obj is None:
             hint = "git fetch --unshallow" if self.raw.is_shallow else REPAIR
             raise RevisionNotFoundError(f"there is no commit {oid}", hint=hint)
-        if isinstance(found, pygit2.Commit):
+        if isinstance(obj, pygit2.Commit):
             raise HistoryError(f"commit {oid[:_SHORT]} has a time that is no date", hint="skillgit fsck")
-        raise RevisionNotFoundError(f"{oid} is no commit but a {found.type_str}", hint="skillgit fsck")
+        raise RevisionNotFoundError(f"{oid} is no commit but a {obj.type_str}", hint="skillgit fsck")
 
     def write_blob(self, content: bytes) -> pygit2.Oid:
         """Write a file; nothing refers to it yet, so that git may prune it, or the folder that it comes to, meanwhile.

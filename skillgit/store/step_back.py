@@ -74,14 +74,14 @@ def plan_step_back(repo: Repo, run: str) -> StepBack | None:
             now[name] = earlier[0]
     try:
         records = reader.read_new(repo, run, {}, now)
-        lost = _damaged_end(repo, run, records)
-        kept = records[: len(records) - len(lost)]
-        fold(record.event for record in kept)
+        tail = _damaged_end(repo, run, records)
+        head = records[: len(records) - len(tail)]
+        fold(record.event for record in head)
     except (SkillgitError, pygit2.GitError, KeyError):
         return None
-    if not (lost or unreadable) or not kept or not all(_has_skill(repo, record, set()) for record in kept):
+    if not (tail or unreadable) or not head or not all(_has_skill(repo, record, set()) for record in head):
         return None
-    return StepBack(kept=tuple(kept), lost=tuple(lost), unreadable=unreadable)
+    return StepBack(kept=tuple(head), lost=tuple(tail), unreadable=unreadable)
 
 
 def step_back(repo: Repo, run: str, plan: StepBack) -> list[str]:
@@ -104,35 +104,35 @@ def step_back(repo: Repo, run: str, plan: StepBack) -> list[str]:
     ]
     update_refs(repo, updates, identity=repo.identity(), reason=_REASON, write=chain)
     last = plan.kept[-1]
-    told = [f"stepped back to the last whole event, {event_kind(last.event)} (commit {last.commit[:_SHORT]})"]
+    sentences = [f"stepped back to the last whole event, {event_kind(last.event)} (commit {last.commit[:_SHORT]})"]
     for update in updates:
         name = refs.short(update.name)
-        told.append(f"removed {name}" if update.new is None else f"moved {name} to commit {update.new[:_SHORT]}")
-    told += [
+        sentences.append(f"removed {name}" if update.new is None else f"moved {name} to commit {update.new[:_SHORT]}")
+    sentences += [
         f"{remote} has what is lost here: 'skillgit pull {remote}' brings it back, and training on makes other commits"
         for remote in plan.remotes
     ]
-    return told
+    return sentences
 
 
 def _refs_of(repo: Repo, run: str) -> dict[str, str]:
     """Return the refs that lead to events of ``run`` and to its evidence, with their commits; empty for those lost."""
-    found = dict.fromkeys(repo.damaged_refs(run), "") | repo.tips(run)
+    tips = dict.fromkeys(repo.damaged_refs(run), "") | repo.tips(run)
     for name in (refs.run_branch(run), refs.slow_branch(run)):
-        if name not in found and earlier_tips(repo, name):
+        if name not in tips and earlier_tips(repo, name):
             # git removes the reflog of a branch that is deleted
-            found[name] = ""
+            tips[name] = ""
     return {
         name: tip
-        for name, tip in found.items()
+        for name, tip in tips.items()
         if (ref := refs.parse(name)) is not None and ref.run == run and ref.kind in _CHECKED
     }
 
 
 def _derived_names(repo: Repo, run: str) -> set[str]:
-    parsed = {name: refs.parse(name) for name in repo.damaged_refs(run)}
+    entries = {name: refs.parse(name) for name in repo.damaged_refs(run)}
     return {
-        name for name, ref in parsed.items() if ref and ref.run == run and ref.kind in {refs.Kind.TAG, refs.Kind.BEST}
+        name for name, ref in entries.items() if ref and ref.run == run and ref.kind in {refs.Kind.TAG, refs.Kind.BEST}
     }
 
 
@@ -142,19 +142,19 @@ def _is_cut(repo: Repo, tip: str) -> bool:
     One that is here and makes no sense is no loss that could be made good.
     """
     oid: str | pygit2.Oid | None = tip
-    walked: list[str] = []
+    oids: list[str] = []
     while oid is not None and str(oid) not in repo.whole:
         if not repo.has_object(str(oid)):
             return True
-        walked.append(str(oid))
+        oids.append(str(oid))
         commit = repo.raw[oid]
         oid = next(iter(commit.parent_ids), None) if isinstance(commit, pygit2.Commit) else None
-    repo.whole.update(walked)
+    repo.whole.update(oids)
     return False
 
 
-def _has_skill(repo: Repo, record: Recorded, seen: set[str]) -> bool:
-    return all(map(repo.has_object, record.parents)) and not any(missing_objects(repo, record, seen))
+def _has_skill(repo: Repo, record: Recorded, present: set[str]) -> bool:
+    return all(map(repo.has_object, record.parents)) and not any(missing_objects(repo, record, present))
 
 
 def _before(repo: Repo, run: str, name: str) -> list[str]:
@@ -165,15 +165,15 @@ def _before(repo: Repo, run: str, name: str) -> list[str]:
     earlier = [tip for tip in earlier_tips(repo, name) if not _is_cut(repo, tip)]
     if earlier:
         return earlier
-    found: dict[str, Recorded] = {}
+    records: dict[str, Recorded] = {}
     for oid in _witnesses(repo, run):
         try:
             record = reader.read_commit(repo, oid)
         except (SkillgitError, pygit2.GitError, KeyError):
             continue
         if record.event.run == run and record.branch == name and not _is_cut(repo, oid):
-            found[oid] = record
-    return sorted(found, key=lambda oid: found[oid].order, reverse=True)
+            records[oid] = record
+    return sorted(records, key=lambda oid: records[oid].order, reverse=True)
 
 
 def earlier_tips(repo: Repo, name: str) -> list[str]:
@@ -197,28 +197,28 @@ def _witnesses(repo: Repo, run: str) -> Iterator[str]:
 
 def _damaged_end(repo: Repo, run: str, records: Sequence[Recorded]) -> list[Recorded]:
     """Return the last events of ``records`` up to the first, from the end, whose objects are all here."""
-    place = refs.evidence_ref(run)
+    chain = refs.evidence_ref(run)
     proves = (
         any(is_own(repo, start=record.commit) for record in records[:1])
-        or place in repo.tips(run)
-        or place in repo.damaged_refs(run)
+        or chain in repo.tips(run)
+        or chain in repo.damaged_refs(run)
     )
-    spared = evidence_elsewhere(repo, run)
-    dropped, seen = dropped_trees(repo, run), set[str]()
+    elsewhere = evidence_elsewhere(repo, run)
+    drops, present = dropped_trees(repo, run), set[str]()
 
     def is_whole(record: Recorded) -> bool:
-        if not _has_skill(repo, record, seen):
+        if not _has_skill(repo, record, present):
             return False
-        if not proves or not record.evidence or record.commit in spared or record.evidence in dropped:
+        if not proves or not record.evidence or record.commit in elsewhere or record.evidence in drops:
             return True
-        return not any(missing_files(repo, record.evidence, seen))
+        return not any(missing_files(repo, record.evidence, present))
 
     return [*takewhile(lambda record: not is_whole(record), reversed(records))][::-1]
 
 
 def _branches(run: str, plan: StepBack, tips: Mapping[str, str]) -> Iterator[RefUpdate]:
     """Yield the moves of the branches that lead to events, and the end of tracking refs that lead to none."""
-    wanted = {record.branch: record.commit for record in plan.kept}
+    targets = {record.branch: record.commit for record in plan.kept}
     for name in sorted({*tips, *plan.unreadable}):
         ref = refs.parse(name)
         if ref is None or ref.run != run or ref.kind not in _CHECKED:
@@ -228,7 +228,7 @@ def _branches(run: str, plan: StepBack, tips: Mapping[str, str]) -> Iterator[Ref
         elif ref.remote or ref.kind not in _BRANCHES:
             continue
         else:
-            new = wanted.get(name)
+            new = targets.get(name)
         if tips.get(name) != new:
             yield RefUpdate(name=name, new=new, expected=tips.get(name))
 
@@ -238,13 +238,15 @@ def _evidence(repo: Repo, run: str, plan: StepBack, tips: Mapping[str, str]) -> 
     name = refs.evidence_ref(run)
     if name not in tips and name not in plan.unreadable and not is_own(repo, start=plan.kept[0].commit):
         return []
-    dropped, seen = dropped_trees(repo, run), set[str]()
+    drops, present = dropped_trees(repo, run), set[str]()
     new = rebuilt_chain(
         repo,
         [
-            one
-            for one in plan.kept
-            if one.evidence and one.evidence not in dropped and not any(missing_files(repo, one.evidence, seen))
+            record
+            for record in plan.kept
+            if record.evidence
+            and record.evidence not in drops
+            and not any(missing_files(repo, record.evidence, present))
         ],
     )
     return [] if new == tips.get(name) else [RefUpdate(name=name, new=new, expected=tips.get(name))]

@@ -164,8 +164,8 @@ class Record(Generic[T]):
         """Return what the absence of ``field`` says; ``NEEDED`` if it is always there."""
         if field.absent is not AS_THE_CLASS:
             return field.absent
-        said = default_of(self.make, field.attribute)
-        return "" if said is NEEDED and field.kind is TEXT else said
+        default = default_of(self.make, field.attribute)
+        return "" if default is NEEDED and field.kind is TEXT else default
 
     def read(self, text: str, *more: object) -> T:
         """Return what the value ``text`` says; ``more`` is the attribute that stands elsewhere.
@@ -204,7 +204,7 @@ class Record(Generic[T]):
     def _compiled(self) -> Callable[..., T]:
         """Return the function that makes the value of the tokens of all fields, as a dataclass has its own compiled."""
         names: dict[str, object] = {}
-        takes = ", ".join(f"token{place}" for place in range(len(self._keys)))
+        takes = ", ".join(f"token{index}" for index in range(len(self._keys)))
         makes = self._source(names, 0)
         last = f", {self.elsewhere}=()" if self.elsewhere else ""
         return eval(f"lambda {takes}{last}: {makes}", names)  # type: ignore[no-any-return]  # noqa: S307 - see above
@@ -212,11 +212,11 @@ class Record(Generic[T]):
     def _source(self, names: dict[str, object], first: int) -> str:
         """Return the expression that makes the value, and add what it refers to to ``names``."""
         parts, checks = [], []
-        for place, field in enumerate(self.fields, first):
-            names |= {f"read{place}": field.kind.value, f"absent{place}": self.absent(field)}
-            value = f"read{place}(token{place})"
+        for index, field in enumerate(self.fields, first):
+            names |= {f"read{index}": field.kind.value, f"absent{index}": self.absent(field)}
+            value = f"read{index}(token{index})"
             if self.absent(field) is not NEEDED:
-                value = f"absent{place} if token{place} is None else {value}"
+                value = f"absent{index} if token{index} is None else {value}"
             if field.derived:
                 checks.append(f"({value})")
             else:
@@ -227,8 +227,8 @@ class Record(Generic[T]):
         if self.elsewhere and not first:
             parts.append(f"{self.elsewhere}={self.elsewhere}")
         names[f"make{first}"] = self.make
-        made = f"make{first}({', '.join(parts)})"
-        return f"({', '.join(checks)}, {made})[-1]" if checks else made
+        call = f"make{first}({', '.join(parts)})"
+        return f"({', '.join(checks)}, {call})[-1]" if checks else call
 
     def write(self, whole: object) -> str:
         """Return the value that says ``whole``; empty if the absence of every field does."""
@@ -251,12 +251,12 @@ def default_of(make: Callable[..., object], name: str) -> Any:  # noqa: ANN401 -
     """Return the default that the dataclass ``make`` has for an attribute; ``NEEDED`` if there is none."""
     if not dataclasses.is_dataclass(make):
         return NEEDED
-    found = next((field for field in dataclasses.fields(make) if field.name == name), None)
-    if found is None:
+    entry = next((field for field in dataclasses.fields(make) if field.name == name), None)
+    if entry is None:
         return NEEDED
-    if found.default_factory is not dataclasses.MISSING:
-        return found.default_factory()
-    return NEEDED if found.default is dataclasses.MISSING else found.default
+    if entry.default_factory is not dataclasses.MISSING:
+        return entry.default_factory()
+    return NEEDED if entry.default is dataclasses.MISSING else entry.default
 
 
 EDIT = Record(
@@ -363,13 +363,13 @@ def _read_measurement(text: str) -> Measurement:
 MEASUREMENT = Form("an evaluation, or `inherited from=v<N>`", _read_measurement, _write_measurement)
 
 
-def read_cost(text: str, spent: Iterable[str]) -> Cost:
+def read_cost(text: str, entries: Iterable[str]) -> Cost:
     """Read a cost, which may be empty, and its parts.
 
     Raises:
         TrailerError: They break the grammar, or two parts are of one role in one stage.
     """
-    parts = tuple(map(SPENT.read, spent))
+    parts = tuple(map(SPENT.read, entries))
     if len({(part.role, part.stage) for part in parts}) < len(parts):
         raise TrailerError("two trailers Skillgit-Spent tell of one role in one stage", hint="skillgit fsck")
     return COST.read(text, parts) if text else Cost(parts=parts)

@@ -57,12 +57,12 @@ def parse_value(text: str) -> dict[str, str]:
     if "=" not in tokens[0]:
         tokens[0] = f"={tokens[0]}"
     try:
-        found: dict[str, str] = dict([token.split("=") for token in tokens])
+        values: dict[str, str] = dict([token.split("=") for token in tokens])
     except ValueError:
-        found = {}
-    if len(found) < len(tokens) or "" in found.values() or _VALUE.fullmatch(text) is None:
+        values = {}
+    if len(values) < len(tokens) or "" in values.values() or _VALUE.fullmatch(text) is None:
         raise TrailerError(f"'{text[:60]}' is not a trailer value", hint="skillgit fsck")
-    return found
+    return values
 
 
 def format_block(trailers: Iterable[tuple[str, str]]) -> str:
@@ -71,14 +71,14 @@ def format_block(trailers: Iterable[tuple[str, str]]) -> str:
     Raises:
         TrailerError: A value or the whole is longer than the format allows.
     """
-    kept = [(key, value) for key, value in (("Format", str(FORMAT)), *trailers) if value]
-    for key, value in kept:
+    entries = [(key, value) for key, value in (("Format", str(FORMAT)), *trailers) if value]
+    for key, value in entries:
         if len(value) > VALUE_LIMIT:
             raise TrailerError(
                 f"the trailer {PREFIX}{key} would have {len(value)} characters: '{value[:60]}…'",
                 hint=f"shorten file and model names; a value has {VALUE_LIMIT} characters at most",
             )
-    block = "\n".join(f"{PREFIX}{key}: {value}" for key, value in kept)
+    block = "\n".join(f"{PREFIX}{key}: {value}" for key, value in entries)
     if len(block) > BLOCK_LIMIT:
         raise TrailerError(
             f"the trailers of an event would take {len(block)} bytes of {BLOCK_LIMIT}",
@@ -148,22 +148,22 @@ def parse_block(message: str) -> Block:
     block = last_paragraph(message)
     if not block.startswith(f"{PREFIX}Format: "):
         raise TrailerError("the commit has no skillgit trailers", hint="skillgit log shows the commits that have")
-    found: dict[str, list[str]] = {}
+    fields: dict[str, list[str]] = {}
     for line in block.split("\n"):
         name, _, value = line.partition(": ")
         key = _key(name)
         if key is None:
             key, value = _unusual_line(line)
-        if key in found:
-            found[key].append(value)
+        if key in fields:
+            fields[key].append(value)
         elif key:
-            found[key] = [value]
-    if found["Format"] != [str(FORMAT)]:
+            fields[key] = [value]
+    if fields["Format"] != [str(FORMAT)]:
         raise FormatVersionError(
-            f"the commit has format {', '.join(found['Format'])}, and this skillgit reads format {FORMAT}",
+            f"the commit has format {', '.join(fields['Format'])}, and this skillgit reads format {FORMAT}",
             hint="install a newer skillgit",
         )
-    return Block(found)
+    return Block(fields)
 
 
 @lru_cache(maxsize=1 << 8)

@@ -101,24 +101,24 @@ def update_refs(
 
 def _stage(update: RefUpdate) -> tuple[bool, bool]:
     """Return when ``update`` is made: refs are set before others are removed, and truth is set first and goes last."""
-    ref, removed = parse(update.name), update.new is None
-    return removed, (ref is not None and ref.kind.is_truth) is removed
+    ref, is_removal = parse(update.name), update.new is None
+    return is_removal, (ref is not None and ref.kind.is_truth) is is_removal
 
 
 def _folders(repo: Repo, updates: Sequence[RefUpdate]) -> list[Path]:
     """Return the folders that will have another folder, or a name less, once ``updates`` are made."""
-    found: set[Path] = set()
+    targets: set[Path] = set()
     for update in updates:
         for root in ("", "logs/"):
             folders = (repo.common_dir / f"{root}{update.name}").parents
             inside = [folder for folder in folders if folder.is_relative_to(repo.common_dir)]
             # git takes a folder away that has become empty
-            found.update(
+            targets.update(
                 folder.parent if update.new is not None else folder
                 for folder in inside[:-1]
                 if update.new is None or not folder.is_dir()
             )
-    return sorted(found)
+    return sorted(targets)
 
 
 def _sync_if_there(folder: Path) -> None:
@@ -134,10 +134,10 @@ def _apply(transaction: ReferenceTransaction, update: RefUpdate, reason: str) ->
 
 
 def _compare(repo: Repo, update: RefUpdate) -> None:
-    found = repo.tip(update.name)
-    if not update.derived and found != update.expected:
+    tip = repo.tip(update.name)
+    if not update.derived and tip != update.expected:
         raise ConcurrentWriteError(
-            f"{short(update.name)} moved from {update.expected or 'nothing'} to {found or 'nothing'} while skillgit"
+            f"{short(update.name)} moved from {update.expected or 'nothing'} to {tip or 'nothing'} while skillgit"
             " worked on it; nothing was written",
             hint="find out who else writes it, then resume the run",
         )
@@ -145,14 +145,14 @@ def _compare(repo: Repo, update: RefUpdate) -> None:
 
 def _lock(repo: Repo, transaction: ReferenceTransaction, name: str) -> None:
     path = repo.common_dir / f"{name}.lock"
-    seen, since = None, time.monotonic()
+    last_mark, since = None, time.monotonic()
     while True:
         try:
             transaction.lock_ref(name)
         except (pygit2.GitError, OSError) as error:
             mark = _mark(path)
-            if mark != seen:
-                seen, since = mark, time.monotonic()
+            if mark != last_mark:
+                last_mark, since = mark, time.monotonic()
             elif time.monotonic() - since > _PATIENCE_S:
                 if mark is None:
                     raise ConflictError(f"git cannot lock {short(name)}: {error}", hint="git fsck") from error

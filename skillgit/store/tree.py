@@ -65,14 +65,14 @@ def read_texts(tree: pygit2.Tree, path: str) -> dict[str, str]:
     Raises:
         SkillError: A text is longer than a skill may hold: comparing such ones takes no end.
     """
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     files = read_folder(tree, path)
     if too_long := excess(files):
         raise SkillError(too_long, hint="git show <revision>:<path>")
     for name, content in files.items():
         with suppress(UnicodeDecodeError):
-            found[name] = content.decode()
-    return found
+            texts[name] = content.decode()
+    return texts
 
 
 def read_folder(tree: pygit2.Tree, path: str) -> dict[str, bytes]:
@@ -112,8 +112,8 @@ def with_skill(
     old = _subtree(tree, path)
     nodes: dict[str, _Node] = {}
     if old is not None:
-        kept = ((TreePath(name), item) for name, item in walk(old, SKILL_FILES) if item.filemode not in _FILES)
-        nodes = {name: (item.id, item.filemode) for name, item in kept}
+        rest = ((TreePath(name), item) for name, item in walk(old, SKILL_FILES) if item.filemode not in _FILES)
+        nodes = {name: (item.id, item.filemode) for name, item in rest}
     for name, content in skill.bounded().files.items():
         mode = FileMode.BLOB_EXECUTABLE if name in skill.executable else FileMode.BLOB
         nodes[name] = (repo.write_blob(content), mode)
@@ -136,8 +136,8 @@ def write_files(repo: Repo, files: Mapping[str, bytes]) -> pygit2.Tree:
     """
     contents = zip(tree_paths(files), files.values(), strict=True)
     nodes: dict[str, _Node] = {name: (repo.write_blob(content), FileMode.BLOB) for name, content in contents}
-    found = repo.raw[_build(repo, nodes)]
-    return _tree(found)
+    obj = repo.raw[_build(repo, nodes)]
+    return _tree(obj)
 
 
 def _build(repo: Repo, nodes: Mapping[str, _Node]) -> pygit2.Oid:
@@ -199,11 +199,11 @@ def walk(tree: pygit2.Tree, most: int | None = None) -> Iterator[tuple[str, pygi
         HistoryError: It has more.
     """
     waiting: list[tuple[str, pygit2.Object]] = [("", tree)]
-    seen = 0
+    count = 0
     while waiting:
         path, entry = waiting.pop()
-        seen += 1
-        if most is not None and seen > most:
+        count += 1
+        if most is not None and count > most:
             raise HistoryError(f"a folder of a skill holds more than {most} files", hint="git ls-tree -r <revision>")
         if isinstance(entry, pygit2.Tree) and len(path) <= PATH_BYTES:
             prefix = f"{path}/" if path else ""
@@ -218,10 +218,10 @@ def _subtree(tree: pygit2.Tree | None, path: str) -> pygit2.Tree | None:
     return entry if isinstance(entry, pygit2.Tree) else None
 
 
-def _tree(found: object) -> pygit2.Tree:
-    if not isinstance(found, pygit2.Tree):
-        raise TypeError(f"{found!r} is not a tree")
-    return found
+def _tree(obj: object) -> pygit2.Tree:
+    if not isinstance(obj, pygit2.Tree):
+        raise TypeError(f"{obj!r} is not a tree")
+    return obj
 
 
 _NAMES = frozenset({DOCUMENT, "skill.md"})
@@ -241,9 +241,9 @@ def skill_folders(repo: Repo, commit: str, only: str = "") -> dict[str, dict[str
     """
     root = repo.commit(commit).tree
     try:
-        found = dict(_folders(root, ""))
-        wanted = {only: found[only]} if only and only in found else {} if only else found
-        return {path: read_files(folder, SKILL_FILES) for path, folder in wanted.items()}
+        folders = dict(_folders(root, ""))
+        selection = {only: folders[only]} if only and only in folders else {} if only else folders
+        return {path: read_files(folder, SKILL_FILES) for path, folder in selection.items()}
     except (pygit2.GitError, KeyError) as error:
         raise HistoryError(f"git cannot read commit {commit[:12]}: {error}", hint="skillgit fsck") from error
 

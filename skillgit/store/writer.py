@@ -75,7 +75,7 @@ class RunWriter:
         self._clock = clock
         self._identity = identity or repo.identity()
         tips = repo.tips()
-        self._heads = {one.ref.local: one.tip for one in history.sources(repo, run, tips) if not one.folded}
+        self._heads = {source.ref.local: source.tip for source in history.sources(repo, run, tips) if not source.folded}
         self._stored = {name: tip for name, tip in tips.items() if (ref := refs.parse(name)) and ref.run == run}
         self._records = reader.read_run(repo, run) if self._heads else []
         self._versions = derived.versions(self._records)
@@ -128,15 +128,15 @@ class RunWriter:
 
         def write() -> _Written:
             proof = write_evidence(self._repo, evidence)
-            recorded = reader.read_commit(self._repo, self._write_commit(event, skill, proof, parents, signature))
-            return recorded, evidence_commit(self._repo, recorded, signature, end) if recorded.evidence else end
+            record = reader.read_commit(self._repo, self._write_commit(event, skill, proof, parents, signature))
+            return record, evidence_commit(self._repo, record, signature, end) if record.evidence else end
 
-        recorded, kept = until_kept(self._repo, write)
-        check(recorded.event)
+        record, chain_end = until_kept(self._repo, write)
+        check(record.event)
         if local is not None:
-            note_own(self._repo, recorded.commit, local)
-        self._publish(recorded, kept, write)
-        return recorded
+            note_own(self._repo, record.commit, local)
+        self._publish(record, chain_end, write)
+        return record
 
     def _signature(self, time: datetime) -> pygit2.Signature:
         return pygit2.Signature(self._identity.name, self._identity.email, int(time.timestamp()), 0)
@@ -175,10 +175,10 @@ class RunWriter:
         origin = event_origin(event)
         if origin is Origin.STEP:
             return False
-        others = (one.event for one in self._records if event_origin(one.event) is not Origin.STEP)
+        events = (record.event for record in self._records if event_origin(record.event) is not Origin.STEP)
         if origin is Origin.META:
-            return any(event_origin(other) is origin and other.epoch >= event.epoch for other in others)
-        return _number(event) <= max(map(_number, others), default=0)
+            return any(event_origin(earlier) is origin and earlier.epoch >= event.epoch for earlier in events)
+        return _number(event) <= max(map(_number, events), default=0)
 
     def _write_commit(
         self, event: Event, skill: Skill | None, proof: str, parents: list[str], signature: pygit2.Signature
@@ -189,7 +189,7 @@ class RunWriter:
         oid = self._repo.raw.create_commit(None, signature, signature, message, content.id, [*parents])
         return str(oid)
 
-    def _parents(self, event: Event, start: str, merged: str) -> list[str]:
+    def _parents(self, event: Event, start: str, merge_parent: str) -> list[str]:
         line, slow = refs.run_branch(self._run), refs.slow_branch(self._run)
         match event:
             case RunStarted():
@@ -203,7 +203,7 @@ class RunWriter:
                     raise InvariantError(f"run {self._run} merges guidance that was not proposed", hint="skillgit fsck")
                 return [self._heads[line], self._heads[slow]]
             case _:
-                return [self._heads[line], *([merged] if merged else [])]
+                return [self._heads[line], *([merge_parent] if merge_parent else [])]
 
     def _tree(self, event: Event, skill: Skill | None, root: pygit2.Tree | None) -> pygit2.Tree:
         if isinstance(event, SlowProposed) and root is not None:
@@ -215,27 +215,27 @@ class RunWriter:
             raise InvariantError(f"{event_kind(event)} of run {self._run} has no skill", hint="skillgit fsck")
         return root
 
-    def _publish(self, recorded: Recorded, kept: str | None, write: Callable[[], _Written]) -> None:
-        moved = recorded.branch
-        moves = {moved: RefUpdate(name=moved, new=recorded.commit, expected=self._stored.get(moved))}
+    def _publish(self, record: Recorded, chain_end: str | None, write: Callable[[], _Written]) -> None:
+        branch = record.branch
+        moves = {branch: RefUpdate(name=branch, new=record.commit, expected=self._stored.get(branch))}
         for name, tip in self._heads.items():
             # Side branches of a clone become local with the first event; the two lines must not move behind our back.
             if name not in self._stored or name in {refs.run_branch(self._run), refs.slow_branch(self._run)}:
                 moves.setdefault(name, RefUpdate(name=name, new=tip, expected=self._stored.get(name)))
-        updates = [*moves.values(), *self._derived(recorded)]
-        place = refs.evidence_ref(self._run)
-        if kept is not None and kept != self._stored.get(place):
-            updates.append(RefUpdate(name=place, new=kept, expected=self._stored.get(place)))
-        reason = f"skillgit: {event_kind(recorded.event)}"
+        updates = [*moves.values(), *self._derived(record)]
+        chain = refs.evidence_ref(self._run)
+        if chain_end is not None and chain_end != self._stored.get(chain):
+            updates.append(RefUpdate(name=chain, new=chain_end, expected=self._stored.get(chain)))
+        reason = f"skillgit: {event_kind(record.event)}"
         update_refs(self._repo, updates, identity=self._identity, reason=reason, write=write)
-        self._remember(recorded, updates, kept)
+        self._remember(record, updates, chain_end)
 
-    def _derived(self, recorded: Recorded) -> list[RefUpdate]:
+    def _derived(self, record: Recorded) -> list[RefUpdate]:
         """Return the moves of tags and best; the first event of a process mends what an earlier one left undone."""
         if self._resumed:
-            known = self._versions | derived.versions([recorded])
-            return derived.derived_moves(self._run, [recorded], known, self._stored)
-        return derived.derived_updates(self._run, [*self._records, recorded], self._stored)
+            commits = self._versions | derived.versions([record])
+            return derived.derived_moves(self._run, [record], commits, self._stored)
+        return derived.derived_updates(self._run, [*self._records, record], self._stored)
 
     def _evidence_end(self) -> str | None:
         """Return the end of the evidence chain, mended first if an earlier process was killed while refs moved."""
@@ -247,16 +247,16 @@ class RunWriter:
             return evidence_commit(self._repo, last, self._signature(last.time), tip.last)
         return tip.last
 
-    def _remember(self, recorded: Recorded, updates: list[RefUpdate], kept: str | None) -> None:
+    def _remember(self, record: Recorded, updates: list[RefUpdate], chain_end: str | None) -> None:
         for update in updates:
             if update.new is None:
                 self._stored.pop(update.name, None)
             else:
                 self._stored[update.name] = update.new
-        self._heads[recorded.branch] = recorded.commit
-        self._records.append(recorded)
-        self._versions |= derived.versions([recorded])
-        self._evidence = kept
+        self._heads[record.branch] = record.commit
+        self._records.append(record)
+        self._versions |= derived.versions([record])
+        self._evidence = chain_end
         self._resumed = True
 
 

@@ -201,7 +201,7 @@ def _writers(folder: Path) -> dict[str, float]:
         taken["writer"].append(_seconds(partial(_append, homes["writer"], chapters)))
         taken["commit"].append(_seconds(partial(_commit, homes["commit"], chapters)))
         command = ("fast-import", "--quiet")
-        taken["fast_import"].append(_seconds(partial(_git, homes["fast_import"], *command, given=stream.getvalue())))
+        taken["fast_import"].append(_seconds(partial(_git, homes["fast_import"], *command, stdin=stream.getvalue())))
     seconds = {name: median(found) for name, found in taken.items()}
     objects = homes["writer"] / ".git" / "objects"
     loose = _bytes(objects)
@@ -230,7 +230,7 @@ def _commit(home: Path, chapters: list[Chapter]) -> None:
             document.write_text(chapter.skill.document, encoding="utf-8")
             _git(home, "add", PATH)
         text = event_commit.encode(chapter.event, "").encode()
-        _git(home, *signed, "commit", "-q", "--allow-empty", "--cleanup=verbatim", "-F", "-", given=text)
+        _git(home, *signed, "commit", "-q", "--allow-empty", "--cleanup=verbatim", "-F", "-", stdin=text)
 
 
 def _clock() -> Callable[[], object]:
@@ -238,8 +238,8 @@ def _clock() -> Callable[[], object]:
     return lambda: START + timedelta(days=300, minutes=next(minutes))
 
 
-def _git(where: Path, *words: str, given: bytes = b"") -> bytes:
-    return subprocess.run(["git", *words], cwd=where, input=given, capture_output=True, check=True).stdout
+def _git(where: Path, *words: str, stdin: bytes = b"") -> bytes:
+    return subprocess.run(["git", *words], cwd=where, input=stdin, capture_output=True, check=True).stdout
 
 
 def _seconds(action: Callable[[], object]) -> float:

@@ -102,7 +102,7 @@ def test_a_smaller_window_lets_nobody_in_until_enough_have_left():
             assert await made.enter(again=False)
         tasks = standing(made, "a", served)
         for _ in range(2):
-            window.ended(window.sent(), refused=True)
+            window.ended(window.sent(), was_refused=True)
             made.leave()
             await settled()
         assert window.limit == 2

@@ -40,8 +40,8 @@ def test_an_unknown_model_has_no_price(name):
 
 def test_the_user_goes_before_the_backend_and_the_backend_before_the_table():
     free = Price(usd_in=0.0, usd_out=0.0)
-    assert find_price("gpt-4o", declared={"gpt-4o": free}) == free
-    assert find_price("gpt-4o", overrides={"gpt-4o": MINE}, declared={"gpt-4o": free}) == MINE
+    assert find_price("gpt-4o", declarations={"gpt-4o": free}) == free
+    assert find_price("gpt-4o", overrides={"gpt-4o": MINE}, declarations={"gpt-4o": free}) == MINE
     assert find_price("llama3", overrides={"llama3": MINE}) == MINE
 
 

@@ -12,7 +12,7 @@ def one_round(window, refused):
     size = window.limit
     sent = [window.sent() for _ in range(size)]
     for number, stamp in enumerate(sent):
-        window.ended(stamp, refused=number < refused)
+        window.ended(stamp, was_refused=number < refused)
     return window.limit
 
 
@@ -32,7 +32,7 @@ def test_the_limit_stays_between_one_and_the_width_and_falls_only_by_refusals(wi
         in_flight += [window.sent() for _ in range(more)]
         if in_flight:
             before = window.limit
-            window.ended(in_flight.pop(random.randrange(len(in_flight))), refused=refused)
+            window.ended(in_flight.pop(random.randrange(len(in_flight))), was_refused=refused)
             assert 1 <= window.limit <= width
             assert refused or window.limit >= before
             assert window.limit <= before + (not refused)
@@ -49,7 +49,7 @@ def test_massive_refusals_take_effect_before_the_round_has_ended():
     window = Window(64)
     sent = [window.sent() for _ in range(64)]
     for stamp in sent[:48]:
-        window.ended(stamp, refused=True)
+        window.ended(stamp, was_refused=True)
     assert window.limit == 16
 
 
@@ -58,7 +58,7 @@ def test_what_was_sent_before_the_round_began_does_not_count():
     stale = [window.sent() for _ in range(3)]
     one_round(window, 2)
     for stamp in stale:
-        window.ended(stamp, refused=True)
+        window.ended(stamp, was_refused=True)
     assert window.limit == 2
     assert one_round(window, 0) == 3
 
@@ -67,7 +67,7 @@ def test_a_few_refusals_by_chance_do_not_make_it_collapse():
     window, random = Window(64), chance(5)
     seen = []
     for _ in range(20_000):
-        window.ended(window.sent(), refused=random.random() < 0.02)
+        window.ended(window.sent(), was_refused=random.random() < 0.02)
         seen.append(window.limit)
     assert sum(seen) / len(seen) > 20
     assert min(seen) > 8

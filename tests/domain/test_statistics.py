@@ -107,7 +107,7 @@ def test_power_is_the_sum_over_all_outcomes(n, fixed, broken) -> None:
         if sign_test(gains, losses) <= 0.05
     )  # fmt: skip
 
-    assert paired_power(n, fixed=fixed, broken=broken, alpha=0.05) == pytest.approx(wanted, abs=1e-6)
+    assert paired_power(n, fixes=fixed, breaks=broken, alpha=0.05) == pytest.approx(wanted, abs=1e-6)
 
 
 def test_the_minimum_detectable_effect_falls_with_items_and_rises_with_noise() -> None:
@@ -115,9 +115,9 @@ def test_the_minimum_detectable_effect_falls_with_items_and_rises_with_noise() -
 
     assert effects == sorted(effects, reverse=True)
     assert effects[1] == pytest.approx(0.1624, abs=0.001)
-    assert minimum_detectable_effect(40, alpha=0.05, broken=0.05) > effects[1]
+    assert minimum_detectable_effect(40, alpha=0.05, breaks=0.05) > effects[1]
     for n, effect in zip((20, 40, 100, 200), effects, strict=True):
-        assert paired_power(n, fixed=effect, broken=0.0, alpha=0.05) == pytest.approx(0.8, abs=1e-3)
+        assert paired_power(n, fixes=effect, breaks=0.0, alpha=0.05) == pytest.approx(0.8, abs=1e-3)
 
 
 def test_there_may_be_no_detectable_effect() -> None:
@@ -127,4 +127,4 @@ def test_there_may_be_no_detectable_effect() -> None:
 
 
 def test_power_of_many_items_is_found() -> None:
-    assert minimum_detectable_effect(1000, alpha=0.05, broken=0.02) < 0.03
+    assert minimum_detectable_effect(1000, alpha=0.05, breaks=0.02) < 0.03

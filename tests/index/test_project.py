@@ -97,7 +97,7 @@ def test_text_is_found_by_the_beginnings_of_its_words():
 
 def test_events_can_be_chosen():
     index = indexed(recorded(told_story().events))
-    assert len(queries.log_rows(index, RUN, rejected=False)) == 7
+    assert len(queries.log_rows(index, RUN, with_rejected=False)) == 7
     assert [row.step for row in queries.log_rows(index, RUN, kinds=frozenset({"rejected"}))] == [4, 2]
     assert [row.kind for row in queries.log_rows(index, RUN, limit=2)] == ["run-finished", "reverted"]
     assert queries.log_rows(index, "other") == ()

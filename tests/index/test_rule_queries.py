@@ -60,12 +60,12 @@ def test_versions_are_found_by_number(sample) -> None:
 def test_candidates_with_such_words_are_found_by_what_they_added(repo) -> None:
     write_rule_run(repo)
     with open_index(repo) as index:
-        found = rule_queries.alike(index, RUN, ("month",), rejected=True, limit=5, column="skill")
+        found = rule_queries.alike(index, RUN, ("month",), is_rejected=True, limit=5, column="skill")
         assert [(event.step, added) for event, added in found] == [(2, f"- {TRIED}")]
-        accepted = rule_queries.alike(index, RUN, ("month",), rejected=False, limit=5, column="skill")
+        accepted = rule_queries.alike(index, RUN, ("month",), is_rejected=False, limit=5, column="skill")
         assert {event.version for event, _ in accepted} == {1, 2}
-        assert len(rule_queries.alike(index, RUN, ("month",), rejected=False, limit=1, column="skill")) == 1
-        assert rule_queries.alike(index, "other", ("month",), rejected=False, limit=5) == ()
+        assert len(rule_queries.alike(index, RUN, ("month",), is_rejected=False, limit=1, column="skill")) == 1
+        assert rule_queries.alike(index, "other", ("month",), is_rejected=False, limit=5) == ()
 
 
 @pytest.fixture(scope="module")
@@ -80,4 +80,4 @@ def shared(tmp_path_factory):
 def test_any_word_can_be_asked_for(shared, asked: list[str]) -> None:
     words = tuple(word.replace("\0", "") or "x" for word in asked)
     for column in ("", "skill"):
-        rule_queries.alike(shared, RUN, words, rejected=False, limit=3, column=column)
+        rule_queries.alike(shared, RUN, words, is_rejected=False, limit=3, column=column)

@@ -178,7 +178,7 @@ def _effect(found: EvaluationSummary, rule: GateRule) -> Iterator[str]:
     if not 0.0 < score < 1.0:
         return
     broken = CHURN * score
-    effect = minimum_detectable_effect(found.scored, alpha=rule.alpha, power=POWER, broken=broken, fixable=1.0 - score)
+    effect = minimum_detectable_effect(found.scored, alpha=rule.alpha, power=POWER, breaks=broken, fixable=1.0 - score)
     left = f"the baseline is {score:.4f}, which leaves {_points(1.0 - score)} to gain"
     assumed = "if one solved item in twenty breaks"
     if effect is None:

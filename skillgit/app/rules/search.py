@@ -136,7 +136,7 @@ def _in_history(workspace: Workspace, history: RuleHistory, place: Place, text: 
     asked = search_words(text)
     told: set[tuple[str, str]] = set()
     for rejected in (False, True):
-        for event, _ in rule_queries.alike(workspace.index, place.run, asked, rejected=rejected, limit=_EVENTS):
+        for event, _ in rule_queries.alike(workspace.index, place.run, asked, is_rejected=rejected, limit=_EVENTS):
             brought = tuple(_brought(workspace, history, place.skill, event))
             for (path, rule), title in zip(brought, _titles(event.title, len(brought)), strict=True):
                 if (path, rule.text) not in told:

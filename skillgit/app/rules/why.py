@@ -230,7 +230,7 @@ class Stories:
             return ()
         asked = search_words(rule.text)
         found = rule_queries.alike(
-            self._workspace.index, run, asked, rejected=True, limit=_TRIED_EVENTS, column="skill"
+            self._workspace.index, run, asked, is_rejected=True, limit=_TRIED_EVENTS, column="skill"
         )
         wanted = words(rule.text)
         tried = [

@@ -61,7 +61,7 @@ def _route(config: ResolvedConfig, role: str) -> Route:
         price=find_price(
             name,
             overrides={known: price_of(row) for known, row in model.prices.items()},
-            declared=backend.info.prices,
+            declarations=backend.info.prices,
         ),
         concurrency=calls.concurrency,
         timeout_s=timeout_s or backend.info.timeout_s or TIMEOUT_S,

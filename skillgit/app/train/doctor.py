@@ -272,7 +272,7 @@ def _start(setup: Setup, role: str) -> RoleHealth:
     route = setup.routes[role]
     source = ""
     if route.price is not None:
-        declared = find_price(route.model, declared=route.backend.info.prices) != find_price(route.model)
+        declared = find_price(route.model, declarations=route.backend.info.prices) != find_price(route.model)
         source = "backend" if declared else "table"
     return RoleHealth(
         role=role,

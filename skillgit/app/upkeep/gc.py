@@ -97,7 +97,7 @@ def _tidied(context: Context, workspace: Workspace, run: str, request: Request, 
             unfolded = _attic(workspace, run) if dry else len(attic.unfold(repo, run))
         if before is not None:
             records = reader.read_run(repo, run)
-            plan = evidence.plan_drop(repo, records, before=before, spared=evidence.spared(records), run=run)
+            plan = evidence.plan_drop(repo, records, before=before, exempt=evidence.spared(records), run=run)
             if plan.records and not dry:
                 evidence.drop(repo, run, records, plan, context.clock)
             dropped, freed = len(plan.records), plan.size

@@ -21,10 +21,10 @@ class Margin(Policy):
         """Say whether the mean is greater by more than the margin."""
         return comparison.count > 0 and comparison.gain > exact(comparison.terms.margin)
 
-    def reachable(self, best: Comparison, known: int, *, thorough: bool) -> bool:
+    def reachable(self, best: Comparison, count: int, *, thorough: bool) -> bool:
         """Say whether it can still be; an open item that fails to evaluate may leave the mean."""
         del thorough
-        return best.total > exact(best.terms.margin) * known * best.scale
+        return best.total > exact(best.terms.margin) * count * best.scale
 
     def wants(self, terms: Terms) -> str:
         """Return what it asks for."""

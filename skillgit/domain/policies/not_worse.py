@@ -20,9 +20,9 @@ class NotWorse(Policy):
         """Say whether the mean is at least as great."""
         return comparison.total >= 0
 
-    def reachable(self, best: Comparison, known: int, *, thorough: bool) -> bool:
+    def reachable(self, best: Comparison, count: int, *, thorough: bool) -> bool:
         """Say whether it can still be."""
-        del known, thorough
+        del count, thorough
         return best.total >= 0
 
     def wants(self, terms: Terms) -> str:

@@ -21,9 +21,9 @@ class Paired(Policy):
         """Say whether the mean is greater and the test takes that for a gain."""
         return comparison.total > 0 and comparison.p_value() <= comparison.terms.alpha
 
-    def reachable(self, best: Comparison, known: int, *, thorough: bool) -> bool:
+    def reachable(self, best: Comparison, count: int, *, thorough: bool) -> bool:
         """Say whether both can still come true; the test of partial scores is looked at only if there is time."""
-        del known
+        del count
         if best.total <= 0:
             return False
         if best.counts_decide:

@@ -71,17 +71,17 @@ class Policy(ABC):
     def accepts(self, comparison: Comparison) -> bool:
         """Say whether a candidate becomes a version, where nothing else of the gate speaks against it."""
 
-    def reachable(self, best: Comparison, known: int, *, thorough: bool) -> bool:
+    def reachable(self, best: Comparison, count: int, *, thorough: bool) -> bool:
         """Say whether a candidate that is still being evaluated can be accepted; a run stops paying once it cannot.
 
         It must not say no to a candidate that ``accepts`` would take in the end, whatever the open items bring.
 
         Args:
             best: The comparison if every open item is solved.
-            known: How many of its items are not open.
+            count: How many of its items are not open.
             thorough: Whether there is time for a p-value; it is seldom asked so.
         """
-        del best, known, thorough
+        del best, count, thorough
         return True
 
     def is_slow(self, *, counts_decide: bool) -> bool:

@@ -19,9 +19,9 @@ class Strict(Policy):
         """Say whether the mean is greater."""
         return comparison.total > 0
 
-    def reachable(self, best: Comparison, known: int, *, thorough: bool) -> bool:
+    def reachable(self, best: Comparison, count: int, *, thorough: bool) -> bool:
         """Say whether the mean can still become greater."""
-        del known, thorough
+        del count, thorough
         return best.total > 0
 
     def wants(self, terms: Terms) -> str:

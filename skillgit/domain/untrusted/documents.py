@@ -67,9 +67,9 @@ def json_spans(reply: str) -> tuple[list[str], str]:
     return fences, reply[reply.find("{") : reply.rfind("}") + 1]
 
 
-def _value(written: str) -> object:
+def _value(text: str) -> object:
     try:
-        return read_document(written)
+        return read_document(text)
     except DocumentError:
         return None
 
@@ -83,15 +83,15 @@ def _is_followed(braces: str) -> bool:
     return "{" in braces[end:]
 
 
-def read_document(written: str | bytes) -> object:
-    """Return the value of the JSON document ``written``.
+def read_document(content: str | bytes) -> object:
+    """Return the value of the JSON document ``content``.
 
     Raises:
         DocumentError: It is not JSON, or beyond a limit of this module.
     """
-    if len(written) > MOST_BYTES:
+    if len(content) > MOST_BYTES:
         raise DocumentError(f"is longer than {MOST_BYTES >> 20} MiB")
-    data = written if isinstance(written, bytes) else written.encode("utf-8", "surrogatepass")
+    data = content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
     if sum(map(data.count, (b"[", b"{", b",", b":"))) > MOST_VALUES:
         raise DocumentError(f"holds more than {MOST_VALUES:,} values")
     try:
@@ -105,14 +105,14 @@ def read_document(written: str | bytes) -> object:
     return value
 
 
-def loads(written: str | bytes) -> Any:  # noqa: ANN401 - as json has it
+def loads(content: str | bytes) -> Any:  # noqa: ANN401 - as json has it
     """Return the value of a JSON document that is here already, of any size: evidence and notes of whoever wrote them.
 
     Raises:
         DocumentError: It is not JSON, or nested so deep that whatever goes through it would fail.
     """
     try:
-        value = json.loads(written)
+        value = json.loads(content)
     except RecursionError:
         raise DocumentError(_TOO_DEEP) from None
     except ValueError:
@@ -135,10 +135,10 @@ def _is_within(value: object, levels: int) -> bool:
     """Say whether ``value`` has at most so many levels of lists and objects."""
     level = [value]
     for _ in range(levels):
-        nested = (
+        groups = (
             entry.values() if isinstance(entry, dict) else entry for entry in level if isinstance(entry, dict | list)
         )
-        level = [entry for entries in nested for entry in entries if isinstance(entry, dict | list)]
+        level = [entry for entries in groups for entry in entries if isinstance(entry, dict | list)]
         if not level:
             return True
     return False

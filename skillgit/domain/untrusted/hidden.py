@@ -29,11 +29,11 @@ def hidden_characters(path: str, content: bytes) -> Hidden | None:
         text = content.decode()
     except UnicodeDecodeError:
         return None
-    found = hidden_in(text)
-    if not found:
+    characters = hidden_in(text)
+    if not characters:
         return None
-    place, first = found[0]
-    line = text.count("\n", 0, place) + 1
-    count = "a hidden character" if len(found) == 1 else f"{len(found)} hidden characters"
-    comes = "" if len(found) == 1 else ", the first"
+    offset, first = characters[0]
+    line = text.count("\n", 0, offset) + 1
+    count = "a hidden character" if len(characters) == 1 else f"{len(characters)} hidden characters"
+    comes = "" if len(characters) == 1 else ", the first"
     return Hidden(line=line, sentence=f"{path} has {count}{comes} in line {line}: {name_of(first)}")

@@ -81,9 +81,9 @@ def tree_paths(names: Iterable[str]) -> tuple[TreePath, ...]:
     Raises:
         UnsafeNameError: One of them cannot be a path, or two are the same file on some system.
     """
-    listed = tuple(names)
+    paths = tuple(names)
     # An optimizer makes many skills of the same few files; a large listing comes once.
-    return _few_paths(listed) if len(listed) <= _FEW else _paths(listed)
+    return _few_paths(paths) if len(paths) <= _FEW else _paths(paths)
 
 
 _FEW = 64
@@ -107,8 +107,8 @@ def clashes(names: Iterable[str]) -> Iterator[str]:
     folders: dict[str, str] = {}
     files: dict[str, str] = {}
     for name in names:
-        for place in (index for index, letter in enumerate(name) if letter == "/"):
-            folder = name[:place]
+        for end in (index for index, letter in enumerate(name) if letter == "/"):
+            folder = name[:end]
             if folders.setdefault(folder_key := name_key(folder), folder) != folder:
                 yield _clash(folders[folder_key], folder)
         key = name_key(name)
@@ -203,5 +203,5 @@ def _is_seen(letter: str) -> bool:
     return unicodedata.category(letter) not in {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
-def _clash(one: str, other: str) -> str:
-    return f"{shown(one)} and {shown(other)} are the same place on some systems"
+def _clash(first: str, second: str) -> str:
+    return f"{shown(first)} and {shown(second)} are the same place on some systems"

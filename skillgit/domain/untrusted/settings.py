@@ -192,6 +192,6 @@ def of_stranger(settings: Mapping[str, object]) -> RecordedSettings:
 
     An empty value sets nothing, and is in neither part.
     """
-    written = {key: value for key, value in settings.items() if value is not None and value != ""}
-    taken = {key: value for key, value in written.items() if key in TAKEN and TAKEN[key](value)}
-    return RecordedSettings(taken, {key: value for key, value in written.items() if key not in taken})
+    entries = {key: value for key, value in settings.items() if value is not None and value != ""}
+    values = {key: value for key, value in entries.items() if key in TAKEN and TAKEN[key](value)}
+    return RecordedSettings(values, {key: value for key, value in entries.items() if key not in values})

@@ -69,8 +69,8 @@ class SkillText(str):
 
     def reworded(self, text: str) -> SkillText:
         """Return ``text``, which was made of this one, cleaned; it counts what was removed from either."""
-        cleaned = clean(text)
-        return _made(cleaned, self.removed + cleaned.removed)
+        result = clean(text)
+        return _made(result, self.removed + result.removed)
 
 
 def clean(text: str) -> SkillText:
@@ -80,17 +80,17 @@ def clean(text: str) -> SkillText:
     characters. Joiners and variation selectors stay where emoji and scripts need them. Half of a surrogate pair
     becomes U+FFFD. Clean text comes back unchanged, and so does what was cleaned before.
     """
-    removed = 0
+    count = 0
     if _SURROGATE.search(text):
         whole = storable(text)
-        removed += whole.count("\ufffd") - text.count("\ufffd")
+        count += whole.count("\ufffd") - text.count("\ufffd")
         text = whole
     if _SUSPECT.search(text):
         for pattern, replacement in _STEPS:
             shorter = pattern.sub(replacement, text)
-            removed += 0 if replacement else len(text) - len(shorter)
+            count += 0 if replacement else len(text) - len(shorter)
             text = shorter
-    return _made(text, removed)
+    return _made(text, count)
 
 
 def verbatim(text: str) -> SkillText:
@@ -98,10 +98,10 @@ def verbatim(text: str) -> SkillText:
     return _made(text, 0)
 
 
-def _made(text: str, removed: int) -> SkillText:
-    made = str.__new__(SkillText, text)
-    made.removed = removed
-    return made
+def _made(text: str, count: int) -> SkillText:
+    instance = str.__new__(SkillText, text)
+    instance.removed = count
+    return instance
 
 
 EMPTY = verbatim("")
@@ -129,12 +129,12 @@ def aligned(text: str) -> tuple[str, list[int]]:
     """Return ``text`` cleaned, and where in ``text`` each of its characters and its end stand."""
     starts = list(range(len(text) + 1))
     for pattern, replacement in _STEPS:
-        parts, kept, at = list[str](), list[int](), 0
+        parts, positions, at = list[str](), list[int](), 0
         for match in pattern.finditer(text):
             parts += text[at : match.start()], replacement
-            kept += starts[at : match.start()] + starts[match.start() : match.start() + len(replacement)]
+            positions += starts[at : match.start()] + starts[match.start() : match.start() + len(replacement)]
             at = match.end()
-        text, starts = "".join([*parts, text[at:]]), kept + starts[at:]
+        text, starts = "".join([*parts, text[at:]]), positions + starts[at:]
     return text, starts
 
 
@@ -161,11 +161,11 @@ def visible(text: str) -> str:
 
 def visible_characters(text: str) -> list[str]:
     """Return how ``visible`` shows each character of ``text``."""
-    shown = list(text)
+    characters = list(text)
     if _SUSPECT.search(text):
         for match in _ACTIVE.finditer(text):
-            shown[match.start()] = _shown(match)
-    return shown
+            characters[match.start()] = _shown(match)
+    return characters
 
 
 def _shown(match: re.Match[str]) -> str:
@@ -214,4 +214,4 @@ def unstorable_place(value: object) -> str | None:
     else:
         return None
     inner = ((key, unstorable_place(part)) for key, part in pairs)
-    return next((f"{key}.{place}".rstrip(".") for key, place in inner if place is not None), None)
+    return next((f"{key}.{path}".rstrip(".") for key, path in inner if path is not None), None)

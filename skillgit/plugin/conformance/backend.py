@@ -107,20 +107,20 @@ def _check_info(case: Case, promises: Promises) -> None:
     promises.hold(info.name.isidentifier(), f"info.name is '{info.name}', which no configuration key can begin with")
     promises.hold(info.summary.strip(), "info.summary is empty")
     promises.hold("\n" not in info.summary, "info.summary is longer than one line")
-    known = not info.models or any(case.model == name or name in case.model for name in info.models)
-    promises.hold(known, f"info.models lists the models that it knows, but not '{case.model}'")
-    priced = all(price.usd_in >= 0 and price.usd_out >= 0 for price in info.prices.values())
-    promises.hold(priced, "info.prices has a price below zero")
+    is_known = not info.models or any(case.model == name or name in case.model for name in info.models)
+    promises.hold(is_known, f"info.models lists the models that it knows, but not '{case.model}'")
+    has_prices = all(price.usd_in >= 0 and price.usd_out >= 0 for price in info.prices.values())
+    promises.hold(has_prices, "info.prices has a price below zero")
 
 
 def _check_making(case: Case, promises: Promises) -> bool:
     """Say whether a backend can be made, so that there is something to ask."""
-    with _connections() as made:
+    with _connections() as connections:
         try:
             backend = case.cls(dict(case.settings))
         except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way, and the caller shall read how
-            return promises.hold(kept=False, sentence=f"it cannot be made with its settings: {described(error)}")
-    promises.hold(not made, "it uses the network while it is made; that is for the first call")
+            return promises.hold(condition=False, sentence=f"it cannot be made with its settings: {described(error)}")
+    promises.hold(not connections, "it uses the network while it is made; that is for the first call")
     promises.hold(isinstance(backend, Backend), "it lacks a method of the contract: complete, aclose")
     try:
         case.cls({**case.settings, _NO_SETTING: 1})
@@ -128,31 +128,31 @@ def _check_making(case: Case, promises: Promises) -> bool:
         return True
     except Exception as error:  # noqa: BLE001 - see above
         promises.hold(
-            kept=False, sentence=f"a setting that it does not know raises {described(error)}, not ConfigError"
+            condition=False, sentence=f"a setting that it does not know raises {described(error)}, not ConfigError"
         )
         return True
-    promises.hold(kept=False, sentence="it silently ignores a setting that it does not know")
+    promises.hold(condition=False, sentence="it silently ignores a setting that it does not know")
     return True
 
 
 @contextmanager
 def _connections() -> Iterator[list[object]]:
     """Note every connection that is tried while the block lasts."""
-    made: list[object] = []
+    attempts: list[object] = []
     connect, look_up = socket.socket.connect, socket.getaddrinfo
 
     def noted_connect(self: socket.socket, address: object) -> None:
-        made.append(address)
+        attempts.append(address)
         connect(self, address)  # type: ignore[arg-type]
 
-    def noted_look_up(*place: object, **more: object) -> object:
-        made.append(place)
-        return look_up(*place, **more)  # type: ignore[arg-type]
+    def noted_look_up(*arguments: object, **more: object) -> object:
+        attempts.append(arguments)
+        return look_up(*arguments, **more)  # type: ignore[arg-type]
 
     socket.socket.connect = noted_connect  # type: ignore[method-assign,assignment]
     socket.getaddrinfo = noted_look_up  # type: ignore[assignment]
     try:
-        yield made
+        yield attempts
     finally:
         socket.socket.connect = connect  # type: ignore[method-assign]
         socket.getaddrinfo = look_up
@@ -166,10 +166,10 @@ async def _check_cancellation(case: Case, promises: Promises) -> None:
             for _ in range(3):
                 await asyncio.sleep(0)
             task.cancel()
-            ended, _ = await asyncio.wait({task}, timeout=_LINGERS_S)
-            promises.hold(ended, f"a call that is cancelled does not end within {_LINGERS_S:g} s")
-            if ended and not task.cancelled() and (error := task.exception()):
-                promises.hold(kept=False, sentence=f"a call that is cancelled raises {described(error)}")
+            tasks, _ = await asyncio.wait({task}, timeout=_LINGERS_S)
+            promises.hold(tasks, f"a call that is cancelled does not end within {_LINGERS_S:g} s")
+            if tasks and not task.cancelled() and (error := task.exception()):
+                promises.hold(condition=False, sentence=f"a call that is cancelled raises {described(error)}")
 
 
 async def _check_closing(case: Case, promises: Promises) -> None:
@@ -200,8 +200,8 @@ def check_reply(reply: object, promises: Promises) -> None:
         return
     assert isinstance(reply, Reply)  # noqa: S101 - for the type checker
     promises.hold(isinstance(reply.text, str) and reply.text.strip(), "a reply to a plain question has no text")
-    known = reply.finish_reason in get_args(FinishReason)
-    promises.hold(known, f"finish_reason is '{reply.finish_reason}', which the contract does not know")
+    is_known = reply.finish_reason in get_args(FinishReason)
+    promises.hold(is_known, f"finish_reason is '{reply.finish_reason}', which the contract does not know")
     promises.hold(not reply.tool_calls, "a reply calls tools though none is on offer")
     _check_usage(reply.usage, promises)
 
@@ -247,16 +247,16 @@ async def check_many(case: Case, promises: Promises) -> None:
     words = [f"question-{number:03d}" for number in range(MANY)]
     with promises.during(f"{MANY} calls at once"):
         async with case.opened() as backend:
-            asked = (case.ask(backend, case.saying(word)) for word in words)
-            replies = await asyncio.gather(*asked, return_exceptions=True)
-    failed = [reply for reply in replies if isinstance(reply, BaseException)]
+            calls = (case.ask(backend, case.saying(word)) for word in words)
+            replies = await asyncio.gather(*calls, return_exceptions=True)
+    errors = [reply for reply in replies if isinstance(reply, BaseException)]
     promises.hold(
-        not failed, f"{len(failed)} of {MANY} calls at once fail, such as {described(failed[0]) if failed else ''}"
+        not errors, f"{len(errors)} of {MANY} calls at once fail, such as {described(errors[0]) if errors else ''}"
     )
     if case.echoes:
         pairs = zip(words, replies, strict=True)
-        mixed = sum(isinstance(reply, Reply) and word not in reply.text for word, reply in pairs)
-        promises.hold(not mixed, f"{mixed} of {MANY} calls at once get the answer to another question")
+        mismatches = sum(isinstance(reply, Reply) and word not in reply.text for word, reply in pairs)
+        promises.hold(not mismatches, f"{mismatches} of {MANY} calls at once get the answer to another question")
 
 
 async def check_tools(case: Case, promises: Promises) -> None:
@@ -265,8 +265,8 @@ async def check_tools(case: Case, promises: Promises) -> None:
         return
     with promises.during("a conversation with a tool"):
         async with case.opened() as backend:
-            asked = replace(case.request, tools=(_TOOL,))
-            reply = await case.ask(backend, asked)
+            request = replace(case.request, tools=(_TOOL,))
+            reply = await case.ask(backend, request)
             if not promises.hold(reply.tool_calls, "it does not call the tool that it is offered"):
                 return
             promises.hold(
@@ -274,15 +274,15 @@ async def check_tools(case: Case, promises: Promises) -> None:
             )
             for call in reply.tool_calls:
                 _check_call(call, promises)
-            said = (Text(text=reply.text),) if reply.text else ()
-            answered = (
-                *(*asked.messages, Message(role="assistant", parts=said, tool_calls=reply.tool_calls)),
+            parts = (Text(text=reply.text),) if reply.text else ()
+            messages = (
+                *(*request.messages, Message(role="assistant", parts=parts, tool_calls=reply.tool_calls)),
                 *(
                     Message(role="tool", parts=(Text(text="It is blue."),), tool_call_id=call.id)
                     for call in reply.tool_calls
                 ),
             )
-            after = await case.ask(backend, replace(asked, messages=answered))
+            after = await case.ask(backend, replace(request, messages=messages))
             promises.hold(after.text or after.tool_calls, "a reply to the result of a tool is empty")
 
 
@@ -303,5 +303,5 @@ async def check_images(case: Case, promises: Promises) -> None:
     with promises.during("a request with a picture"):
         async with case.opened() as backend:
             *before, last = case.messages
-            shown = replace(last, parts=(*last.parts, Image(media_type="image/png", data=_DOT)))
-            check_reply(await case.ask(backend, replace(case.request, messages=(*before, shown))), promises)
+            message = replace(last, parts=(*last.parts, Image(media_type="image/png", data=_DOT)))
+            check_reply(await case.ask(backend, replace(case.request, messages=(*before, message))), promises)

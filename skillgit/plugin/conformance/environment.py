@@ -72,17 +72,17 @@ def check_environment(
     )
     _check_info(case, promises)
     try:
-        one, other = case.made(), case.made()
+        environment, twin = case.made(), case.made()
     except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way, and the caller shall read how
-        promises.hold(kept=False, sentence=f"it cannot be made with its options: {described(error)}")
+        promises.hold(condition=False, sentence=f"it cannot be made with its options: {described(error)}")
     else:
-        promises.hold(isinstance(one, Environment), "it lacks a method of the contract")
-        setup.check_digest(case, one, other, scoring_options or {}, promises)
-        setup.check_source(case, one, promises)
-        skill = _check_skill(one, promises)
-        items = _check_items(one, other, promises)
+        promises.hold(isinstance(environment, Environment), "it lacks a method of the contract")
+        setup.check_digest(case, environment, twin, scoring_options or {}, promises)
+        setup.check_source(case, environment, promises)
+        skill = _check_skill(environment, promises)
+        items = _check_items(environment, twin, promises)
         if skill is not None:
-            asyncio.run(_check_work(case, one, skill, items, promises))
+            asyncio.run(_check_work(case, environment, skill, items, promises))
     promises.settle()
 
 
@@ -125,27 +125,27 @@ def _check_skill(environment: Environment, promises: Promises) -> Skill | None:
 
 
 def _value(block: str, key: str) -> str:
-    found = re.search(rf"^{key}:[ \t]*(.*(?:\n[ \t]+.*)*)", block, re.MULTILINE)
-    return " ".join(found.group(1).split()).strip("\"'>|- ") if found else ""
+    match = re.search(rf"^{key}:[ \t]*(.*(?:\n[ \t]+.*)*)", block, re.MULTILINE)
+    return " ".join(match.group(1).split()).strip("\"'>|- ") if match else ""
 
 
-def _check_items(one: Environment, other: Environment, promises: Promises) -> dict[Split, Sequence[Item]]:
-    found: dict[Split, Sequence[Item]] = {}
+def _check_items(env: Environment, twin: Environment, promises: Promises) -> dict[Split, Sequence[Item]]:
+    parts: dict[Split, Sequence[Item]] = {}
     for split in Split:
         with promises.during(f"items of the {split} split"):
-            items = tuple(one.items(split))
+            items = tuple(env.items(split))
             promises.hold(items, f"the {split} split has no items")
             ids = [item.id for item in items]
             promises.hold(len(set(ids)) == len(ids), f"an id occurs twice in the {split} split")
-            again = [(item.id, item.digest) for item in other.items(split)]
+            again = [(item.id, item.digest) for item in twin.items(split)]
             same = again == [(item.id, item.digest) for item in items]
             promises.hold(same, f"the {split} split has other items, or another order, when it is made again")
-            found[split] = items
-    for first, second in combinations(found, 2):
-        for what in ("id", "digest"):
-            shared = {getattr(item, what) for item in found[first]} & {getattr(item, what) for item in found[second]}
-            promises.hold(not shared, f"the {first} and the {second} split share an item by its {what}")
-    return found
+            parts[split] = items
+    for first, second in combinations(parts, 2):
+        for key in ("id", "digest"):
+            common = {getattr(item, key) for item in parts[first]} & {getattr(item, key) for item in parts[second]}
+            promises.hold(not common, f"the {first} and the {second} split share an item by its {key}")
+    return parts
 
 
 _SENTENCES = ("Mind the amber falcon.", "Mind the silver heron.")
@@ -189,18 +189,18 @@ async def check_rollouts(
     promises: Promises,
 ) -> None:
     """Let a scripted target work on items of each split, with right and wrong answers and with skills that differ."""
-    seen = _Examination(case=case, environment=environment, skill=skill, promises=promises)
+    examination = _Examination(case=case, environment=environment, skill=skill, promises=promises)
     for split in items.values():
         for item in split[: case.rollouts]:
             with promises.during("a rollout"):
-                await _check_item(seen, item)
+                await _check_item(examination, item)
             with promises.during("secrets"):
                 secrets = environment.secrets(item) if isinstance(environment, KeepsSecrets) else Secrets()
                 promises.hold(isinstance(secrets, Secrets), f"secrets returns {type(secrets).__name__}, not Secrets")
         for item in split[:1]:
             with promises.during("a rollout with another skill"):
-                await _attempt_with_sentence(seen, item, *reversed(_SENTENCES))
-    passes = seen.passed and (any(seen.passed) if case.wrong else all(seen.passed))
+                await _attempt_with_sentence(examination, item, *reversed(_SENTENCES))
+    passes = examination.passed and (any(examination.passed) if case.wrong else all(examination.passed))
     promises.hold(
         not passes,
         "a wrong answer passes: score has to compare trajectory.answer with the item, and give less than 1.0 to what "
@@ -210,46 +210,46 @@ async def check_rollouts(
         await _check_outage(environment, item, skill, promises)
 
 
-async def _check_item(seen: _Examination, item: Item) -> None:
-    case, promises = seen.case, seen.promises
-    wrong = await _attempt_with_sentence(seen, item, *_SENTENCES)
+async def _check_item(examination: _Examination, item: Item) -> None:
+    case, promises = examination.case, examination.promises
+    wrong = await _attempt_with_sentence(examination, item, *_SENTENCES)
     if not _is_whole(wrong, item, promises):
         return
     right = None
     if case.answers:
-        right = await seen.attempt(item, seen.skill, case.answers(item))
+        right = await examination.attempt(item, examination.skill, case.answers(item))
         if not _is_whole(right, item, promises):
             return
         promises.hold(right.passed, "the right answer does not pass")
-    again = await seen.environment.score(item, wrong.trajectory, Scripted((case.verdict,)))
+    again = await examination.environment.score(item, wrong.trajectory, Scripted((case.verdict,)))
     same = again == (wrong.scored, wrong.feedback)
     promises.hold(same, "the same trajectory gets another score or feedback when it is scored again")
-    judged = bool(case.verdict and wrong.judge.heard)
-    if judged or (right is not None and right.target.says == wrong.target.says):
+    has_verdict = bool(case.verdict and wrong.judge.heard)
+    if has_verdict or (right is not None and right.target.says == wrong.target.says):
         return
-    golden = wrong.passed and _is_golden(seen.environment, item, wrong, right)
+    golden = wrong.passed and _is_golden(examination.environment, item, wrong, right)
     promises.hold(
         not golden,
         "a rollout returns the gold answer though the target said something else: trajectory.answer has to be what the "
         "target said",
     )
-    seen.passed.append(wrong.passed and not golden)
+    examination.passed.append(wrong.passed and not golden)
 
 
-async def _attempt_with_sentence(seen: _Examination, item: Item, sentence: str, other: str) -> Attempt:
+async def _attempt_with_sentence(examination: _Examination, item: Item, sentence: str, old_sentence: str) -> Attempt:
     """Attempt ``item`` with a skill that holds ``sentence``, by a target that gives a wrong answer."""
     reads: list[str] = []
-    skill = watched(with_sentence(seen.skill, sentence), reads)
-    attempt = await seen.attempt(item, skill, seen.case.wrong_answer(item))
-    heard = "\n".join(text for messages in attempt.target.heard for text in messages)
+    skill = watched(with_sentence(examination.skill, sentence), reads)
+    attempt = await examination.attempt(item, skill, examination.case.wrong_answer(item))
+    transcript = "\n".join(text for messages in attempt.target.heard for text in messages)
     # With tools the target may fetch the text itself, which no script can know how to do.
-    shown = sentence in heard or (attempt.target.tools and bool(reads))
-    own = seen.promises.hold(
-        other not in heard,
+    is_shown = sentence in transcript or (attempt.target.tools and bool(reads))
+    own = examination.promises.hold(
+        old_sentence not in transcript,
         "the target sees the skill of an earlier rollout: a rollout has to show it the skill that it is given",
     )
-    seen.promises.hold(
-        shown or not own or not attempt.target.heard,
+    examination.promises.hold(
+        is_shown or not own or not attempt.target.heard,
         "the target never sees the skill: a sentence that is added to SKILL.md is in no message to it; a rollout has "
         "to show it skill.document",
     )
@@ -264,8 +264,8 @@ def _is_whole(attempt: Attempt, item: Item, promises: Promises) -> bool:
     promises.hold(attempt.target.heard, "a rollout does not ask the target")
     promises.hold(trajectory.item_id == item.id, "a trajectory's item_id is not that of its item")
     promises.hold(trajectory.turns, "a trajectory has no turns, so that the optimizer sees nothing")
-    scored = promises.hold(isinstance(attempt.scored, Scored), "score does not return a Scored first")
-    return promises.hold(isinstance(attempt.feedback, str), "score does not return the feedback second") and scored
+    has_score = promises.hold(isinstance(attempt.scored, Scored), "score does not return a Scored first")
+    return promises.hold(isinstance(attempt.feedback, str), "score does not return the feedback second") and has_score
 
 
 def _is_golden(environment: Environment, item: Item, wrong: Attempt, right: Attempt | None) -> bool:
@@ -285,6 +285,6 @@ async def _check_outage(environment: Environment, item: Item, skill: Skill, prom
     except (BackendError, EnvironmentFaultError):
         return
     except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way, and the caller shall read how
-        promises.hold(kept=False, sentence=f"a failed call of the target becomes {described(error)}")
+        promises.hold(condition=False, sentence=f"a failed call of the target becomes {described(error)}")
         return
-    promises.hold(kept=False, sentence="a failed call of the target becomes a trajectory, which would be scored")
+    promises.hold(condition=False, sentence="a failed call of the target becomes a trajectory, which would be scored")

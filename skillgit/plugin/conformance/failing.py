@@ -62,30 +62,30 @@ async def check_failures(case: Case, promises: Promises) -> None:
         _check_kind(error, fault.kind, fault.what, promises)
         _check_words(error, fault.what, server.keys, promises)
         if fault.status == 429 and isinstance(error, RetryableBackendError):  # noqa: PLR2004 - too many requests
-            told = error.retry_after == _WAIT_S
-            promises.hold(told, f"retry_after is {error.retry_after}, but the server said Retry-After: {_WAIT_S:g}")
+            is_right = error.retry_after == _WAIT_S
+            promises.hold(is_right, f"retry_after is {error.retry_after}, but the server said Retry-After: {_WAIT_S:g}")
     await _check_cancellation(case, promises)
 
 
-async def _error(case: Case, settings: Mapping[str, object], what: str, promises: Promises) -> BaseException | None:
+async def _error(case: Case, settings: Mapping[str, object], fault: str, promises: Promises) -> BaseException | None:
     try:
         async with case.opened(settings) as backend:
             await case.ask(backend, case.request)
     except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way; which one it was is looked at
         return error
-    promises.hold(kept=False, sentence=f"{what} becomes a reply")
+    promises.hold(condition=False, sentence=f"{fault} becomes a reply")
     return None
 
 
-def _check_kind(error: BaseException | None, kind: type[BackendError], what: str, promises: Promises) -> None:
+def _check_kind(error: BaseException | None, kind: type[BackendError], fault: str, promises: Promises) -> None:
     if error is not None:
-        promises.hold(isinstance(error, kind), f"{what} has to be a {kind.__name__}, but is {described(error)}")
+        promises.hold(isinstance(error, kind), f"{fault} has to be a {kind.__name__}, but is {described(error)}")
 
 
-def _check_words(error: BaseException | None, what: str, keys: set[str], promises: Promises) -> None:
-    said = f"{error} {getattr(error, 'hint', '')}"
-    told = any(len(key) >= _SHORTEST_KEY and key in said for key in keys)
-    promises.hold(not told, f"the error for {what} repeats the key that the server quotes")
+def _check_words(error: BaseException | None, fault: str, keys: set[str], promises: Promises) -> None:
+    message = f"{error} {getattr(error, 'hint', '')}"
+    has_key = any(len(key) >= _SHORTEST_KEY and key in message for key in keys)
+    promises.hold(not has_key, f"the error for {fault} repeats the key that the server quotes")
 
 
 async def _check_cancellation(case: Case, promises: Promises) -> None:
@@ -94,15 +94,17 @@ async def _check_cancellation(case: Case, promises: Promises) -> None:
     with promises.during("a call that is cancelled while the server is silent"):
         async with Misbehaving(silent=True) as server, case.opened(case.misbehaving(server.url)) as backend:
             task = asyncio.ensure_future(backend.complete(case.request))
-            asked = asyncio.ensure_future(server.asked.wait())
-            await asyncio.wait({task, asked}, timeout=case.timeout_s, return_when=asyncio.FIRST_COMPLETED)
-            asked.cancel()
+            question = asyncio.ensure_future(server.asked.wait())
+            await asyncio.wait({task, question}, timeout=case.timeout_s, return_when=asyncio.FIRST_COMPLETED)
+            question.cancel()
             task.cancel()
-            ended, _ = await asyncio.wait({task}, timeout=_LINGERS_S)
-            promises.hold(ended, f"a call that is cancelled does not end within {_LINGERS_S:g} s")
+            tasks, _ = await asyncio.wait({task}, timeout=_LINGERS_S)
+            promises.hold(tasks, f"a call that is cancelled does not end within {_LINGERS_S:g} s")
             if server.asked.is_set():
-                left = await server.left(_LINGERS_S)
-                promises.hold(left, "a call that is cancelled leaves its connection open, so that the server works on")
+                is_closed = await server.left(_LINGERS_S)
+                promises.hold(
+                    is_closed, "a call that is cancelled leaves its connection open, so that the server works on"
+                )
 
 
 _HOST = "127.0.0.1"
@@ -173,18 +175,18 @@ class Misbehaving:
     async def _answer(
         self, headers: dict[str, str], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        sent = {headers[name].removeprefix("Bearer ") for name in _KEY_HEADERS if name in headers}
-        self.keys |= sent
+        keys = {headers[name].removeprefix("Bearer ") for name in _KEY_HEADERS if name in headers}
+        self.keys |= keys
         self.asked.set()
         if self._silent:
             await reader.read()
         elif self._status:
-            writer.write(self._written(sent))
+            writer.write(self._written(keys))
             await writer.drain()
 
-    def _written(self, sent: set[str]) -> bytes:
-        said = f"no, not with the key {' '.join(sorted(sent))}"
-        document = {"type": "error", "error": {"type": "error", "message": said, "code": None}}
+    def _written(self, keys: set[str]) -> bytes:
+        message = f"no, not with the key {' '.join(sorted(keys))}"
+        document = {"type": "error", "error": {"type": "error", "message": message, "code": None}}
         body = (self._body or json.dumps(document)).encode()
         lines = [
             f"HTTP/1.1 {self._status} Status",
@@ -204,6 +206,6 @@ async def _read(reader: asyncio.StreamReader) -> dict[str, str]:
 
 def unreachable_address() -> str:
     """Return the address of a port of this machine that nobody listens at."""
-    with socket.socket() as taken:
-        taken.bind((_HOST, 0))
-        return f"http://{_HOST}:{taken.getsockname()[1]}"
+    with socket.socket() as sock:
+        sock.bind((_HOST, 0))
+        return f"http://{_HOST}:{sock.getsockname()[1]}"

@@ -54,18 +54,18 @@ class LoopWatch:
         self._handle = asyncio.get_running_loop().call_later(_TICK_S, self._beat)
 
     def _watch(self, ident: int) -> None:
-        seen, missed = 0, 0
+        beats, misses = 0, 0
         while not self._done.wait(_TICK_S) and not self.place:
-            seen, missed = (seen, missed + 1) if self._beats == seen else (self._beats, 0)
-            if missed >= _TICKS:
+            beats, misses = (beats, misses + 1) if self._beats == beats else (self._beats, 0)
+            if misses >= _TICKS:
                 self.place = _place(sys._current_frames()[ident])  # noqa: SLF001 - documented, for debuggers as this is
 
 
 def _place(frame: FrameType) -> str:
     """Return the innermost line of ``frame`` that is not in Python's own library."""
     library = sysconfig.get_path("stdlib")
-    found: FrameType | None = frame
-    while found is not None and found.f_code.co_filename.startswith((library, "<frozen")):
-        found = found.f_back
-    last = found or frame
+    current: FrameType | None = frame
+    while current is not None and current.f_code.co_filename.startswith((library, "<frozen")):
+        current = current.f_back
+    last = current or frame
     return f"{Path(last.f_code.co_filename).name}:{last.f_lineno}"

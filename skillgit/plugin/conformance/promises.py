@@ -18,10 +18,10 @@ class ConformanceError(AssertionError):
         broken: What is broken, one sentence each.
     """
 
-    def __init__(self, subject: str, broken: tuple[str, ...]) -> None:
-        promises = "1 promise" if len(broken) == 1 else f"{len(broken)} promises"
-        super().__init__("\n".join([f"{subject} breaks {promises}:", *(f"- {sentence}" for sentence in broken)]))
-        self.broken = broken
+    def __init__(self, subject: str, sentences: tuple[str, ...]) -> None:
+        promises = "1 promise" if len(sentences) == 1 else f"{len(sentences)} promises"
+        super().__init__("\n".join([f"{subject} breaks {promises}:", *(f"- {sentence}" for sentence in sentences)]))
+        self.broken = sentences
 
 
 class Promises:
@@ -35,19 +35,19 @@ class Promises:
         self._subject = subject
         self._broken: dict[str, None] = {}
 
-    def hold(self, kept: object, sentence: str) -> bool:
+    def hold(self, condition: object, sentence: str) -> bool:
         """Note ``sentence`` unless the promise is kept; say whether it is."""
-        if not kept:
+        if not condition:
             self._broken[sentence] = None
-        return bool(kept)
+        return bool(condition)
 
     @contextmanager
-    def during(self, what: str) -> Iterator[None]:
+    def during(self, activity: str) -> Iterator[None]:
         """Note an error that comes out of the block, and go on behind it."""
         try:
             yield
         except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way, and the next promise is looked at
-            self._broken[f"{what} raises {described(error)}"] = None
+            self._broken[f"{activity} raises {described(error)}"] = None
 
     def settle(self) -> None:
         """Tell what is broken.
@@ -61,5 +61,5 @@ class Promises:
 
 def described(error: BaseException) -> str:
     """Return an error in a few words."""
-    said = " ".join(str(error).split())
-    return f"{type(error).__name__}: {said}"[:_LONG] if said else type(error).__name__
+    message = " ".join(str(error).split())
+    return f"{type(error).__name__}: {message}"[:_LONG] if message else type(error).__name__

@@ -47,8 +47,8 @@ class Scripted:
         self.tools = self.tools or bool(tools)
         if self.fails:
             raise RetryableBackendError("the provider is down", hint="this is a test")
-        said = self.says[min(len(self.heard), len(self.says)) - 1]
-        return Reply(text=said, usage=Usage(tokens_in=1, tokens_out=1))
+        text = self.says[min(len(self.heard), len(self.says)) - 1]
+        return Reply(text=text, usage=Usage(tokens_in=1, tokens_out=1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,11 +102,11 @@ class Rehearsal:
         target, judge = Scripted((says,) if isinstance(says, str) else tuple(says)), Scripted((self.verdict,))
         async with LoopWatch() as watch:
             trajectory = await environment.rollout(item, skill, target)
-            scored, feedback = None, ""
+            score, feedback = None, ""
             if isinstance(trajectory, Trajectory):
-                scored, feedback = await environment.score(item, trajectory, judge)
+                score, feedback = await environment.score(item, trajectory, judge)
         return Attempt(
-            trajectory=trajectory, scored=scored, feedback=feedback, target=target, judge=judge, blocked=watch.place
+            trajectory=trajectory, scored=score, feedback=feedback, target=target, judge=judge, blocked=watch.place
         )
 
 
@@ -124,6 +124,6 @@ def watched(skill: Skill, reads: list[str]) -> Skill:
                 reads.append(name)
             return super().__getattribute__(name)
 
-    made = Watched(skill.name, skill.files, skill.executable)
+    copy = Watched(skill.name, skill.files, skill.executable)
     reads.clear()  # its construction reads it
-    return made
+    return copy

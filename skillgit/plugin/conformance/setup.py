@@ -35,16 +35,16 @@ print(json.dumps([copy.cls(json.loads(options), Path(root)).digest, copy.source 
 
 
 def check_digest(
-    case: Rehearsal, one: Environment, other: Environment, scoring_options: Mapping[str, Value], promises: Promises
+    case: Rehearsal, env: Environment, twin: Environment, scoring_options: Mapping[str, Value], promises: Promises
 ) -> None:
     """Look at the digests of two that were made alike, and at those with ``scoring_options``."""
     with promises.during("digest"):
-        promises.hold(isinstance(one.digest, str) and one.digest, "digest is empty")
-        promises.hold(one.digest == other.digest, "digest is another one each time that the environment is made")
+        promises.hold(isinstance(env.digest, str) and env.digest, "digest is empty")
+        promises.hold(env.digest == twin.digest, "digest is another one each time that the environment is made")
     for name, value in scoring_options.items():
         with promises.during(f"digest with option '{name}'"):
-            changed = case.made({name: value}).digest != one.digest
-            promises.hold(changed, f"digest does not change with option '{name}', which changes scores")
+            has_changed = case.made({name: value}).digest != env.digest
+            promises.hold(has_changed, f"digest does not change with option '{name}', which changes scores")
 
 
 def check_source(case: Rehearsal, environment: Environment, promises: Promises) -> None:
@@ -56,10 +56,10 @@ def check_source(case: Rehearsal, environment: Environment, promises: Promises) 
     path = getsourcefile(case.cls)
     if path is None or getattr(sys.modules.get(case.cls.__module__), case.cls.__qualname__, None) is not case.cls:
         return
-    found = _elsewhere(case, Path(path).resolve())
-    if found is None:
+    result = _elsewhere(case, Path(path).resolve())
+    if result is None:
         return
-    digest, changes = found
+    digest, changes = result
     promises.hold(
         digest == environment.digest,
         "digest is another one in another process or folder: leave out paths, times, ids and the order of sets",
@@ -69,16 +69,16 @@ def check_source(case: Rehearsal, environment: Environment, promises: Promises) 
 
 def _elsewhere(case: Rehearsal, file: Path) -> tuple[object, object] | None:
     """Return the digest of a copy, and whether the source of another copy, which has one comment more, is another."""
-    with TemporaryDirectory(prefix="skillgit-conformance-") as place:
-        folders = [Path(place, name) for name in ("copy", "changed")]
+    with TemporaryDirectory(prefix="skillgit-conformance-") as root:
+        folders = [Path(root, name) for name in ("copy", "changed")]
         for folder, more in zip(folders, (b"", b"\n# another byte\n"), strict=True):
             for path, code in read_files(file, file.parent).items():
                 copy = folder / path.relative_to(file.parent)
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 copy.write_bytes(code + more if path == file else code)
-        named = f"{file.name}:{case.cls.__qualname__}"
-        words = [named, json.dumps(case.options), str(case.root.resolve()), *map(str, folders)]
-        done = subprocess.run(  # noqa: S603 - this Python, with the code that is examined
+        target = f"{file.name}:{case.cls.__qualname__}"
+        words = [target, json.dumps(case.options), str(case.root.resolve()), *map(str, folders)]
+        process = subprocess.run(  # noqa: S603 - this Python, with the code that is examined
             [sys.executable, "-c", _ELSEWHERE, *words],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONHASHSEED": "1"},
             stdin=subprocess.DEVNULL,
@@ -86,7 +86,7 @@ def _elsewhere(case: Rehearsal, file: Path) -> tuple[object, object] | None:
             check=False,
         )
     try:
-        digest, changes = json.loads(done.stdout)
+        digest, changes = json.loads(process.stdout)
     except ValueError:
         return None
     return digest, changes
@@ -103,25 +103,25 @@ async def check_options(
 
     What other texts an option may have, nobody knows but its author.
     """
-    first = next(((split, found[0]) for split, found in items.items() if found), None)
+    first = next(((split, split_items[0]) for split, split_items in items.items() if split_items), None)
     info = case.cls.info
     if first is None or not isinstance(info, EnvironmentInfo):
         return
     usual = None
     for option in info.options:
-        changed = _made_otherwise(case, option, environment.digest, first[0])
-        if changed is None:
+        variant = _made_otherwise(case, option, environment.digest, first[0])
+        if variant is None:
             continue
         try:
             if usual is None:
                 usual = await _work(case, environment, skill, first[1])
                 if usual != await _work(case, environment, skill, first[1]):
                     return  # it does not do the same twice, so that nothing follows from a difference
-            other = await _work(case, changed, skill, first[1])
+            outcome = await _work(case, variant, skill, first[1])
         except Exception:  # noqa: BLE001, S112 - a value that an option cannot have may do anything
             continue
         promises.hold(
-            other == usual,
+            outcome == usual,
             f"option '{option.name}' changes what is asked or scored, but not digest: make digest depend on it",
         )
 
@@ -132,15 +132,15 @@ def _made_otherwise(case: Rehearsal, option: Option, digest: str, split: Split) 
     if option.path or isinstance(value, str):
         return None
     try:
-        made = case.made({option.name: not value if option.type is bool else option.type(value + 1)})
-        made.items(split)
+        variant = case.made({option.name: not value if option.type is bool else option.type(value + 1)})
+        variant.items(split)
     except Exception:  # noqa: BLE001 - a value that an option cannot have may do anything
         return None
-    return made if made.digest == digest else None
+    return variant if variant.digest == digest else None
 
 
 async def _work(case: Rehearsal, environment: Environment, skill: Skill, item: Item) -> list[object]:
     """Return everything that can be seen of an item: what models are asked, and what right and wrong answers score."""
     answers = [case.wrong_answer(item), *([case.answers(item)] if case.answers else [])]
     attempts = [await case.attempt(environment, item, skill, says) for says in answers]
-    return [(one.target.heard, one.target.tools, one.judge.heard, one.scored, one.feedback) for one in attempts]
+    return [(run.target.heard, run.target.tools, run.judge.heard, run.scored, run.feedback) for run in attempts]

@@ -25,7 +25,7 @@ def start(order: Order) -> int:
     Raises:
         OSError: It could not be confined, or there is no such program.
     """
-    told, telling = os.pipe()
+    listening, telling = os.pipe()
     waiting, waking = os.pipe()
     child = os.fork()
     if child == 0:
@@ -38,13 +38,13 @@ def start(order: Order) -> int:
     os.close(telling)
     os.close(waiting)
     try:
-        words = os.read(told, _LONGEST)
+        words = os.read(listening, _LONGEST)
         if words == _READY:
             _map_user(child, order["uid"])
             os.write(waking, _READY)
-            words = os.read(told, _LONGEST)
+            words = os.read(listening, _LONGEST)
     finally:
-        os.close(told)
+        os.close(listening)
         os.close(waking)
     if words:
         os.waitpid(child, 0)
@@ -57,8 +57,8 @@ def _become(order: Order, telling: int, waiting: int) -> None:
     os.setsid()
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
-    kept = sorted((telling, waiting))
-    for first, last in zip((_STREAMS, kept[0] + 1, kept[1] + 1), (*kept, _MOST_DESCRIPTORS), strict=True):
+    pipes = sorted((telling, waiting))
+    for first, last in zip((_STREAMS, pipes[0] + 1, pipes[1] + 1), (*pipes, _MOST_DESCRIPTORS), strict=True):
         os.closerange(first, last)
     if order["user_namespace"]:
         enter_user_namespace()

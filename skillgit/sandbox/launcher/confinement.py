@@ -35,7 +35,7 @@ def confine(order: Order) -> None:
         os.setresgid(order["uid"], order["uid"], order["uid"])
         os.setresuid(order["uid"], order["uid"], order["uid"])
     control(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-    _limit(order["bounds"], limits_processes=order["limits_processes"], others=_others(order))
+    _limit(order["bounds"], limits_processes=order["limits_processes"], baseline=_others(order))
     control(_NO_NEW_PRIVILEGES, 1)
     if order["readable"] is not None:
         writable = [order["folder"], *order["scratch"]]
@@ -78,7 +78,7 @@ def control(option: int, first: int, second: int = 0) -> None:
         raise OSError(code, f"prctl {option}: {os.strerror(code)}")
 
 
-def _limit(bounds: Bounds, *, limits_processes: bool, others: int) -> None:
+def _limit(bounds: Bounds, *, limits_processes: bool, baseline: int) -> None:
     memory, size = bounds["memory_mb"] * _MEBIBYTE, bounds["file_mb"] * _MEBIBYTE
     _lower(resource.RLIMIT_CORE, 0)
     _lower(resource.RLIMIT_AS, memory)
@@ -86,7 +86,7 @@ def _limit(bounds: Bounds, *, limits_processes: bool, others: int) -> None:
     _lower(resource.RLIMIT_NOFILE, _OPEN_FILES)
     _lower(resource.RLIMIT_CPU, bounds["cpu_s"], grace=1)
     if limits_processes:
-        _lower(resource.RLIMIT_NPROC, others + bounds["processes"])
+        _lower(resource.RLIMIT_NPROC, baseline + bounds["processes"])
 
 
 def _lower(kind: int, value: int, *, grace: int = 0) -> None:

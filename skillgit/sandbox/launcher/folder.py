@@ -25,40 +25,40 @@ _NAMES = 1 << 20
 
 def place(folder: Path, files: Mapping[str, bytes], links: Mapping[str, str], uid: int | None) -> None:
     """Put files and symbolic links into ``folder`` for the user ``uid``; names were checked before."""
-    made = {folder}
+    paths = {folder}
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-        made |= {path, *(parent for parent in path.parents if parent.is_relative_to(folder))}
+        paths |= {path, *(parent for parent in path.parents if parent.is_relative_to(folder))}
     for name, target in links.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.symlink_to(target)
-        made |= {parent for parent in path.parents if parent.is_relative_to(folder)}
+        paths |= {parent for parent in path.parents if parent.is_relative_to(folder)}
     if uid is not None:
-        for path in made:
+        for path in paths:
             os.chown(path, uid, uid)
 
 
-def overfull(folders: Sequence[str], limit: int, *, mounted: bool, settled: bool = False, elsewhere: int = 0) -> bool:
+def overfull(folders: Sequence[str], limit: int, *, is_mount: bool, is_over: bool = False, elsewhere: int = 0) -> bool:
     """Say whether a job has more than ``limit`` bytes of files, or too many of them.
 
     Args:
         folders: Folders that a job may write in.
         limit: Bytes.
-        mounted: Whether each folder is a file system of its own, which knows its use.
-        settled: Whether none of the job's processes is left.
+        is_mount: Whether each folder is a file system of its own, which knows its use.
+        is_over: Whether none of the job's processes is left.
         elsewhere: Bytes of its files that are in no folder any more.
     """
-    if mounted:
+    if is_mount:
         uses = [os.statvfs(folder) for folder in folders]
         size = sum((use.f_blocks - use.f_bfree) * use.f_frsize for use in uses)
         return size > limit or sum(use.f_files - use.f_ffree for use in uses) > FILES + len(folders)
     size, count = elsewhere, 0
     try:
         for folder in folders:
-            for depth, entry in _entries(folder, settled=settled):
+            for depth, entry in _entries(folder, is_over=is_over):
                 count += 1
                 with suppress(OSError):
                     size += entry.stat(follow_symlinks=False).st_blocks * _BLOCK
@@ -85,7 +85,7 @@ def collected(folder: str, patterns: Sequence[str], before: Mapping[str, bytes],
         None if there is more than ``limit``, or something that cannot be looked into.
     """
     expressions = [re.compile(pattern) for pattern in patterns]
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     names = 0
     try:
         for name, path in _files(folder):
@@ -96,27 +96,27 @@ def collected(folder: str, patterns: Sequence[str], before: Mapping[str, bytes],
             if content is None or limit < 0 or names > _NAMES:
                 return None
             if before.get(name) != content and _is_text(name):
-                found[name] = content
+                contents[name] = content
     except OSError as error:
         if error.errno in _HIDING:
             return None
         raise
-    return dict(sorted(found.items()))
+    return dict(sorted(contents.items()))
 
 
 def _files(folder: str) -> Iterator[tuple[str, str]]:
     """Yield the regular files below a folder: the path in it, and the whole path."""
-    for _, entry in _entries(folder, settled=True):
+    for _, entry in _entries(folder, is_over=True):
         if entry.is_file(follow_symlinks=False):
             yield os.path.relpath(entry.path, folder), entry.path
 
 
-def _entries(folder: str, *, settled: bool) -> Iterator[tuple[int, os.DirEntry[str]]]:
+def _entries(folder: str, *, is_over: bool) -> Iterator[tuple[int, os.DirEntry[str]]]:
     """Yield everything below a folder with its depth; links are not followed, nor is what lies too deep."""
     waiting = [(1, folder)]
     while waiting:
         depth, path = waiting.pop()
-        if settled and not os.access(path, os.R_OK | os.X_OK):
+        if is_over and not os.access(path, os.R_OK | os.X_OK):
             # Only now: while the job lives, it could put a link to somewhere else in this place.
             _grant(path, stat.S_IRWXU)
         try:
@@ -141,10 +141,10 @@ def _read(path: str, limit: int) -> bytes | None:
     """Return the content of a file; None if it is larger than ``limit``."""
     if not os.access(path, os.R_OK):
         _grant(path, stat.S_IRUSR)
-    opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with os.fdopen(opened, "rb") as file:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
         # A sparse file is as long as it says, whatever it takes on the disk.
-        return None if os.fstat(opened).st_size > limit else file.read()
+        return None if os.fstat(descriptor).st_size > limit else file.read()
 
 
 def _grant(path: str, rights: int) -> None:

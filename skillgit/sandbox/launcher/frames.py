@@ -70,7 +70,7 @@ def report(
     *,
     text: str = "",
     exit_code: int | None = None,
-    ended: str = "",
+    ending: str = "",
     seconds: float = 0.0,
     files: Sequence[str] = (),
 ) -> Report:
@@ -79,7 +79,7 @@ def report(
         "kind": kind,
         "text": text,
         "exit_code": exit_code,
-        "ended": ended,
+        "ended": ending,
         "seconds": seconds,
         "files": list(files),
     }

@@ -54,14 +54,14 @@ def restrict(readable: Iterable[str], writable: Iterable[str], devices: Iterable
         OSError: The kernel refuses.
     """
     present = version()
-    handled = _FIRST_RIGHTS | _REFER | _TRUNCATE | (_IOCTL if present >= IOCTL_SINCE else 0)
+    file_rights = _FIRST_RIGHTS | _REFER | _TRUNCATE | (_IOCTL if present >= IOCTL_SINCE else 0)
     network = _NETWORK if present >= NETWORK_SINCE else 0
-    scoped = _SCOPED if present >= SIGNALS_SINCE else 0
-    attributes = struct.pack("=QQQ", handled, network, scoped)
+    scope = _SCOPED if present >= SIGNALS_SINCE else 0
+    attributes = struct.pack("=QQQ", file_rights, network, scope)
     # An older kernel takes a longer structure as long as what it does not know is zero.
     rules = _call(_CREATE, ctypes.c_char_p(attributes), ctypes.c_size_t(len(attributes)), ctypes.c_uint32(0))
     both, meeting = _READ_FILE | _WRITE_FILE, _MAKE_SOCKET | _REMOVE_FILE
-    for paths, rights in ((readable, _READ), (writable, handled), (devices, both), (sockets, meeting)):
+    for paths, rights in ((readable, _READ), (writable, file_rights), (devices, both), (sockets, meeting)):
         for path in paths:
             _allow(rules, path, rights)
     _call(_RESTRICT, ctypes.c_int(rules), ctypes.c_uint32(0))
@@ -70,13 +70,13 @@ def restrict(readable: Iterable[str], writable: Iterable[str], devices: Iterable
 
 def _allow(rules: int, path: str, rights: int) -> None:
     with suppress(FileNotFoundError, PermissionError):
-        opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
         try:
-            folder = stat.S_ISDIR(os.fstat(opened).st_mode)
-            rule = struct.pack("=Qi", rights if folder else rights & _FILE_RIGHTS, opened)
+            folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
+            rule = struct.pack("=Qi", rights if folder else rights & _FILE_RIGHTS, descriptor)
             _call(_ADD, ctypes.c_int(rules), ctypes.c_int(_PATH_BENEATH), ctypes.c_char_p(rule), ctypes.c_uint32(0))
         finally:
-            os.close(opened)
+            os.close(descriptor)
 
 
 def _call(number: int, *arguments: object) -> int:

@@ -103,10 +103,10 @@ class Family:
         me = os.getpid()
         if self._alone:
             return [process for process in table if process.number != me]
-        known = {me}
-        while more := {process.number for process in table if process.parent in known} - known:
-            known |= more
-        return [process for process in table if process.number in known - {me}]
+        numbers = {me}
+        while more := {process.number for process in table if process.parent in numbers} - numbers:
+            numbers |= more
+        return [process for process in table if process.number in numbers - {me}]
 
 
 def _mapped(number: int) -> int:

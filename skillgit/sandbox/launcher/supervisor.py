@@ -73,29 +73,29 @@ def _carry_out(order: Order, files: Mapping[str, bytes], channel: socket.socket)
 
 def _watched(order: Order, child: int, family: Family, channel: socket.socket) -> _End:
     """Wait for the end of the command, or end it for a limit that it breaks or because nobody listens any more."""
-    begun, pause, broken = time.monotonic(), _LOOK_S, ""
+    start, pause, breach = time.monotonic(), _LOOK_S, ""
     events = select.poll()
     events.register(channel, select.POLLIN)
-    ended = os.pidfd_open(child) if hasattr(os, "pidfd_open") else None
-    if ended is not None:
-        events.register(ended, select.POLLIN)
+    descriptor = os.pidfd_open(child) if hasattr(os, "pidfd_open") else None
+    if descriptor is not None:
+        events.register(descriptor, select.POLLIN)
     while True:
-        left = begun + order["bounds"]["wall_s"] - time.monotonic()
-        happened = dict(events.poll(max(0.0, min(pause, left)) * 1000))
+        rest = start + order["bounds"]["wall_s"] - time.monotonic()
+        ready = dict(events.poll(max(0.0, min(pause, rest)) * 1000))
         number, status, usage = os.wait4(child, os.WNOHANG)
         if number:
             break
         look = time.monotonic()
-        broken = "killed" if channel.fileno() in happened else _broken(order, family, look - begun)
-        if broken:
+        breach = "killed" if channel.fileno() in ready else _broken(order, family, look - start)
+        if breach:
             os.killpg(child, signal.SIGKILL)
             _, status, usage = os.wait4(child, 0)
             break
         family.reap()
         pause = max(_LOOK_S, _SHARE * (time.monotonic() - look))
-    if ended is not None:
-        os.close(ended)
-    return _End(status, broken, time.monotonic() - begun, usage.ru_utime + usage.ru_stime)
+    if descriptor is not None:
+        os.close(descriptor)
+    return _End(status, breach, time.monotonic() - start, usage.ru_utime + usage.ru_stime)
 
 
 def _broken(order: Order, family: Family, seconds: float) -> str:
@@ -112,23 +112,25 @@ def _broken(order: Order, family: Family, seconds: float) -> str:
     return "disk" if _overfull(order, elsewhere=elsewhere) else ""
 
 
-def _overfull(order: Order, *, settled: bool = False, elsewhere: int = 0) -> bool:
+def _overfull(order: Order, *, is_over: bool = False, elsewhere: int = 0) -> bool:
     folders = [order["folder"], *order["scratch"]]
     limit = order["bounds"]["disk_mb"] * _MEBIBYTE
-    return folder.overfull(folders, limit, mounted=order["mounted"], settled=settled, elsewhere=elsewhere)
+    return folder.overfull(folders, limit, is_mount=order["mounted"], is_over=is_over, elsewhere=elsewhere)
 
 
 def _tell(order: Order, files: Mapping[str, bytes], end: _End, channel: socket.socket) -> None:
-    exit_code, ended = _judged(end, order["bounds"]["cpu_s"])
-    found: dict[str, bytes] | None = {}
-    if ended == "exit" and _overfull(order, settled=True):
-        exit_code, ended = None, "disk"
-    if ended in {"exit", "killed"}:
-        found = folder.collected(order["folder"], order["collect"], files, order["bounds"]["disk_mb"] * _MEBIBYTE)
-    if found is None:
-        exit_code, ended, found = None, "disk", {}
-    channel.sendall(message(report("ended", exit_code=exit_code, ended=ended, seconds=end.seconds, files=list(found))))
-    for content in found.values():
+    exit_code, ending = _judged(end, order["bounds"]["cpu_s"])
+    blobs: dict[str, bytes] | None = {}
+    if ending == "exit" and _overfull(order, is_over=True):
+        exit_code, ending = None, "disk"
+    if ending in {"exit", "killed"}:
+        blobs = folder.collected(order["folder"], order["collect"], files, order["bounds"]["disk_mb"] * _MEBIBYTE)
+    if blobs is None:
+        exit_code, ending, blobs = None, "disk", {}
+    channel.sendall(
+        message(report("ended", exit_code=exit_code, ending=ending, seconds=end.seconds, files=list(blobs)))
+    )
+    for content in blobs.values():
         channel.sendall(frame(content))
 
 

@@ -57,10 +57,10 @@ def fetch(repo: Repo, line: Line, remote: str, *, rejected: bool, evidence: bool
     before = tracked(repo, remote)
     _fetch(repo, line, remote, *specs, *(() if rejected else ("^refs/heads/rejected/*",)))
     after = tracked(repo, remote)
-    moved = {name: oid for name, oid in after.items() if before.get(name) != oid}
-    pack(repo, len(moved))
+    changes = {name: oid for name, oid in after.items() if before.get(name) != oid}
+    pack(repo, len(changes))
     return tuple(
-        FetchedRef(ref=name, run=_run_of(name), old=before.get(name, ""), new=oid) for name, oid in moved.items()
+        FetchedRef(ref=name, run=_run_of(name), old=before.get(name, ""), new=oid) for name, oid in changes.items()
     )
 
 
@@ -88,21 +88,21 @@ def _fetch(repo: Repo, line: Line, remote: str, *specs: str) -> None:
 
 def tracked(repo: Repo, remote: str) -> dict[str, str]:
     """Return the refs of ``remote`` as they were when they were fetched last, under their names there."""
-    places = {refs.tracking(remote, name): name for name in ("refs/notes/skillgit/", "refs/heads/", "refs/skillgit/")}
+    prefixes = {refs.tracking(remote, name): name for name in ("refs/notes/skillgit/", "refs/heads/", "refs/skillgit/")}
     form = "%(objectname) %(refname)%(if)%(symref)%(then) symbolic%(end)"
-    out = git(repo, "for-each-ref", f"--format={form}", *places).out.decode(errors="replace")
-    found = {}
+    out = git(repo, "for-each-ref", f"--format={form}", *prefixes).out.decode(errors="replace")
+    tips = {}
     for row in out.splitlines():
         oid, name, *symbolic = row.split()
         if not symbolic:
-            own, there = next(pair for pair in places.items() if name.startswith(pair[0]))
-            found[there + name.removeprefix(own)] = oid
-    return found
+            own, there = next(pair for pair in prefixes.items() if name.startswith(pair[0]))
+            tips[there + name.removeprefix(own)] = oid
+    return tips
 
 
-def pack(repo: Repo, moved: int) -> None:
+def pack(repo: Repo, count: int) -> None:
     """Let git keep its refs in one file if so many have moved that reading them one by one would take long."""
-    if moved > _MANY:
+    if count > _MANY:
         with repo_lock(repo):
             git(repo, "pack-refs", "--all")
 
@@ -151,5 +151,5 @@ def _skills(repo: Repo, main: str | None) -> frozenset[str]:
 
 
 def _releases_in(out: bytes, skills: frozenset[str]) -> dict[str, str]:
-    found = (row.partition("\t") for row in out.decode(errors="replace").splitlines())
-    return {name: oid for oid, _, name in found if refs.is_release(name) and name.split("/")[2] in skills}
+    rows = (row.partition("\t") for row in out.decode(errors="replace").splitlines())
+    return {name: oid for oid, _, name in rows if refs.is_release(name) and name.split("/")[2] in skills}

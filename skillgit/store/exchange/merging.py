@@ -45,8 +45,8 @@ def adopt_main(repo: Repo, remote: str, theirs: str | None, *, dry_run: bool = F
     if _reaches(repo, mine, theirs):
         return Joined(run="", state=Joining.AHEAD)
     if not _reaches(repo, theirs, mine):
-        told = f"main went on here and on {remote}; git merge {remote}/main brings both together"
-        return Joined(run="", state=Joining.DIVERGED, reason=told)
+        problem = f"main went on here and on {remote}; git merge {remote}/main brings both together"
+        return Joined(run="", state=Joining.DIVERGED, reason=problem)
     try:
         if not dry_run:
             move_main(repo, mine, theirs, reason=reason)
@@ -147,7 +147,7 @@ class _Adoption:
         self._ahead = False
         self._note = ""
         self._line = refs.run_branch(run)
-        for name in sorted(theirs, key=lambda one: one != self._line):
+        for name in sorted(theirs, key=lambda ref: ref != self._line):
             self._look_at(name)
 
     def is_idle(self) -> bool:
@@ -159,10 +159,10 @@ class _Adoption:
         if self.is_idle():
             state = Joining.AHEAD if self._ahead else Joining.UP_TO_DATE
             return Joined(run=self._run, state=state, note=self._note)
-        if self._line in self._moves and (place := self._terms.checked_out.get(self._line)):
+        if self._line in self._moves and (worktree := self._terms.checked_out.get(self._line)):
             raise ConflictError(
-                f"{refs.short(self._line)} is checked out in {place}",
-                hint=f"git -C {place} switch --detach; then pull again",
+                f"{refs.short(self._line)} is checked out in {worktree}",
+                hint=f"git -C {worktree} switch --detach; then pull again",
             )
         records = self._records(self._mine | self._moves)
         self._check(records)
@@ -206,13 +206,13 @@ class _Adoption:
             raise _DivergedError(f"{refs.short(name)} is another candidate here than on {self._terms.remote}")
 
     def _look_at_attic(self, name: str, their: str) -> None:
-        kept, known = candidates(self._repo, their), self._known()
-        if kept is None:
+        attic, commits = candidates(self._repo, their), self._known()
+        if attic is None:
             raise HistoryError(f"the attic of run {self._run} on {self._terms.remote} is damaged", hint="skillgit fsck")
-        for branch, commit in kept.items():
-            if known.get(branch, commit) != commit:
+        for branch, commit in attic.items():
+            if commits.get(branch, commit) != commit:
                 raise _DivergedError(f"{refs.short(branch)} is another candidate here than on {self._terms.remote}")
-        missing = [archive.Folded(branch=one, commit=oid) for one, oid in kept.items() if one not in known]
+        missing = [archive.Folded(branch=ref, commit=oid) for ref, oid in attic.items() if ref not in commits]
         if not missing:
             return
         mine = self._mine.get(name)
@@ -234,8 +234,8 @@ class _Adoption:
             end = self._chained(partial(joined_chain, self._repo, mine, their))
             self._moves[name] = end or their
         else:
-            place = refs.tracking(self._terms.remote, name)
-            self._note = f"{refs.short(name)} is another chain here; theirs stays at {refs.short(place)}"
+            copy = refs.tracking(self._terms.remote, name)
+            self._note = f"{refs.short(name)} is another chain here; theirs stays at {refs.short(copy)}"
 
     def _keeps_all(self) -> bool:
         """Say whether neither side dropped evidence on purpose, which a chain of both would bring back."""
@@ -243,9 +243,9 @@ class _Adoption:
 
     def _known(self) -> dict[str, str]:
         """Return branch to commit for all candidates that are here, or will be."""
-        stored = self._mine.get(refs.attic_ref(self._run))
-        folded = (candidates(self._repo, stored) or {}) if stored else {}
-        return folded | {name: oid for name, oid in (self._mine | self._moves).items() if "/rejected/" in name}
+        tip = self._mine.get(refs.attic_ref(self._run))
+        attic = (candidates(self._repo, tip) or {}) if tip else {}
+        return attic | {name: oid for name, oid in (self._mine | self._moves).items() if "/rejected/" in name}
 
     def _updates(self) -> list[RefUpdate]:
         return [RefUpdate(name=name, new=oid, expected=self._mine.get(name)) for name, oid in self._moves.items()]
@@ -260,10 +260,10 @@ class _Adoption:
 
     def _without_evidence(self, records: Sequence[Recorded]) -> list[str]:
         """Return the events among ``records`` that come without their evidence."""
-        known = self._line in self._mine
-        before = {one.commit for one in self._records(self._mine)} if known else set()
-        fresh = (one for one in records if one.commit not in before and one.evidence)
-        return [one.commit for one in fresh if not self._repo.has_object(one.evidence)]
+        is_known = self._line in self._mine
+        before = {record.commit for record in self._records(self._mine)} if is_known else set()
+        fresh = (record for record in records if record.commit not in before and record.evidence)
+        return [record.commit for record in fresh if not self._repo.has_object(record.evidence)]
 
     def _records(self, tips: Mapping[str, str]) -> list[Recorded]:
         return reader.read_new(self._repo, self._run, {}, tips)
@@ -279,6 +279,6 @@ def _holds_together(records: Sequence[Recorded]) -> bool:
 
 def checked_out(repo: Repo) -> dict[str, str]:
     """Return branch to the work tree that has it checked out."""
-    listed = git(repo, "worktree", "list", "--porcelain").out.decode(errors="surrogateescape")
-    entries = (dict(row.partition(" ")[::2] for row in entry.split("\n") if row) for entry in listed.split("\n\n"))
+    output = git(repo, "worktree", "list", "--porcelain").out.decode(errors="surrogateescape")
+    entries = (dict(row.partition(" ")[::2] for row in entry.split("\n") if row) for entry in output.split("\n\n"))
     return {facts["branch"]: facts["worktree"] for facts in entries if "branch" in facts}

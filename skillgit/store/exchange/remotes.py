@@ -40,12 +40,12 @@ class Remote:
 
 def remotes(repo: Repo) -> tuple[Remote, ...]:
     """Return the remotes in the order of their names."""
-    found = (
-        Remote(name=str(one.name), url=str(one.url), push_url=str(one.push_url or one.url))
-        for one in repo.raw.remotes
-        if one.name is not None and one.url is not None
+    entries = (
+        Remote(name=str(remote.name), url=str(remote.url), push_url=str(remote.push_url or remote.url))
+        for remote in repo.raw.remotes
+        if remote.name is not None and remote.url is not None
     )
-    return tuple(sorted(found, key=lambda one: one.name))
+    return tuple(sorted(entries, key=lambda remote: remote.name))
 
 
 def find_remote(repo: Repo, name: str | None) -> Remote:
@@ -54,16 +54,16 @@ def find_remote(repo: Repo, name: str | None) -> Remote:
     Raises:
         NotFoundError: There is none, or it is not clear which one is meant.
     """
-    known = remotes(repo)
-    names = [one.name for one in known]
-    wanted = name or (_USUAL if _USUAL in names or len(names) != 1 else names[0])
-    found = next((one for one in known if one.name == wanted), None)
-    if found is not None:
-        return found
-    hint = f"skillgit remote add {wanted if '/' not in wanted else _USUAL} URL"
-    if known:
+    candidates = remotes(repo)
+    names = [remote.name for remote in candidates]
+    target = name or (_USUAL if _USUAL in names or len(names) != 1 else names[0])
+    match = next((remote for remote in candidates if remote.name == target), None)
+    if match is not None:
+        return match
+    hint = f"skillgit remote add {target if '/' not in target else _USUAL} URL"
+    if candidates:
         hint = f"remotes: {', '.join(names)}; or {hint}"
-    raise NotFoundError(f"there is no remote '{wanted}'", hint=hint)
+    raise NotFoundError(f"there is no remote '{target}'", hint=hint)
 
 
 def add_remote(repo: Repo, name: str, url: str) -> None:
@@ -73,7 +73,7 @@ def add_remote(repo: Repo, name: str, url: str) -> None:
         ConflictError: The name is taken.
         UsageError: It cannot be a name.
     """
-    if any(one.name == name for one in remotes(repo)):
+    if any(remote.name == name for remote in remotes(repo)):
         raise ConflictError(f"there is a remote '{name}' already", hint=f"skillgit remote set-url {name} URL")
     if name.startswith("-"):
         # git takes it, and then takes it for an option wherever it is named
@@ -100,18 +100,18 @@ def remove_remote(repo: Repo, name: str) -> int:
     """
     find_remote(repo, name)
     branches, hidden = f"refs/remotes/{name}/", f"refs/skillgit/remotes/{name}/"
-    listed = git(repo, "for-each-ref", "--format=%(refname) %(objectname)", branches, hidden).out.decode()
-    copies = dict(line.split() for line in listed.splitlines())
+    output = git(repo, "for-each-ref", "--format=%(refname) %(objectname)", branches, hidden).out.decode()
+    copies = dict(line.split() for line in output.splitlines())
     _done(git(repo, "remote", "remove", name), "skillgit remote")
-    gone = [RefUpdate(name=ref, new=None, expected=oid) for ref, oid in copies.items() if ref.startswith(hidden)]
-    update_refs(repo, gone, identity=repo.identity(), reason=f"skillgit: remove remote {name}")
+    deletions = [RefUpdate(name=ref, new=None, expected=oid) for ref, oid in copies.items() if ref.startswith(hidden)]
+    update_refs(repo, deletions, identity=repo.identity(), reason=f"skillgit: remove remote {name}")
     return len(copies)
 
 
 def _done(answer: Answer, hint: str) -> None:
     if answer.code != 0:
-        said = answer.error.rpartition("\n")[2].removeprefix("fatal: ").removeprefix("error: ")
-        raise UsageError(f"git says: {said}", hint=hint)
+        message = answer.error.rpartition("\n")[2].removeprefix("fatal: ").removeprefix("error: ")
+        raise UsageError(f"git says: {message}", hint=hint)
 
 
 _SHORT_NAME = refs.NOTES.removeprefix("refs/notes/")
@@ -140,17 +140,17 @@ def join_notes(repo: Repo, theirs: str | None, *, time: datetime) -> bool:
 
 def _merge(repo: Repo, theirs: str, time: datetime) -> None:
     identity, moment = repo.identity(), f"{int(time.timestamp())} +0000"
-    signed: dict[str, str] = {}
+    environment: dict[str, str] = {}
     for who in ("AUTHOR", "COMMITTER"):
-        signed |= {f"GIT_{who}_NAME": identity.name, f"GIT_{who}_EMAIL": identity.email, f"GIT_{who}_DATE": moment}
-    place = (f"--git-dir={repo.raw.path}", "notes", f"--ref={_SHORT_NAME}", "merge", "-q")
-    done = subprocess.run(  # noqa: S603 - a list
-        command(*place, "-s", "cat_sort_uniq", theirs),
-        env=os.environ | signed,
+        environment |= {f"GIT_{who}_NAME": identity.name, f"GIT_{who}_EMAIL": identity.email, f"GIT_{who}_DATE": moment}
+    options = (f"--git-dir={repo.raw.path}", "notes", f"--ref={_SHORT_NAME}", "merge", "-q")
+    process = subprocess.run(  # noqa: S603 - a list
+        command(*options, "-s", "cat_sort_uniq", theirs),
+        env=os.environ | environment,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=False,
     )
-    if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
-        raise ConflictError(f"git cannot merge the notes of two repositories: {said}", hint="git notes merge --abort")
+    if process.returncode != 0:
+        text = process.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        raise ConflictError(f"git cannot merge the notes of two repositories: {text}", hint="git notes merge --abort")

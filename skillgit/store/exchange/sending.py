@@ -58,12 +58,12 @@ def snapshot(repo: Repo) -> dict[str, str]:
 
 def by_run(tips: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """Return run to those of the refs ``tips`` that are its own; tracking copies are nobody's."""
-    found: dict[str, dict[str, str]] = {}
+    runs: dict[str, dict[str, str]] = {}
     for name, oid in tips.items():
         ref = refs.parse(name)
         if ref is not None and ref.run and not ref.remote:
-            found.setdefault(ref.run, {})[name] = oid
-    return found
+            runs.setdefault(ref.run, {})[name] = oid
+    return runs
 
 
 def usual(run: str, there: Mapping[str, str]) -> Rejected:
@@ -73,7 +73,7 @@ def usual(run: str, there: Mapping[str, str]) -> Rejected:
 
 
 def parcel(
-    repo: Repo, run: str, tips: Mapping[str, str], there: Mapping[str, str], rejected: Rejected, *, evidence: bool
+    repo: Repo, run: str, tips: Mapping[str, str], there: Mapping[str, str], form: Rejected, *, evidence: bool
 ) -> Parcel:
     """Return what is to be sent of ``run``.
 
@@ -82,26 +82,26 @@ def parcel(
         run: The run.
         tips: Its refs here.
         there: Its refs in the other repository.
-        rejected: How refused candidates travel.
+        form: How refused candidates travel.
         evidence: Whether its evidence goes too.
     """
-    kinds = _ORDER if rejected is Rejected.BRANCHES else _ORDER[:-1]
-    found = [(ref, name) for name in tips if (ref := refs.parse(name)) is not None]
-    ordered = sorted(
-        (one for one in found if one[0].kind in kinds), key=lambda one: (_ORDER.index(one[0].kind), one[1])
+    kinds = _ORDER if form is Rejected.BRANCHES else _ORDER[:-1]
+    pairs = [(ref, name) for name in tips if (ref := refs.parse(name)) is not None]
+    sequence = sorted(
+        (pair for pair in pairs if pair[0].kind in kinds), key=lambda pair: (_ORDER.index(pair[0].kind), pair[1])
     )
     hidden = {}
     if evidence:
         hidden = {name: tips[name] for name in (refs.evidence_ref(run), refs.dropped_ref(run)) if name in tips}
-    place = refs.attic_ref(run)
+    attic = refs.attic_ref(run)
     chain = None
-    if rejected is Rejected.ATTIC:
+    if form is Rejected.ATTIC:
         chain = _chain(repo, run, tips, there)
-    elif rejected is Rejected.BRANCHES:
-        chain = tips.get(place)
+    elif form is Rejected.BRANCHES:
+        chain = tips.get(attic)
     if chain is not None:
-        hidden[place] = chain
-    return Parcel(run=run, refs={name: tips[name] for _, name in ordered}, hidden=hidden)
+        hidden[attic] = chain
+    return Parcel(run=run, refs={name: tips[name] for _, name in sequence}, hidden=hidden)
 
 
 def surpassed(repo: Repo, name: str, new: str, old: str | None) -> bool | None:
@@ -125,25 +125,25 @@ def surpassed(repo: Repo, name: str, new: str, old: str | None) -> bool | None:
 
 def _chain(repo: Repo, run: str, tips: Mapping[str, str], there: Mapping[str, str]) -> str | None:
     """Return the end of a chain of all refused candidates of ``run``; it goes on from the one that is there."""
-    place = refs.attic_ref(run)
-    mine = {one.branch: one for one in archive.foldable(run, tips)}
-    if place in tips:
-        mine = {one.branch: one for one in archive.read_attic(repo, tips[place])} | mine
-    commits = {branch: one.commit for branch, one in mine.items()}
+    attic = refs.attic_ref(run)
+    mine = {candidate.branch: candidate for candidate in archive.foldable(run, tips)}
+    if attic in tips:
+        mine = {candidate.branch: candidate for candidate in archive.read_attic(repo, tips[attic])} | mine
+    commits = {branch: candidate.commit for branch, candidate in mine.items()}
     base: str | None = None
-    kept: dict[str, str] = {}
-    for end in filter(None, (there.get(place), tips.get(place))):
-        known = candidates(repo, end)
-        if known is not None and known.items() <= commits.items():
-            base, kept = end, known
+    prefix: dict[str, str] = {}
+    for end in filter(None, (there.get(attic), tips.get(attic))):
+        chain = candidates(repo, end)
+        if chain is not None and chain.items() <= commits.items():
+            base, prefix = end, chain
             break
-    return archive.extended(repo, base, [mine[branch] for branch in sorted(mine) if branch not in kept])
+    return archive.extended(repo, base, [mine[branch] for branch in sorted(mine) if branch not in prefix])
 
 
 def candidates(repo: Repo, end: str) -> dict[str, str] | None:
     """Return branch to commit for the attic that ends with ``end``; None if it is not here, or is none."""
     try:
-        return {one.branch: one.commit for one in archive.read_attic(repo, end)}
+        return {candidate.branch: candidate.commit for candidate in archive.read_attic(repo, end)}
     except SkillgitError:
         return None
 
@@ -205,26 +205,26 @@ def advertised(repo: Repo, line: Line, remote: str) -> dict[str, str]:
         RemoteError: It could not be reached, or refused.
     """
     out = ask(repo, line, remote, "ls-remote", "--refs", "--quiet", remote).out.decode(errors="replace")
-    found = (row.partition("\t") for row in out.splitlines())
-    return {name: oid for oid, _, name in found if name}
+    rows = (row.partition("\t") for row in out.splitlines())
+    return {name: oid for oid, _, name in rows if name}
 
 
 def plan(
-    repo: Repo, wanted: Mapping[str, str], there: Mapping[str, str], *, remote: str, optional: bool = False
+    repo: Repo, targets: Mapping[str, str], there: Mapping[str, str], *, remote: str, optional: bool = False
 ) -> list[SentRef]:
-    """Return what :func:`send` has to do so that the other side's refs ``there`` become ``wanted``.
+    """Return what :func:`send` has to do so that the other side's refs ``there`` become ``targets``.
 
     Refs that have to go are told as pushed already. If one of them is refused because the other side has something that
     is not here, the others are held back, unless they are optional.
     """
-    found = [_looked_at(repo, name, oid, there, remote, optional=optional) for name, oid in wanted.items()]
-    if optional or all(one.state is not State.REJECTED for one in found):
-        return found
-    return [_held(one) if one.state is State.PUSHED else one for one in found]
+    results = [_looked_at(repo, name, oid, there, remote, optional=optional) for name, oid in targets.items()]
+    if optional or all(update.state is not State.REJECTED for update in results):
+        return results
+    return [_held(update) if update.state is State.PUSHED else update for update in results]
 
 
-def send(repo: Repo, line: Line, remote: str, planned: Sequence[SentRef], *, verify: bool) -> list[SentRef]:
-    """Send those of ``planned`` that have to go and return what became of each.
+def send(repo: Repo, line: Line, remote: str, plans: Sequence[SentRef], *, verify: bool) -> list[SentRef]:
+    """Send those of ``plans`` that have to go and return what became of each.
 
     Optional ones are taken or refused one by one, the others all or none.
 
@@ -232,46 +232,46 @@ def send(repo: Repo, line: Line, remote: str, planned: Sequence[SentRef], *, ver
         repo: The repository that has the objects.
         line: The connection.
         remote: The remote.
-        planned: What :func:`plan` returned.
+        plans: What :func:`plan` returned.
         verify: Whether the user's own ``pre-push`` hook is asked.
 
     Raises:
         RemoteError: The connection broke, or was refused before any ref was looked at.
     """
-    going = [one for one in planned if one.state is State.PUSHED]
-    done: dict[str, SentRef] = {}
+    going = [update for update in plans if update.state is State.PUSHED]
+    updates: dict[str, SentRef] = {}
     for start in range(0, len(going), _AT_ONCE):
         part = going[start : start + _AT_ONCE]
-        done |= {one.ref: one for one in _pushed(repo, line, remote, part, verify=verify)}
-    return [done.get(one.ref, one) for one in planned]
+        updates |= {update.ref: update for update in _pushed(repo, line, remote, part, verify=verify)}
+    return [updates.get(update.ref, update) for update in plans]
 
 
 def held_with(hidden: Sequence[SentRef], lines: Sequence[SentRef]) -> list[SentRef]:
     """Return ``hidden`` with those held back whose run has a ref among ``lines`` that was refused."""
-    stay = {one.run for one in lines if one.state is State.REJECTED}
-    return [_held(one) if one.run in stay and one.state is State.PUSHED else one for one in hidden]
+    stay = {update.run for update in lines if update.state is State.REJECTED}
+    return [_held(update) if update.run in stay and update.state is State.PUSHED else update for update in hidden]
 
 
 def _looked_at(repo: Repo, name: str, new: str, there: Mapping[str, str], remote: str, *, optional: bool) -> SentRef:
     old = there.get(name, "")
     ref = refs.parse(name)
-    one = SentRef(
+    update = SentRef(
         ref=name, run=ref.run if ref is not None else "", state=State.PUSHED, old=old, new=new, optional=optional
     )
     ahead = surpassed(repo, name, new, old or None)
     if ahead or old == new:
-        return replace(one, state=State.UP_TO_DATE)
+        return replace(update, state=State.UP_TO_DATE)
     if ahead is None:
-        known = repo.has_object(old)
-        told = f"it went on here and on {remote}" if known else f"{remote} has something that is not here"
+        is_known = repo.has_object(old)
+        problem = f"it went on here and on {remote}" if is_known else f"{remote} has something that is not here"
         if refs.is_release(name):
-            told = f"{remote} has another release of that version"
-        return refused(one, Cause.MOVED, told)
-    return one
+            problem = f"{remote} has another release of that version"
+        return refused(update, Cause.MOVED, problem)
+    return update
 
 
-def _held(one: SentRef) -> SentRef:
-    return refused(one, Cause.HELD, "held back, for another ref of the run was refused")
+def _held(update: SentRef) -> SentRef:
+    return refused(update, Cause.HELD, "held back, for another ref of the run was refused")
 
 
 def _pushed(repo: Repo, line: Line, remote: str, going: Sequence[SentRef], *, verify: bool) -> list[SentRef]:
@@ -283,40 +283,40 @@ def _pushed(repo: Repo, line: Line, remote: str, going: Sequence[SentRef], *, ve
         "--no-follow-tags",
         "--recurse-submodules=no",
     )
-    specs = [f"{one.new}:{one.ref}" for one in going]
+    specs = [f"{update.new}:{update.ref}" for update in going]
     # a remote that is set up as a mirror takes no refspecs, and would delete what is not here
     answer = talk(repo, line, "-c", f"remote.{remote}.mirror=false", "push", *options, remote, *specs, hooks=True)
-    told = _told(answer.out.decode(errors="replace"))
-    if answer.code != 0 and (not told or any(_BROKEN in said for _, said in told.values())):
+    replies = _told(answer.out.decode(errors="replace"))
+    if answer.code != 0 and (not replies or any(_BROKEN in reason for _, reason in replies.values())):
         raise refusal(remote, answer.error)
-    return [_judged(one, *told.get(one.ref, ("!", _BROKEN))) for one in going]
+    return [_judged(update, *replies.get(update.ref, ("!", _BROKEN))) for update in going]
 
 
 def _told(out: str) -> dict[str, tuple[str, str]]:
     """Return ref to flag and words, as ``git push --porcelain`` tells them."""
-    found = {}
+    replies = {}
     for row in out.splitlines():
         flag, _, rest = row.partition("\t")
-        spec, tab, said = rest.partition("\t")
+        spec, tab, reason = rest.partition("\t")
         if tab:
-            found[spec.rpartition(":")[2]] = (flag, said)
-    return found
+            replies[spec.rpartition(":")[2]] = (flag, reason)
+    return replies
 
 
-def _judged(one: SentRef, flag: str, said: str) -> SentRef:
+def _judged(update: SentRef, flag: str, text: str) -> SentRef:
     if flag != "!":
-        return replace(one, state=State.UP_TO_DATE) if flag == "=" else one
-    match = _REASON.search(said)
-    reason = match["reason"] if match else said
+        return replace(update, state=State.UP_TO_DATE) if flag == "=" else update
+    match = _REASON.search(text)
+    reason = match["reason"] if match else text
     if "atomic" in reason:
-        return _held(one)
-    by_host = "[remote rejected]" in said or _BROKEN in said
-    return refused(one, Cause.HOST if by_host else Cause.MOVED, reason)
+        return _held(update)
+    by_host = "[remote rejected]" in text or _BROKEN in text
+    return refused(update, Cause.HOST if by_host else Cause.MOVED, reason)
 
 
-def refused(one: SentRef, cause: Cause, reason: str) -> SentRef:
-    """Return ``one`` as a ref that was not taken."""
-    return replace(one, state=State.REJECTED, cause=cause, reason=" ".join(reason.split()))
+def refused(update: SentRef, cause: Cause, reason: str) -> SentRef:
+    """Return ``update`` as a ref that was not taken."""
+    return replace(update, state=State.REJECTED, cause=cause, reason=" ".join(reason.split()))
 
 
 _USUAL = "origin"
@@ -343,14 +343,14 @@ def unpushed(repo: Repo) -> tuple[Unpushed, ...]:
     remote = _USUAL if _USUAL in names else names[0] if len(names) == 1 else None
     if remote is None:
         return ()
-    tips, found = repo.tips(), []
+    tips, runs = repo.tips(), []
     for name, tip in sorted(tips.items()):
         ref = refs.parse(name)
         if ref is None or ref.kind is not refs.Kind.RUN or ref.remote:
             continue
         there = tips.get(refs.tracking(remote, name))
         if there is None:
-            found.append(Unpushed(run=ref.run, remote=str(remote), commits=None))
+            runs.append(Unpushed(run=ref.run, remote=str(remote), commits=None))
         elif there != tip and (ahead := repo.raw.ahead_behind(tip, there)[0]):
-            found.append(Unpushed(run=ref.run, remote=str(remote), commits=ahead))
-    return tuple(found)
+            runs.append(Unpushed(run=ref.run, remote=str(remote), commits=ahead))
+    return tuple(runs)

@@ -97,33 +97,35 @@ _UNWRITABLE = re.compile(
 _FINAL = re.compile(r"^(?:fatal|error): (?P<said>.+)$", re.MULTILINE)
 
 
-def refusal(remote: str, said: str, *, named: bool = True) -> RemoteError:
-    """Return the error for git's last words ``said`` on the connection to ``remote``.
+def refusal(remote: str, words: str, *, has_name: bool = True) -> RemoteError:
+    """Return the error for git's last words ``words`` on the connection to ``remote``.
 
     Args:
         remote: What it is called.
-        said: What git said.
-        named: Whether that is the name of a remote; else it is an address.
+        words: What git said.
+        has_name: Whether that is the name of a remote; else it is an address.
     """
-    if unsound := _UNSOUND.search(said):
+    if unsound := _UNSOUND.search(words):
         return RemoteError(
             f"{remote} has an object that is not let in: {unsound['oid']} {unsound['what']}",
             hint="nothing came in; its owner has to mend the history, which could harm whoever checks it out",
         )
-    if file := _UNWRITABLE.search(said):
+    if file := _UNWRITABLE.search(words):
         why = f": {file['why'].lower()}" if file["why"] else ""
         return RemoteError(
             f"{remote} has a file that cannot be checked out here, {shown(file['name'])}{why}",
             hint="git clone --no-checkout URL DIR brings the history alone; skillgit pull in DIR then makes its runs",
         )
     for case in _CASES:
-        if case.signs.search(said):
-            advice = case.hint if named else case.nameless or case.hint
+        if case.signs.search(words):
+            advice = case.hint if has_name else case.nameless or case.hint
             sentence, hint = (text.format(remote=remote) for text in (case.sentence, advice))
             return RemoteError(sentence, hint=hint, missing=case.missing)
-    last = [match["said"] for match in _FINAL.finditer(said)]
-    told = " ".join((last[-1] if last else said.strip().rpartition("\n")[2] or "git said nothing").split())
-    return RemoteError(f"git cannot talk to {remote}: {told}", hint="skillgit remote" if named else "check the address")
+    last = [match["said"] for match in _FINAL.finditer(words)]
+    message = " ".join((last[-1] if last else words.strip().rpartition("\n")[2] or "git said nothing").split())
+    return RemoteError(
+        f"git cannot talk to {remote}: {message}", hint="skillgit remote" if has_name else "check the address"
+    )
 
 
 _DURABLE = "core.fsync=objects"
@@ -142,7 +144,7 @@ CHECKED = tuple(
     for setting in (
         "fetch.fsckObjects=true",
         "transfer.fsckObjects=true",
-        *(f"fetch.fsck.{one}=warn" for one in _HARMLESS),
+        *(f"fetch.fsck.{flaw}=warn" for flaw in _HARMLESS),
     )
     for word in ("-c", setting)
 )
@@ -219,18 +221,18 @@ def run(line: Line, folder: Path, *arguments: str, ssh: str = "", hooks: bool = 
     with process:
         if process.stdout is None or process.stderr is None:
             raise AssertionError("both are pipes")
-        told: list[str] = []
-        listening = threading.Thread(target=_listen, args=(process.stderr, line, told), daemon=True)
+        lines: list[str] = []
+        listening = threading.Thread(target=_listen, args=(process.stderr, line, lines), daemon=True)
         listening.start()
         out = process.stdout.read()
         listening.join()
-    return Answer(code=process.returncode, out=out, error="\n".join(told)[-_KEPT:])
+    return Answer(code=process.returncode, out=out, error="\n".join(lines)[-_KEPT:])
 
 
-def _listen(stream: IO[bytes], line: Line, told: list[str]) -> None:
+def _listen(stream: IO[bytes], line: Line, lines: list[str]) -> None:
     for text, end in _pieces(stream):
         if end == "\n":
-            told.append(text)
+            lines.append(text)
         if text.startswith(_HOST) or (text and line.shows and not _OWN_WORDS.match(text)):
             line.tell(text, end)
 
@@ -248,23 +250,23 @@ def _pieces(stream: IO[bytes]) -> Iterator[tuple[str, str]]:
 
 def _surroundings(line: Line, ssh: str) -> dict[str, str]:
     """Return git's environment: messages in English, which are read here, and no question that nobody can answer."""
-    kept = {name: value for name, value in at_home(line.environ).items() if name != "LANGUAGE"}
-    kept["LC_ALL"] = "C"
+    env = {name: value for name, value in at_home(line.environ).items() if name != "LANGUAGE"}
+    env["LC_ALL"] = "C"
     if not line.asks:
-        kept["GIT_TERMINAL_PROMPT"] = "0"
-        if not ssh and not {"GIT_SSH", "GIT_SSH_COMMAND"} & kept.keys():
-            kept["GIT_SSH_COMMAND"] = "ssh -o BatchMode=yes"
-    return kept
+        env["GIT_TERMINAL_PROMPT"] = "0"
+        if not ssh and not {"GIT_SSH", "GIT_SSH_COMMAND"} & env.keys():
+            env["GIT_SSH_COMMAND"] = "ssh -o BatchMode=yes"
+    return env
 
 
-def clone(line: Line, folder: Path, url: str, place: Path, name: str) -> None:
-    """Copy the repository at ``url`` to ``place``; git leaves the history there if only its files cannot be written.
+def clone(line: Line, folder: Path, url: str, target: Path, name: str) -> None:
+    """Copy the repository at ``url`` to ``target``; git leaves the history there if only its files cannot be written.
 
     Args:
         line: The connection.
         folder: Where a relative ``url`` begins.
         url: The address.
-        place: A folder that is missing or empty.
+        target: A folder that is missing or empty.
         name: What the repository is called in errors.
 
     Raises:
@@ -273,9 +275,9 @@ def clone(line: Line, folder: Path, url: str, place: Path, name: str) -> None:
     """
     # Files that are copied from a folder of this machine would come in unchecked.
     options = (*(("--progress",) if line.shows else ()), "--no-local", "--no-recurse-submodules", "--origin", "origin")
-    answer = run(line, folder, *CHECKED, "clone", *options, "--", url, str(place), hooks=True)
+    answer = run(line, folder, *CHECKED, "clone", *options, "--", url, str(target), hooks=True)
     if answer.code != 0:
-        raise refusal(name, answer.error, named=False)
+        raise refusal(name, answer.error, has_name=False)
 
 
 def stand_on_main(repo: Repo, name: str) -> None:
@@ -288,7 +290,7 @@ def stand_on_main(repo: Repo, name: str) -> None:
     if not commit and repo.workdir is not None and repo.tip(refs.MAIN) is not None:
         answer = git(repo, "checkout", "-q", refs.short(refs.MAIN), hooks=True)
         if answer.code != 0:
-            raise refusal(name, answer.error, named=False)
+            raise refusal(name, answer.error, has_name=False)
 
 
 def create_repository(name: str, directory: Path, environ: Mapping[str, str]) -> None:
@@ -297,7 +299,7 @@ def create_repository(name: str, directory: Path, environ: Mapping[str, str]) ->
     Raises:
         RemoteError: It could not be created.
     """
-    done = subprocess.run(  # noqa: S603 - a list
+    process = subprocess.run(  # noqa: S603 - a list
         ["gh", "repo", "create", name, "--private"],  # noqa: S607 - the one on the PATH
         cwd=directory,
         env=dict(environ),
@@ -305,6 +307,6 @@ def create_repository(name: str, directory: Path, environ: Mapping[str, str]) ->
         capture_output=True,
         check=False,
     )
-    if done.returncode != 0:
-        said = " ".join(done.stderr.decode(errors="replace").split())
-        raise RemoteError(f"gh could not create {name}: {said or 'it does not say why'}", hint="gh auth status")
+    if process.returncode != 0:
+        message = " ".join(process.stderr.decode(errors="replace").split())
+        raise RemoteError(f"gh could not create {name}: {message or 'it does not say why'}", hint="gh auth status")
