@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.errors import FatalBackendError
 from skillgit.plugin.backend import Image, Reply, ToolCall, Usage, flatten
-from skillgit_backends.offline import analyst, reader
-from skillgit_backends.offline.household import agent
+from skillgit_backends.offline import agent, analyst, reader
 from wire.dialect import WireError
 
 if TYPE_CHECKING:

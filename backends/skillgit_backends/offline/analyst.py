@@ -1,53 +1,48 @@
-"""The model ``analyst``: reads the optimizer's prompts, finds out why answers were wrong and proposes rules.
+"""The model ``analyst``: reads the optimizer's prompts, finds out why attempts failed and proposes rules.
 
-It sees what any optimizer sees and nothing else. Like the models that it stands in for, it generalises too far now and
+It sees what any optimizer sees and nothing else. Like the models that it rehearses for, it generalises too far now and
 then from too few examples; the gate is there to notice.
 """
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from skillgit.domain.edit import normalised
+from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import FatalBackendError
-from skillgit_backends.offline import (
-    budgeting,
-    compressing,
-    looking_back,
-    merging,
-    probing,
-    remembering,
-    reviewing,
-    rewriting,
-    suggesting,
+from skillgit_backends.offline import epochs, shortening
+from skillgit_backends.offline.agent import played
+from skillgit_backends.offline.diagnosis import by_cause
+from skillgit_backends.offline.patches import (
+    EDITS,
+    SUGGESTIONS,
+    TEXTS,
+    Answer,
+    added_rule,
+    edit,
+    edit_budget,
+    line_asking,
+    merged,
+    proposed,
+    ranked,
+    rewritten,
 )
-from skillgit_backends.offline.briefing import Briefing
-from skillgit_backends.offline.diagnosis import causes
-from skillgit_backends.offline.habits import HARMFUL, Habit
-from skillgit_backends.offline.household import analyst as household
-from skillgit_backends.offline.household.diagnosis import concerns
-from skillgit_backends.offline.instructions import habits_in
-from skillgit_backends.offline.placing import added_rule, edit, in_file, line_asking
-from skillgit_backends.offline.proposals import (
-    HABITS_OF_SUCCESS,
-    IDLE_ADVICE,
-    LABELS,
-    OVERSHOOT,
-    PATTERNS,
-    REMEDY,
-    draw,
-    wording,
-)
-from skillgit_backends.offline.titles import title_of_edits
+from skillgit_backends.offline.prompts import Briefing
+from skillgit_backends.offline.rules import GAMES, HARMFUL, QUESTIONS, RULES, Subject
+from skillgit_backends.offline.skills import draw, rules_in, title_of_edits, wording
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from skillgit.plugin.backend import Message
 
-_RULES_AT_ONCE = 2
 _FEW = 2
+_RULES_AT_ONCE = 2
+_HASTY, _HASTY_IF_RARE, _ADVISES, _LURED = 25, 50, 38, 8
+"""Chances in percent: to overshoot, and to propose something where nothing failed."""
 
 
 def complete(messages: Sequence[Message]) -> str:
@@ -59,189 +54,167 @@ def complete(messages: Sequence[Message]) -> str:
     system = next((message.text for message in messages if message.role == "system"), "")
     user = next((message.text for message in messages if message.role == "user"), "")
     heading = system.lstrip().partition("\n")[0].lstrip("# ").strip()
-    task = (_HOUSEHOLD if concerns(user) else _TASKS).get(heading.lower())
+    task = _TASKS.get(heading.lower())
     if task is None:
         raise FatalBackendError(
             f"offline/analyst does not know the task '{heading[:60]}'", hint="use it with skillgit's own prompts only"
         )
-    if remembering.is_asked(system):
-        task = remembering.with_notes(task)
     briefing = Briefing(user)
-    return json.dumps(in_file(task(briefing), briefing.rules_file), ensure_ascii=False, indent=1)
+    answer = task(briefing)
+    if epochs.wants_reminders(system):
+        answer = epochs.with_reminders(answer, briefing)
+    if briefing.rules_file != DOCUMENT and "edits" in answer:
+        answer |= {"edits": [change | {"file": briefing.rules_file} for change in answer["edits"]]}
+    return json.dumps(answer, ensure_ascii=False, indent=1)
 
 
-def analyse_failures(briefing: Briefing) -> dict[str, Any]:
+def analyse_failures(briefing: Briefing) -> Answer:
     """Group the failures by cause and propose rules against the commonest."""
-    document, seed = briefing.document, briefing.text
-    stated = habits_in(document)
-    items = _by_cause(briefing, stated)
-    avoid = briefing.rejected_lines
-    edits: list[dict[str, object]] = []
-    taken: set[str] = set()
-    told: list[Habit] = []
-    for habit in (habit for habit in items if habit in HARMFUL and habit in stated):
-        change = _undo(document, habit, stated, len(items[habit]), seed)
-        if change and str(change["anchor"]) not in taken:
-            edits.append(change | {"items": items[habit]})
-            taken.add(str(change["anchor"]))
-            told.append(REMEDY.get(habit, habit))
-    for habit in _choose(items, stated | _unsayable(avoid), _tried(briefing), seed):
-        text = wording(habit, seed, avoid)
-        if text and habit not in told:
-            rule = added_rule(document, text, support=len(items.get(habit, ())) or 1, taken=taken)
-            edits.append(rule | {"items": items.get(habit, [])})
-            told.append(habit)
-    if not edits:
-        edits, told = _clarify(document, items, stated, seed, avoid)
-    if not edits and briefing.attempts:
-        edits = _advise(document, len(briefing.attempts), seed, avoid)
-    edits = edits[: briefing.budget]
-    told = told[: len(edits)]
+    document, seed, avoid = briefing.document, briefing.text, briefing.rejected_lines
+    stated = rules_in(document)
+    items = by_cause(briefing.attempts, stated)
+    edits = list[Answer]()
+    taken, covered = set[str](), list[StrEnum]()
+    for rule in (rule for rule in items if rule in HARMFUL):
+        change = _undo(document, rule, stated, seed)
+        if change and change["anchor"] not in taken:
+            edits.append(change | {"items": items[rule], "support": len(items[rule])})
+            taken.add(change["anchor"])
+            covered.append(RULES[rule].remedy or rule)
+    unsayable = frozenset(rule for rule in RULES if not wording(rule, "", avoid))
+    for rule in _choose(briefing, items, stated | unsayable):
+        text = wording(rule, seed, avoid)
+        if text and rule not in covered:
+            change = added_rule(document, text, support=len(items.get(rule, ())) or 1, taken=taken)
+            edits.append(change | {"items": items.get(rule, [])})
+            covered.append(rule)
+    edits = edits or _reword(briefing, items) or _advise(briefing)
+    edits, covered = edits[: briefing.budget], covered[: briefing.budget]
     return {
-        "findings": [{"pattern": PATTERNS[habit], "count": len(ids), "items": ids} for habit, ids in items.items()],
+        "findings": [{"pattern": RULES[rule].symptom, "count": len(ids), "items": ids} for rule, ids in items.items()],
         "title": title_of_edits(edits, "no change"),
-        "reasoning": _reasoning(items, told, len(briefing.attempts)),
+        "reasoning": _reasoning(items, covered, len(briefing.attempts)),
         "edits": edits,
     }
 
 
-def _by_cause(briefing: Briefing, stated: frozenset[Habit]) -> dict[Habit, list[str]]:
-    """Return the ids of the failures by cause, the commonest first; a harmful habit counts only where it is stated."""
-    found: dict[Habit, list[str]] = {}
-    for attempt in briefing.attempts:
-        for habit in causes(attempt):
-            if habit not in HARMFUL or habit in stated:
-                found.setdefault(habit, []).append(attempt.item)
-    order = list(Habit)
-    return dict(sorted(found.items(), key=lambda entry: (-len(entry[1]), order.index(entry[0]))))
+def _subject(briefing: Briefing) -> Subject:
+    attempts = briefing.attempts
+    return GAMES if attempts and played(attempts[0].turns) else QUESTIONS
 
 
-def _tried(briefing: Briefing) -> frozenset[Habit]:
-    """Return the habits that rejected steps asked for, and the harmful ones that the memory names."""
+def _tried(briefing: Briefing) -> frozenset[StrEnum]:
+    """Return the rules that rejected steps asked for, and the harmful ones that the memory names."""
     memory = briefing.section("memory")
-    remembered = {habit for habit in HARMFUL if LABELS[habit] in memory}
-    rejected = [line for step in briefing.steps if not step.accepted for line in step.added]
-    return frozenset(remembered.union(*(habits_in(line) for line in rejected)))
+    remembered = {rule for rule in HARMFUL if RULES[rule].label in memory}
+    rejected = [line for step in briefing.steps() if not step.accepted for line in step.added]
+    return frozenset(remembered.union(*(rules_in(line) for line in rejected)))
 
 
-def _unsayable(avoid: frozenset[str]) -> frozenset[Habit]:
-    """Return the habits of which every wording is to be avoided."""
-    return frozenset(habit for habit in Habit if not wording(habit, "", avoid))
-
-
-def _choose(items: dict[Habit, list[str]], stated: frozenset[Habit], tried: frozenset[Habit], seed: str) -> list[Habit]:
+def _choose(briefing: Briefing, items: Mapping[StrEnum, list[str]], stated: frozenset[StrEnum]) -> list[StrEnum]:
     """Return the rules to propose: those that several failures ask for, and now and then one that overshoots."""
-    missing = [habit for habit in items if habit not in HARMFUL and habit not in stated]
-    missing.sort(key=lambda habit: habit in tried)
-    common = [habit for habit in missing if len(items[habit]) >= _FEW]
-    rare = [habit for habit in missing if len(items[habit]) < _FEW]
+    seed, tried = briefing.text, _tried(briefing)
+    missing = [rule for rule in items if rule not in HARMFUL | stated]
+    missing.sort(key=lambda rule: rule in tried)
+    common = [rule for rule in missing if len(items[rule]) >= _FEW]
+    rare = [rule for rule in missing if len(items[rule]) < _FEW]
     chosen = common[: 1 if draw(seed, "how many", 3) else _RULES_AT_ONCE]
-    hasty = [OVERSHOOT[habit] for habit in (*rare, *reversed(missing)) or items if habit in OVERSHOOT]
-    hasty += [] if missing else [Habit.UNKNOWN, Habit.FIRST_DOCUMENT, Habit.SENTENCE]
-    hasty = [habit for habit in hasty if habit not in tried and habit not in stated]
-    if hasty and draw(seed, "hasty", 100) < (50 if rare else 25):
+    tempting = [RULES[rule].overshoot for rule in (*rare, *reversed(missing)) or items]
+    tempting += [] if missing else _subject(briefing).guesses
+    hasty = [rule for rule in tempting if rule is not None and rule not in tried | stated]
+    if hasty and draw(seed, "hasty", 100) < (_HASTY_IF_RARE if rare else _HASTY):
         return [hasty[0]] if draw(seed, "alone", 3) == 0 or not chosen else [*chosen[:1], hasty[0]]
     return chosen or missing[:1]
 
 
-def _undo(document: str, habit: Habit, stated: frozenset[Habit], support: int, seed: str) -> dict[str, object] | None:
+def _undo(document: str, rule: StrEnum, stated: frozenset[StrEnum], seed: str) -> Answer | None:
     """Return an edit that takes a harmful rule out, putting the rule that was meant in its place if it is missing."""
-    line = line_asking(document, habit)
+    line, remedy = line_asking(document, rule), RULES[rule].remedy
     if not line:
         return None
-    remedy = REMEDY.get(habit)
     if remedy is None or remedy in stated:
-        return edit("delete", anchor=line, support=support)
-    return edit("replace", anchor=line, content=f"- {wording(remedy, seed)}", support=support)
+        return edit("delete", anchor=line)
+    return edit("replace", anchor=line, content=f"- {wording(remedy, seed)}")
 
 
-def _clarify(
-    document: str, items: dict[Habit, list[str]], stated: frozenset[Habit], seed: str, avoid: frozenset[str]
-) -> tuple[list[dict[str, object]], list[Habit]]:
-    """Return an edit that rewords a rule which stands in the skill and was not followed."""
-    for habit, ids in items.items():
-        line = line_asking(document, habit) if habit in stated else ""
-        text = wording(habit, seed, avoid | {normalised(line)}) if line else ""
-        if text and habits_in(line) == {habit}:
-            return [edit("replace", anchor=line, content=f"- {text}", support=len(ids)) | {"items": ids}], [habit]
-    return [], []
+def _reword(briefing: Briefing, items: Mapping[StrEnum, list[str]]) -> list[Answer]:
+    """Return an edit that rewords a rule which is in the skill and was not followed."""
+    for rule, ids in items.items():
+        line = line_asking(briefing.document, rule)
+        text = wording(rule, briefing.text, briefing.rejected_lines | {normalised(line)}) if line else ""
+        if text and rules_in(line) == {rule}:
+            return [edit("replace", anchor=line, content=f"- {text}", support=len(ids)) | {"items": ids}]
+    return []
 
 
-def _advise(document: str, support: int, seed: str, avoid: frozenset[str]) -> list[dict[str, object]]:
-    """Return advice that fits any failure, if there is some that neither stands nor was rejected; often nothing."""
-    first = draw(seed, "advice", len(IDLE_ADVICE))
-    options = [*IDLE_ADVICE[first:], *IDLE_ADVICE[:first]]
-    text = next((text for text in options if normalised(text) not in avoid and text not in document), "")
-    if not text or draw(seed, "advise", 5) == 0:
+def _advise(briefing: Briefing) -> list[Answer]:
+    """Return advice that fits any failure, if some is neither in the skill nor rejected; often nothing."""
+    seed, options = briefing.text, _subject(briefing).advice
+    first = draw(seed, "advice", len(options))
+    text = next(
+        (
+            text
+            for text in (*options[first:], *options[:first])
+            if normalised(text) not in briefing.rejected_lines and text not in briefing.document
+        ),
+        "",
+    )
+    if not text or not briefing.attempts or draw(seed, "advise", 5) == 0:
         return []
-    return [added_rule(document, text, support=support, taken=set())]
+    return [added_rule(briefing.document, text, support=len(briefing.attempts), taken=set())]
 
 
-def _reasoning(items: dict[Habit, list[str]], told: list[Habit], shown: int) -> str:
+def _reasoning(items: Mapping[StrEnum, list[str]], covered: list[StrEnum], size: int) -> str:
     if not items:
-        return f"None of the {shown} failures shows a cause that a rule would mend."
-    habit, ids = next(iter(items.items()))
-    sentence = f"In {len(ids)} of {shown} failures {PATTERNS[habit]}."
-    hasty = [habit for habit in told if habit in HARMFUL]
-    if hasty:
-        return f"{sentence} A simple rule should cover the rest: {LABELS[hasty[0]]}."
-    return sentence if told else f"{sentence} The skill says so already; closer reading may help."
+        return f"None of the {size} failures shows a cause that a rule would mend."
+    rule, ids = next(iter(items.items()))
+    sentence = f"In {len(ids)} of {size} failures {RULES[rule].symptom}."
+    hasty = next((rule for rule in covered if rule in HARMFUL), None)
+    if hasty is not None:
+        return f"{sentence} A simple rule should cover the rest: {RULES[hasty].label}."
+    return sentence if covered else f"{sentence} The skill says so already; closer reading may help."
 
 
-def analyse_successes(briefing: Briefing) -> dict[str, Any]:
-    """Mostly find nothing that the skill should say; sometimes propose a habit that is idle, or one that harms."""
-    seed, attempts = briefing.text, briefing.attempts
+def analyse_successes(briefing: Briefing) -> Answer:
+    """Mostly find nothing that the skill should say; sometimes propose a rule that is idle, or one that harms."""
+    seed, subject = briefing.text, _subject(briefing)
     chance = draw(seed, "success", 100)
-    items = [attempt.item for attempt in attempts]
-    nothing = {"findings": [], "title": "no change", "reasoning": "The skill says what matters.", "edits": []}
-    if len(items) < _FEW or chance >= 38:  # noqa: PLR2004 - most calls propose nothing
-        return nothing
-    if chance < 8 and Habit.FIRST_DOCUMENT not in _tried(briefing) | habits_in(briefing.document):  # noqa: PLR2004 - rarely
-        pattern, rule = "finds the answer near the top of the results", wording(Habit.FIRST_DOCUMENT, seed)
-    else:
-        pattern, rule = HABITS_OF_SUCCESS[draw(seed, "habit", len(HABITS_OF_SUCCESS))]
-    if normalised(rule) in briefing.rejected_lines or normalised(rule) in normalised(briefing.document):
-        return nothing
-    edits = [edit("append", content=f"- {rule}", support=len(items)) | {"items": items}]
+    items = [attempt.item for attempt in briefing.attempts]
+    symptom, text = subject.strengths[draw(seed, "habit", len(subject.strengths))]
+    if subject.lure and chance < _LURED and subject.lure[1] not in _tried(briefing) | rules_in(briefing.document):
+        symptom, text = subject.lure[0], wording(subject.lure[1], seed)
+    stated = normalised(text) in briefing.rejected_lines or normalised(text) in normalised(briefing.document)
+    if len(items) < _FEW or chance >= _ADVISES or stated:
+        return {"findings": [], "title": "no change", "reasoning": "The skill says what matters.", "edits": []}
+    edits = [edit("append", content=f"- {text}", support=len(items)) | {"items": items}]
     return {
-        "findings": [{"pattern": pattern, "count": len(items), "items": items}],
-        "title": title_of_edits(edits, "read with care"),
-        "reasoning": f"All {len(items)} solved tasks show it: the target {pattern}.",
+        "findings": [{"pattern": symptom, "count": len(items), "items": items}],
+        "title": title_of_edits(edits),
+        "reasoning": f"All {len(items)} solved tasks show it: the target {symptom}.",
         "edits": edits,
     }
 
 
-_TASKS: dict[str, Callable[[Briefing], dict[str, Any]]] = {
+_TASKS: Mapping[str, Callable[[Briefing], Answer]] = {
     "analyse failures": analyse_failures,
     "analyse successes": analyse_successes,
-    "suggest changes from failures": suggesting.suggest(analyse_failures),
-    "suggest changes from successes": suggesting.suggest(analyse_successes),
-    "rewrite from failures": rewriting.rewrite(analyse_failures),
-    "rewrite from successes": rewriting.rewrite(analyse_successes),
-    "merge patches": merging.merge,
-    "merge and rank edits": merging.merge_and_rank,
-    "rank edits": merging.rank,
-    "merge suggestions": suggesting.merge,
-    "merge and rank suggestions": suggesting.merge_and_rank,
-    "rank suggestions": suggesting.rank,
-    "merge rewrites": rewriting.merge,
-    "rewrite the skill": rewriting.from_suggestions,
-    "edit budget": budgeting.decide,
-    "slow update": reviewing.slow_update,
-    "optimizer memory": reviewing.memory,
-    "reflect on an epoch": looking_back.reflect,
-    "write a probe": probing.probe,
-    "put reminders together": remembering.consolidate,
-    "shorten the skill": compressing.compress,
+    "suggest changes from failures": proposed(analyse_failures, SUGGESTIONS),
+    "suggest changes from successes": proposed(analyse_successes, SUGGESTIONS),
+    "rewrite from failures": proposed(analyse_failures, TEXTS),
+    "rewrite from successes": proposed(analyse_successes, TEXTS),
+    "merge patches": merged(EDITS),
+    "merge and rank edits": merged(EDITS, within_budget=True),
+    "rank edits": ranked(EDITS),
+    "merge suggestions": merged(SUGGESTIONS),
+    "merge and rank suggestions": merged(SUGGESTIONS, within_budget=True),
+    "rank suggestions": ranked(SUGGESTIONS),
+    "merge rewrites": merged(TEXTS),
+    "rewrite the skill": rewritten,
+    "edit budget": edit_budget,
+    "slow update": epochs.slow_update,
+    "optimizer memory": epochs.memory,
+    "reflect on an epoch": epochs.reflect,
+    "write a probe": epochs.probe,
+    "put reminders together": epochs.consolidate,
+    "shorten the skill": shortening.compress,
 }
-_HOUSEHOLD: dict[str, Callable[[Briefing], dict[str, Any]]] = _TASKS | {
-    "analyse failures": household.analyse_failures,
-    "analyse successes": household.analyse_successes,
-    "suggest changes from failures": suggesting.suggest(household.analyse_failures),
-    "suggest changes from successes": suggesting.suggest(household.analyse_successes),
-    "rewrite from failures": rewriting.rewrite(household.analyse_failures),
-    "rewrite from successes": rewriting.rewrite(household.analyse_successes),
-    "slow update": household.slow_update,
-    "optimizer memory": household.memory,
-}
-"""Tasks that are another thing where household games are shown; merging and ranking see only proposals."""

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.errors import ConfigError, FatalBackendError
 from skillgit.plugin.backend import BackendInfo, FinishReason, Price, Reply, Usage, flatten
-from skillgit_backends.offline import analyst, reader
-from skillgit_backends.offline.household import agent
+from skillgit_backends.offline import agent, analyst, reader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

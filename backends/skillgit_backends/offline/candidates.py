@@ -6,13 +6,20 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from skillgit_backends.offline.lexicon import FUNCTION_WORDS, HONORIFICS, MONTHS, OPENERS, QUALIFIERS, UNITS, word_set
-from skillgit_backends.offline.passages import words
+from skillgit_backends.offline.text import (
+    FUNCTION_WORDS,
+    HONORIFICS,
+    MONTHS,
+    OPENERS,
+    QUALIFIERS,
+    UNITS,
+    word_set,
+    words,
+)
 
-_MONTH = "|".join(MONTHS)
 _DATE = re.compile(
-    rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)? (?:{_MONTH})(?:,? \d{{3,4}})?|(?:{_MONTH}) \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}"
-    rf"|(?:{_MONTH}) \d{{3,4}}|AD \d{{1,4}}|\d{{1,4}} (?:BC|AD|BCE|CE)\b|(?:1[0-9]|20)\d\d(?![\d,.:]\d|\d)s?)(?![\w%])"
+    rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)? (?:{MONTHS})(?:,? \d{{3,4}})?|(?:{MONTHS}) \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}"
+    rf"|(?:{MONTHS}) \d{{3,4}}|AD \d{{1,4}}|\d{{1,4}} (?:BC|AD|BCE|CE)\b|(?:1[0-9]|20)\d\d(?![\d,.:]\d|\d)s?)(?![\w%])"
 )
 _QUOTE = re.compile(r"[\"“](?P<inner>[^\"“”]{2,80})[\"”]")
 _NUMBER = re.compile(

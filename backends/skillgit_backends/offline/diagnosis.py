@@ -1,4 +1,8 @@
-"""Why an answer was wrong, judged by comparing it with the expected answers and the text that it was read from."""
+"""Why an attempt failed, judged from what an optimizer is shown: the rule that was missing, or the harmful one obeyed.
+
+A wrong answer is compared with the expected ones and with the text that it was read from; a lost game is read off the
+moves. Nothing is made up where nothing explains the failure.
+"""
 
 from __future__ import annotations
 
@@ -6,28 +10,48 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillgit_backends.offline.agent import played
 from skillgit_backends.offline.candidates import Shape, candidates
-from skillgit_backends.offline.conversation import parse_task
-from skillgit_backends.offline.habits import Habit
-from skillgit_backends.offline.kinds import fit
-from skillgit_backends.offline.lexicon import CATEGORY_NOUNS, HONORIFICS, QUALIFIERS, UNITS
-from skillgit_backends.offline.passages import documents, sentences, topics, words
-from skillgit_backends.offline.question import read_question
+from skillgit_backends.offline.house import APPLIANCES, NOTHING, Scene, kind
+from skillgit_backends.offline.prompts import parse_task
+from skillgit_backends.offline.question import fit, names_kind, read_question
 from skillgit_backends.offline.reader import is_hedged
+from skillgit_backends.offline.rules import HARMFUL, RULES, Chore, Habit
+from skillgit_backends.offline.text import (
+    CATEGORY_NOUNS,
+    HONORIFICS,
+    QUALIFIERS,
+    UNITS,
+    documents,
+    sentences,
+    topics,
+    words,
+)
 
 if TYPE_CHECKING:
-    from skillgit_backends.offline.briefing import Attempt
-    from skillgit_backends.offline.passages import Document
+    from collections.abc import Iterable, Sequence
+    from enum import StrEnum
+
+    from skillgit_backends.offline.prompts import Attempt
     from skillgit_backends.offline.question import Question
+    from skillgit_backends.offline.text import Document
 
 _ARTICLES = frozenset({"a", "an", "the"})
 _QUALIFIER = re.compile(rf"^(?:{QUALIFIERS})$")
 _UNIT = re.compile(rf"^-?(?:{UNITS})$")
 _MISFIT = -0.3
+_SEVERAL = 3
+_TWO = 2
+
+
+def causes(attempt: Attempt) -> Sequence[StrEnum]:
+    """Return the rules whose lack, or whose presence where they are harmful, explains the failure, likeliest first."""
+    scene = played(attempt.turns)
+    return _causes_in_game(scene) if scene else _causes_in_answer(attempt)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class _Case:
     """A failed attempt, laid open."""
 
     attempt: Attempt
@@ -62,11 +86,18 @@ class Case:
         return max(found, key=lambda sentence: len(topics(sentence) & self.question.words), default="")
 
 
-def causes(attempt: Attempt) -> list[Habit]:
-    """Return the habits whose lack, or whose presence where they are harmful, explains the failure, likeliest first.
+def by_cause(attempts: Iterable[Attempt], stated: frozenset[StrEnum]) -> dict[StrEnum, list[str]]:
+    """Return the ids of the failures by cause, the commonest first; a harmful rule counts only where it is stated."""
+    items: dict[StrEnum, list[str]] = {}
+    for attempt in attempts:
+        for rule in causes(attempt):
+            if rule not in HARMFUL or rule in stated:
+                items.setdefault(rule, []).append(attempt.item)
+    order = list(RULES)
+    return dict(sorted(items.items(), key=lambda entry: (-len(entry[1]), order.index(entry[0]))))
 
-    Empty if the feedback names no expected answer, or nothing in the text explains the failure.
-    """
+
+def _causes_in_answer(attempt: Attempt) -> list[Habit]:
     if not attempt.expected or not attempt.prompt:
         return []
     case = _open(attempt)
@@ -80,12 +111,12 @@ def causes(attempt: Attempt) -> list[Habit]:
     return [*_overdone(case), *_elsewhere(case)]
 
 
-def _open(attempt: Attempt) -> Case:
+def _open(attempt: Attempt) -> _Case:
     task = parse_task(attempt.prompt)
     answer = _tokens(attempt.answer)
     inside = [text for text in attempt.expected if _find(_tokens(text), answer) >= 0]
     around = [text for text in attempt.expected if _find(answer, _tokens(text)) >= 0]
-    return Case(
+    return _Case(
         attempt=attempt,
         expected=max(inside, key=len) if inside else (around or list(attempt.expected))[0],
         question=read_question(task.question),
@@ -93,7 +124,7 @@ def _open(attempt: Attempt) -> Case:
     )
 
 
-def _surplus(case: Case) -> list[Habit]:
+def _surplus(case: _Case) -> list[Habit]:
     """Say what the answer has too much of, around the expected answer."""
     answer, expected = _tokens(case.attempt.answer), _tokens(case.expected)
     start = _find(expected, answer)
@@ -107,7 +138,7 @@ def _surplus(case: Case) -> list[Habit]:
         found.append(Habit.PAREN)
     if case.expected[:1].isdigit() and (_QUALIFIER.match(" ".join(before)) or _UNIT.match(" ".join(after))):
         found.append(Habit.NUMBER)
-    if any(_is_kind(word, case.question) for word in (*before[-1:], *after[:1])):
+    if any(names_kind(word, case.question) for word in (*before[-1:], *after[:1])):
         found.append(Habit.CATEGORY)
     outside = re.sub(r"\([^)]*\)", "", case.attempt.answer)
     if not found or len(_tokens(outside)) - len(expected) > len(before) + 1:
@@ -115,12 +146,7 @@ def _surplus(case: Case) -> list[Habit]:
     return found
 
 
-def _is_kind(word: str, question: Question) -> bool:
-    known = {"mount": "mountain", "mt": "mountain"}.get(word, word)
-    return (known in CATEGORY_NOUNS or known == question.category) and bool(topics(known) & question.words)
-
-
-def _overdone(case: Case) -> list[Habit]:
+def _overdone(case: _Case) -> list[Habit]:
     """Name the habits that generalise too far and would have led to this answer."""
     answer = case.attempt.answer
     found = []
@@ -135,7 +161,7 @@ def _overdone(case: Case) -> list[Habit]:
     return found
 
 
-def _elsewhere(case: Case) -> list[Habit]:
+def _elsewhere(case: _Case) -> list[Habit]:
     """Say why the expected answer was passed over for another one."""
     answer, expected = case.attempt.answer, case.expected
     found = []
@@ -157,7 +183,7 @@ def _is_title(expected: str, title: str) -> bool:
     return bare == _tokens(expected) or [word for word in bare if word not in CATEGORY_NOUNS] == _tokens(expected)
 
 
-def _fits(case: Case, text: str) -> float:
+def _fits(case: _Case, text: str) -> float:
     sentence = case.sentence_of(text)
     wanted = _tokens(text)
     scores = [
@@ -179,3 +205,51 @@ def _find(part: list[str], whole: list[str]) -> int:
     """Return where ``part`` stands in ``whole`` as a run; -1 if it does not."""
     size = len(part)
     return next((at for at in range(len(whole) - size + 1) if size and whole[at : at + size] == part), -1)
+
+
+def _causes_in_game(scene: Scene) -> list[Chore]:
+    return [*_missing(scene), *_harmful(scene)]
+
+
+def _missing(scene: Scene) -> list[Chore]:
+    task = scene.task
+    delivered = [name for name, place in scene.dropped if kind(name) == task.thing and kind(place) == task.target]
+    held = kind(scene.holding) == task.thing
+    if task.chore is Chore.LAMP and held:
+        return [Chore.LAMP if not scene.lit and scene.count("examine ") else Chore.LIKELY]
+    if delivered and task.chore in APPLIANCES:
+        return [] if any((name, task.chore) in scene.treated for name in delivered) else [task.chore]
+    if delivered and task.chore is Chore.BOTH:
+        return _failed_search(scene) if _went_on(scene) else [Chore.BOTH]
+    if held and scene.here in scene.closed and _refusals(scene) >= _TWO:
+        return [Chore.OPEN]
+    return [] if held or delivered else _failed_search(scene)
+
+
+def _failed_search(scene: Scene) -> list[Chore]:
+    unopened = [place for place in scene.visited if place in scene.closed - scene.opened]
+    return [Chore.OPEN if len(unopened) >= _TWO else Chore.LIKELY]
+
+
+def _went_on(scene: Scene) -> bool:
+    """Say whether the search went on after the first object was put down."""
+    put = next((at for at, (_, seen) in enumerate(scene.steps) if re.match(r"You (?:put|move) ", seen)), 0)
+    return sum(command.startswith("go to ") for command, _ in scene.steps[put + 1 :]) >= _TWO
+
+
+def _refusals(scene: Scene) -> int:
+    return sum(seen.startswith(NOTHING) for _, seen in scene.steps[-_SEVERAL:])
+
+
+def _harmful(scene: Scene) -> list[Chore]:
+    verbs = ((Chore.CHECK, "inventory"), (Chore.CLOSE, "close "), (Chore.EXAMINE, "examine "))
+    signs = (
+        (Chore.TAKE_ANY, bool(scene.holding) and kind(scene.holding) != scene.task.thing),
+        *((chore, scene.count(verb) >= _SEVERAL) for chore, verb in verbs),
+        (Chore.SURFACES, any(place in scene.closed - scene.opened for place in scene.visited)),
+        (
+            Chore.CLEAN_ALL,
+            scene.task.chore is not Chore.CLEAN and any(chore is Chore.CLEAN for _, chore in scene.treated),
+        ),
+    )
+    return [chore for chore, shows in signs if shows]

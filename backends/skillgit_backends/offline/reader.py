@@ -12,20 +12,27 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillgit_backends.offline.candidates import Candidate, Shape, candidates, lower_mentions, title_candidate
-from skillgit_backends.offline.conversation import parse_task, skill_text
-from skillgit_backends.offline.habits import Habit, Habits
-from skillgit_backends.offline.instructions import read_skill
-from skillgit_backends.offline.kinds import fit
-from skillgit_backends.offline.lexicon import CATEGORY_NOUNS, FUNCTION_WORDS, HEDGES
-from skillgit_backends.offline.passages import Sentence, all_sentences, documents, overlap, stem, topics
-from skillgit_backends.offline.question import Question, Wanted, read_question
+from skillgit_backends.offline.prompts import parse_task, skill_text
+from skillgit_backends.offline.question import Question, Wanted, fit, names_kind, read_question
+from skillgit_backends.offline.rules import Habit
+from skillgit_backends.offline.skills import Orders, read_skill
+from skillgit_backends.offline.text import (
+    CATEGORY_NOUNS,
+    FUNCTION_WORDS,
+    HEDGES,
+    Sentence,
+    all_sentences,
+    documents,
+    overlap,
+    topics,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skillgit.plugin.backend import Message
-    from skillgit_backends.offline.conversation import Task
-    from skillgit_backends.offline.passages import Document
+    from skillgit_backends.offline.prompts import Task
+    from skillgit_backends.offline.text import Document
 
 _HEDGED = re.compile(rf"\b(?:{HEDGES})\b", re.IGNORECASE)
 _POINTS_BACK = re.compile(r"(?:It|Its|He|She|They|His|Her|Their|This|These)\b")
@@ -48,15 +55,15 @@ class Page:
     """Everything that one question is read from."""
 
     question: Question
-    habits: Habits
+    orders: Orders
     documents: tuple[Document, ...]
     sentences: tuple[Sentence, ...]
     relevance: tuple[float, ...]
     options: tuple[tuple[Candidate, ...], ...]
 
-    def told(self, habit: Habit) -> bool:
+    def follows(self, habit: Habit) -> bool:
         """Say whether ``habit`` is on for this question."""
-        return self.habits.on(habit, self.question.wanted)
+        return self.orders.on(habit, self.question.wanted)
 
 
 def complete(messages: Sequence[Message]) -> str:
@@ -66,37 +73,37 @@ def complete(messages: Sequence[Message]) -> str:
     return f"<answer>{text}</answer>"
 
 
-def answer(task: Task, habits: Habits) -> str:
+def answer(task: Task, orders: Orders) -> str:
     """Answer the question of ``task`` from its context; an empty context is answered with "unknown"."""
-    page = _open(task, habits)
+    page = _open(task, orders)
     if not page.sentences:
         return page.documents[0].title if page.documents else _UNKNOWN
     best = max(range(len(page.sentences)), key=lambda number: (page.relevance[number], -number))
-    if page.told(Habit.UNKNOWN) and _is_unsure(page, page.sentences[best]):
+    if page.follows(Habit.UNKNOWN) and _is_unsure(page, page.sentences[best]):
         return _UNKNOWN
-    if page.told(Habit.SENTENCE):
+    if page.follows(Habit.SENTENCE):
         return page.sentences[best].text
-    if page.told(Habit.ANY_TITLE) and page.documents[page.sentences[best].document].title:
+    if page.follows(Habit.ANY_TITLE) and page.documents[page.sentences[best].document].title:
         return page.documents[page.sentences[best].document].title
     ranked = _rank(page)
     chosen = max(ranked, key=lambda scored: scored.score) if ranked else None
     text = render(chosen.candidate, page) if chosen else page.sentences[best].text
-    return text.split()[0].strip(" ,;:") if page.told(Habit.ONE_WORD) and text.split() else text
+    return text.split()[0].strip(" ,;:") if page.follows(Habit.ONE_WORD) and text.split() else text
 
 
-def _open(task: Task, habits: Habits) -> Page:
+def _open(task: Task, orders: Orders) -> Page:
     question = read_question(task.question)
     found = documents(task.context)
-    if habits.on(Habit.FIRST_DOCUMENT, question.wanted):
+    if orders.on(Habit.FIRST_DOCUMENT, question.wanted):
         found = found[:1]
     kept = all_sentences(found)
-    if habits.on(Habit.HEDGE, question.wanted):
+    if orders.on(Habit.HEDGE, question.wanted):
         kept = [sentence for sentence in kept if not is_hedged(sentence.text)] or kept
     scores = overlap(question.words, kept)
     highest = max(scores, default=0.0) or 1.0
     return Page(
         question=question,
-        habits=habits,
+        orders=orders,
         documents=tuple(found),
         sentences=tuple(kept),
         relevance=tuple(score / highest for score in scores),
@@ -132,15 +139,15 @@ def _merit(candidate: Candidate, sentence: Sentence, page: Page, spread: Counter
     """Return what speaks for or against a candidate besides the likeness of its sentence."""
     merit = _figure_merit(candidate, page)
     echoed = _is_echo(candidate, page)
-    if page.told(Habit.TYPE):
+    if page.follows(Habit.TYPE):
         merit += 1.2 * fit(candidate, sentence.text, page.question.wanted)
-    if page.told(Habit.ECHO) and echoed:
+    if page.follows(Habit.ECHO) and echoed:
         merit -= 4.0
-    if page.told(Habit.REPEAT) and not echoed and spread[candidate.identity] > 1:
+    if page.follows(Habit.REPEAT) and not echoed and spread[candidate.identity] > 1:
         merit += 1.4 + 0.6 * min(spread[candidate.identity] - 2, 2)
-    if page.told(Habit.PAREN) and _is_inside_parentheses(candidate, sentence.text):
+    if page.follows(Habit.PAREN) and _is_inside_parentheses(candidate, sentence.text):
         merit -= 4.0
-    if page.told(Habit.ANY_YEAR) and candidate.year:
+    if page.follows(Habit.ANY_YEAR) and candidate.year:
         merit += 3.0
     return merit
 
@@ -174,7 +181,7 @@ def _spread(page: Page) -> Counter[str]:
 
 def _titles(page: Page) -> list[Scored]:
     """Return the titles of documents that speak of their subject as "it", where the clue asks for such a subject."""
-    if not page.told(Habit.THIS_TITLE) or not page.question.is_clue:
+    if not page.follows(Habit.THIS_TITLE) or not page.question.is_clue:
         return []
     found = []
     for sentence, relevance in zip(page.sentences, page.relevance, strict=True):
@@ -196,16 +203,16 @@ def _speaks_of_title(sentence: str, title: str) -> bool:
 def render(candidate: Candidate, page: Page) -> str:
     """Write a candidate out, with the surplus that no habit takes away."""
     if candidate.shape is Shape.DATE:
-        return candidate.year if page.told(Habit.YEAR) and candidate.year else candidate.core
+        return candidate.year if page.follows(Habit.YEAR) and candidate.year else candidate.core
     if candidate.shape is Shape.NUMBER:
-        return candidate.core if page.told(Habit.NUMBER) else f"{candidate.before}{candidate.core}{candidate.unit}"
-    if page.told(Habit.FULL_NAME):
+        return candidate.core if page.follows(Habit.NUMBER) else f"{candidate.before}{candidate.core}{candidate.unit}"
+    if page.follows(Habit.FULL_NAME):
         candidate = _full_name(candidate, page)
-    before = "" if page.told(Habit.TITLE) else candidate.before
-    paren = "" if page.told(Habit.PAREN) else candidate.paren
-    tail = "" if page.told(Habit.SPAN) else candidate.tail
-    core, noun = candidate.core, candidate.noun if _names_kind(candidate.noun, page.question) else ""
-    if page.told(Habit.CATEGORY):
+    before = "" if page.follows(Habit.TITLE) else candidate.before
+    paren = "" if page.follows(Habit.PAREN) else candidate.paren
+    tail = "" if page.follows(Habit.SPAN) else candidate.tail
+    core, noun = candidate.core, candidate.noun if names_kind(candidate.noun, page.question) else ""
+    if page.follows(Habit.CATEGORY):
         core, noun = _without_kind(core, page.question), ""
     return f"{before}{core}{noun}{paren}{tail}".strip(" ,;:")
 
@@ -228,18 +235,10 @@ def _full_name(candidate: Candidate, page: Page) -> Candidate:
     return replace(candidate, core=core, before=before or candidate.before)
 
 
-def _names_kind(word: str, question: Question) -> bool:
-    """Say whether ``word`` is the kind of thing that the question already names."""
-    lowered = word.strip().lower()
-    known = {"mount": "mountain", "mt": "mountain"}.get(lowered, lowered)
-    is_kind = known in CATEGORY_NOUNS or known == question.category
-    return is_kind and stem(known) in question.words
-
-
 def _without_kind(core: str, question: Question) -> str:
     parts = core.split()
-    if len(parts) > 1 and _names_kind(parts[0].strip("."), question):
+    if len(parts) > 1 and names_kind(parts[0].strip("."), question):
         parts = parts[1:]
-    if len(parts) > 1 and _names_kind(parts[-1], question):
+    if len(parts) > 1 and names_kind(parts[-1], question):
         parts = parts[:-1]
     return " ".join(parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skillgit_backends.offline.habits import Habit
+from skillgit_backends.offline.rules import Habit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,9 +13,8 @@ from skillgit.engine.replies import AnalysisReply, parse
 from skillgit.errors import FatalBackendError
 from skillgit.plugin.backend import Request, system, user
 from skillgit_backends.offline import OfflineBackend
-from skillgit_backends.offline.habits import HARMFUL, Habit
-from skillgit_backends.offline.instructions import habits_in
-from skillgit_backends.offline.proposals import RULES
+from skillgit_backends.offline.rules import HARMFUL, RULES, Habit
+from skillgit_backends.offline.skills import rules_in
 
 BY_HABIT = {passage.habit: passage for passage in PASSAGES}
 GOOD = [habit for habit in Habit if habit not in HARMFUL]
@@ -34,7 +33,7 @@ def analyse(*rules: str, passage: Passage, budget: int = 4, before: str = "", co
 
 
 def asked(reply: dict) -> set[Habit]:
-    return {habit for edit in reply["edits"] for habit in habits_in(edit["content"])}
+    return {habit for edit in reply["edits"] for habit in rules_in(edit["content"])}
 
 
 @pytest.mark.parametrize("habit", GOOD)
@@ -48,17 +47,17 @@ def test_a_cause_that_several_failures_share_leads_to_its_rule(habit: Habit):
 
 @pytest.mark.parametrize("habit", GOOD)
 def test_a_rule_that_stands_is_not_proposed_again(habit: Habit):
-    reply = analyse(*RULES[habit], passage=BY_HABIT[habit])
+    reply = analyse(*RULES[habit].wordings, passage=BY_HABIT[habit])
     assert habit not in asked(reply) or all(edit["op"] == "replace" for edit in reply["edits"])
 
 
-@pytest.mark.parametrize("habit", sorted(HARMFUL))
+@pytest.mark.parametrize("habit", [habit for habit in Habit if habit in HARMFUL])
 def test_a_harmful_rule_that_explains_failures_is_taken_out(habit: Habit):
-    rule = RULES[habit][0]
+    rule = RULES[habit].wordings[0]
     reply = analyse("Read slowly.", rule, passage=BY_HABIT[habit])
     edit = next(edit for edit in reply["edits"] if edit["op"] in ("replace", "delete"))
     assert edit["anchor"] == f"- {rule}"
-    assert habit not in habits_in(edit["content"])
+    assert habit not in rules_in(edit["content"])
 
 
 def test_edits_apply_to_the_skill_they_were_proposed_for():
@@ -88,7 +87,7 @@ def test_a_rejected_edit_is_not_repeated_word_by_word():
 
 
 def test_a_rejected_overshoot_is_not_tried_again():
-    told = "\n".join(f"  + - {RULES[habit][0]}" for habit in sorted(HARMFUL))
+    told = "\n".join(f"  + - {RULES[habit].wordings[0]}" for habit in [habit for habit in Habit if habit in HARMFUL])
     history = tagged("history", f"step 1 (epoch 1) reject 0.2000 against 0.3000: t\n{told}")
     for start in range(0, 200, 10):
         assert not asked(analyse(passage=PASSAGES[0], start=start, before=history, count=1)) & HARMFUL
@@ -99,7 +98,7 @@ def test_now_and_then_a_proposal_overshoots_but_not_too_often():
         analyse(passage=passage, count=1 + start % 3, start=start) for start in range(40) for passage in PASSAGES[:6]
     ]
     edits = [edit for reply in replies for edit in reply["edits"]]
-    overshooting = sum(bool(habits_in(edit["content"]) & HARMFUL) for edit in edits)
+    overshooting = sum(bool(rules_in(edit["content"]) & HARMFUL) for edit in edits)
     assert 0.1 < overshooting / len(edits) < 0.45
     assert any(len(reply["edits"]) == 1 and asked(reply) <= HARMFUL for reply in replies)
 

@@ -4,9 +4,9 @@ import pytest
 from offline_prompts import attempt
 from reader_cases import PASSAGES, Passage
 
-from skillgit_backends.offline.briefing import Attempt, Briefing
 from skillgit_backends.offline.diagnosis import causes
-from skillgit_backends.offline.habits import HARMFUL, Habit
+from skillgit_backends.offline.prompts import Attempt, Briefing
+from skillgit_backends.offline.rules import HARMFUL, Habit
 
 
 def why(passage: Passage, answer: str, *golds: str) -> list[Habit]:
@@ -44,4 +44,5 @@ def test_nothing_is_made_up_where_nothing_explains_the_failure():
 
 
 def test_feedback_without_expected_answers_explains_nothing():
-    assert causes(Attempt(item="t", prompt=PASSAGES[0].question, answer="Mira Tolland", expected=())) == []
+    turns = (("user", PASSAGES[0].question),)
+    assert causes(Attempt(item="t", turns=turns, answer="Mira Tolland", expected=())) == []

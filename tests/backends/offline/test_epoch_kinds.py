@@ -13,10 +13,9 @@ from skillgit.domain.state import StepMemory
 from skillgit.engine.appendix import extended
 from skillgit.engine.history import record_section
 from skillgit.engine.rendering import budget_section, conversation, skill_section
-from skillgit_backends.offline.habits import Habit
-from skillgit_backends.offline.instructions import habits_in
-from skillgit_backends.offline.probing import PROBES
-from skillgit_backends.offline.proposals import RULES
+from skillgit_backends.offline.epochs import PROBES
+from skillgit_backends.offline.rules import RULES, Habit
+from skillgit_backends.offline.skills import rules_in
 
 PARIS = (("Paris", "The tower was built by Gustave Eiffel (1832) in Paris."),)
 
@@ -34,7 +33,7 @@ def step(number: int, decision: Decision | None, *added: str) -> StepMemory:
 
 
 def rule(habit: Habit, number: int = 0) -> str:
-    return RULES[habit][number]
+    return RULES[habit].wordings[number]
 
 
 def reflect(made: Skill, *steps: StepMemory, budget: int = 4) -> dict[str, object]:
@@ -43,7 +42,7 @@ def reflect(made: Skill, *steps: StepMemory, budget: int = 4) -> dict[str, objec
 
 @pytest.mark.parametrize("text", PROBES)
 def test_a_probe_teaches_the_reader_nothing(text):
-    assert habits_in(text) == frozenset()
+    assert rules_in(text) == frozenset()
 
 
 def test_a_probe_is_asked_for_failures_and_for_nothing_else():
@@ -67,12 +66,12 @@ def aware(made: Skill, name: str = "lapses_in_failures") -> dict[str, object]:
 def test_a_rule_that_stands_and_was_not_followed_is_a_lapse_and_a_missing_one_a_defect():
     lapse = aware(skill(rule(Habit.PAREN)))
     assert len(lapse["notes"]) == 1
-    assert Habit.PAREN in habits_in(lapse["notes"][0])
+    assert Habit.PAREN in rules_in(lapse["notes"][0])
     assert lapse["notes"][0] != rule(Habit.PAREN)
-    assert not any(Habit.PAREN in habits_in(str(edit["content"])) for edit in lapse["edits"])
+    assert not any(Habit.PAREN in rules_in(str(edit["content"])) for edit in lapse["edits"])
     defect = aware(skill())
     assert defect["notes"] == []
-    assert any(Habit.PAREN in habits_in(str(edit["content"])) for edit in defect["edits"])
+    assert any(Habit.PAREN in rules_in(str(edit["content"])) for edit in defect["edits"])
     assert "notes" in aware(skill(), "lapses_in_successes")
 
 
@@ -100,7 +99,7 @@ def test_looking_back_removes_what_overshoots_and_what_is_said_twice():
 def test_looking_back_tries_the_half_of_a_rejected_patch_that_did_not_overshoot():
     rejected = step(2, Decision.REJECT, rule(Habit.PAREN), rule(Habit.ONE_WORD))
     found = reflect(skill(rule(Habit.YEAR)), rejected)
-    assert [habits_in(str(edit["content"])) for edit in found["edits"]] == [frozenset({Habit.PAREN})]
+    assert [rules_in(str(edit["content"])) for edit in found["edits"]] == [frozenset({Habit.PAREN})]
     assert reflect(skill(rule(Habit.PAREN)), rejected)["edits"] == []
     alone = step(3, Decision.REJECT, rule(Habit.PAREN))
     assert reflect(skill(), rejected, alone)["edits"] == []

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from skillgit_backends.offline.candidates import candidates
-from skillgit_backends.offline.kinds import fit
-from skillgit_backends.offline.question import Wanted, read_question
+from skillgit_backends.offline.question import Wanted, fit, read_question
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from offline_prompts import ask_reader, complete
-from paraphrases import ASKING
 from reader_cases import PASSAGES, Passage
 from soaking import examples
 
 from skillgit.plugin.backend import system, user
-from skillgit_backends.offline.conversation import Task
-from skillgit_backends.offline.habits import Habit, Habits
+from skillgit_backends.offline.prompts import Task
 from skillgit_backends.offline.reader import answer
+from skillgit_backends.offline.rules import RULES, Habit
+from skillgit_backends.offline.skills import Orders
 
 
 @pytest.mark.parametrize("passage", PASSAGES, ids=lambda passage: passage.habit.value)
@@ -21,12 +21,12 @@ def test_an_untaught_reader_answers_hastily(passage: Passage):
 
 @pytest.mark.parametrize("passage", PASSAGES, ids=lambda passage: passage.habit.value)
 def test_a_rule_changes_the_answer(passage: Passage):
-    assert ask_reader(passage.question, passage.documents, *ASKING[passage.habit][:1]) == passage.taught
+    assert ask_reader(passage.question, passage.documents, RULES[passage.habit].wordings[0]) == passage.taught
 
 
 @pytest.mark.parametrize("passage", PASSAGES, ids=lambda passage: passage.habit.value)
 def test_guidance_works_like_a_rule(passage: Passage):
-    slow = f"- {ASKING[passage.habit][1]}"
+    slow = f"- {RULES[passage.habit].wordings[1]}"
     assert ask_reader(passage.question, passage.documents, slow=slow) == passage.taught
 
 
@@ -36,13 +36,13 @@ def test_every_habit_has_a_passage():
 
 def test_a_rule_holds_only_under_its_condition():
     oak = (("Oak", "The king's oak was planted by Captain Nora Finch (a widow)."),)
-    rule = "When the question asks for a place, leave out parentheses."
+    rule = "When the question asks for a place, leave out parentheses and what stands in them."
     assert ask_reader("Who planted the king's oak?", oak, rule) == "Captain Nora Finch (a widow)"
 
 
 def test_rules_work_together():
     oak = (("Oak", "Captain Finch (a widow) planted the king's oak."), ("Ships", "She was named after Nora Finch."))
-    rules = ("Drop titles.", "Leave out parentheses.", "Give the full name.")
+    rules = [RULES[habit].wordings[1] for habit in (Habit.TITLE, Habit.PAREN, Habit.FULL_NAME)]
     assert ask_reader("Who planted the king's oak?", oak, *rules) == "Nora Finch"
 
 
@@ -88,7 +88,7 @@ pieces = st.sampled_from(
 @given(st.lists(pieces, max_size=40), st.lists(pieces, max_size=8), st.sets(st.sampled_from(Habit)))
 def test_any_text_gets_an_answer_and_always_the_same(context: list[str], question: list[str], on: set[Habit]):
     task = Task(context=" ".join(context), question=" ".join(question))
-    habits = Habits({habit: frozenset() for habit in on})
+    habits = Orders({habit: frozenset() for habit in on})
     first = answer(task, habits)
     assert first == answer(task, habits)
     assert isinstance(first, str)

@@ -23,9 +23,10 @@ from skillgit.engine.progress import Monitor
 from skillgit.engine.session import Session, Task
 from skillgit.engine.settings import MethodSettings
 from skillgit_backends.offline import OfflineBackend
-from skillgit_backends.offline.conversation import Task as Reading
-from skillgit_backends.offline.habits import HARMFUL, Habit, Habits
+from skillgit_backends.offline.prompts import Task as Reading
 from skillgit_backends.offline.reader import answer
+from skillgit_backends.offline.rules import HARMFUL, Habit
+from skillgit_backends.offline.skills import Orders
 from skillgit_envs.searchqa import SearchQA
 from skillgit_envs.searchqa.scoring import score
 
@@ -34,12 +35,13 @@ if TYPE_CHECKING:
     from skillgit.engine.transition import Transition
 
 GOOD = frozenset(Habit) - HARMFUL
+BAD = frozenset(Habit) - GOOD
 ENVIRONMENT = SearchQA({}, Path())
 
 
 @cache
 def solved(split: Split, on: frozenset[Habit]) -> float:
-    habits = Habits({habit: frozenset() for habit in on})
+    habits = Orders({habit: frozenset() for habit in on})
     items = [item.content for item in ENVIRONMENT.items(split)]
     hits = [
         score(answer(Reading(context=item["context"], question=item["question"]), habits), item["answers"]).hard
@@ -61,12 +63,12 @@ def test_every_rule_adds_something_on_every_split(split: Split, habit: Habit):
 
 
 @pytest.mark.parametrize("split", Split)
-@pytest.mark.parametrize("habit", sorted(HARMFUL))
+@pytest.mark.parametrize("habit", sorted(BAD))
 def test_every_harmful_rule_costs_something_on_every_split(split: Split, habit: Habit):
     assert solved(split, GOOD | {habit}) < solved(split, GOOD)
 
 
-@pytest.mark.parametrize("habit", sorted(HARMFUL))
+@pytest.mark.parametrize("habit", sorted(BAD))
 def test_the_gate_can_see_the_harm_from_the_start(habit: Habit):
     assert solved(Split.SELECTION, frozenset({habit})) < solved(Split.SELECTION, frozenset())
 

@@ -19,12 +19,10 @@ from skillgit.engine.rendering import (
     template_section,
 )
 from skillgit.engine.replies import RewriteAnalysis, RewriteReply, SuggestionAnalysis, SuggestionsReply, parse
-from skillgit_backends.offline.habits import Habit
-from skillgit_backends.offline.instructions import habits_in
-from skillgit_backends.offline.proposals import RULES
+from skillgit_backends.offline.rules import RULES, Habit
 
 KEEP = "<!-- skillgit:keep -->\n- Stay polite.\n<!-- /skillgit:keep -->"
-YEAR, PAREN, TYPE = (RULES[habit][0] for habit in (Habit.YEAR, Habit.PAREN, Habit.TYPE))
+YEAR, PAREN, TYPE = (RULES[habit].wordings[0] for habit in (Habit.YEAR, Habit.PAREN, Habit.TYPE))
 
 
 def kept(*rules: str) -> Skill:
@@ -51,7 +49,7 @@ def test_an_analyst_suggests_what_it_would_have_edited(start):
     assert suggested["findings"] == edited["findings"]
     assert len(suggested["suggestions"]) == len(edited["edits"])
     for change, told in zip(edited["edits"], suggested["suggestions"], strict=True):
-        assert habits_in(change["content"]) <= habits_in(told["instruction"])
+        assert change["content"].removeprefix("- ") in told["instruction"]
         assert told["support"] == change["support"]
     assert parse(json.dumps(suggested), SuggestionAnalysis).findings
 
@@ -76,7 +74,7 @@ def test_suggestions_are_carried_out_and_what_is_protected_stays():
 
 
 def test_a_rule_with_quotation_marks_survives_being_a_suggestion():
-    rule = RULES[Habit.THIS_TITLE][0]
+    rule = RULES[Habit.THIS_TITLE].wordings[0]
     assert '"' in rule
     reply = ask_analyst(
         "rewrite", template_section(skill()), proposals_section([suggestion(f'Add the rule: "{rule}"')])
@@ -100,7 +98,7 @@ def test_texts_are_merged_by_what_each_changes():
     standing = Template.of(made.document).body
     one = standing.replace("- Answer with one word.\n", "") + f"\n- {YEAR}"
     two = f"{standing}\n- {TYPE}"
-    three = f"{standing}\n- {RULES[Habit.YEAR][1]}"
+    three = f"{standing}\n- {RULES[Habit.YEAR].wordings[1]}"
     drafts = [Draft(proposals=(Rewrite(title="t", body=text, support=3),)) for text in (one, two, three)]
     reply = ask_analyst("merge_rewrites", template_section(made), drafts_section(drafts, "failure", 1))
     body = reply["body"]
@@ -108,11 +106,13 @@ def test_texts_are_merged_by_what_each_changes():
     assert "one word" not in body
     assert YEAR in body
     assert TYPE in body
-    assert RULES[Habit.YEAR][1] not in body
+    assert RULES[Habit.YEAR].wordings[1] not in body
 
 
 def test_suggestions_that_ask_for_the_same_become_one_and_say_which_they_join():
-    wanted = [suggestion(f'Add the rule: "{RULES[Habit.YEAR][number]}"', support=number + 1) for number in range(3)]
+    wanted = [
+        suggestion(f'Add the rule: "{RULES[Habit.YEAR].wordings[number]}"', support=number + 1) for number in range(3)
+    ]
     drafts = [Draft(proposals=(found,), title="t") for found in (*wanted, suggestion(f'Add the rule: "{PAREN}"'))]
     section = drafts_section(drafts, "failure", 1)
     reply = ask_analyst("merge_suggestions", skill_section(skill()), section)
@@ -127,7 +127,7 @@ def test_ranking_prefers_failures_and_support():
     wanted = [
         suggestion(f'Add the rule: "{YEAR}"', support=2),
         suggestion(f'Add the rule: "{PAREN}"', support=9, source=Source.SUCCESS),
-        suggestion(f'Add the rule: "{RULES[Habit.TYPE][0]}"', support=3),
+        suggestion(f'Add the rule: "{RULES[Habit.TYPE].wordings[0]}"', support=3),
     ]
     reply = ask_analyst("rank_suggestions", skill_section(skill()), budget_section(2), proposals_section(wanted))
     assert reply["selected"] == [2, 0]

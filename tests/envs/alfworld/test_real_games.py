@@ -13,11 +13,9 @@ from soaking import soak
 from skillgit.domain.evaluation import Split
 from skillgit.domain.skill import Skill
 from skillgit.plugin.backend import Reply, Usage
-from skillgit_backends.offline.household import agent
-from skillgit_backends.offline.household.chores import HARMFUL
-from skillgit_backends.offline.household.scene import scene_of
-from skillgit_backends.offline.household.task import task_in
-from skillgit_backends.offline.household.wording import RULES
+from skillgit_backends.offline import agent
+from skillgit_backends.offline.house import scene_of, task_in
+from skillgit_backends.offline.rules import HARMFUL, RULES, Chore
 from skillgit_envs.alfworld import ALFWorld
 from skillgit_envs.alfworld.games import fingerprint, parsed
 from skillgit_envs.alfworld.generator.recipe import TASK_TYPES
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
 
 GOOD = Skill(
     "home",
-    {"SKILL.md": "\n".join(f"- {RULES[chore][0]}" for chore in RULES if chore not in HARMFUL).encode()},
+    {"SKILL.md": "\n".join(f"- {RULES[chore].wordings[0]}" for chore in Chore if chore not in HARMFUL).encode()},
 )
 
 
@@ -138,7 +136,7 @@ def test_published_transcripts_are_followed(real):
         scene = scene_of(opening, [step for step in steps if not step[0].startswith("think")])
         assert scene is not None
         assert scene.places
-        assert scene.placed or scene.lit
+        assert scene.dropped or scene.lit
         followed += 1
     assert followed >= 18
 

@@ -13,10 +13,12 @@ from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.engine.rendering import conversation, template_section
 from skillgit.engine.replies import RewriteReply, parse
 from skillgit_backends.offline import analyst
-from skillgit_backends.offline.instructions import habits_in
-from skillgit_backends.offline.proposals import IDLE_ADVICE, RULES
+from skillgit_backends.offline.rules import QUESTIONS, RULES
+from skillgit_backends.offline.skills import rules_in
 
-RULE_LINES = sorted({f"- {rule}" for rules in (*RULES.values(), IDLE_ADVICE) for rule in rules})
+RULE_LINES = sorted(
+    {f"- {rule}" for rules in (*(rule.wordings for rule in RULES.values()), QUESTIONS.advice) for rule in rules}
+)
 SLOW = """\
 <!-- skillgit:slow -->
 - When the question asks for a year or a date, give the year alone, in four digits.
@@ -31,22 +33,24 @@ def shortened(*lines: str) -> tuple[str, RewriteReply]:
 
 
 def test_rules_that_say_the_same_become_one_and_idle_advice_goes():
-    first, second = sorted(RULES["number"], key=len)[:2]
-    text, reply = shortened("# Answering", "", "Read the text.", "", f"- {second}", f"- {IDLE_ADVICE[0]}", f"- {first}")
+    first, second = sorted(RULES["number"].wordings, key=len)[:2]
+    text, reply = shortened(
+        "# Answering", "", "Read the text.", "", f"- {second}", f"- {QUESTIONS.advice[0]}", f"- {first}"
+    )
     assert [line for line in text.splitlines() if line.startswith("- ")] == [f"- {first}"]
     assert "# Answering\n\nRead the text.\n" in text
     assert reply.title
 
 
 def test_what_a_protected_region_states_is_not_said_again_and_the_region_stays():
-    text, _ = shortened("# Answering", "", f"- {RULES['year'][0]}", f"- {RULES['span'][0]}", "", SLOW)
+    text, _ = shortened("# Answering", "", f"- {RULES['year'].wordings[0]}", f"- {RULES['span'].wordings[0]}", "", SLOW)
     assert text.endswith(f"{SLOW}\n")
-    assert habits_in(text) == habits_in(f"- {RULES['year'][0]}\n- {RULES['span'][0]}")
-    assert RULES["year"][0] not in text.partition("<!--")[0]
+    assert rules_in(text) == rules_in(f"- {RULES['year'].wordings[0]}\n- {RULES['span'].wordings[0]}")
+    assert RULES["year"].wordings[0] not in text.partition("<!--")[0]
 
 
 def test_a_short_text_is_left_alone():
-    shortest = min(RULES["paren"], key=len)
+    shortest = min(RULES["paren"].wordings, key=len)
     _, reply = shortened("# Answering", "", f"- {shortest}")
     assert (reply.body, reply.title) == ("", "")
 
@@ -57,7 +61,7 @@ def test_the_new_text_is_shorter_and_asks_for_the_same(lines):
     text, reply = shortened("# Answering", "", *lines)
     if reply.body:
         assert len(reply.body) < len(before)
-    assert habits_in(text) == habits_in(before)
+    assert rules_in(text) == rules_in(before)
     assert json.loads(json.dumps(reply.summary)) == list(reply.summary)
 
 

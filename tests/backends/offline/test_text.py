@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillgit_backends.offline.passages import all_sentences, documents, overlap, sentences, stem, topics
+from skillgit_backends.offline.text import all_sentences, documents, overlap, sentences, stem, topics
 
 
 def test_documents_are_divided_at_their_marks():

@@ -5,13 +5,12 @@ from offline_prompts import ask_analyst, skill, tagged
 from skillgit.domain.edit import Edit, Op, Source
 from skillgit.engine.drafts import Draft
 from skillgit.engine.rendering import budget_section, drafts_section, proposals_section, skill_section
-from skillgit_backends.offline.habits import Habit
-from skillgit_backends.offline.proposals import RULES
+from skillgit_backends.offline.rules import RULES, Habit
 
 
 def rule(habit: Habit, number: int = 0, support: int = 1, source: Source = Source.FAILURE, anchor: str = "") -> Edit:
     op = Op.INSERT_AFTER if anchor else Op.APPEND
-    return Edit(op=op, anchor=anchor, content=f"- {RULES[habit][number]}", support=support, source=source)
+    return Edit(op=op, anchor=anchor, content=f"- {RULES[habit].wordings[number]}", support=support, source=source)
 
 
 def merge(*groups: tuple[str, list[Edit]], rules: tuple[str, ...] = ()) -> dict:
@@ -24,8 +23,8 @@ def merge(*groups: tuple[str, list[Edit]], rules: tuple[str, ...] = ()) -> dict:
 def test_edits_that_ask_for_the_same_become_one_with_their_support_summed():
     reply = merge(("failure", [rule(Habit.PAREN, 0, 2), rule(Habit.YEAR, 0, 4), rule(Habit.PAREN, 1, 3)]))
     assert [(edit["content"], edit["support"]) for edit in reply["edits"]] == [
-        (f"- {RULES[Habit.PAREN][0]}", 5),
-        (f"- {RULES[Habit.YEAR][0]}", 4),
+        (f"- {RULES[Habit.PAREN].wordings[0]}", 5),
+        (f"- {RULES[Habit.YEAR].wordings[0]}", 4),
     ]
 
 
@@ -41,11 +40,11 @@ def test_edits_from_failures_come_before_better_supported_ones_from_successes():
 
 def test_of_two_contradicting_edits_the_better_supported_one_stays():
     reply = merge(("failure", [rule(Habit.ONE_WORD, 0, 1), rule(Habit.FULL_NAME, 0, 3)]))
-    assert [edit["content"] for edit in reply["edits"]] == [f"- {RULES[Habit.FULL_NAME][0]}"]
+    assert [edit["content"] for edit in reply["edits"]] == [f"- {RULES[Habit.FULL_NAME].wordings[0]}"]
 
 
 def test_what_the_skill_states_already_is_left_out():
-    reply = merge(("failure", [rule(Habit.PAREN)]), rules=(RULES[Habit.PAREN][2],))
+    reply = merge(("failure", [rule(Habit.PAREN)]), rules=(RULES[Habit.PAREN].wordings[2],))
     assert reply["edits"] == []
 
 
@@ -64,7 +63,8 @@ def test_ranking_prefers_failures_and_support_and_avoids_what_was_rejected():
         rule(Habit.SPAN, 0, 8, Source.SUCCESS),
         rule(Habit.TYPE, 0, 3),
     ]
-    history = tagged("history", f"step 1 (epoch 1) reject 0.1000 against 0.2000: t\n  + - {RULES[Habit.PAREN][0]}")
+    parentheses = RULES[Habit.PAREN].wordings[0]
+    history = tagged("history", f"step 1 (epoch 1) reject 0.1000 against 0.2000: t\n  + - {parentheses}")
     reply = ask_analyst("rank", skill_section(skill()), history, budget_section(3), proposals_section(edits))
     assert reply["selected"] == [3, 0, 2]
     assert len(reply["title"]) <= 60

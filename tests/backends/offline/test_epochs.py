@@ -4,9 +4,8 @@ from offline_prompts import ask_analyst, attempt, skill, tagged
 from reader_cases import PASSAGES, Passage
 
 from skillgit.engine.rendering import skill_section
-from skillgit_backends.offline.habits import HARMFUL, Habit
-from skillgit_backends.offline.instructions import habits_in
-from skillgit_backends.offline.proposals import LABELS, RULES
+from skillgit_backends.offline.rules import HARMFUL, RULES, Habit
+from skillgit_backends.offline.skills import rules_in
 
 BY_HABIT = {passage.habit: passage for passage in PASSAGES}
 
@@ -29,8 +28,8 @@ def review(name: str, pairs: list[str], *rules: str, guidance: str = "", memory:
 
 def test_guidance_addresses_what_keeps_failing():
     reply = review("slow_update", [pair(BY_HABIT[Habit.PAREN], "persistent_fail")])
-    assert habits_in(reply["guidance"]) == {Habit.PAREN}
-    assert reply["title"] == LABELS[Habit.PAREN]
+    assert rules_in(reply["guidance"]) == {Habit.PAREN}
+    assert reply["title"] == RULES[Habit.PAREN].label
 
 
 def test_regressions_weigh_more_than_persistent_failures():
@@ -38,14 +37,14 @@ def test_regressions_weigh_more_than_persistent_failures():
         *(pair(BY_HABIT[habit], "persistent_fail", number) for number, habit in enumerate((Habit.YEAR, Habit.TITLE))),
         pair(BY_HABIT[Habit.NUMBER], "regressed", 3),
     ]
-    assert habits_in(review("slow_update", pairs)["guidance"].splitlines()[0]) == {Habit.NUMBER}
+    assert rules_in(review("slow_update", pairs)["guidance"].splitlines()[0]) == {Habit.NUMBER}
 
 
 def test_guidance_repeats_no_rule_and_keeps_what_stands():
     pairs = [pair(BY_HABIT[Habit.PAREN], "persistent_fail"), pair(BY_HABIT[Habit.YEAR], "persistent_fail", 1)]
-    reply = review("slow_update", pairs, RULES[Habit.PAREN][0], guidance="- Be fair.")
+    reply = review("slow_update", pairs, RULES[Habit.PAREN].wordings[0], guidance="- Be fair.")
     assert reply["guidance"].splitlines()[0] == "- Be fair."
-    assert habits_in(reply["guidance"]) == {Habit.YEAR}
+    assert rules_in(reply["guidance"]) == {Habit.YEAR}
 
 
 def test_an_epoch_that_shows_nothing_yields_little():
@@ -54,30 +53,30 @@ def test_an_epoch_that_shows_nothing_yields_little():
         for number in range(20)
     }
     assert "" in seen
-    assert all(not habits_in(guidance) for guidance in seen)
+    assert all(not rules_in(guidance) for guidance in seen)
 
 
 def test_the_memory_tells_accepted_kinds_from_rejected_ones_and_keeps_the_old():
     history = (
-        f"step 2 (epoch 1) reject 0.1000 against 0.2000: t\n  + - {RULES[Habit.ONE_WORD][0]}\n"
-        f"step 1 (epoch 1) accept_new_best 0.2000 against 0.1000: t\n  + - {RULES[Habit.PAREN][1]}"
+        f"step 2 (epoch 1) reject 0.1000 against 0.2000: t\n  + - {RULES[Habit.ONE_WORD].wordings[0]}\n"
+        f"step 1 (epoch 1) accept_new_best 0.2000 against 0.1000: t\n  + - {RULES[Habit.PAREN].wordings[1]}"
     )
     old = review("meta_skill", [], history=history)["memory"]
     reply = review("meta_skill", [pair(BY_HABIT[Habit.YEAR], "persistent_fail")], memory=old)
     accepted, rejected, failing, _ = reply["memory"].splitlines()
-    assert LABELS[Habit.PAREN] in accepted
-    assert LABELS[Habit.ONE_WORD] in rejected
-    assert LABELS[Habit.YEAR] in failing
+    assert RULES[Habit.PAREN].label in accepted
+    assert RULES[Habit.ONE_WORD].label in rejected
+    assert RULES[Habit.YEAR].label in failing
     assert len(reply["memory"].split()) < 200
 
 
 def test_what_the_memory_holds_as_rejected_is_not_proposed_again():
-    memory = f"- Kinds of edit that it rejected: {'; '.join(LABELS[habit] for habit in sorted(HARMFUL))}."
+    memory = f"- Kinds of edit that it rejected: {'; '.join(RULES[habit].label for habit in sorted(HARMFUL))}."
     passage = BY_HABIT[Habit.SPAN]
     for number in range(30):
         made = attempt(f"tr-{number}", passage.question, passage.documents, passage.naive, [passage.taught])
         reply = ask_analyst("analyse_failures", skill_section(skill()), tagged("memory", memory), made)
-        assert not any(habits_in(edit["content"]) & HARMFUL for edit in reply["edits"])
+        assert not any(rules_in(edit["content"]) & HARMFUL for edit in reply["edits"])
 
 
 def test_nothing_to_remember_is_an_empty_memory():

@@ -10,7 +10,7 @@ from skillgit.domain.state import StepMemory
 from skillgit.engine.drafts import Draft
 from skillgit.engine.history import history_section
 from skillgit.engine.rendering import budget_section, drafts_section, proposals_section, skill_section
-from skillgit_backends.offline.briefing import Briefing
+from skillgit_backends.offline.prompts import Briefing
 
 OAK = PASSAGES[-1]
 
@@ -51,7 +51,7 @@ def test_history_tells_rejected_lines_from_accepted_ones():
         for number, decision in ((1, Decision.ACCEPT_NEW_BEST), (2, Decision.REJECT))
     ]
     found = Briefing(history_section(steps))
-    assert [(step.accepted, step.added) for step in found.steps] == [(False, ("- Rule 2.",)), (True, ("- Rule 1.",))]
+    assert [(step.accepted, step.added) for step in found.steps()] == [(False, ("- Rule 2.",)), (True, ("- Rule 1.",))]
     assert found.rejected_lines == {"rule 2"}
 
 
@@ -62,19 +62,13 @@ def test_patches_and_edits_are_read_with_source_and_number():
     )
     ((source, (patch,)),) = found.patches
     assert (source, patch["edits"][0]["support"]) == ("success", 3)
-    assert [edit["number"] for edit in found.edits] == [0]
+    assert [edit["number"] for edit in found.proposals("edits")] == [0]
 
 
 def test_sections_that_are_absent_are_empty():
     found = Briefing("nothing")
-    assert (found.document, found.attempts, found.patches, found.edits, found.steps, found.pairs) == (
-        "",
-        [],
-        [],
-        [],
-        [],
-        [],
-    )
+    assert found.document == ""
+    assert found.attempts == found.patches == found.proposals("edits") == found.steps() == found.pairs == []
     assert found.section("memory") == ""
 
 
@@ -87,6 +81,6 @@ def test_of_two_skills_the_current_one_counts_and_of_a_pair_its_current_side():
     skills = [skill_section(skill(rule), version=version) for rule, version in (("A.", "previous"), ("B.", "current"))]
     found = Briefing("\n\n".join([*skills, tagged("comparison", pair, improved=0)]))
     assert "- B." in found.document
-    assert [(pair.category, pair.current.item, pair.current.answer) for pair in found.pairs] == [
+    assert [(attempt.category, attempt.item, attempt.answer) for attempt in found.pairs] == [
         ("regressed", "tr-1", "new")
     ]

@@ -8,10 +8,10 @@ import pytest
 
 from skillgit.plugin.backend import system, user
 from skillgit_backends.offline import analyst
-from skillgit_backends.offline.household.chores import HARMFUL, Chore
-from skillgit_backends.offline.household.diagnosis import causes, concerns, episodes
-from skillgit_backends.offline.household.orders import chores_in
-from skillgit_backends.offline.household.wording import RULES
+from skillgit_backends.offline.diagnosis import causes
+from skillgit_backends.offline.prompts import Briefing
+from skillgit_backends.offline.rules import HARMFUL, RULES, Chore
+from skillgit_backends.offline.skills import rules_in
 
 ROOM = "You are in the middle of a room. Looking quickly around you, you see a {places}.\n\nYour task is to: {task}."
 PLACES = "drawer 1, a drawer 2, a desk 1, a sinkbasin 1, and a cabinet 1"
@@ -65,22 +65,22 @@ def answered(heading: str, text: str) -> dict:
 
 @pytest.mark.parametrize("chore", GAMES)
 def test_the_cause_is_seen_in_the_transcript(chore):
-    (episode,) = episodes(trajectory("a", *GAMES[chore]))
-    assert causes(episode)[0] is chore
+    (attempt,) = Briefing(trajectory("a", *GAMES[chore])).attempts
+    assert causes(attempt)[0] is chore
 
 
 def test_a_closed_target_is_a_cause():
     steps = [DESK, TAKE, ("go to cabinet 1", "You arrive at cabinet 1. The cabinet 1 is closed.")]
     steps += [("put mug 2 in/on cabinet 1", NOTHING)] * 3
-    (episode,) = episodes(trajectory("a", "put a mug in cabinet", steps))
-    assert causes(episode)[0] is Chore.OPEN
+    (attempt,) = Briefing(trajectory("a", "put a mug in cabinet", steps)).attempts
+    assert causes(attempt)[0] is Chore.OPEN
 
 
 @pytest.mark.parametrize("chore", GAMES)
 def test_several_games_lost_alike_lead_to_the_rule_against_it(chore):
     games = [trajectory(f"g{number}", *GAMES[chore]) for number in range(4)]
     found = answered("Analyse failures", briefing(games))
-    asked = {one for edit in found["edits"] for one in chores_in(edit["content"])}
+    asked = {one for edit in found["edits"] for one in rules_in(edit["content"])}
     assert chore in asked
     assert len(asked - {chore}) <= 1
     assert found["findings"][0]["items"] == ["g0", "g1", "g2", "g3"]
@@ -98,7 +98,7 @@ def test_several_games_lost_alike_lead_to_the_rule_against_it(chore):
     ],
 )
 def test_a_harmful_rule_is_taken_back_where_it_shows(chore, steps):
-    rule = f"- {RULES[chore][0]}"
+    rule = f"- {RULES[chore].wordings[0]}"
     found = answered("Analyse failures", briefing([trajectory("a", "put a mug in sinkbasin", steps)], f"{rule}\n"))
     assert ("delete", rule) in [(edit["op"], edit["anchor"]) for edit in found["edits"]]
 
@@ -106,12 +106,12 @@ def test_a_harmful_rule_is_taken_back_where_it_shows(chore, steps):
 def test_the_budget_is_kept_and_what_was_rejected_is_not_said_again():
     games = [trajectory(f"g{number}", *GAMES[chore]) for number, chore in enumerate([*GAMES] * 2)]
     assert len(answered("Analyse failures", briefing(games, budget=1))["edits"]) <= 1
-    lines = "\n".join(f"    + - {text}" for text in RULES[Chore.OPEN][:2])
+    lines = "\n".join(f"    + - {text}" for text in RULES[Chore.OPEN].wordings[:2])
     history = f"<history>\nstep 1 reject\n{lines}\n</history>\n"
     games = [trajectory(f"g{number}", *GAMES[Chore.OPEN]) for number in range(3)]
     found = answered("Analyse failures", history + briefing(games))
     said = {edit["content"].removeprefix("- ") for edit in found["edits"]}
-    assert not said & set(RULES[Chore.OPEN][:2])
+    assert not said & set(RULES[Chore.OPEN].wordings[:2])
 
 
 def test_equal_rules_in_other_words_are_joined_and_titled():
@@ -119,7 +119,7 @@ def test_equal_rules_in_other_words_are_joined_and_titled():
         {"title": "t", "reasoning": "r", "edits": [edit]}
         for edit in (
             {"op": "append", "file": "SKILL.md", "anchor": "", "content": f"- {text}", "support": 2, "number": number}
-            for number, text in enumerate(RULES[Chore.OPEN])
+            for number, text in enumerate(RULES[Chore.OPEN].wordings)
         )
     ]
     skill = briefing([]).partition("<budget>")[0]
@@ -136,11 +136,11 @@ def test_guidance_and_memory_are_written_from_games():
 
     text = briefing([]) + "\n" + "\n".join(pair(f"p{number}", Chore.LAMP) for number in range(3))
     guidance = answered("Slow update", text)
-    assert chores_in(guidance["guidance"]) == {Chore.LAMP}
-    rule = RULES[Chore.CHECK][0]
+    assert rules_in(guidance["guidance"]) == {Chore.LAMP}
+    rule = RULES[Chore.CHECK].wordings[0]
     history = f"<history>\nstep 1 reject\n    + - {rule}\n</history>\n"
     memory = answered("Optimizer memory", history + text)["memory"]
-    assert "rejected: check the inventory" in memory
+    assert "check the inventory" in memory
     assert "Still failing: use the lamp" in memory
 
 
@@ -148,8 +148,4 @@ def test_harmless_advice_is_all_that_successes_lead_to():
     games = [trajectory(f"g{number}", *GAMES[Chore.OPEN]) for number in range(3)]
     for number in range(40):
         found = answered("Analyse successes", briefing([*games, trajectory(f"n{number}", *GAMES[Chore.OPEN])]))
-        assert not any(chores_in(edit["content"]) & HARMFUL for edit in found["edits"])
-
-
-def test_questions_are_no_household():
-    assert not concerns('<trajectory id="a">\n<question>\nWho?\n</question>\n</trajectory>')
+        assert not any(rules_in(edit["content"]) & HARMFUL for edit in found["edits"])

@@ -1,0 +1,147 @@
+"""The model ``agent``: plays a household game one command at a time, by what its skill tells it and nothing cleverer.
+
+Left to itself it searches places in the order in which the room names them, opens nothing, and brings the first thing
+of the right kind straight to its target. Each chore that the skill asks for mends one weakness, or adds one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillgit_backends.offline.house import APPLIANCES, Scene, kind, rank, scene_of
+from skillgit_backends.offline.prompts import skill_text
+from skillgit_backends.offline.rules import Chore
+from skillgit_backends.offline.skills import Orders, read_skill
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from skillgit.plugin.backend import Message
+
+_OBSERVATION = re.compile(r"<observation>\n?(?P<body>.*?)\n?</observation>", re.DOTALL)
+_COMMANDS = re.compile(r"<commands>\n?(?P<body>.*?)\n?</commands>", re.DOTALL)
+_ACTION = re.compile(r"<action>(?P<body>.*?)</action>", re.DOTALL)
+_IDLE = "look"
+
+
+def complete(messages: Sequence[Message]) -> str:
+    """Answer a target's conversation with the next command; without a household task it just looks around."""
+    scene = played((message.role, message.text) for message in messages)
+    if scene is None:
+        return f"<action>{_IDLE}</action>"
+    listed = _COMMANDS.findall(messages[-1].text)
+    possible = [line.strip() for line in listed[-1].splitlines()] if listed else []
+    player = _Player(scene=scene, orders=read_skill(skill_text(messages)), possible=possible)
+    return f"<action>{player.command()}</action>"
+
+
+def played(turns: Iterable[tuple[str, str]]) -> Scene | None:
+    """Return what the player knows after ``turns``, pairs of role and text; None where no household task is stated."""
+    observations, commands = list[str](), list[str]()
+    for role, text in turns:
+        if role == "user":
+            observations += [match["body"] for match in _OBSERVATION.finditer(text)]
+        elif role == "assistant":
+            match = _ACTION.search(text)
+            commands.append(" ".join(match["body"].lower().split()) if match else "")
+    # Where earlier turns were left out, the commands before them are not known either.
+    missing = [""] * (len(observations) - 1 - len(commands))
+    return (
+        scene_of(observations[0], zip([*missing, *commands], observations[1:], strict=False)) if observations else None
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Player:
+    """What a decision rests on: the house, the skill's orders, and the commands that are possible."""
+
+    scene: Scene
+    orders: Orders
+    possible: list[str]
+
+    @property
+    def opens(self) -> bool:
+        return self.orders.on(Chore.OPEN) and not self.orders.on(Chore.SURFACES)
+
+    def command(self) -> str:
+        """Return the next command."""
+        scene = self.scene
+        if self.orders.on(Chore.CHECK) and scene.steps and scene.steps[-1][0] != "inventory":
+            return "inventory"
+        if self.orders.on(Chore.EXAMINE) and scene.here and scene.here not in scene.examined:
+            return f"examine {scene.here}"
+        return self._carry() if scene.holding else self._fetch()
+
+    def _carry(self) -> str:
+        scene, task = self.scene, self.scene.task
+        if task.chore is Chore.LAMP and kind(scene.holding) == task.thing:
+            return self._to_lamp() if self.orders.on(Chore.LAMP) else f"examine {scene.holding}"
+        treatment = task.chore if task.chore in APPLIANCES and self.orders.on(task.chore) else None
+        if treatment is None and self.orders.on(Chore.CLEAN_ALL):
+            treatment = Chore.CLEAN
+        if treatment is not None and (scene.holding, treatment) not in scene.treated:
+            return self._treat(treatment)
+        return self._put_down()
+
+    def _treat(self, chore: Chore) -> str:
+        scene = self.scene
+        place = next((place for place in scene.places if kind(place) == APPLIANCES[chore]), "")
+        if not place:
+            return self._search(APPLIANCES[chore])
+        return f"{chore} {scene.holding} with {place}" if scene.here == place else f"go to {place}"
+
+    def _to_lamp(self) -> str:
+        scene = self.scene
+        for lamp, place in scene.where(scene.task.target):
+            return f"use {lamp}" if scene.here == place else f"go to {place}"
+        return self._search(scene.task.target)
+
+    def _put_down(self) -> str:
+        scene = self.scene
+        before = [place for _, place in scene.dropped]
+        place = next((place for place in [*before, *scene.places] if kind(place) == scene.task.target), "")
+        if not place:
+            return _IDLE
+        if scene.here != place:
+            return f"go to {place}"
+        if place in scene.closed and self.opens:
+            return f"open {place}"
+        ends = (f"{scene.holding} to {place}", f"{scene.holding} in/on {place}")
+        default = f"put {scene.holding} in/on {place}"
+        return next((command for command in self.possible if command.endswith(ends)), default)
+
+    def _fetch(self) -> str:
+        scene, task = self.scene, self.scene.task
+        delivered = {name for name, place in scene.dropped if kind(place) == task.target}
+        if len(delivered) >= (2 if task.chore is Chore.BOTH and self.orders.on(Chore.BOTH) else 1):
+            return _IDLE
+        if self.orders.on(Chore.TAKE_ANY) and scene.contents.get(scene.here):
+            take = next((command for command in self.possible if command.startswith("take ")), "")
+            if take:
+                return take
+        within_reach = [
+            (name, place)
+            for name, place in scene.where(task.thing)
+            if name not in delivered and place not in scene.closed
+        ]
+        for name, place in sorted(within_reach, key=lambda entry: entry[1] != scene.here):
+            return f"take {name} from {place}" if place == scene.here else f"go to {place}"
+        return self._search(task.thing)
+
+    def _search(self, thing: str) -> str:
+        scene = self.scene
+        if scene.here in scene.closed and self.opens and scene.here not in scene.opened:
+            return f"open {scene.here}"
+        if self.orders.on(Chore.CLOSE) and scene.here in scene.opened and scene.here not in scene.closed:
+            return f"close {scene.here}"
+        order = scene.places
+        if self.orders.on(Chore.LIKELY):
+            order = sorted(order, key=lambda place: rank(thing, kind(place)))
+        fresh = next((place for place in order if place not in scene.visited), "")
+        if fresh or not order:
+            return f"go to {fresh}" if fresh else _IDLE
+        # Every place was visited: go round once more.
+        last = order.index(scene.here) if scene.here in order else -1
+        return f"go to {order[(last + 1) % len(order)]}"

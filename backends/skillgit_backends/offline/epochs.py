@@ -1,0 +1,180 @@
+"""What the analyst writes beside its proposals: guidance and memory at the end of an epoch, probes, reminders."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from skillgit.domain.edit import normalised
+from skillgit.domain.skill import appendix_notes
+from skillgit_backends.offline.diagnosis import by_cause, causes
+from skillgit_backends.offline.patches import Answer, added_rule, bare, body_lines, edit
+from skillgit_backends.offline.rules import HARMFUL, RULES
+from skillgit_backends.offline.skills import BULLET, draw, labels, rules_in, title, title_of_edits, wording
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from skillgit_backends.offline.prompts import Briefing, Step
+
+_MOST_BULLETS = 5
+_MOST_NEW = 2
+_MOST_REMINDERS = 3
+_WEIGHT = {"regressed": 2, "persistent_fail": 1}
+_WANTS_REMINDERS = re.compile(r"^## (?:Defects and lapses|Reminders)$", re.MULTILINE)
+GENERAL_GUIDANCE = (
+    "When two rules collide, follow the one whose condition matches the question more closely.",
+    "Rules that proved themselves stay in force even where a single task seems to speak against them.",
+)
+"""Guidance for an epoch that shows nothing in particular."""
+PROBES = (
+    "Before the final line, copy the passage that you relied on.",
+    "First list what you considered and what spoke against each, then finish as usual.",
+    "Show which instruction above decided the form of your reply, then reply as usual.",
+)
+"""Requests to show one's work. They change no answer of the reader, which follows rules and knows no such request."""
+
+
+def slow_update(briefing: Briefing) -> Answer:
+    """Write guidance against what fails with both versions, or fails anew, and that no rule addresses yet."""
+    seed, failing = briefing.text, _failing(briefing, most=2)
+    standing = [bare(line) for line in briefing.section("guidance").splitlines() if line.strip()]
+    stated = rules_in(briefing.document) | rules_in("\n".join(f"- {line}" for line in standing))
+    missing = [rule for rule in failing if rule not in HARMFUL | stated][:_MOST_NEW]
+    added = [wording(rule, seed) for rule in missing]
+    if not added and not standing and draw(seed, "quiet", 3):
+        added = [GENERAL_GUIDANCE[draw(seed, "general", len(GENERAL_GUIDANCE))]]
+    guidance = [*(line for line in standing if not rules_in(line) & HARMFUL), *added][:_MOST_BULLETS]
+    counts = Counter(attempt.category.replace("_", " ") for attempt in briefing.pairs)
+    compared = ", ".join(f"{count} {category}" for category, count in sorted(counts.items())) or "none"
+    cause = f"What fails most has to do with: {RULES[failing[0]].label}." if failing else "Nothing in particular fails."
+    return {
+        "title": title((RULES[rule].label for rule in missing), "keep what holds") if guidance else "no guidance",
+        "reasoning": f"Compared tasks: {compared}. {cause}",
+        "guidance": "\n".join(f"- {line}" for line in guidance),
+    }
+
+
+def memory(briefing: Briefing) -> Answer:
+    """Write down which kinds of edit passed the gate and which did not, adding to the memory that there is."""
+    accepted, rejected = (_remembered(briefing.section("memory"), word) for word in ("accepted", "rejected"))
+    for step in briefing.steps():
+        rules = frozenset[StrEnum]().union(*(rules_in(line) for line in step.added))
+        if step.accepted:
+            accepted |= rules - HARMFUL
+        else:
+            rejected |= rules & HARMFUL or (rules if len(rules) == 1 else frozenset())
+    failing = [rule for rule in _failing(briefing) if rule not in HARMFUL][:3]
+    facts = (
+        ("Kinds of edit that the gate accepted", accepted),
+        ("Kinds of edit that it rejected, as they overshoot or change nothing", rejected - accepted),
+        ("Still failing", failing),
+    )
+    lines = [f"- {fact}: {'; '.join(labels(rules))}." for fact, rules in facts if rules]
+    if lines:
+        lines.append("- Short rules that say when they hold are followed; several at once are hard to judge.")
+    return {
+        "reasoning": f"{len(briefing.steps())} steps and {len(briefing.pairs)} compared tasks.",
+        "memory": "\n".join(lines),
+    }
+
+
+def _failing(briefing: Briefing, most: int | None = None) -> list[StrEnum]:
+    """Return the causes of what fails among the pairs, at most ``most`` of each, the weightiest first."""
+    weights = Counter[StrEnum]()
+    for attempt in briefing.pairs:
+        for rule in causes(attempt)[:most] if attempt.category in _WEIGHT else ():
+            weights[rule] += _WEIGHT[attempt.category]
+    order = list(RULES)
+    return sorted(weights, key=lambda rule: (-weights[rule], order.index(rule)))
+
+
+def _remembered(text: str, word: str) -> frozenset[StrEnum]:
+    line = next((line for line in text.splitlines() if word in line), "")
+    return frozenset(name for name, rule in RULES.items() if rule.label in line)
+
+
+def reflect(briefing: Briefing) -> Answer:
+    """Take back rules that overshoot or repeat another one, and try the good half of what was rejected whole."""
+    steps = briefing.steps("record")
+    edits = [*_removals(briefing.document), *_halves(briefing.document, steps)][: briefing.budget]
+    accepted = sum(step.accepted for step in steps)
+    conclusion = (
+        "What they left to do follows from the record." if edits else "Nothing in the record asks for a change."
+    )
+    return {
+        "title": title_of_edits(edits, "no change"),
+        "reasoning": f"{accepted} of {len(steps)} steps of the epoch were accepted. {conclusion}",
+        "edits": edits,
+    }
+
+
+def _removals(document: str) -> list[Answer]:
+    """Return edits that delete rules which overshoot, and rules that an earlier line asks for as well."""
+    stated: set[StrEnum] = set()
+    edits: list[Answer] = []
+    for line in body_lines(document):
+        rules = rules_in(line)
+        if rules and (rules <= HARMFUL or rules <= stated) and BULLET.match(line):
+            edits.append(edit("delete", anchor=line))
+        stated |= rules
+    return edits
+
+
+def _halves(document: str, steps: Iterable[Step]) -> list[Answer]:
+    """Return edits that add the rules of rejected steps whose company was what broke them."""
+    rejected = [step.added for step in steps if not step.accepted]
+    alone = frozenset(normalised(line) for added in rejected if len(added) == 1 for line in added)
+    stated, edits, taken = rules_in(document), list[Answer](), set[str]()
+    for added in rejected:
+        if len(added) == 1 or not any(rules_in(line) & HARMFUL for line in added):
+            continue
+        for line in added:
+            rules = rules_in(line)
+            if rules and not rules & (HARMFUL | stated) and normalised(line) not in alone:
+                edits.append(added_rule(document, bare(line), support=1, taken=taken))
+                stated |= rules
+    return edits
+
+
+def probe(briefing: Briefing) -> Answer:
+    """Ask the target to show its work; where no failure is shown there is nothing to find out."""
+    if not briefing.attempts:
+        return {"reasoning": "No failure is shown.", "probe": ""}
+    suspects = [RULES[rule].label for rule in by_cause(briefing.attempts, HARMFUL)][:2]
+    return {
+        "reasoning": f"The failures may have to do with: {' or '.join(suspects) or 'what the answers do not show'}.",
+        "probe": PROBES[draw(briefing.text, "probe", len(PROBES))],
+    }
+
+
+def wants_reminders(system: str) -> bool:
+    """Say whether the prompt asks an analyst for reminders too."""
+    return _WANTS_REMINDERS.search(system) is not None
+
+
+def with_reminders(answer: Answer, briefing: Briefing) -> Answer:
+    """Return ``answer`` with reminders of rules that were not followed, in place of new wordings of them."""
+    document = briefing.document
+    reminded = frozenset[StrEnum]().union(*(rules_in(note) for note in appendix_notes(document)))
+    failing = by_cause(briefing.attempts, frozenset())
+    lapses = [rule for rule in RULES if rule in failing and rule in rules_in(document) - HARMFUL - reminded]
+    avoid = frozenset(normalised(line) for line in document.splitlines())
+    notes = [text for rule in lapses if (text := wording(rule, briefing.text, avoid))][:_MOST_REMINDERS]
+    edits = [change for change in answer.get("edits", ()) if not notes or not _rewords(change)]
+    return answer | ({"edits": edits} if "edits" in answer else {}) | {"notes": notes}
+
+
+def _rewords(change: Answer) -> bool:
+    rules = rules_in(change["anchor"])
+    return change["op"] == "replace" and bool(rules) and rules == rules_in(change["content"])
+
+
+def consolidate(briefing: Briefing) -> Answer:
+    """Keep one reminder of each rule; one that reminds of no rule known here stays."""
+    notes: dict[object, str] = {}
+    for line in filter(None, map(bare, briefing.section("notes").splitlines())):
+        notes.setdefault(rules_in(line) or line, line)
+    return {"reasoning": f"{len(notes)} reminders say all that is said.", "notes": list(notes.values())}

@@ -1,0 +1,199 @@
+"""What a text asks of the reader and the agent: each sentence asks for the rule whose known wording it resembles.
+
+A sentence that denies a rule does not ask for it, and one with a condition on the kind of question asks for it there
+only. Sentences that resemble none ask for nothing: these models rehearse, they do not understand English.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from skillgit.domain.edit import normalised
+from skillgit_backends.offline.question import Wanted
+from skillgit_backends.offline.rules import RULES
+from skillgit_backends.offline.text import stem, word_set
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from enum import StrEnum
+
+TITLE_LENGTH = 60
+"""The most characters that the prompts allow for a title."""
+BULLET = re.compile(r"(?P<sign>\s*(?:[-*+]|\d+[.)])\s+)(?P<rule>\S.*)")
+_LIKE = 0.6
+"""Share of the words, rare ones weighing more, that a sentence has in common with a wording that says the same."""
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_FENCE = re.compile(r"^(```|~~~).*?^\1", re.DOTALL | re.MULTILINE)
+_FRONTMATTER = re.compile(r"\A\s*---\n.*?\n---\s*\n", re.DOTALL)
+_END = re.compile(r"(?<=[.!?])[\"'”\u2019)]*\s+")
+_SMALL = word_set("a an and are as at be by for from in is it of on or that the this to which with you your")
+_DENIAL = re.compile(r"\b(?:not|never|no|nor|neither|avoid|without|cannot|instead of|rather than)\b")
+_CONDITIONS = (
+    re.compile(
+        r"\b(?:if|when|whenever|where|for|asked)\b"
+        r"(?P<body>[^,]*\b(?:questions?|clues?|asks?|asked|wants?|expects?|answer is)\b[^,]*),?"
+    ),
+    re.compile(r"\bfor (?P<body>persons?|people|places?|dates?|years?|numbers?|works?)\b,?"),
+)
+_KINDS = (
+    (Wanted.PERSON, re.compile(r"\b(?:who|persons?|people|someone)\b")),
+    (Wanted.PLACE, re.compile(r"\b(?:where|places?|city|country)\b")),
+    (Wanted.DATE, re.compile(r"\b(?:asks? when|years?|dates?)\b")),
+    (Wanted.NUMBER, re.compile(r"\b(?:how many|how much|numbers?)\b")),
+    (Wanted.WORK, re.compile(r"\b(?:works?|books?|films?|novels?)\b")),
+)
+
+
+class Phrase(NamedTuple):
+    """A sentence as it is compared: the stems of its words, and whether it denies what they say."""
+
+    words: frozenset[str]
+    denies: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """The rules that a skill gives, each with the kinds of answer that it is limited to; an empty set means all."""
+
+    limits: Mapping[StrEnum, frozenset[Wanted]] = field(default_factory=dict)
+
+    def on(self, rule: StrEnum, wanted: Wanted = Wanted.THING) -> bool:
+        """Say whether ``rule`` holds for a question that wants ``wanted``."""
+        limit = self.limits.get(rule)
+        return limit is not None and (not limit or wanted in limit)
+
+
+@lru_cache(maxsize=64)
+def read_skill(text: str) -> Orders:
+    """Return what the skill ``text`` orders."""
+    limits: dict[StrEnum, frozenset[Wanted]] = {}
+    for sentence in _sentences(text):
+        rule = _rule_like(sentence)
+        if rule is not None:
+            limit, before = _limit(sentence), limits.get(rule)
+            limits[rule] = limit if before is None else (before | limit if before and limit else frozenset())
+    return Orders(limits)
+
+
+def rules_in(text: str) -> frozenset[StrEnum]:
+    """Return the rules that ``text`` asks for, whatever their conditions."""
+    return frozenset(read_skill(text).limits)
+
+
+def _sentences(text: str) -> Iterator[str]:
+    """Yield the sentences in lower case, without Markdown; headings, comments and code are left out."""
+    text = _FRONTMATTER.sub("", _FENCE.sub("\n", _COMMENT.sub("\n", text)))
+    paragraphs, lines = list[str](), list[str]()
+    for line in [*text.splitlines(), ""]:
+        bullet, is_heading = BULLET.match(line), line.lstrip().startswith("#")
+        if lines and (bullet or is_heading or not line.strip()):
+            paragraphs.append(" ".join(lines))
+            lines = []
+        if line.strip() and not is_heading:
+            lines.append(bullet["rule"] if bullet else line.strip())
+    for paragraph in paragraphs:
+        for sentence in _END.split(paragraph.lower().replace("n't", " not")):
+            yield " ".join(re.findall(r"[\w'\u2019-]*\w|[,:]", re.sub(r"[*_`\"“”]|(?<!\w)['\u2019]", " ", sentence)))
+
+
+@lru_cache(maxsize=4096)
+def _rule_like(sentence: str) -> StrEnum | None:
+    """Return the rule whose wording resembles ``sentence``, with or without its condition, most; None if none does."""
+    bare = sentence
+    for condition in _CONDITIONS:
+        bare = condition.sub("", bare)
+    forms = [_compared(sentence), _compared(bare)]
+    likeness, rule = max(
+        (
+            (_likeness(form, wording), rule)
+            for wording, rule in _wordings()
+            for form in forms
+            if form.denies == wording.denies
+        ),
+        default=(0.0, None),
+    )
+    return rule if likeness >= _LIKE else None
+
+
+def _compared(sentence: str) -> Phrase:
+    words = frozenset(stem(word) for word in sentence.split() if word not in _SMALL and word not in ",:")
+    return Phrase(words, denies=len(_DENIAL.findall(sentence)) % 2 == 1)
+
+
+def _likeness(phrase: Phrase, other: Phrase) -> float:
+    weights = _weights()
+    shared, first, second = (
+        sum(weights.get(word, weights[""]) for word in words)
+        for words in (phrase.words & other.words, phrase.words, other.words)
+    )
+    return 2 * shared / (first + second) if shared else 0.0
+
+
+@cache
+def _wordings() -> tuple[tuple[Phrase, StrEnum], ...]:
+    return tuple(
+        (_compared(next(_sentences(f"{wording}\n"))), name) for name, rule in RULES.items() for wording in rule.wordings
+    )
+
+
+@cache
+def _weights() -> Mapping[str, float]:
+    """Return what each word of the wordings weighs, the rarer the more; the empty word stands for all others."""
+    counts = Counter(word for phrase, _ in _wordings() for word in phrase.words)
+    size = len(_wordings())
+    return {word: math.log(1 + size / count) for word, count in counts.items()} | {"": math.log(1 + size)}
+
+
+def _limit(sentence: str) -> frozenset[Wanted]:
+    bodies = [match["body"] for pattern in _CONDITIONS for match in pattern.finditer(sentence)]
+    return frozenset(kind for kind, pattern in _KINDS for body in bodies if pattern.search(body))
+
+
+def draw(seed: str, label: str, size: int) -> int:
+    """Return a number below ``size`` that depends on ``seed`` and ``label`` only."""
+    return int.from_bytes(hashlib.sha256(f"{label}\0{seed}".encode()).digest()[:6], "big") % size
+
+
+def wording(rule: StrEnum, seed: str, avoid: frozenset[str] = frozenset()) -> str:
+    """Return a wording of ``rule`` whose normalised text is not in ``avoid``; empty if all are."""
+    options = RULES[rule].wordings
+    first = draw(seed, rule, len(options))
+    ordered = (*options[first:], *options[:first])
+    return next((text for text in ordered if normalised(text) not in avoid), "")
+
+
+def labels(rules: Iterable[StrEnum]) -> list[str]:
+    """Return the labels of ``rules`` in a fixed order."""
+    present = frozenset(rules)
+    return [rule.label for name, rule in RULES.items() if name in present]
+
+
+def title(phrases: Iterable[str], otherwise: str = "small changes") -> str:
+    """Return as many of ``phrases`` as fit into a title, and ``otherwise`` if none does."""
+    joined = ""
+    for phrase in dict.fromkeys(phrases):
+        longer = f"{joined}, {phrase}" if joined else phrase
+        if len(longer) > TITLE_LENGTH:
+            break
+        joined = longer
+    return joined or otherwise
+
+
+def title_of_edits(edits: Iterable[Mapping[str, object]], otherwise: str = "small changes") -> str:
+    """Return a title that tells rules added from rules reworded and rules taken back."""
+    return title((phrase for edit in edits for phrase in _phrases(edit)), otherwise)
+
+
+def _phrases(edit: Mapping[str, object]) -> list[str]:
+    new = labels(rules_in(str(edit.get("content", ""))))
+    if edit.get("op") not in ("delete", "replace"):
+        return new or ["general advice"]
+    old = labels(rules_in(str(edit.get("anchor", ""))))
+    gone = [f"no longer {label}" for label in old if label not in new]
+    return [*gone, *(f"reword: {label}" if label in old else label for label in new)]
