@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from skillgit.errors import ConflictError, ExitCode, HistoryError, SkillgitError
-from skillgit.files import shortage
-from skillgit.store.repo import REPAIR, Repo
+from skillgit.errors import ExitCode, SkillgitError
 from skillgit.view.screen import Screen, Style
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from skillgit.app.place.context import Context
     from skillgit.cli.session import Session
 
 
@@ -130,34 +126,6 @@ def _wording(error: click.ClickException) -> str:
         return f"there is no option '{error.option_name}'{meant}"
     message = " ".join(error.format_message().split()).rstrip(".")
     return message[:1].lower() + message[1:]
-
-
-def explained(error: Exception, context: Context | None) -> SkillgitError | None:
-    """Return what ``error``, raised in ``context``, means to the user; None if it can only be a bug."""
-    said = " ".join(str(error).split())
-    if (lack := shortage(error)) is not None:
-        return lack
-    if isinstance(error, OSError) and error.filename is not None:
-        return ConflictError(f"{error.filename}: {error.strerror}", hint=f"ls -ld {error.filename}")
-    # loaded if it raised anything
-    git = sys.modules.get("pygit2")
-    if git is not None and isinstance(error, git.GitError):
-        error = HistoryError(f"git's objects cannot be read: {said}", hint=REPAIR)
-    if isinstance(error, SkillgitError):
-        if error.hint == REPAIR and context is not None and _is_partial(context):
-            error.hint = "git fetch --refetch --no-filter brings what this partial clone lacks"
-        return error
-    if context is None:
-        return None
-    from skillgit.app.upkeep.reindex import drop_damaged  # noqa: PLC0415 - hardly ever needed
-
-    return drop_damaged(context, error)
-
-
-def _is_partial(context: Context) -> bool:
-    with suppress(SkillgitError):
-        return Repo.discover(context.directory).is_partial
-    return False
 
 
 def tell_unreadable(session: Session) -> None:

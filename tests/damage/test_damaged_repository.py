@@ -12,10 +12,10 @@ from sample_run import PATH, RUN, clock_from, write_run
 
 from skillgit.app.history.log import Wanted, log
 from skillgit.app.history.status import runs, status, unreadable
+from skillgit.app.upkeep.failure import explained
 from skillgit.app.upkeep.fsck import fsck
 from skillgit.app.upkeep.reindex import reindex
 from skillgit.app.upkeep.replay import replay
-from skillgit.cli.diagnostics import explained
 from skillgit.errors import InvariantError, SkillgitError
 from skillgit.store import notes, refs
 from skillgit.store.archive import fold

@@ -39,7 +39,7 @@ _HUMAN_VERBS = re.compile(
 )
 
 
-class Wanted(StrEnum):
+class AnswerKind(StrEnum):
     """The kind of an answer."""
 
     PERSON = "person"
@@ -64,7 +64,7 @@ class Question:
 
     text: str
     words: frozenset[str]
-    wanted: Wanted
+    wanted: AnswerKind
     category: str
     is_clue: bool
 
@@ -83,20 +83,20 @@ def read_question(text: str) -> Question:
     )
 
 
-def _wanted(lowered: str, category: str) -> Wanted:
+def _wanted(lowered: str, category: str) -> AnswerKind:
     if re.search(r"\bhow (?:many|much|tall|high|long|far|deep|old|fast|large|big|heavy|wide)\b", lowered):
-        return Wanted.NUMBER
+        return AnswerKind.NUMBER
     if re.search(r"\b(?:number|percentage) of\b", lowered) and re.match(r"(?:what|which|the|this)\b", lowered):
-        return Wanted.NUMBER
+        return AnswerKind.NUMBER
     if re.search(r"\b(?:when|(?:what|which|this) (?:year|date|day|century|month))\b|^the (?:year|date)\b", lowered):
-        return Wanted.DATE
+        return AnswerKind.DATE
     if category:
         return _kind_of(category)
     if re.search(r"\b(?:who|whom|whose)\b", lowered) and not re.match(r"(?:what|which|where)\b", lowered):
-        return Wanted.PERSON
+        return AnswerKind.PERSON
     if re.search(r"\bwhere\b", lowered):
-        return Wanted.PLACE
-    return Wanted.PERSON if re.match(r"(?:he|she|his|her)\b", lowered) else Wanted.THING
+        return AnswerKind.PLACE
+    return AnswerKind.PERSON if re.match(r"(?:he|she|his|her)\b", lowered) else AnswerKind.THING
 
 
 def _category(lowered: str) -> str:
@@ -124,16 +124,16 @@ def _singular(word: str) -> str:
     return word[:-1] if word.endswith("s") and word[:-1] in _ALL_NOUNS else word
 
 
-def _kind_of(noun: str) -> Wanted:
+def _kind_of(noun: str) -> AnswerKind:
     if noun in PERSON_NOUNS:
-        return Wanted.PERSON
+        return AnswerKind.PERSON
     if noun in PLACE_NOUNS:
-        return Wanted.PLACE
+        return AnswerKind.PLACE
     if noun in WORK_NOUNS:
-        return Wanted.WORK
+        return AnswerKind.WORK
     if noun in THING_NOUNS or noun in _NOT_PERSONS:
-        return Wanted.THING
-    return Wanted.PERSON if re.search(r"(?:er|or|ist|ian|man|woman)$", noun) else Wanted.THING
+        return AnswerKind.THING
+    return AnswerKind.PERSON if re.search(r"(?:er|or|ist|ian|man|woman)$", noun) else AnswerKind.THING
 
 
 def names_kind(word: str, question: Question) -> bool:
@@ -143,20 +143,20 @@ def names_kind(word: str, question: Question) -> bool:
     return (noun in CATEGORY_NOUNS or noun == question.category) and stem(noun) in question.words
 
 
-def fit(candidate: Candidate, sentence: str, wanted: Wanted) -> float:
+def fit(candidate: Candidate, sentence: str, wanted: AnswerKind) -> float:
     """Return how well ``candidate`` fits, from -1 (another kind) over 0 (no telling) to 1."""
-    if wanted is Wanted.DATE:
+    if wanted is AnswerKind.DATE:
         return _date_fit(candidate)
-    if wanted is Wanted.NUMBER:
+    if wanted is AnswerKind.NUMBER:
         return _number_fit(candidate)
     if candidate.shape in _FIGURES:
         return -1.0
     person, place = person_likeness(candidate, sentence), place_likeness(candidate, sentence)
-    if wanted is Wanted.PERSON:
+    if wanted is AnswerKind.PERSON:
         return _clip(person - place)
-    if wanted is Wanted.PLACE:
+    if wanted is AnswerKind.PLACE:
         return _clip(place - person)
-    if wanted is Wanted.WORK:
+    if wanted is AnswerKind.WORK:
         return _clip(work_likeness(candidate, sentence) - max(person, place, 0.0))
     return -0.5 if person >= 1 or place >= 1 else 0.2
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from skillgit_backends.offline.candidates import Candidate, Shape, candidates, lower_mentions, title_candidate
 from skillgit_backends.offline.prompts import parse_task, skill_text
-from skillgit_backends.offline.question import Question, Wanted, fit, names_kind, read_question
+from skillgit_backends.offline.question import AnswerKind, Question, fit, names_kind, read_question
 from skillgit_backends.offline.rules import Habit
 from skillgit_backends.offline.skills import Orders, read_skill
 from skillgit_backends.offline.text import (
@@ -51,7 +51,7 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class Extract:
     """Everything that one question is read from."""
 
     question: Question
@@ -75,23 +75,23 @@ def complete(messages: Sequence[Message]) -> str:
 
 def answer(task: Task, orders: Orders) -> str:
     """Answer the question of ``task`` from its context; an empty context is answered with "unknown"."""
-    page = _open(task, orders)
-    if not page.sentences:
-        return page.documents[0].title if page.documents else _UNKNOWN
-    best = max(range(len(page.sentences)), key=lambda number: (page.relevance[number], -number))
-    if page.follows(Habit.UNKNOWN) and _is_unsure(page, page.sentences[best]):
+    extract = _open(task, orders)
+    if not extract.sentences:
+        return extract.documents[0].title if extract.documents else _UNKNOWN
+    best = max(range(len(extract.sentences)), key=lambda number: (extract.relevance[number], -number))
+    if extract.follows(Habit.UNKNOWN) and _is_unsure(extract, extract.sentences[best]):
         return _UNKNOWN
-    if page.follows(Habit.SENTENCE):
-        return page.sentences[best].text
-    if page.follows(Habit.ANY_TITLE) and page.documents[page.sentences[best].document].title:
-        return page.documents[page.sentences[best].document].title
-    ranked = _rank(page)
+    if extract.follows(Habit.SENTENCE):
+        return extract.sentences[best].text
+    if extract.follows(Habit.ANY_TITLE) and extract.documents[extract.sentences[best].document].title:
+        return extract.documents[extract.sentences[best].document].title
+    ranked = _rank(extract)
     chosen = max(ranked, key=lambda scored: scored.score) if ranked else None
-    text = render(chosen.candidate, page) if chosen else page.sentences[best].text
-    return text.split()[0].strip(" ,;:") if page.follows(Habit.ONE_WORD) and text.split() else text
+    text = render(chosen.candidate, extract) if chosen else extract.sentences[best].text
+    return text.split()[0].strip(" ,;:") if extract.follows(Habit.ONE_WORD) and text.split() else text
 
 
-def _open(task: Task, orders: Orders) -> Page:
+def _open(task: Task, orders: Orders) -> Extract:
     question = read_question(task.question)
     found = documents(task.context)
     if orders.on(Habit.FIRST_DOCUMENT, question.wanted):
@@ -101,7 +101,7 @@ def _open(task: Task, orders: Orders) -> Page:
         kept = [sentence for sentence in kept if not is_hedged(sentence.text)] or kept
     scores = overlap(question.words, kept)
     highest = max(scores, default=0.0) or 1.0
-    return Page(
+    return Extract(
         question=question,
         orders=orders,
         documents=tuple(found),
@@ -121,47 +121,47 @@ def _options(found: list[Document], kept: list[Sentence]) -> tuple[tuple[Candida
     return tuple(tuple(candidates(sentence.text) + lower_mentions(sentence.text, titles)) for sentence in kept)
 
 
-def _is_unsure(page: Page, best: Sentence) -> bool:
-    return len(page.question.words & best.words) < _SURE * len(page.question.words)
+def _is_unsure(extract: Extract, best: Sentence) -> bool:
+    return len(extract.question.words & best.words) < _SURE * len(extract.question.words)
 
 
-def _rank(page: Page) -> list[Scored]:
-    spread = _spread(page)
-    found = _titles(page)
-    for sentence, relevance, options in zip(page.sentences, page.relevance, page.options, strict=True):
+def _rank(extract: Extract) -> list[Scored]:
+    spread = _spread(extract)
+    found = _titles(extract)
+    for sentence, relevance, options in zip(extract.sentences, extract.relevance, extract.options, strict=True):
         for order, candidate in enumerate(options):
-            score = 2 * relevance - 0.02 * order + _merit(candidate, sentence, page, spread)
+            score = 2 * relevance - 0.02 * order + _merit(candidate, sentence, extract, spread)
             found.append(Scored(candidate=candidate, score=score))
     return found
 
 
-def _merit(candidate: Candidate, sentence: Sentence, page: Page, spread: Counter[str]) -> float:
+def _merit(candidate: Candidate, sentence: Sentence, extract: Extract, spread: Counter[str]) -> float:
     """Return what speaks for or against a candidate besides the likeness of its sentence."""
-    merit = _figure_merit(candidate, page)
-    echoed = _is_echo(candidate, page)
-    if page.follows(Habit.TYPE):
-        merit += 1.2 * fit(candidate, sentence.text, page.question.wanted)
-    if page.follows(Habit.ECHO) and echoed:
+    merit = _figure_merit(candidate, extract)
+    echoed = _is_echo(candidate, extract)
+    if extract.follows(Habit.TYPE):
+        merit += 1.2 * fit(candidate, sentence.text, extract.question.wanted)
+    if extract.follows(Habit.ECHO) and echoed:
         merit -= 4.0
-    if page.follows(Habit.REPEAT) and not echoed and spread[candidate.identity] > 1:
+    if extract.follows(Habit.REPEAT) and not echoed and spread[candidate.identity] > 1:
         merit += 1.4 + 0.6 * min(spread[candidate.identity] - 2, 2)
-    if page.follows(Habit.PAREN) and _is_inside_parentheses(candidate, sentence.text):
+    if extract.follows(Habit.PAREN) and _is_inside_parentheses(candidate, sentence.text):
         merit -= 4.0
-    if page.follows(Habit.ANY_YEAR) and candidate.year:
+    if extract.follows(Habit.ANY_YEAR) and candidate.year:
         merit += 3.0
     return merit
 
 
-def _figure_merit(candidate: Candidate, page: Page) -> float:
+def _figure_merit(candidate: Candidate, extract: Extract) -> float:
     """Even an untaught reader looks for a figure where one is asked for, and for a name elsewhere."""
     is_figure = candidate.shape in (Shape.DATE, Shape.NUMBER)
-    asked = page.question.wanted in (Wanted.DATE, Wanted.NUMBER)
+    asked = extract.question.wanted in (AnswerKind.DATE, AnswerKind.NUMBER)
     return 0.3 if is_figure == asked else -0.3
 
 
-def _is_echo(candidate: Candidate, page: Page) -> bool:
+def _is_echo(candidate: Candidate, extract: Extract) -> bool:
     own = topics(candidate.core)
-    return bool(own) and own <= page.question.words
+    return bool(own) and own <= extract.question.words
 
 
 def _is_inside_parentheses(candidate: Candidate, sentence: str) -> bool:
@@ -169,23 +169,23 @@ def _is_inside_parentheses(candidate: Candidate, sentence: str) -> bool:
     return before.count("(") > before.count(")")
 
 
-def _spread(page: Page) -> Counter[str]:
+def _spread(extract: Extract) -> Counter[str]:
     """Count the documents that name each candidate."""
     named = {
         (sentence.document, candidate.identity)
-        for sentence, options in zip(page.sentences, page.options, strict=True)
+        for sentence, options in zip(extract.sentences, extract.options, strict=True)
         for candidate in options
     }
     return Counter(identity for _, identity in named)
 
 
-def _titles(page: Page) -> list[Scored]:
+def _titles(extract: Extract) -> list[Scored]:
     """Return the titles of documents that speak of their subject as "it", where the clue asks for such a subject."""
-    if not page.follows(Habit.THIS_TITLE) or not page.question.is_clue:
+    if not extract.follows(Habit.THIS_TITLE) or not extract.question.is_clue:
         return []
     found = []
-    for sentence, relevance in zip(page.sentences, page.relevance, strict=True):
-        title = page.documents[sentence.document].title
+    for sentence, relevance in zip(extract.sentences, extract.relevance, strict=True):
+        title = extract.documents[sentence.document].title
         if title and _speaks_of_title(sentence.text, title):
             found.append(Scored(candidate=title_candidate(title), score=2 * relevance + 0.5))
     return found
@@ -200,35 +200,37 @@ def _speaks_of_title(sentence: str, title: str) -> bool:
     return is_name and title not in sentence and _REFERS.search(sentence) is not None
 
 
-def render(candidate: Candidate, page: Page) -> str:
+def render(candidate: Candidate, extract: Extract) -> str:
     """Write a candidate out, with the surplus that no habit takes away."""
     if candidate.shape is Shape.DATE:
-        return candidate.year if page.follows(Habit.YEAR) and candidate.year else candidate.core
+        return candidate.year if extract.follows(Habit.YEAR) and candidate.year else candidate.core
     if candidate.shape is Shape.NUMBER:
-        return candidate.core if page.follows(Habit.NUMBER) else f"{candidate.before}{candidate.core}{candidate.unit}"
-    if page.follows(Habit.FULL_NAME):
-        candidate = _full_name(candidate, page)
-    before = "" if page.follows(Habit.TITLE) else candidate.before
-    paren = "" if page.follows(Habit.PAREN) else candidate.paren
-    tail = "" if page.follows(Habit.SPAN) else candidate.tail
-    core, noun = candidate.core, candidate.noun if names_kind(candidate.noun, page.question) else ""
-    if page.follows(Habit.CATEGORY):
-        core, noun = _without_kind(core, page.question), ""
+        return (
+            candidate.core if extract.follows(Habit.NUMBER) else f"{candidate.before}{candidate.core}{candidate.unit}"
+        )
+    if extract.follows(Habit.FULL_NAME):
+        candidate = _full_name(candidate, extract)
+    before = "" if extract.follows(Habit.TITLE) else candidate.before
+    paren = "" if extract.follows(Habit.PAREN) else candidate.paren
+    tail = "" if extract.follows(Habit.SPAN) else candidate.tail
+    core, noun = candidate.core, candidate.noun if names_kind(candidate.noun, extract.question) else ""
+    if extract.follows(Habit.CATEGORY):
+        core, noun = _without_kind(core, extract.question), ""
     return f"{before}{core}{noun}{paren}{tail}".strip(" ,;:")
 
 
-def _full_name(candidate: Candidate, page: Page) -> Candidate:
+def _full_name(candidate: Candidate, extract: Extract) -> Candidate:
     """Return the fullest form of a surname that any document gives."""
     surname = candidate.core.split()[-1:]
     if not surname or len(candidate.core.split()) > 1:
         return candidate
     forms = Counter(
         (other.core, other.before)
-        for options in page.options
+        for options in extract.options
         for other in options
         if other.shape is Shape.NAME and len(other.core.split()) > 1 and other.core.split()[-1:] == surname
     )
-    forms.update((document.title, "") for document in page.documents if document.title.split()[1:][-1:] == surname)
+    forms.update((document.title, "") for document in extract.documents if document.title.split()[1:][-1:] == surname)
     if not forms:
         return candidate
     core, before = max(sorted(forms), key=lambda form: (forms[form], len(form[0])))

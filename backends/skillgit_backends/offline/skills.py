@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillgit.domain.edit import normalised
-from skillgit_backends.offline.question import Wanted
+from skillgit_backends.offline.question import AnswerKind
 from skillgit_backends.offline.rules import RULES
 from skillgit_backends.offline.text import stem, word_set
 
@@ -42,11 +42,11 @@ _CONDITIONS = (
     re.compile(r"\bfor (?P<body>persons?|people|places?|dates?|years?|numbers?|works?)\b,?"),
 )
 _KINDS = (
-    (Wanted.PERSON, re.compile(r"\b(?:who|persons?|people|someone)\b")),
-    (Wanted.PLACE, re.compile(r"\b(?:where|places?|city|country)\b")),
-    (Wanted.DATE, re.compile(r"\b(?:asks? when|years?|dates?)\b")),
-    (Wanted.NUMBER, re.compile(r"\b(?:how many|how much|numbers?)\b")),
-    (Wanted.WORK, re.compile(r"\b(?:works?|books?|films?|novels?)\b")),
+    (AnswerKind.PERSON, re.compile(r"\b(?:who|persons?|people|someone)\b")),
+    (AnswerKind.PLACE, re.compile(r"\b(?:where|places?|city|country)\b")),
+    (AnswerKind.DATE, re.compile(r"\b(?:asks? when|years?|dates?)\b")),
+    (AnswerKind.NUMBER, re.compile(r"\b(?:how many|how much|numbers?)\b")),
+    (AnswerKind.WORK, re.compile(r"\b(?:works?|books?|films?|novels?)\b")),
 )
 
 
@@ -61,9 +61,9 @@ class Phrase(NamedTuple):
 class Orders:
     """The rules that a skill gives, each with the kinds of answer that it is limited to; an empty set means all."""
 
-    limits: Mapping[StrEnum, frozenset[Wanted]] = field(default_factory=dict)
+    limits: Mapping[StrEnum, frozenset[AnswerKind]] = field(default_factory=dict)
 
-    def on(self, rule: StrEnum, wanted: Wanted = Wanted.THING) -> bool:
+    def on(self, rule: StrEnum, wanted: AnswerKind = AnswerKind.THING) -> bool:
         """Say whether ``rule`` holds for a question that wants ``wanted``."""
         limit = self.limits.get(rule)
         return limit is not None and (not limit or wanted in limit)
@@ -72,7 +72,7 @@ class Orders:
 @lru_cache(maxsize=64)
 def read_skill(text: str) -> Orders:
     """Return what the skill ``text`` orders."""
-    limits: dict[StrEnum, frozenset[Wanted]] = {}
+    limits: dict[StrEnum, frozenset[AnswerKind]] = {}
     for sentence in _sentences(text):
         rule = _rule_like(sentence)
         if rule is not None:
@@ -150,7 +150,7 @@ def _weights() -> Mapping[str, float]:
     return {word: math.log(1 + size / count) for word, count in counts.items()} | {"": math.log(1 + size)}
 
 
-def _limit(sentence: str) -> frozenset[Wanted]:
+def _limit(sentence: str) -> frozenset[AnswerKind]:
     bodies = [match["body"] for pattern in _CONDITIONS for match in pattern.finditer(sentence)]
     return frozenset(kind for kind, pattern in _KINDS for body in bodies if pattern.search(body))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.errors import ConflictError, SkillgitError
-from skillgit.index import comparison, queries, refresh
+from skillgit.errors import ConflictError
+from skillgit.index import queries, refresh
 from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:
@@ -45,13 +45,3 @@ def reindex(context: Context) -> Reindexed:
             )
         runs, events = queries.counts(index)
     return Reindexed(runs=runs, events=events, seconds=(context.clock() - started).total_seconds())
-
-
-def drop_damaged(context: Context, error: Exception) -> SkillgitError | None:
-    """Remove the index if it is damaged, which ``error`` may have come of; return what to tell then."""
-    if not isinstance(error, comparison.OF_ROWS):
-        return None
-    try:
-        return comparison.drop_damaged(Repo.discover(context.directory))
-    except SkillgitError:
-        return None

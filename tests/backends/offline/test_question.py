@@ -3,30 +3,30 @@ from __future__ import annotations
 import pytest
 
 from skillgit_backends.offline.candidates import candidates
-from skillgit_backends.offline.question import Wanted, fit, read_question
+from skillgit_backends.offline.question import AnswerKind, fit, read_question
 
 
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("Who planted the oak?", Wanted.PERSON),
-        ("He planted the oak", Wanted.PERSON),
-        ("This Danish botanist planted the oak", Wanted.PERSON),
-        ("The man who planted the oak", Wanted.PERSON),
-        ("Where does the oak stand?", Wanted.PLACE),
-        ("In which city does the oak stand?", Wanted.PLACE),
-        ("This island has a famous oak", Wanted.PLACE),
-        ("When was the oak planted?", Wanted.DATE),
-        ("In what year was the oak planted?", Wanted.DATE),
-        ("The oak was planted in this year", Wanted.DATE),
-        ("How many oaks are there?", Wanted.NUMBER),
-        ("How tall is the oak?", Wanted.NUMBER),
-        ("Which novel is about an oak?", Wanted.WORK),
-        ("This computer stands under the oak", Wanted.THING),
-        ("It lives in oaks", Wanted.THING),
+        ("Who planted the oak?", AnswerKind.PERSON),
+        ("He planted the oak", AnswerKind.PERSON),
+        ("This Danish botanist planted the oak", AnswerKind.PERSON),
+        ("The man who planted the oak", AnswerKind.PERSON),
+        ("Where does the oak stand?", AnswerKind.PLACE),
+        ("In which city does the oak stand?", AnswerKind.PLACE),
+        ("This island has a famous oak", AnswerKind.PLACE),
+        ("When was the oak planted?", AnswerKind.DATE),
+        ("In what year was the oak planted?", AnswerKind.DATE),
+        ("The oak was planted in this year", AnswerKind.DATE),
+        ("How many oaks are there?", AnswerKind.NUMBER),
+        ("How tall is the oak?", AnswerKind.NUMBER),
+        ("Which novel is about an oak?", AnswerKind.WORK),
+        ("This computer stands under the oak", AnswerKind.THING),
+        ("It lives in oaks", AnswerKind.THING),
     ],
 )
-def test_the_kind_of_answer_is_read_off_the_question(text: str, wanted: Wanted):
+def test_the_kind_of_answer_is_read_off_the_question(text: str, wanted: AnswerKind):
     assert read_question(text).wanted is wanted
 
 
@@ -51,13 +51,13 @@ def test_a_clue_describes_what_it_asks_for():
 @pytest.mark.parametrize(
     ("sentence", "wanted", "best"),
     [
-        ("In Marrowby the treaty was signed by Bruno Hessel in 1904.", Wanted.PERSON, "Bruno Hessel"),
-        ("In Marrowby the treaty was signed by Bruno Hessel in 1904.", Wanted.PLACE, "Marrowby"),
-        ("In Marrowby the treaty was signed by Bruno Hessel in 1904.", Wanted.DATE, "1904"),
-        ("In 1904 Bruno Hessel counted 310 hens.", Wanted.NUMBER, "310"),
-        ('Bruno Hessel wrote the novel "The Lamp" in Marrowby.', Wanted.WORK, "The Lamp"),
+        ("In Marrowby the treaty was signed by Bruno Hessel in 1904.", AnswerKind.PERSON, "Bruno Hessel"),
+        ("In Marrowby the treaty was signed by Bruno Hessel in 1904.", AnswerKind.PLACE, "Marrowby"),
+        ("In Marrowby the treaty was signed by Bruno Hessel in 1904.", AnswerKind.DATE, "1904"),
+        ("In 1904 Bruno Hessel counted 310 hens.", AnswerKind.NUMBER, "310"),
+        ('Bruno Hessel wrote the novel "The Lamp" in Marrowby.', AnswerKind.WORK, "The Lamp"),
     ],
 )
-def test_the_candidate_of_the_wanted_kind_fits_best(sentence: str, wanted: Wanted, best: str):
+def test_the_candidate_of_the_wanted_kind_fits_best(sentence: str, wanted: AnswerKind, best: str):
     found = candidates(sentence)
     assert max(found, key=lambda candidate: fit(candidate, sentence, wanted)).core == best

@@ -10,7 +10,7 @@ from offline_prompts import prompt
 from skillgit.domain.edit import normalised
 from skillgit_backends.offline.epochs import GENERAL_GUIDANCE
 from skillgit_backends.offline.patches import edit
-from skillgit_backends.offline.question import Wanted
+from skillgit_backends.offline.question import AnswerKind
 from skillgit_backends.offline.rules import GAMES, HARMFUL, QUESTIONS, RULES, Chore, Habit
 from skillgit_backends.offline.skills import (
     TITLE_LENGTH,
@@ -124,26 +124,26 @@ def test_guidance_between_markers_counts_like_any_other_text():
 @pytest.mark.parametrize(
     ("condition", "kinds"),
     [
-        ("When the question asks for a person, ", {Wanted.PERSON}),
-        ("If the question wants a place, ", {Wanted.PLACE}),
-        ("For places, ", {Wanted.PLACE}),
+        ("When the question asks for a person, ", {AnswerKind.PERSON}),
+        ("If the question wants a place, ", {AnswerKind.PLACE}),
+        ("For places, ", {AnswerKind.PLACE}),
         ("", set()),
     ],
 )
-def test_a_condition_on_the_question_limits_a_rule(condition: str, kinds: set[Wanted]):
+def test_a_condition_on_the_question_limits_a_rule(condition: str, kinds: set[AnswerKind]):
     assert read_skill(f"{condition}{PAREN}").limits[Habit.PAREN] == kinds
 
 
 def test_an_unconditional_rule_outweighs_a_conditional_one():
     both = read_skill(f"When the question asks for a person, {PAREN} {PAREN}")
-    assert both.on(Habit.PAREN, Wanted.PLACE)
+    assert both.on(Habit.PAREN, AnswerKind.PLACE)
 
 
 def test_conditions_of_two_rules_add_up():
     both = read_skill(f"When the question asks for a person, {PAREN} For places, {PAREN}")
-    assert both.on(Habit.PAREN, Wanted.PERSON)
-    assert both.on(Habit.PAREN, Wanted.PLACE)
-    assert not both.on(Habit.PAREN, Wanted.DATE)
+    assert both.on(Habit.PAREN, AnswerKind.PERSON)
+    assert both.on(Habit.PAREN, AnswerKind.PLACE)
+    assert not both.on(Habit.PAREN, AnswerKind.DATE)
 
 
 def test_the_table_names_every_rule():
