@@ -110,7 +110,7 @@ class Player:
 async def play(terminal: Terminal, repository: Path, train: Callable[[], object]) -> None:
     """Play the session; ``train`` starts the training that is watched at its end."""
     player = Player(terminal, repository)
-    best = json.loads(skillgit("best", RUN, "--json", cwd=repository).out)["best"]["version"]
+    best = json.loads(skillgit("show", f"{RUN}/best", "--json", cwd=repository).out)["row"]["version"]
     await browse(player)
     await narrow(player)
     await compare(player, 1, best)

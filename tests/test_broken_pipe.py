@@ -34,7 +34,7 @@ ANSWERS = {
     "scan": (("scan",), 0),
     "verify": (("verify", "v0", "--sample", "2", "--no-note", "-q"), 0),
     "data check": (("data", "check", "demo"), 0),
-    "best": (("best",), 0),
+    "best": (("show", "best"), 0),
     "bisect": (("bisect", "--item", "va-006"), 0),
     "train": (("train", "demo", "--run", RUN, *QUICK, "-q", "--exit-code"), 0),
     "a cap in training": (("train", "demo", "--run", "other", *QUICK, "-q", "--max-calls", "50", "--json"), 7),

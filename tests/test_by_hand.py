@@ -1,4 +1,4 @@
-"""A person commits on a run's branch, reverts and forks; real git makes the commits, the offline demo goes on."""
+"""A person commits on a run's branch, restores and forks; real git makes the commits, the offline demo goes on."""
 
 from __future__ import annotations
 
@@ -122,20 +122,20 @@ def test_an_edit_after_the_end_leaves_the_run_finished(repository):
     assert rows[-2]["score"] == rows[-1]["score"] is not None
 
 
-def test_a_revert_with_a_gate_is_measured_and_a_refused_one_stands_beside_the_line(repository):
+def test_a_text_restored_with_a_gate_is_measured_and_a_refused_one_stands_beside_the_line(repository):
     skillgit(*TRAIN, cwd=repository)
     best = next(row for row in events(repository) if row["is_best"])
     head = max(row["version"] for row in events(repository) if row["version"] is not None)
 
-    skillgit("revert", "v0", cwd=repository)
-    passed = json.loads(skillgit("revert", f"v{best['version']}", "--gate", "--json", "-q", cwd=repository).out)
-    refused = json.loads(skillgit("revert", "v0", "--gate", "--json", "-q", cwd=repository, code=1).out)
+    skillgit("restore", "v0", cwd=repository)
+    passed = json.loads(skillgit("restore", f"v{best['version']}", "--gate", "--json", "-q", cwd=repository).out)
+    refused = json.loads(skillgit("restore", "v0", "--gate", "--json", "-q", cwd=repository, code=1).out)
 
     assert (passed["version"], passed["event"]["measured"]) == (head + 2, True)
     assert passed["event"]["score"] == best["score"]
     assert refused["version"] is None
     assert refused["event"]["number"] == 1
-    assert any(name.endswith("-revert-1") for name in refs(repository))
+    assert any(name.endswith("-restore-1") for name in refs(repository))
     assert "no problems" in skillgit("fsck", "--deep", cwd=repository).out
 
 

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LISTS = {
-    "adopt --list": deliver.COLUMNS,
     "backends": setup.COLUMNS,
-    "best": log.COLUMNS,
     "blame": rules.COLUMNS,
     "config": ("key", "value", "origin"),
     "cost": plan.COST_COLUMNS,
@@ -34,6 +32,7 @@ LISTS = {
     "fetch": exchange.FETCH_COLUMNS,
     "fsck": upkeep.FSCK_COLUMNS,
     "gc": upkeep.GC_COLUMNS,
+    "install --list": deliver.COLUMNS,
     "items": item_table.COLUMNS,
     "items --item": item.COLUMNS,
     "log": log.COLUMNS,

@@ -26,6 +26,6 @@ def test_a_hand_edited_skill_is_the_seed_of_a_run(tmp_path_factory, tmp_path, br
 
     skillgit("train", "demo", "--from", name, "--run", "mine", "-q", *QUICK, "-o", "train.num_epochs=1", cwd=repository)
 
-    assert skillgit("cat", "mine/v0", cwd=repository).out == text
+    assert skillgit("show", "mine/v0:SKILL.md", cwd=repository).out == text
     assert git("rev-parse", "mine/v0^", cwd=repository).out == commit
     assert "no problems" in skillgit("fsck", cwd=repository).out

@@ -52,7 +52,7 @@ def test_the_rules_of_installers_find_the_promoted_skill_and_nothing_of_ours_in_
         "searchqa": "skills/searchqa"
     }
     assert [path.name for path in (cloned / "skills/searchqa").rglob("*")] == ["SKILL.md"]
-    best = skillgit("cat", "origin/main:skills/searchqa/SKILL.md", cwd=cloned).bytes
+    best = skillgit("show", "origin/main:skills/searchqa/SKILL.md", cwd=cloned).bytes
     assert (cloned / "skills/searchqa/SKILL.md").read_bytes() == best
     assert sorted(path.name for path in cloned.iterdir()) == [".git", ".gitattributes", "skills"]
 
@@ -81,7 +81,7 @@ def test_the_real_installer_copies_the_skill_byte_for_byte(cloned, tmp_path):
     # What the installer put there is no hand edit of ours, and undo gives its links back.
     adopting = shutil.copytree(cloned.parent / "here", tmp_path / "here")
     before = json.dumps(sorted(str(path.relative_to(project)) for path in project.rglob("*")))
-    skillgit("adopt", "v1", "--to", project / ".claude/skills", "--yes", cwd=adopting)
+    skillgit("install", "v1", "--to", project / ".claude/skills", "--yes", cwd=adopting)
     assert not (project / ".claude/skills/searchqa").is_symlink()
-    skillgit("adopt", "--undo", cwd=adopting)
+    skillgit("uninstall", cwd=adopting)
     assert json.dumps(sorted(str(path.relative_to(project)) for path in project.rglob("*"))) == before

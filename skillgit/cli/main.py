@@ -14,14 +14,17 @@ import click
 from click.shell_completion import shell_complete
 
 from skillgit import __version__
-from skillgit.cli.options import COMPLETION_VARIABLE, PROGRAM, refuse_unknown, reworded
+from skillgit.cli.options import COMPLETION_VARIABLE, EVERY_COMMAND, PROGRAM, refuse_unknown, reworded
 from skillgit.cli.session import open_context, open_diagnostics, open_session
 from skillgit.domain.untrusted.text import unstorable_place
 from skillgit.errors import ExitCode, UsageError
-from skillgit.view.catalogue import ENTRIES, SECTIONS
+from skillgit.view.catalogue import DAILY, ENTRIES, RENAMED, SECTIONS, current
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+_OLD_NAMES = "skillgit.old_names"
 
 
 class LazyGroup(click.Group):
@@ -35,17 +38,19 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command; None if there is none of that name."""
         del ctx
-        entry = ENTRIES.get(cmd_name)
-        if entry is None:
+        entry = ENTRIES.get(cmd_name) or RENAMED.get(cmd_name)
+        if entry is None or not entry.module:
             return None
         module = importlib.import_module(f"skillgit.cli.commands.{entry.module}")
-        return cast("click.Command", getattr(module, f"{entry.name.replace('-', '_')}_command"))
+        return cast("click.Command", getattr(module, f"{cmd_name.replace('-', '_')}_command"))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that ``args`` begin with, or say which one was meant."""
-        refuse_unknown(ctx, args, ENTRIES)
+        """Find the command that ``args`` begin with, also by an old name, or say which one was meant."""
+        args, ctx.meta[_OLD_NAMES] = current(args)
+        if args[0] not in RENAMED:
+            refuse_unknown(ctx, args, ENTRIES)
         return super().resolve_command(ctx, args)
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
@@ -53,12 +58,18 @@ class LazyGroup(click.Group):
         return reworded(super().get_help_option(ctx))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the catalogue by sections."""
-        del ctx
+        """Write the commands of every day, or the whole catalogue by sections."""
         widest = max(map(len, ENTRIES))
-        for title, entries in SECTIONS.items():
+        daily = {"Commands": tuple(ENTRIES[name] for name in DAILY)}
+        for title, entries in (SECTIONS if ctx.meta.get(EVERY_COMMAND) else daily).items():
             with formatter.section(title):
                 formatter.write_dl([(entry.name.ljust(widest), entry.summary) for entry in entries])
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Say how to go on."""
+        more = "" if ctx.meta.get(EVERY_COMMAND) else "skillgit help --all lists every command. "
+        formatter.write_paragraph()
+        formatter.write_text(f"{more}skillgit help COMMAND explains one.")
 
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -82,7 +93,9 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
     help="When to use colour",
 )
 @click.option("--debug", is_flag=True, help="Show where errors come from")
-@click.version_option(__version__, message="%(prog)s %(version)s", help="Show the version")
+@click.version_option(
+    __version__, message=f"%(prog)s %(version)s (Python {sys.version.split()[0]})", help="Show the version"
+)
 @click.pass_context
 def cli(ctx: click.Context, directory: Path | None, paging: bool, color: str, debug: bool) -> None:  # noqa: FBT001
     """Train Agent Skills and keep every training decision in git.
@@ -92,6 +105,8 @@ def cli(ctx: click.Context, directory: Path | None, paging: bool, color: str, de
     v7~2 or v7^^; RUN/v7 is one of RUN. A run and any git revision will do too. Commands that read take --as-of REV.
     """
     ctx.obj = open_session(directory, color=color, paging=paging, debug=debug)
+    for sentence in ctx.meta.get(_OLD_NAMES, ()):
+        ctx.obj.diagnostics.note(f"warning: {sentence}; the old name goes with the next release")
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -134,16 +134,12 @@ def watching(session: Session, *, quiet: bool) -> Iterator[SilentWatcher | LineW
 _Result = TypeVar("_Result")
 
 
-def terms_options(*, short: bool = True) -> Callable[[Callable[..., _Result]], Callable[..., _Result]]:
-    """Give a command the options that say on which terms to measure; it gets them as ``terms``, and ``quiet``.
-
-    Args:
-        short: Whether ``-n`` is a dry run.
-    """
+def terms_options() -> Callable[[Callable[..., _Result]], Callable[..., _Result]]:
+    """Give a command the options that say on which terms to measure; it gets them as ``terms``, and ``quiet``."""
 
     def decorate(command: Callable[..., _Result]) -> Callable[..., _Result]:
         @config_option
-        @spending_options(short=short)
+        @spending_options()
         @quiet_option
         @wraps(command)
         def with_terms(*args: object, config: str | None, caps: Caps, dry_run: bool, **kwargs: object) -> _Result:
@@ -207,14 +203,9 @@ _CAPS = (
 )
 
 
-def spending_options(*, short: bool = True) -> Callable[[Callable[..., _R]], Callable[..., _R]]:
-    """Give a command that may ask models a dry run and the three caps; it gets them as ``dry_run`` and ``caps``.
-
-    Args:
-        short: Whether ``-n`` is a dry run too; in some commands it is a number.
-    """
-    names = ("-n", "--dry-run") if short else ("--dry-run",)
-    dry_run = click.option(*names, is_flag=True, help="Show what it would do and cost, and do nothing")
+def spending_options() -> Callable[[Callable[..., _R]], Callable[..., _R]]:
+    """Give a command that may ask models a dry run and the three caps; it gets them as ``dry_run`` and ``caps``."""
+    dry_run = click.option("-n", "--dry-run", is_flag=True, help="Show what it would do and cost, and do nothing")
 
     def decorate(command: Callable[..., _R]) -> Callable[..., _R]:
         @wraps(command)

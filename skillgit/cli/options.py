@@ -113,6 +113,8 @@ def verbs(name: str) -> Callable[[Callable[..., object]], Verbs]:
 
 PROGRAM = "skillgit"
 COMPLETION_VARIABLE = "_SKILLGIT_COMPLETE"
+EVERY_COMMAND = "skillgit.every_command"
+"""What a context notes that is to list all commands, not those of every day only."""
 
 _R = TypeVar("_R")
 

@@ -81,6 +81,8 @@ class Origin(StrEnum):
     MERGE = "merge"
     """Another line as a whole."""
     REVERT = "revert"
+    """The text without the edits of one version."""
+    RESTORE = "restore"
     """The text of an older version."""
     PRUNE = "prune"
     """The text without rules that do nothing."""

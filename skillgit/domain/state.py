@@ -292,10 +292,10 @@ def _is_new_best(verdict: Verdict | None) -> bool:
 
 def _after_revert(state: RunState, event: Reverted) -> RunState:
     check_version(state, event.version, event.base)
-    check(event.target < event.version, f"v{event.version} reverts to v{event.target}, which comes after it")
+    check(event.target < event.version, f"v{event.version} restores v{event.target}, which comes after it")
     if event.verdict is not None:
         check_verdict(event.verdict)
-        check(event.verdict.decision.accepted, f"v{event.version} is a revert though its gate refuses")
+        check(event.verdict.decision.accepted, f"v{event.version} restores a text though its gate refuses")
     cost = state.cost + event.cost
     new_best = _is_new_best(event.verdict)
     return _with_version_of_a_person(state, event, event.evaluation, new_best=new_best, cost=cost)

@@ -57,7 +57,7 @@ def finish_scope(run: str) -> str:
 
 
 def intervention_scope(run: str, origin: Origin, number: int) -> str:
-    """Return the name of an intervention: of the version that a revert would make, else of its number."""
+    """Return the name of an intervention: of the version that restoring would make, else of its number."""
     return f"{run}/{origin.value}/{number}"
 
 
@@ -73,7 +73,7 @@ def event_scope(event: Event) -> str:
         case Measured():
             return measure_scope(event.run, event.version)
         case Reverted():
-            return intervention_scope(event.run, Origin.REVERT, event.version)
+            return intervention_scope(event.run, Origin.RESTORE, event.version)
         case RunFinished():
             return finish_scope(event.run)
         case SlowMerged() | Edited():
@@ -87,4 +87,5 @@ def _candidate_scope(event: Accepted | Rejected | Skipped) -> str:
         return meta_scope(event.run, event.epoch)
     if isinstance(event, Skipped) or not event.origin.intervenes:
         return step_scope(event.run, event.step)
-    return intervention_scope(event.run, event.origin, event.number)
+    number = event.base + 1 if event.origin is Origin.RESTORE else event.number
+    return intervention_scope(event.run, event.origin, number)

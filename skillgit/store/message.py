@@ -63,7 +63,7 @@ _PREFIXES: dict[type[Event], str] = {
     Skipped: "skip",
     SlowProposed: "slow",
     SlowMerged: "slow",
-    Reverted: "revert",
+    Reverted: "restore",
     Edited: "edit",
     Measured: "measure",
     RunFinished: "run",

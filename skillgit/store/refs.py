@@ -26,7 +26,7 @@ NOTES = "refs/notes/skillgit/evals"
 
 STEP, META = "step", "meta"
 """The origins of candidates that no person asked for; they equal those of ``skillgit.domain.event.Origin``."""
-INTERVENTIONS = ("cherry-pick", "merge", "revert", "prune", "compress", "resurrect")
+INTERVENTIONS = ("cherry-pick", "merge", "revert", "restore", "prune", "compress", "resurrect")
 """The other origins, likewise."""
 
 _RUN = RUN_NAME.pattern

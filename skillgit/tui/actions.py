@@ -63,7 +63,7 @@ class VersionActions(_Base, metaclass=AbstractNode):
 
     def action_version_revert(self) -> None:
         """Make its text the newest version."""
-        self._with_version("revert")
+        self._with_version("restore")
 
     def action_version_promote(self) -> None:
         """Bring it to main."""
@@ -88,15 +88,17 @@ class VersionActions(_Base, metaclass=AbstractNode):
         """Ask for which agent, and put it where that one looks for skills."""
         row = self.current
         if row is not None:
-            from skillgit.app.deliver.install import Agent, Scope  # noqa: PLC0415 - few sessions adopt
+            from skillgit.app.deliver.install import Agent, Scope  # noqa: PLC0415 - few sessions install
             from skillgit.tui.screens.copy import ChoiceScreen, numbered  # noqa: PLC0415 - as above
 
             places = [f"{agent.value} --scope {scope.value}" for agent in Agent for scope in Scope]
-            self.app.push_screen(ChoiceScreen("For which agent", numbered("adopt", places)), partial(self._adopt, row))
+            self.app.push_screen(
+                ChoiceScreen("For which agent", numbered("install", places)), partial(self._install, row)
+            )
 
-    def _adopt(self, row: LogRow, chosen: str | None) -> None:
+    def _install(self, row: LogRow, chosen: str | None) -> None:
         if chosen:
-            app_of(self).command(["adopt", str(row.address), "--to", *chosen.split()])
+            app_of(self).command(["install", str(row.address), "--to", *chosen.split()])
 
     def action_version_note(self) -> None:
         """Ask for a note on it, which later steps read."""
@@ -112,7 +114,7 @@ class VersionActions(_Base, metaclass=AbstractNode):
         """Write its run as a page."""
         row = self.current
         if row is not None:
-            app_of(self).command(["report", row.run, "-o", f"{row.run}.html"])
+            app_of(self).command(["report", row.run, "--output", f"{row.run}.html"])
 
     def action_version_fork(self) -> None:
         """Ask for a name and start a run there."""

@@ -9,6 +9,8 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from skillgit.view.catalogue import RENAMED, current
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
@@ -17,27 +19,25 @@ if TYPE_CHECKING:
 
 _READING: Final = frozenset(
     {
-        *("backends", "best", "blame", "cat", "completion", "config", "cost", "data", "diff", "envs", "events", "help"),
-        *("items", "lint", "log", "matrix", "rev-parse", "runs", "scan", "show", "sql", "status", "trailers"),
-        *("version", "why"),
+        *("backends", "blame", "completion", "config", "cost", "data", "diff", "envs", "events", "help", "items"),
+        *("lint", "log", "matrix", "rev-parse", "runs", "scan", "show", "sql", "status", "why"),
+        *(name for name, renamed in RENAMED.items() if renamed.module),
     }
 )
 """Commands that change nothing and pay nobody; every other one asks first."""
 _PAYING: Final = frozenset(
     {
-        *("ablate", "bisect", "cherry-pick", "compress", "doctor", "eval", "gate", "merge", "prune", "resurrect"),
-        *("retest", "revert", "tasks", "train", "verify"),
+        *("ablate", "bisect", "cherry-pick", "compress", "doctor", "eval", "gate", "merge", "prune", "restore"),
+        *("retry", "revert", "tasks", "train", "verify"),
     }
 )
 """Commands that may call models."""
-_DRY: Final = (_PAYING - {"resurrect", "tasks"}) | {"adopt", "fork", "import", "promote", "pull", "push"}
-"""Commands that only say what they would do when they get ``-n``; to others it is a number."""
 _PAYS: Final = "It may call models, which may cost money."
 _FILES: Final = "It writes files."
 _CHANGES: Final = {
-    **dict.fromkeys(_PAYING - {"revert"}, _PAYS),
+    **dict.fromkeys(_PAYING - {"restore"}, _PAYS),
     **dict.fromkeys(("clone", "export", "init", "report"), _FILES),
-    "adopt": "It writes files where an agent looks for skills.",
+    **dict.fromkeys(("install", "uninstall"), "It writes files where an agent looks for skills."),
     "checkout": "It changes files in the work tree.",
     "note": "It goes into the history, and later steps read it.",
     "pull": "It changes refs of this repository by those of another one.",
@@ -91,8 +91,9 @@ class Ran:
 
 def asks(argv: Sequence[str]) -> str:
     """Return what a command may change, for the question before it is run; empty for one that only reads."""
+    argv, _ = current(argv)
     verb = argv[0] if argv else ""
-    if verb in _READING or {"-h", "--help", "--dry-run"} & set(argv) or (verb in _DRY and "-n" in argv):
+    if verb in _READING or {"-h", "--help", "-n", "--dry-run"} & set(argv):
         return ""
     if verb == "fsck":
         return "It may repair history." if "--repair" in argv else ""
@@ -101,7 +102,8 @@ def asks(argv: Sequence[str]) -> str:
 
 def plan_of(argv: Sequence[str]) -> tuple[str, ...]:
     """Return the command that plans what ``argv`` would cost, as JSON; empty for a command that pays nobody."""
-    pays = bool(argv) and argv[0] in _PAYING and (argv[0] != "revert" or "--gate" in argv)
+    argv, _ = current(argv)
+    pays = bool(argv) and argv[0] in _PAYING and (argv[0] != "restore" or "--gate" in argv)
     return (*argv, "--dry-run", "--json") if pays else ()
 
 

@@ -94,7 +94,7 @@ KEYS: Final = (
     _key("history.use", "U", "Make the run the default run", "history"),
     _key("version.checkout", "space", "Check out", "history", "event", footer="checkout"),
     _key("version.fork", "F", "Fork a run from it", "history", "event"),
-    _key("version.revert", "V", "Revert to its text", "history", "event"),
+    _key("version.revert", "V", "Make its text the newest version", "history", "event"),
     _key("version.promote", "M", "Promote to main", "history", "event"),
     _key("version.evaluate", "T", "Measure it on the test split", "history", "event"),
     _key("version.export", "E", "Write it elsewhere, without git", "history", "event"),

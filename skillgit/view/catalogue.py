@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +37,7 @@ SECTIONS: dict[str, tuple[Entry, ...]] = {
         Entry(name="tui", module="tui", summary="Browse runs and their history on the screen"),
         Entry(name="runs", module="runs", summary="List the runs, newest first"),
         Entry(name="log", module="history", summary="Show the events of a run, newest first"),
-        Entry(name="show", module="diff", summary="Show one event: message, scores and diff"),
+        Entry(name="show", module="diff", summary="Show one event, or a file of a version"),
         Entry(name="diff", module="diff", summary="Show the difference of two versions"),
         Entry(name="blame", module="rules", summary="Show where each line of a skill comes from"),
         Entry(
@@ -50,7 +54,8 @@ SECTIONS: dict[str, tuple[Entry, ...]] = {
     "Change": (
         Entry(name="note", module="training", summary="Say something about a version, for the steps that come"),
         Entry(name="fork", module="training", summary="Start a run of its own at a version of another one"),
-        Entry(name="revert", module="change", summary="Make an older version's text the newest version of its run"),
+        Entry(name="revert", module="change", summary="Take back the edits of one version and keep the later ones"),
+        Entry(name="restore", module="change", summary="Make an older version's text the newest version of its run"),
         Entry(
             name="cherry-pick",
             module="change",
@@ -59,27 +64,24 @@ SECTIONS: dict[str, tuple[Entry, ...]] = {
         Entry(
             name="merge", module="change", summary="Merge another run into RUN, where scores decide what both changed"
         ),
-        Entry(
-            name="resurrect", module="change", summary="Try rejected candidates again, on what the run has become since"
-        ),
+        Entry(name="retry", module="change", summary="Try rejected candidates again, on what the run has become since"),
         Entry(name="ablate", module="rules", summary="Leave out each rule of a version and measure what it is worth"),
         Entry(name="prune", module="rules", summary="Drop the rules that change nothing, if the score does not fall"),
         Entry(name="compress", module="rules", summary="Say the same in fewer words, if the score does not fall"),
     ),
     "Use": (
         Entry(name="checkout", module="deliver", summary="Put a version in the work tree"),
-        Entry(name="adopt", module="deliver", summary="Put the skill of a version where an agent looks for it"),
+        Entry(name="install", module="deliver", summary="Put the skill of a version where an agent looks for it"),
+        Entry(name="uninstall", module="deliver", summary="Bring back what an installed skill took the place of"),
         Entry(
             name="export",
             module="deliver",
             summary="Write the skill of a version, or the data of a run, elsewhere, without git",
         ),
-        Entry(name="best", module="history", summary="Print the best version of a run"),
         Entry(name="promote", module="change", summary="Bring a version to main with a merge commit"),
         Entry(
             name="eval", module="measure", summary="Measure versions side by side and note the scores on their commits"
         ),
-        Entry(name="retest", module="measure", summary="Measure old versions under another target model"),
         Entry(
             name="verify", module="measure", summary="Measure a version again and say whether its recorded score holds"
         ),
@@ -113,16 +115,73 @@ SECTIONS: dict[str, tuple[Entry, ...]] = {
         Entry(name="backends", module="setup", summary="List the model backends, or describe one"),
         Entry(name="completion", module="setup", summary="Print a script that completes commands in your shell"),
         Entry(name="help", module="setup", summary="Show the help of a command"),
-        Entry(name="version", module="setup", summary="Print the version of skillgit"),
     ),
     "Plumbing": (
         Entry(name="rev-parse", module="history", summary="Print the commit that REV names"),
         Entry(name="events", module="history", summary="Print the events of a run as they stand in git, oldest first"),
-        Entry(name="trailers", module="history", summary="Print the trailers of a commit, as git reads them"),
-        Entry(name="cat", module="history", summary="Print a file of a version, byte for byte"),
         Entry(name="sql", module="runs", summary="Answer an SQL query from the index, which it can only read"),
         Entry(name="reindex", module="runs", summary="Drop the index and rebuild it from git"),
     ),
 }
 
+DAILY = ("init", "train", "status", "tui", "log", "show", "diff", "why", "eval", "install")
+"""The commands that ``skillgit --help`` shows."""
 ENTRIES: dict[str, Entry] = {entry.name: entry for entries in SECTIONS.values() for entry in entries}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renamed:
+    """What an old name of a command is now; it works until the next release.
+
+    Attributes:
+        now: What to type instead.
+        words: The words that take its place; empty where the old command is still there.
+        module: The module that still defines the old command, as in :class:`Entry`.
+    """
+
+    now: str
+    words: tuple[str, ...] = ()
+    module: str = ""
+
+
+RENAMED: dict[str, Renamed] = {
+    "adopt": Renamed(now="skillgit install", words=("install",)),
+    "adopt --undo": Renamed(now="skillgit uninstall", words=("uninstall",)),
+    "best": Renamed(now="skillgit show best", module="history"),
+    "cat": Renamed(now="skillgit show REV:PATH", module="history"),
+    "resurrect": Renamed(now="skillgit retry", words=("retry",)),
+    "retest": Renamed(now="skillgit eval --fresh", words=("eval", "--fresh")),
+    "trailers": Renamed(now="git log -1 --format='%(trailers)'", module="history"),
+    "version": Renamed(now="skillgit --version", module="setup"),
+}
+RENAMED_OPTIONS: dict[str, dict[str, str]] = {
+    "bisect": {"--of": "--run"},
+    "cherry-pick": {"--onto": "--run"},
+    "gate": {"-o": "--output"},
+    "report": {"-o": "--output"},
+    "resurrect": {"-n": "--limit"},
+}
+"""Command to its old options and what they are now; -o stays what it is where KEY=VALUE follows."""
+
+
+def current(words: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+    """Return a command line in the names of today, and a sentence for each old name in it.
+
+    Args:
+        words: The command line without ``skillgit`` and its own options.
+    """
+    if not words:
+        return [], ()
+    name, rest, sentences = words[0], [*words[1:]], []
+    options = RENAMED_OPTIONS.get(name, {})
+    for place, word in enumerate(rest):
+        option, equals, value = word.partition("=")
+        if option in options and not (option == "-o" and "=" in "".join(rest[place + 1 : place + 2])):
+            rest[place] = f"{options[option]}{equals}{value}"
+            sentences.append(f"skillgit {name} {option} is now {options[option]}")
+    if name == "adopt" and "--undo" in rest:
+        name, rest = "adopt --undo", [word for word in rest if word not in {"--undo", "--skill"}]
+    renamed = RENAMED.get(name)
+    if renamed is None:
+        return [name, *rest], tuple(sentences)
+    return [*(renamed.words or (name,)), *rest], (f"skillgit {name} is now {renamed.now}", *sentences)

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from skillgit.app.change.fork import Fork
     from skillgit.app.change.merge import Merged, Stretch
     from skillgit.app.change.promote import Promoted
-    from skillgit.app.change.restore import RevertResult
-    from skillgit.app.change.retry import Resurrected, Retried
+    from skillgit.app.change.restore import RestoreResult
+    from skillgit.app.change.retry import Retried, RetryResult
     from skillgit.view.screen import Screen
 
 
-def reverted(result: RevertResult, screen: Screen) -> Iterator[str]:
-    """Yield what became of a revert."""
+def restored(result: RestoreResult, screen: Screen) -> Iterator[str]:
+    """Yield which text is the newest version now."""
     dot = f" {screen.glyphs.dot} "
     if result.version is None:
         stays = f"{result.run} stays at v{result.base}: the gate refused v{result.target}"
@@ -37,13 +37,13 @@ def reverted(result: RevertResult, screen: Screen) -> Iterator[str]:
     yield following((f"skillgit diff {result.run}/v{result.base} {result.run}/v{result.version}",), screen)
 
 
-def _score(result: RevertResult, screen: Screen) -> str:
+def _score(result: RestoreResult, screen: Screen) -> str:
     if result.verdict is not None:
         return _judged(result, screen)
     return "not measured yet" if result.inherited is None else f"score inherited from v{result.inherited}"
 
 
-def _judged(result: RevertResult, screen: Screen) -> str:
+def _judged(result: RestoreResult, screen: Screen) -> str:
     verdict = result.verdict
     if verdict is None:
         raise AssertionError("only a gate refuses")
@@ -51,7 +51,7 @@ def _judged(result: RevertResult, screen: Screen) -> str:
     return f"{verdict.metric.value} {bound}{words.score(verdict.score)} against {words.score(verdict.current)}"
 
 
-def _refused(result: RevertResult) -> str:
+def _refused(result: RestoreResult) -> str:
     row = result.event
     return str(row.address) if row is not None else result.run
 
@@ -139,7 +139,7 @@ _LEFT = 8
 """Candidates that were not tried which are told one by one."""
 
 
-def retry_lines(result: Resurrected, screen: Screen) -> Iterator[str]:
+def retry_lines(result: RetryResult, screen: Screen) -> Iterator[str]:
     """Yield the candidates, then those that could not be tried, with the reason."""
     dot = f" {screen.glyphs.dot} "
     model = f"target {result.target}{'' if result.own_model else ', not the model of the run'}"
@@ -188,10 +188,10 @@ def _cells(row: Retried, screen: Screen) -> tuple[str, ...]:
     )
 
 
-def _next(result: Resurrected, tried: list[Retried]) -> tuple[str, ...]:
+def _next(result: RetryResult, tried: list[Retried]) -> tuple[str, ...]:
     passed = [row for row in tried if row.passes]
     if not passed:
         return (f"skillgit show {result.run}/{tried[0].name}",) if tried else ("skillgit log --graph",)
     if not result.own_model:
         return (f"skillgit diff {result.run}/v{result.base} {result.run}/{passed[0].name}",)
-    return (f"skillgit cherry-pick {result.run}/{passed[0].name} --onto {result.run}",)
+    return (f"skillgit cherry-pick {result.run}/{passed[0].name} --run {result.run}",)

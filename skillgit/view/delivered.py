@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from skillgit.app.deliver.export.mlflow import ExportedStore
     from skillgit.app.deliver.export.skillopt import ExportedLayout
     from skillgit.app.deliver.export.tables import ExportedTables
-    from skillgit.app.deliver.install import Adopted, Standing
-    from skillgit.app.deliver.installed import Installed, Undone
+    from skillgit.app.deliver.install import InstallResult, Standing
+    from skillgit.app.deliver.installed import Installed, UninstallResult
     from skillgit.app.format.folders import Change
     from skillgit.app.sources.skillopt.outputs import Imported
     from skillgit.view.screen import Screen
@@ -52,7 +52,7 @@ def differences(changes: Sequence[Change], screen: Screen) -> Iterator[str]:
         yield from diff.coloured(text, screen) if screen.colour else diff.plain(text)
 
 
-def adopted(result: Adopted) -> Iterator[str]:
+def installed(result: InstallResult) -> Iterator[str]:
     """Yield what was put where."""
     place = one_line(result.place)
     if result.held:
@@ -62,10 +62,10 @@ def adopted(result: Adopted) -> Iterator[str]:
         yield f"would put {_called(result.name)} at {place}{instead}"
     else:
         instead = f" instead of {_standing(result.before)}" if result.before is not None else ""
-        yield f"{place} holds {_called(result.name)}{instead}; back: skillgit adopt --undo --to {quote(result.place)}"
+        yield f"{place} holds {_called(result.name)}{instead}; back: skillgit uninstall --to {quote(result.place)}"
 
 
-def undone(result: Undone) -> Iterator[str]:
+def uninstalled(result: UninstallResult) -> Iterator[str]:
     """Yield what is there again."""
     again = "nothing" if result.restored is None else _standing(result.restored)
     place = one_line(result.place)
@@ -78,7 +78,7 @@ def undone(result: Undone) -> Iterator[str]:
 def listed(rows: Sequence[Installed]) -> Iterator[str]:
     """Yield a line for each place."""
     if not rows:
-        yield "nothing was adopted from here"
+        yield "nothing was installed from here"
         return
     names = [_called(row.name) for row in rows]
     widths = [max(map(len, column)) for column in (names, [row.state for row in rows])]

@@ -58,7 +58,7 @@ LOOKS: dict[EventKind, Look] = {
     EventKind.SKIPPED: Look("skipped", Style.SKIPPED, "", "skipped", beside=True),
     EventKind.SLOW_PROPOSED: Look("slow", Style.SLOW, "slow: ", beside=True, rank=1),
     EventKind.SLOW_MERGED: Look("slow", Style.SLOW, "slow: ", "slow guidance merged", rank=2),
-    EventKind.REVERTED: Look("reverted", Style.REVERTED, "revert: ", "reverted"),
+    EventKind.REVERTED: Look("reverted", Style.REVERTED, "restore: ", "restored"),
     EventKind.EDITED: Look("edited", Style.EDITED, "edit: ", "edited by hand"),
     EventKind.MEASURED: Look("skipped", Style.SKIPPED, "measure: ", "measured", beside=True),
     EventKind.RUN_FINISHED: Look("skipped", Style.SKIPPED, "run: ", "run finished"),

@@ -296,7 +296,7 @@ def _asked(found: Bisected, screen: Screen) -> Iterator[str]:
         if found.told:
             did = "fixed" if found.flip.change == "fixed" else "broke"
             yield f"commit messages say that {', '.join(found.told)} {did} it"
-        yield screen.paint(Style.FAINT, f"next: skillgit bisect --item {found.item} {ends} --run")
+        yield screen.paint(Style.FAINT, f"next: skillgit bisect --item {found.item} {ends} --measure")
 
 
 def _flip(flip: Flip, screen: Screen) -> str:

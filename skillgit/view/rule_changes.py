@@ -45,7 +45,7 @@ _STYLES = {
 _GAP = 2
 _NARROWEST = 24
 """Columns of a rule's text, however narrow the terminal is."""
-_BY_KIND: dict[str, str] = {EventKind.RUN_STARTED: "seed", EventKind.EDITED: "by hand", EventKind.REVERTED: "revert"}
+_BY_KIND: dict[str, str] = {EventKind.RUN_STARTED: "seed", EventKind.EDITED: "by hand", EventKind.REVERTED: "restore"}
 
 
 def lines(diff: RulesDiffed, screen: Screen) -> Iterator[str]:

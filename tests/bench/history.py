@@ -119,7 +119,7 @@ def _long_skill(path: Path) -> dict[str, float]:
         {
             "blame": [SKILLGIT, "blame", versions[-1]],
             "git_blame": [*git, versions[-1], "--", file],
-            "report": [SKILLGIT, "report", LONG, "-o", "report.html"],
+            "report": [SKILLGIT, "report", LONG, "--output", "report.html"],
             "git_blame_all": ["sh", "-c", every],
             "start": [SKILLGIT, "--version"],
         },

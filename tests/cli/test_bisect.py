@@ -82,7 +82,7 @@ def test_json_has_everything(history):
         (("--item", "q08", "v1", "v1"), ExitCode.USAGE),
         (("--item", "q80"), ExitCode.NOT_FOUND),
         (("--item", "q08", "v1", "v9"), ExitCode.NOT_FOUND),
-        (("--item", "q08", "--of", "nobody"), ExitCode.NOT_FOUND),
+        (("--item", "q08", "--run", "nobody"), ExitCode.NOT_FOUND),
     ],
 )
 def test_mistakes_are_one_sentence(arguments, code, history):
@@ -94,7 +94,7 @@ def test_mistakes_are_one_sentence(arguments, code, history):
 def test_a_range_says_what_is_missing_and_how_to_narrow_it():
     shown = list(bisect_lines(bisected(), Screen(), sample.NOW))
     assert shown[0] == "one of v4 to v7 broke q1; 3 versions between v3 and v7 were not measured on it"
-    assert shown[-1] == "next: skillgit bisect --item q1 r/v3 r/v7 --run"
+    assert shown[-1] == "next: skillgit bisect --item q1 r/v3 r/v7 --measure"
     assert shown[2].split() == ["v3", "✓", "1.000", "1063", "ft", "correct"]
     two = list(bisect_lines(bisected(suspects=("v6", "v7")), Screen(), sample.NOW))
     assert two[0] == "one of v6 to v7 broke q1; 1 version between v3 and v7 was not measured on it"
@@ -110,7 +110,7 @@ def test_what_was_rolled_out_is_told_with_its_cost():
 def test_the_request_is_handed_on(skillgit, fake):
     calls = fake("history.bisect.bisect", bisected())
     options = (
-        "--run",
+        "--measure",
         "--config",
         "demo",
         "-o",

@@ -53,7 +53,9 @@ def test_a_folder_holds_what_git_archive_writes(sums, tmp_path):
 def test_a_version_is_the_text_that_cat_prints(trained, tmp_path):
     skillgit("export", f"{RUN}/v1", "--to", tmp_path / "searchqa", cwd=trained)
 
-    assert (tmp_path / "searchqa" / "SKILL.md").read_bytes() == skillgit("cat", f"{RUN}/v1", cwd=trained).bytes
+    assert (tmp_path / "searchqa" / "SKILL.md").read_bytes() == skillgit(
+        "show", f"{RUN}/v1:SKILL.md", cwd=trained
+    ).bytes
 
 
 def test_a_rejected_candidate_can_be_taken_out_too(trained, tmp_path):
@@ -154,7 +156,7 @@ def test_markers_are_left_out_of_the_exported_text_only(sums, tmp_path):
     text = (tmp_path / NAME / "SKILL.md").read_text()
     assert text.splitlines() == [line for line in DOCUMENT.splitlines() if "skillgit:" not in line]
     assert files_in(tmp_path / NAME) == FILES | {"SKILL.md": text.encode()}
-    assert skillgit("cat", "main:skills/sums/SKILL.md", cwd=sums).out == DOCUMENT
+    assert skillgit("show", "main:skills/sums/SKILL.md", cwd=sums).out == DOCUMENT
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_a_comment_is_printed_or_written_to_a_file(skillgit, fake, tmp_path):
     fake("measure.gate.gate", REPORT)
     assert skillgit("gate", "--base", "main", "--markdown").text == MARKDOWN
     (tmp_path / "gate.md").write_text("what an earlier run wrote")
-    ended = skillgit("gate", "--base", "main", "-o", "gate.md")
+    ended = skillgit("gate", "--base", "main", "--output", "gate.md")
     assert ended.text == TEXT
     assert (tmp_path / "gate.md").read_text(encoding="utf-8") == MARKDOWN
     assert [path.name for path in tmp_path.iterdir()] == ["gate.md"]
@@ -118,12 +118,12 @@ def test_a_comment_is_printed_or_written_to_a_file(skillgit, fake, tmp_path):
 def test_a_link_or_a_pipe_is_written_through_and_not_replaced(skillgit, fake, tmp_path):
     fake("measure.gate.gate", REPORT)
     (tmp_path / "link").symlink_to("elsewhere")
-    skillgit("gate", "--base", "main", "-o", "link")
+    skillgit("gate", "--base", "main", "--output", "link")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "elsewhere").read_text(encoding="utf-8") == MARKDOWN
     os.mkfifo(tmp_path / "pipe")
     reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
-    skillgit("gate", "--base", "main", "-o", "pipe")
+    skillgit("gate", "--base", "main", "--output", "pipe")
     assert os.read(reader, 65_536).decode() == MARKDOWN
     os.close(reader)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", "link", "pipe"]
@@ -136,13 +136,13 @@ def test_the_document_tells_everything(skillgit, fake, tmp_path):
     (skill,) = document["skills"]
     assert skill["compared"]["fixed"][1] == {"item": "q2", "task_type": "", "before": 0.25, "after": 0.75}
     assert (skill["head"]["recorded"], skill["cost"]["usd"]) == (0, 0.25)
-    skillgit("gate", "--base", "main", "--json", "-o", "gate.json")
+    skillgit("gate", "--base", "main", "--json", "--output", "gate.json")
     assert json.loads((tmp_path / "gate.json").read_text(encoding="utf-8")) == document
 
 
 def test_a_file_that_cannot_be_written_is_an_error(skillgit, fake):
     fake("measure.gate.gate", REPORT)
-    ended = skillgit("gate", "--base", "main", "-o", "nowhere/gate.md")
+    ended = skillgit("gate", "--base", "main", "--output", "nowhere/gate.md")
     assert ended.code == ExitCode.NO
     assert "cannot write" in ended.err
     assert "hint:" in ended.err

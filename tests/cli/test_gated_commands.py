@@ -13,7 +13,7 @@ from skillgit.app.change.ablation import Ablation
 from skillgit.app.change.intervention import Decided
 from skillgit.app.change.measuring import Terms
 from skillgit.app.change.merge import Merged, Stretch, Tried
-from skillgit.app.change.retry import Resurrected, Retried
+from skillgit.app.change.retry import Retried, RetryResult
 from skillgit.app.change.shorten import Pruned
 from skillgit.domain.ablation import Worth
 from skillgit.domain.caps import Caps
@@ -127,7 +127,7 @@ MERGED = Merged(
 
 def test_an_accepted_candidate_is_told_with_its_numbers_and_the_next_command(skillgit, fake):
     calls = fake("change.cherry_pick.cherry_pick", ACCEPTED)
-    done = skillgit("cherry-pick", "other/v3", "--onto", "mine", "--max-calls", "9")
+    done = skillgit("cherry-pick", "other/v3", "--run", "mine", "--max-calls", "9")
     assert done.code == 0
     assert (
         done.text
@@ -148,7 +148,7 @@ next      skillgit diff {sample.RUN}/v9 {sample.RUN}/v10 --items · skillgit sho
 """
     )
     ((request, _),) = calls
-    assert (request.revision, request.onto, request.terms) == ("other/v3", "mine", Terms(caps=Caps(max_calls=9)))
+    assert (request.revision, request.run, request.terms) == ("other/v3", "mine", Terms(caps=Caps(max_calls=9)))
 
 
 def test_a_refusal_exits_with_1_and_names_where_the_candidate_stands(skillgit, fake):
@@ -231,7 +231,7 @@ def test_candidates_stand_then_and_now_and_what_was_not_tried_has_a_reason(skill
         name="r5", commit=sample.oid("5"), title="a title", old_score=None, old_delta=None, bound=0.7, old_base=3
     )
     now = replace(then, score=0.8, delta=0.05, fixed=("q1", "q2"), p=0.25, passes=True)
-    result = Resurrected(
+    result = RetryResult(
         run=sample.RUN,
         base=9,
         base_score=0.75,
@@ -244,24 +244,24 @@ def test_candidates_stand_then_and_now_and_what_was_not_tried_has_a_reason(skill
         cost=Cost(),
         exit_code=ExitCode.OK,
     )
-    fake("change.retry.resurrect", result)
-    done = skillgit("resurrect")
+    fake("change.retry.retry", result)
+    done = skillgit("retry")
     assert done.code == 0
     assert "✓  r5  ≤.7000         v3  .8000  +.0500      2       0  0.2500  a title" in done.text
     assert "· r7  not tried: does not apply" in done.text
-    assert done.text.endswith(f"next      skillgit cherry-pick {sample.RUN}/r5 --onto {sample.RUN}\n")
+    assert done.text.endswith(f"next      skillgit cherry-pick {sample.RUN}/r5 --run {sample.RUN}\n")
     none = replace(
         result, rows=(replace(now, passes=False), *(replace(then, name=f"r{n}", reason="x") for n in (7, 8)))
     )
-    fake("change.retry.resurrect", none)
-    refused = skillgit("resurrect").text
+    fake("change.retry.retry", none)
+    refused = skillgit("retry").text
     assert refused.endswith(f"next      skillgit show {sample.RUN}/r5\n"), "a finished run does not go on"
     assert "\n\n· r7  not tried: x\n· r8  not tried: x\n\n" in refused
-    fake("change.retry.resurrect", replace(result, own_model=False, kept=ACCEPTED))
-    assert "not the model of the run" in skillgit("resurrect", "--model", "other").text
+    fake("change.retry.retry", replace(result, own_model=False, kept=ACCEPTED))
+    assert "not the model of the run" in skillgit("retry", "--model", "other").text
     many = tuple(replace(then, name=f"r{n}", reason="x") for n in range(1, 12))
-    fake("change.retry.resurrect", replace(result, base_score=None, rows=many))
-    nothing = skillgit("resurrect").text
+    fake("change.retry.retry", replace(result, base_score=None, rows=many))
+    nothing = skillgit("retry").text
     assert "nothing applies to v9" in nothing
     assert nothing.count("not tried: x") == 8
     assert "\n3 more were not tried; --json names all\n" in nothing

@@ -34,7 +34,7 @@ COMMANDS = (
     ("log", "--item", "q01"),
     ("best",),
     ("trailers", "v1"),
-    ("report", "-o", "-"),
+    ("report", "--output", "-"),
     ("matrix",),
     ("cost",),
     ("events",),
@@ -82,7 +82,7 @@ def test_no_command_lets_text_act(words, colour, place, skillgit):
 def test_a_pipe_gets_a_file_byte_for_byte(place, skillgit):
     written = place.commit(place.tips()[f"refs/heads/run/{RUN}"]).tree["skills/demo/SKILL.md"].data
     assert b"\x1b]0;x\x07" in written
-    assert skillgit("-C", str(place.workdir), "cat", "v5").out == written
+    assert skillgit("-C", str(place.workdir), "show", "v5:SKILL.md").out == written
 
 
 def test_a_terminal_gets_a_file_with_nothing_that_acts():

@@ -1,4 +1,4 @@
-"""What revert, fork and promote print, in a repository with the sample run."""
+"""What restore, fork and promote print, in a repository with the sample run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from sample_run import PATH, RUN, seed_skill, write_run
 
 from skillgit.app.change.fork import Fork
-from skillgit.app.change.restore import RevertResult
+from skillgit.app.change.restore import RestoreResult
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.gate import Decision, Verdict
 from skillgit.store.main_branch import add_skill
@@ -28,10 +28,10 @@ def repo(skillgit, tmp_path) -> Repo:
 
 
 @pytest.mark.usefixtures("repo")
-def test_a_revert_names_the_new_version_and_the_next_command(skillgit):
-    planned = skillgit("revert", "v1", "--dry-run")
+def test_restoring_names_the_new_version_and_the_next_command(skillgit):
+    planned = skillgit("restore", "v1", "--dry-run")
     assert planned.text == f"would write: {RUN}/v4 has the text of v1 · score inherited from v1\n"
-    done = skillgit("revert", "v1")
+    done = skillgit("restore", "v1")
     first, second = done.text.splitlines()
     assert (done.code, done.err) == (0, "")
     assert first.startswith(f"{RUN}/v4 has the text of v1 · score inherited from v1 · ")
@@ -39,20 +39,20 @@ def test_a_revert_names_the_new_version_and_the_next_command(skillgit):
     assert skillgit("diff", "v1", "v4").text == ""
 
 
-def test_a_refused_revert_tells_an_upper_bound_as_one(skillgit, fake):
-    row = cli_sample.row("rejected", base=3, step=5, origin="revert", number=1, decision="reject", bound=0.8)
+def test_a_refused_text_tells_an_upper_bound_as_one(skillgit, fake):
+    row = cli_sample.row("rejected", base=3, step=5, origin="restore", number=1, decision="reject", bound=0.8)
     verdict = Verdict(
         decision=Decision.REJECT, policy="strict", metric=Metric.HARD, score=0.8, current=0.8, best=0.8,
         fixed=0, broken=1, p=1.0,
     )  # fmt: skip
-    told = RevertResult(run=RUN, version=None, target=1, base=3, inherited=None, verdict=verdict, event=row)
-    fake("change.restore.revert", told)
-    assert f"{RUN} stays at v3: the gate refused v1 · hard ≤.8000 against .8000" in skillgit("revert", "v1").text
+    told = RestoreResult(run=RUN, version=None, target=1, base=3, inherited=None, verdict=verdict, event=row)
+    fake("change.restore.restore", told)
+    assert f"{RUN} stays at v3: the gate refused v1 · hard ≤.8000 against .8000" in skillgit("restore", "v1").text
 
 
 @pytest.mark.usefixtures("repo")
-def test_reverting_to_the_newest_version_is_an_error_with_a_hint(skillgit):
-    done = skillgit("revert", "v3")
+def test_restoring_the_newest_version_is_an_error_with_a_hint(skillgit):
+    done = skillgit("restore", "v3")
     assert (done.code, done.text) == (2, "")
     assert done.err == f"skillgit: v3 of run {RUN} is the newest version already\nhint: skillgit log {RUN}\n"
 
@@ -91,7 +91,7 @@ def test_a_promotion_says_what_main_holds(skillgit, repo):
 
 
 @pytest.mark.usefixtures("repo")
-@pytest.mark.parametrize("words", [("revert", "v1"), ("fork", "v1", "other"), ("promote", "v1")])
+@pytest.mark.parametrize("words", [("restore", "v1"), ("fork", "v1", "other"), ("promote", "v1")])
 def test_machines_get_one_document(skillgit, words):
     found = json.loads(skillgit(*words, "--json").text)
     assert found["schema"] == f"skillgit.{words[0]}/1"
@@ -99,7 +99,7 @@ def test_machines_get_one_document(skillgit, words):
 
 
 @pytest.mark.usefixtures("repo")
-@pytest.mark.parametrize("verb", ["revert", "fork", "promote"])
+@pytest.mark.parametrize("verb", ["restore", "fork", "promote"])
 @pytest.mark.parametrize("revision", ["v99", "nothing", "r2", "s3", ""])
 def test_what_is_no_version_is_an_error_with_a_hint(skillgit, verb, revision):
     done = skillgit(verb, revision)

@@ -14,7 +14,7 @@ import pytest
 from skillgit import errors
 from skillgit.cli.main import cli
 from skillgit.errors import ExitCode, SkillgitError
-from skillgit.view.catalogue import ENTRIES, SECTIONS
+from skillgit.view.catalogue import DAILY, ENTRIES, SECTIONS
 
 DOCS = Path(__file__).parents[2] / "docs"
 COMMANDS = list(ENTRIES)
@@ -61,7 +61,7 @@ def test_options_are_imperative_and_end_without_a_full_stop(name):
         (("log", "--item", "q1", "--item", ""), "--item is empty"),
         (("log", "--since="), "--since is empty"),
         (("log", "--until", ""), "--until is empty"),
-        (("log", "-n", ""), "--max-count is empty"),
+        (("log", "-n", ""), "--limit is empty"),
         (("log", ""), "the argument RUN | REV | REV..REV is empty"),
         (("log", "v1", ""), "the argument RUN | REV | REV..REV is empty"),
         (("diff", "v1", "v2", "--as-of", ""), "--as-of is empty"),
@@ -100,8 +100,16 @@ def test_every_command_module_is_in_the_catalogue():
     }
 
 
-def test_help_lists_all_commands_by_section(skillgit):
+def test_help_lists_the_commands_of_every_day_and_says_how_to_see_the_rest(skillgit):
     lines = skillgit("--help").text.splitlines()
+    listed = [line.split()[0] for line in lines[lines.index("Commands:") + 1 : -2] if line[2] != " "]
+    assert listed == list(DAILY)
+    assert len(DAILY) == 10
+    assert lines[-1] == "skillgit help --all lists every command. skillgit help COMMAND explains one."
+
+
+def test_help_lists_all_commands_by_section(skillgit):
+    lines = skillgit("help", "--all").text.splitlines()
     for title, entries in SECTIONS.items():
         start = lines.index(f"{title}:")
         end = lines.index("", start) if "" in lines[start:] else len(lines)
@@ -199,7 +207,7 @@ def test_a_full_disk_is_told():
         pytest.skip("there is no /dev/full here")
     with Path("/dev/full").open("wb") as full:
         ended = subprocess.run(
-            [sys.executable, "-m", "skillgit", "version"], stdout=full, stderr=subprocess.PIPE, check=False
+            [sys.executable, "-m", "skillgit", "completion", "bash"], stdout=full, stderr=subprocess.PIPE, check=False
         )
     assert ended.returncode == ExitCode.CONFLICT
     sentence = b"skillgit: the disk is full: cannot write to stdout: No space left on device\nhint: "
@@ -210,7 +218,9 @@ def test_closed_streams_and_a_deleted_folder_are_no_bugs(tmp_path):
     python = f'"{sys.executable}" -m skillgit'
     gone = tmp_path / "gone"
     gone.mkdir()
-    script = f'{python} version >&-; echo $?; {python} nope 2>&-; echo $?; cd "{gone}"; rmdir "{gone}"; {python} log'
+    script = (
+        f'{python} completion bash >&-; echo $?; {python} nope 2>&-; echo $?; cd "{gone}"; rmdir "{gone}"; {python} log'
+    )
     ended = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
     assert ended.stdout == "0\n2\n"
     assert ended.returncode == ExitCode.USAGE
@@ -269,8 +279,7 @@ def test_completion_prints_a_script(shell, skillgit):
 
 
 def test_version_tells_the_version(skillgit):
-    assert skillgit("version").text == f"skillgit 0.1.0 (Python {sys.version.split()[0]})\n"
-    assert skillgit("--version").text == "skillgit 0.1.0\n"
+    assert skillgit("--version").text == f"skillgit 0.1.0 (Python {sys.version.split()[0]})\n"
 
 
 def test_sigint_while_a_command_runs(tmp_path):

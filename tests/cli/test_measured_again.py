@@ -78,7 +78,7 @@ RETESTED = Retested(plan=PLAN, own_target="offline/target", differs=(), metric="
 
 def test_a_retest_stands_beside_what_was_recorded(skillgit, fake):
     calls = fake("measure.retest.retest", RETESTED)
-    ended = skillgit("retest", "v8", "--model", "other/model", "--split", "test", "--max-usd", "1")
+    ended = skillgit("eval", "v8", "--model", "other/model", "--split", "test", "--max-usd", "1")
     body = ended.text.splitlines()
     assert body[0] == "test  40 items, hard scores"
     assert body[2].split()[:6] == ["v8", "40/40", ".5000", ".1000", "to", ".9000"]
@@ -173,14 +173,20 @@ def test_a_verification_is_asked_for_in_full(skillgit, fake):
     assert json.loads(skillgit("verify", "best", "--json").out)["schema"] == "skillgit.verify/2"
 
 
-@pytest.mark.parametrize("verb", ["retest", "verify"])
-def test_a_cap_exits_as_it_does_everywhere(verb, skillgit, fake):
-    fake(f"measure.{verb}.{verb}", BudgetError("the cap", hint="more"))
-    assert skillgit(verb, "v1").code == ExitCode.BUDGET
+@pytest.mark.parametrize(("work", "words"), [("retest", ("eval", "--fresh")), ("verify", ("verify",))])
+def test_a_cap_exits_as_it_does_everywhere(work, words, skillgit, fake):
+    fake(f"measure.{work}.{work}", BudgetError("the cap", hint="more"))
+    assert skillgit(*words, "v1").code == ExitCode.BUDGET
 
 
 @pytest.mark.parametrize(
-    "arguments", [("retest",), ("verify",), ("verify", "v1", "--sample", "0"), ("retest", "v1", "--split", "all")]
+    "arguments",
+    [
+        ("verify",),
+        ("verify", "v1", "--sample", "0"),
+        ("eval", "--fresh", "v1", "--against", "v0"),
+        ("eval", "--fresh", "v1", "--split", "all"),
+    ],
 )
 def test_a_mistaken_command_line_is_refused(arguments, skillgit):
     assert skillgit(*arguments).code == ExitCode.USAGE

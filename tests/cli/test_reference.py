@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from skillgit.cli.main import cli
-from skillgit.view.catalogue import SECTIONS
+from skillgit.view.catalogue import RENAMED, RENAMED_OPTIONS, SECTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ them:
 
 | REV | the event |
 |---|---|
-| `v7` | what made version 7: an accepted candidate, merged guidance, a revert or an edit by hand; `v0` starts the run |
+| `v7` | what made version 7: an accepted candidate, merged guidance, an older text or a hand edit; `v0` starts a run |
 | `r17` | the candidate of step 17, rejected |
 | `s4` | step 4, skipped |
 | `m2` | the reflection on epoch 2, rejected or skipped |
@@ -50,6 +50,10 @@ Results go to stdout; progress, notes and errors go to stderr. What the exit sta
 prints tab-separated columns, `-z` the same with NUL at the end of rows. These four ignore colour, pager, width and
 locale, and change only with the number of the schema.
 
+An option has one meaning wherever it stands. `-n` is `--dry-run`, and counts are `--limit N`; only `log -n N` is
+`--limit` too, for git's is, and `log` does nothing that could be tried dry. `-o KEY=VALUE` is a setting,
+`--output FILE` a file, `--run RUN` a run.
+
 Colour: `--color`, then `NO_COLOR`, then `FORCE_COLOR` or `CLICOLOR_FORCE`, then whether stdout is a terminal. Pager, on
 a terminal only: `SKILLGIT_PAGER`, then what git would use, then `less -FRX`.
 """
@@ -57,6 +61,12 @@ a terminal only: `SKILLGIT_PAGER`, then what git would use, then `less -FRX`.
 
 def reference() -> Iterator[str]:
     yield HEAD
+    yield "## Old names\n"
+    yield "They work until the next release, with a warning.\n"
+    yield "`revert` has changed its meaning and takes back one version; what it did before is `restore`.\n"
+    rows = [(name, renamed.now) for name, renamed in RENAMED.items()]
+    rows += [(f"{name} {old}", f"{new}") for name, options in RENAMED_OPTIONS.items() for old, new in options.items()]
+    yield "\n".join(["| old | now |", "|---|---|", *(f"| `{old}` | `{now}` |" for old, now in rows)]) + "\n"
     yield "## Global options\n"
     yield from options(cli, "skillgit")
     for title, entries in SECTIONS.items():
@@ -90,7 +100,7 @@ def options(command: click.Command, path: str) -> Iterator[str]:
     context = click.Context(command, info_name=path, **cli.context_settings)
     lines = []
     for option in command.get_params(context):
-        if isinstance(option, click.Option) and "--help" not in option.opts:
+        if isinstance(option, click.Option) and "--help" not in option.opts and not option.hidden:
             names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
             lines.append(f"- {names}: {option.help}")
     if lines:

@@ -20,23 +20,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OPTIONS = ("--dry-run", "--max-calls", "--max-tokens", "--max-usd")
-NUMBERED = {"resurrect", "tasks draft"}
-"""Commands in which -n is a number."""
 TASKS = '{"prompt": "What is 1 + 1?", "answers": ["2"]}\n'
 DRY = {
     "train": ("demo",),
     "eval": ("v0", "best", "-o", "train.seed=7"),
-    "retest": ("v0",),
+    "eval --fresh": ("v0",),
     "verify": ("v1", "--seed", "3"),
-    "gate": ("--base", "small/v0", "--head", "small/v2", "--cfg-options", "model.target=agent"),
-    "bisect": ("--item", "ITEM", "--run"),
+    "gate": ("--base", "small/v0", "--head", "small/v2", "-o", "model.target=agent"),
+    "bisect": ("--item", "ITEM", "--measure"),
     "ablate": ("best",),
     "prune": (),
     "compress": (),
-    "cherry-pick": ("r1", "--onto", "small"),
-    "resurrect": (),
+    "cherry-pick": ("r1", "--run", "small"),
+    "retry": (),
     "merge": ("small", "fork/v2"),
-    "revert": ("v0", "--gate"),
+    "restore": ("v0", "--gate"),
+    "revert": ("v1",),
     "doctor": ("demo",),
     "tasks draft": ("skill", "-f", "tasks.jsonl"),
 }
@@ -68,16 +67,20 @@ def spenders() -> dict[str, click.Command]:
 
 
 def test_the_commands_that_spend_are_those_that_can_be_planned():
-    assert set(spenders()) == set(DRY), "a command that asks models is added to DRY, and has spending_options"
+    assert set(spenders()) == {name.removesuffix(" --fresh") for name in DRY}, (
+        "a command that asks models is added to DRY, and has spending_options"
+    )
 
 
 @pytest.mark.parametrize("name", DRY)
 def test_a_command_that_spends_has_a_dry_run_and_all_caps(name):
-    options = {option: found for found in dict(commands())[name].params for option in found.opts}
+    options = {
+        option: found for found in dict(commands())[name.removesuffix(" --fresh")].params for option in found.opts
+    }
     usual = {option: found for found in dict(commands())["train"].params for option in found.opts}
     for option in OPTIONS:
         assert options[option].help == usual[option].help, option
-    assert ("-n" in options["--dry-run"].opts) == (name not in NUMBERED)
+    assert "-n" in options["--dry-run"].opts
 
 
 def test_no_other_command_has_caps():
@@ -92,8 +95,8 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("spending")
     repository = shutil.copytree(small_run(tmp_path_factory), folder / "repository")
     skillgit("fork", "small/v0", "fork", cwd=repository)
-    skillgit("cherry-pick", "small/v1", "--onto", "fork", "-q", cwd=repository)
-    skillgit("cherry-pick", "small/v2", "--onto", "fork", "-q", cwd=repository)
+    skillgit("cherry-pick", "small/v1", "--run", "fork", "-q", cwd=repository)
+    skillgit("cherry-pick", "small/v2", "--run", "fork", "-q", cwd=repository)
     skillgit("use", "small", cwd=repository)
     skillgit("export", "v0", "--to", "skill", cwd=repository)
     (repository / "tasks.jsonl").write_text(TASKS)
@@ -118,7 +121,7 @@ def test_a_dry_run_asks_nobody_and_writes_nothing(name, history):
     done = skillgit(*name.split(), *words, "--dry-run", "--json", cwd=history)
     assert (contents(history), refs(history)) == (before, tips)
     told = json.loads(done.out)
-    assert (told["schema"], told["command"]) == ("skillgit.plan/2", name)
+    assert (told["schema"], told["command"]) == ("skillgit.plan/2", name.removesuffix(" --fresh"))
     assert set(told) == {"schema", "command", "facts", "stages", "rollouts", "known", "total", "notes", "sentence"}
     assert told["total"]["calls"] == sum(row["calls"] for row in told["stages"])
     text = skillgit(*name.split(), *words, "--dry-run", cwd=history)
@@ -126,7 +129,7 @@ def test_a_dry_run_asks_nobody_and_writes_nothing(name, history):
     assert text.err == ""
 
 
-@pytest.mark.parametrize("name", ["eval", "retest", "verify", "gate", "ablate", "cherry-pick"])
+@pytest.mark.parametrize("name", ["eval", "eval --fresh", "verify", "gate", "ablate", "cherry-pick"])
 def test_what_a_plan_says_exactly_is_what_is_asked(name, history, tmp_path):
     repository = shutil.copytree(history, tmp_path / "repository")
     plan = json.loads(skillgit(*name.split(), *DRY[name], "--dry-run", "--json", cwd=repository).out)
@@ -136,7 +139,7 @@ def test_what_a_plan_says_exactly_is_what_is_asked(name, history, tmp_path):
     if plan["total"]["bound"] == "exactly":
         assert cost == plan["total"]["calls"]
     again = json.loads(skillgit(*name.split(), *DRY[name], "--dry-run", "--json", cwd=repository).out)
-    if name not in {"retest", "cherry-pick"}:  # a second one draws afresh; another version is the base now
+    if name not in {"eval --fresh", "cherry-pick"}:  # a second one draws afresh; another version is the base now
         assert (again["total"]["calls"], again["known"]) == (0, plan["rollouts"])
 
 

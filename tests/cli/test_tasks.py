@@ -77,7 +77,17 @@ def test_draft_tells_what_was_drafted_and_what_was_left_out(skillgit, fake):
     )
     calls = fake("sources.tasks_draft.draft", result)
     ended = skillgit(
-        "tasks", "draft", "SKILL.md", "-n", "3", "-f", "tasks.jsonl", "-o", "model.optimizer=b", "--max-tokens", "9"
+        "tasks",
+        "draft",
+        "SKILL.md",
+        "--limit",
+        "3",
+        "-f",
+        "tasks.jsonl",
+        "-o",
+        "model.optimizer=b",
+        "--max-tokens",
+        "9",
     )
     overrides = {"count": 3, "config": "tasks/default", "overrides": ("model.optimizer=b",)}
     overrides |= {"caps": Caps(max_tokens=9), "dry_run": False}

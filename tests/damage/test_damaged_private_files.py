@@ -35,7 +35,7 @@ CONTENTS = (
     None,
 )
 """None is a folder in the file's place."""
-READING = (("status",), ("runs",), ("log",), ("fsck",), ("show", "v2"), ("gc", "--dry-run"), ("adopt", "--list"))
+READING = (("status",), ("runs",), ("log",), ("fsck",), ("show", "v2"), ("gc", "--dry-run"), ("install", "--list"))
 FILES = ("lock", f"run-{RUN}.lock", f"run-{RUN}.own", f"run-{RUN}.elsewhere", f"run-{RUN}.progress", f"run-{RUN}.stop")
 
 
@@ -101,7 +101,7 @@ def test_a_lock_that_is_held_may_say_anything_of_its_holder(folder) -> None:
 def test_no_setting_of_git_is_an_internal_error(folder, setting) -> None:
     config = folder / ".git" / "config"
     config.write_bytes(config.read_bytes() + setting)
-    for command in (*READING, ("diff", "v0", "v1"), ("push", "--dry-run"), ("fetch",), ("revert", "v1")):
+    for command in (*READING, ("diff", "v0", "v1"), ("push", "--dry-run"), ("fetch",), ("restore", "v1")):
         code, _, said = run(folder, *command)
         assert code != 70, (command, said)
 

@@ -80,9 +80,9 @@ def test_fsck_names_those_of_evidence(patient, context):
         ("diff", "v2", "v3", "--rules"),
         ("diff", "v2", "v3", "--json"),
         ("blame", "v3"),
-        ("cat", "v3"),
+        ("show", "v3:SKILL.md"),
         ("export", "v3", "--json"),
-        ("report", RUN, "-o", "-"),
+        ("report", RUN, "--output", "-"),
         ("runs",),
         ("status",),
     ],
@@ -103,8 +103,8 @@ def test_it_can_be_read(hostile, command):
         ("export", "v3", "--to", "{}/out.zip"),
         ("export", "v3", "--mlflow", "{}/out"),
         ("export", "v3", "--layout", "skillopt", "--to", "{}/out"),
-        ("adopt", "v3", "--to", "{}/skills"),
-        ("adopt", "v3", "--to", "{}/skills", "--dry-run"),
+        ("install", "v3", "--to", "{}/skills"),
+        ("install", "v3", "--to", "{}/skills", "--dry-run"),
         ("checkout", "v3"),
         ("checkout", "v3", "--", PATH),
         ("checkout", "v3", "--", "."),
@@ -145,7 +145,7 @@ def test_a_skill_folder_that_is_no_path_is_installed_nowhere(patient, tmp_path, 
         patient = replace(patient, history=read_run(patient.repo, RUN))
     (tmp_path / "skills" / "precious").mkdir(parents=True)
 
-    done = attempt("adopt", f"{RUN}/v0", "--to", f"{tmp_path}/skills", "--yes", cwd=patient.repo.workdir)
+    done = attempt("install", f"{RUN}/v0", "--to", f"{tmp_path}/skills", "--yes", cwd=patient.repo.workdir)
 
     assert done.code != ExitCode.OK
     assert "Traceback" not in done.err

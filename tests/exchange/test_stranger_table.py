@@ -19,7 +19,7 @@ DOC = Path(__file__).parents[2] / "docs" / "sharing.md"
 AUDITED = Path(__file__).with_name("audited.py")
 RUN = "demo"
 COMMIT = ("-c", "user.name=mallory", "-c", "user.email=mallory@localhost", "commit")
-APART = {"init", "tasks", "data", "doctor", "config", "envs", "backends", "completion", "help", "version"}
+APART = {"init", "tasks", "data", "doctor", "config", "envs", "backends", "completion", "help", "uninstall"}
 """Commands that look at no run."""
 WORDS = {
     "status": "status",
@@ -30,8 +30,6 @@ WORDS = {
     "bisect": f"bisect --item t1 {RUN}/v0 {RUN}/v1",
     "matrix": f"matrix {RUN}",
     "cost": f"cost {RUN}",
-    "best": f"best {RUN}",
-    "cat": f"cat {RUN}/v1",
     "events": f"events {RUN}",
     "rev-parse": f"rev-parse {RUN}/v1",
     "sql": "sql SELECT+1",
@@ -42,30 +40,29 @@ WORDS = {
     "show": f"show {RUN}/v1",
     "diff": f"diff {RUN}/v0 {RUN}/v1",
     "blame": f"blame {RUN}/v1",
-    "trailers": f"trailers {RUN}/v1",
     "fsck": "fsck --deep",
-    "report": f"report {RUN} -o named.html",
+    "report": f"report {RUN} --output named.html",
     "lint": "lint",
     "use": f"use {RUN}",
     "remote": "remote",
     "note": f"note {RUN}/v1 hello",
     "fork": f"fork {RUN}/v0 mine",
-    "revert": f"revert {RUN}/v0",
+    "restore": f"restore {RUN}/v0",
     "gc": "gc --fold",
     "checkout": f"checkout {RUN}/v1",
     "promote": f"promote {RUN}/v1",
-    "adopt": f"adopt {RUN}/v1 --to named",
+    "install": f"install {RUN}/v1 --to named",
     "export": f"export {RUN}/v1 --to named",
     "eval": f"eval {RUN}/v0",
     "verify": f"verify {RUN}/v0",
-    "retest": f"retest {RUN}/v0",
     "gate": f"gate --base main --head {RUN}/v1",
     "ablate": f"ablate {RUN}/v1",
     "prune": f"prune {RUN}",
     "compress": f"compress {RUN}",
-    "cherry-pick": f"cherry-pick {RUN}/v1 --onto {RUN}",
+    "cherry-pick": f"cherry-pick {RUN}/v1 --run {RUN}",
+    "revert": f"revert {RUN}/v1",
     "merge": f"merge {RUN} {RUN}/v0",
-    "resurrect": f"resurrect {RUN}",
+    "retry": f"retry {RUN}",
     "train": f"train demo --from {RUN}/v1 --run mine -o train.num_epochs=1 -o evaluation.sel_env_num=8 "
     "-o evaluation.test_env_num=4 -o optimizer.use_slow_update=false",
     "clone": "clone ../host.git ../victim/again --evidence",
@@ -75,7 +72,7 @@ WORDS = {
     "import": "import ../theirs --run theirs",
 }
 """A way to use each command on the run."""
-REFUSES = {"eval", "verify", "retest", "gate", "ablate", "prune", "compress", "cherry-pick"}
+REFUSES = {"eval", "verify", "gate", "ablate", "prune", "compress", "cherry-pick", "revert"}
 """Commands that measure, and so ask for a configuration of the user's own."""
 WRITES = {
     "index": r"\.git/skillgit/(index\.db.*|live.*|terminal.*)",

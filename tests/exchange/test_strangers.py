@@ -18,9 +18,9 @@ COMMIT = ("-c", "user.name=mallory", "-c", "user.email=mallory@localhost", "comm
 MEASURING = (
     ("eval", f"{RUN}/v0"),
     ("verify", f"{RUN}/v0"),
-    ("retest", f"{RUN}/v0"),
+    ("eval", "--fresh", f"{RUN}/v0"),
     ("gate", "--base", "main", "--head", f"origin/run/{RUN}"),
-    ("bisect", "--run", "--item", "t1", f"{RUN}/v0", f"run/{RUN}"),
+    ("bisect", "--measure", "--item", "t1", f"{RUN}/v0", f"run/{RUN}"),
     ("ablate", f"{RUN}/v0"),
     ("prune", RUN),
     ("compress", RUN),
@@ -128,4 +128,4 @@ def test_a_folder_from_elsewhere_brings_no_marks_no_answers_and_no_record(trap, 
     told = person("fsck", **state).out
     assert "skillgit-elsewhere is another user's or another machine's and is not used" in told
     assert not (person.path / ".git/skillgit/ledger.db").exists()
-    assert "nothing was adopted" in person("adopt", "--list", **state).out
+    assert "nothing was installed" in person("install", "--list", **state).out

@@ -42,11 +42,11 @@ async def to_version(app, pilot, press, version: int) -> None:
     [
         (["E", "enter"], f"skillgit export {RUN}/v1 --to {RUN}-v1.skill"),
         (["E", *"out", "enter"], f"skillgit export {RUN}/v1 --to out"),
-        (["A", "4"], f"skillgit adopt {RUN}/v1 --to codex --scope project"),
-        (["A", "j", "enter"], f"skillgit adopt {RUN}/v1 --to claude --scope project"),
+        (["A", "4"], f"skillgit install {RUN}/v1 --to codex --scope project"),
+        (["A", "j", "enter"], f"skillgit install {RUN}/v1 --to claude --scope project"),
         (["C", *"too long", "enter"], f"skillgit note {RUN}/v1 'too long'"),
         (["C", *"-x", "enter"], f"skillgit note -- {RUN}/v1 -x"),
-        (["H"], f"skillgit report {RUN} -o {RUN}.html"),
+        (["H"], f"skillgit report {RUN} --output {RUN}.html"),
     ],
 )
 def test_what_writes_anything_shows_its_command_and_asks(visit, press, keys, command):
@@ -160,6 +160,7 @@ def test_of_what_failed_the_error_is_told_wherever_it_stands():
     ("argv", "word"),
     [
         (["tasks", "draft", "skill", "-n", "20"], "money"),
+        (["retry", "--limit", "3"], "money"),
         (["resurrect", "-n", "3"], "money"),
         (["push", "-n"], ""),
         (["push"], "another repository"),

@@ -1,4 +1,4 @@
-"""The edits of an event on another line: applied, measured, and judged by its gate."""
+"""The edits of an event put on another line, or taken back on their own: applied, measured, and judged by its gate."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.change.intervention import Candidate, Decided, judge, open_gating, plan_judge, write
 from skillgit.app.change.measuring import Terms
 from skillgit.app.change.three_way import Conflict, merge
+from skillgit.app.place.named import version_of_run
 from skillgit.app.place.revision import event_in, find_run
 from skillgit.app.place.workspace import open_workspace
 from skillgit.domain.changed_lines import changed_lines
@@ -16,7 +17,9 @@ from skillgit.domain.edit import Application, Edit, EditReport, EditStatus, Op, 
 from skillgit.domain.edit_words import title_of
 from skillgit.domain.event import Origin
 from skillgit.domain.kinds import EventKind
+from skillgit.domain.policies import NOT_WORSE
 from skillgit.domain.rewrite import changed_hunks
+from skillgit.domain.skill import frontmatter
 from skillgit.domain.untrusted.documents import loads
 from skillgit.domain.untrusted.text import clean
 from skillgit.engine.scope import intervention_scope
@@ -46,12 +49,12 @@ _SHOWN, _WORDS = 3, 48
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    """Edits on another text.
+    """A text after edits.
 
     Attributes:
-        skill: The text with them.
+        skill: The text.
         reports: What became of each edit.
-        how: How they got there, in one sentence.
+        how: How they got there, or went, in one sentence.
         title: What they achieve: the event's own title, or one made of the edits where not all it changed came along.
     """
 
@@ -105,7 +108,8 @@ def _by_merge(workspace: Workspace, row: LogRow, head: Skill, onto: str, reports
     before = _before(workspace, row)
     merged = merge(before, head, theirs)
     if merged.conflicts:
-        raise _conflicting(f"{row.address} does not apply to {onto}", merged.conflicts, reports)
+        hint = "skillgit merge decides such lines by evaluation"
+        raise _conflicting(f"{row.address} does not apply to {onto}", merged.conflicts, reports, hint=hint)
     skill = merged.settled([])
     if skill is None:
         raise SkillgitError(
@@ -119,16 +123,59 @@ def _by_merge(workspace: Workspace, row: LogRow, head: Skill, onto: str, reports
     return Applied(skill=skill, reports=reports, how=how, title=row.title if whole else title_of(hunks))
 
 
-def _conflicting(told: str, conflicts: Sequence[Conflict], reports: Sequence[EditReport]) -> SkillgitError:
+def take_back(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Applied:
+    """Return ``head`` without what the version of ``row`` changed; its frontmatter stays, which belongs to people.
+
+    Args:
+        workspace: The repository.
+        row: The version.
+        head: The text to change.
+        onto: What the text is called.
+
+    Raises:
+        SkillgitError: Later versions changed the same lines, or nothing of its edits is left.
+        UsageError: It changed no text, as the first version of a run.
+    """
+    before = _before(workspace, row) if row.kind in _KINDS else None
+    if before is None:
+        raise UsageError(
+            f"{row.address} is the first version of its run, and has no edits to take back",
+            hint=f"skillgit restore {row.address} makes its text the newest version",
+        )
+    after = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
+    merged = merge(after, head, before, beside=True)
+    whole = f"skillgit restore {row.run}/v{row.base} brings back the whole text from before it"
+    if merged.conflicts:
+        raise _conflicting(f"later versions changed what {row.address} did", merged.conflicts, (), hint=whole)
+    skill = merged.settled([])
+    if skill is None:
+        raise SkillgitError(f"{row.address} cannot be taken back: a protected region would change", hint=whole)
+    by_people = frontmatter(before.document) != frontmatter(after.document)
+    stays = " Its change of the frontmatter stays, which belongs to people." if by_people else ""
+    if skill.digest == head.digest:
+        raise SkillgitError(
+            f"{onto} has nothing of {row.address} that could be taken back{'.' if stays else ''}{stays[:-1]}",
+            hint=f"skillgit diff {row.address} {onto}",
+        )
+    hunks = changed_hunks(head, skill, support=1, source=Source.HUMAN)
+    return Applied(
+        skill=skill,
+        reports=tuple(EditReport(edit=hunk, status=EditStatus.APPLIED) for hunk in hunks),
+        how=f"The lines that {row.address} changed are as they were before it; later changes stay.{stays}",
+        title=f"{row.label}, {row.title}",
+    )
+
+
+def _conflicting(
+    told: str, conflicts: Sequence[Conflict], reports: Sequence[EditReport], *, hint: str
+) -> SkillgitError:
     """Return the error that names the edits that do not apply, or without a patch the places that conflict."""
     missing = [report for report in reports if report.status not in {EditStatus.APPLIED, EditStatus.DUPLICATE}]
     places = [_unapplied(report) for report in missing] or [
         f"{one.file} line {one.line} has {_quoted(one.ours)} here and {_quoted(one.theirs)} there" for one in conflicts
     ]
     more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
-    return SkillgitError(
-        f"{told}: {'; '.join(places[:_SHOWN])}{more}", hint="skillgit merge decides such lines by evaluation"
-    )
+    return SkillgitError(f"{told}: {'; '.join(places[:_SHOWN])}{more}", hint=hint)
 
 
 def _unapplied(report: EditReport) -> str:
@@ -184,21 +231,21 @@ def _edit(fields: dict[str, object]) -> Edit | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CherryPickRequest:
+class EditsRequest:
     """What the user asks for.
 
     Attributes:
         revision: Whose edits.
-        onto: The run to put them on; None is the default run.
+        run: The run to change; None is the default run, for a revert the one that the version belongs to.
         terms: The caps, and another configuration where one is named.
     """
 
     revision: str
-    onto: str | None = None
+    run: str | None = None
     terms: Terms = field(default_factory=Terms)
 
 
-def cherry_pick(context: Context, request: CherryPickRequest, watcher: GateWatcher) -> Decided | Plan:
+def cherry_pick(context: Context, request: EditsRequest, watcher: GateWatcher) -> Decided | Plan:
     """Put the edits of a version on another run's newest version and let that run's gate decide.
 
     Returns:
@@ -212,34 +259,55 @@ def cherry_pick(context: Context, request: CherryPickRequest, watcher: GateWatch
         StoppedError: The user stopped it.
     """
     with open_workspace(context) as workspace:
-        row, onto = event_in(workspace, request.revision), find_run(workspace, request.onto)
-        with open_gating(context, workspace, onto, request.terms, watcher) as gating:
-            head = f"{onto}/v{gating.state.version}"
-            picked = apply_again(workspace, row, gating.head, head)
-            plan = _plan(gating, picked.skill, row, request.terms.caps)
-            if request.terms.dry_run:
-                return plan
-            watcher.remark(plan.sentence)
-            candidate = Candidate(
-                skill=picked.skill,
-                origin=Origin.CHERRY_PICK,
-                of=str(row.address),
-                title=picked.title,
-                why=picked.how,
-                reports=picked.reports,
-            )
-            scope = intervention_scope(onto, Origin.CHERRY_PICK, gating.number)
-            judged = gating.measuring.carry_out(scope, judge(gating, candidate, str(row.address)))
-            return write(gating, candidate, judged)
+        row, run = event_in(workspace, request.revision), find_run(workspace, request.run)
+        with open_gating(context, workspace, run, request.terms, watcher) as gating:
+            applied = apply_again(workspace, row, gating.head, gating.name)
+            return _judged(gating, row, applied, Origin.CHERRY_PICK, request.terms)
 
 
-def _plan(gating: Gating, picked: Skill, row: LogRow, caps: Caps) -> Plan:
+def revert(context: Context, request: EditsRequest, watcher: GateWatcher) -> Decided | Plan:
+    """Take back the edits of a version, keep what came after it, and let the gate of its run decide.
+
+    Returns:
+        What the gate decided; for a dry run the plan.
+
+    Raises:
+        BudgetError: A cap was reached.
+        RevisionNotFoundError: The revision names nothing, or there is no such run.
+        RunLockedError: A live process writes the run.
+        SkillgitError: Later versions changed the same lines, or nothing of the edits is left.
+        StoppedError: The user stopped it.
+        UsageError: It names no version of the run, or the first one.
+    """
+    with open_workspace(context) as workspace:
+        row = version_of_run(workspace, request.revision, request.run)
+        with open_gating(context, workspace, row.run, request.terms, watcher) as gating:
+            applied = take_back(workspace, row, gating.head, gating.name)
+            return _judged(gating, row, applied, Origin.REVERT, request.terms)
+
+
+def _judged(gating: Gating, row: LogRow, applied: Applied, origin: Origin, terms: Terms) -> Decided | Plan:
+    plan = _plan(gating, applied.skill, row, origin, terms.caps)
+    if terms.dry_run:
+        return plan
+    gating.measuring.watcher.remark(plan.sentence)
+    candidate = Candidate(
+        skill=applied.skill,
+        origin=origin,
+        of=str(row.address),
+        title=applied.title,
+        why=applied.how,
+        reports=applied.reports,
+        policy=NOT_WORSE if origin is Origin.REVERT else None,
+    )
+    scope = intervention_scope(gating.measuring.run, origin, gating.number)
+    name = f"without {row.address}" if origin is Origin.REVERT else str(row.address)
+    return write(gating, candidate, gating.measuring.carry_out(scope, judge(gating, candidate, name)))
+
+
+def _plan(gating: Gating, skill: Skill, row: LogRow, origin: Origin, caps: Caps) -> Plan:
     measuring = gating.measuring
     planner = measuring.planner()
-    plan_judge(gating, planner, picked)
-    facts = {
-        "edits": f"of {row.address}",
-        "onto": f"{measuring.run}/v{gating.state.version}",
-        "items": f"{len(measuring.items)} selection",
-    }
-    return planner.plan("cherry-pick", facts, caps=caps)
+    plan_judge(gating, planner, skill)
+    facts = {"edits": f"of {row.address}", "onto": gating.name, "items": f"{len(measuring.items)} selection"}
+    return planner.plan(origin.value, facts, caps=caps)

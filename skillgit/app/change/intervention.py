@@ -150,6 +150,11 @@ class Gating:
         return skill_at(measuring.workspace.repo, self.commits[version], measuring.session.skill_path)
 
     @property
+    def name(self) -> str:
+        """The address of the newest version."""
+        return f"{self.measuring.run}/v{self.state.version}"
+
+    @property
     def number(self) -> int:
         """The number of the next intervention."""
         return self.state.interventions + 1

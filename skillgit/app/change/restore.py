@@ -1,4 +1,4 @@
-"""``skillgit revert``: an older version's text becomes the newest version; history only grows."""
+"""``skillgit restore``: an older version's text becomes the newest version; history only grows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RevertRequest:
+class RestoreRequest:
     """What the user asks for.
 
     Attributes:
@@ -48,8 +48,8 @@ class RevertRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RevertResult:
-    """What became of a revert.
+class RestoreResult:
+    """What restoring did.
 
     Attributes:
         run: The run.
@@ -77,11 +77,11 @@ class RevertResult:
         return self.version is not None
 
 
-def revert(context: Context, request: RevertRequest, watcher: GateWatcher | None = None) -> RevertResult | Plan:
+def restore(context: Context, request: RestoreRequest, watcher: GateWatcher | None = None) -> RestoreResult | Plan:
     """Make an older version's text the newest version of its run.
 
     Returns:
-        What became of it; for a dry run with a gate the plan.
+        What it did; for a dry run with a gate the plan.
 
     Raises:
         RevisionNotFoundError: The revision names nothing.
@@ -92,7 +92,7 @@ def revert(context: Context, request: RevertRequest, watcher: GateWatcher | None
         row = version_of_run(workspace, request.revision, request.run)
         if request.gate is not None:
             if watcher is None:
-                raise AssertionError("a revert with a gate is watched")
+                raise AssertionError("restoring with a gate is watched")
             terms = replace(request.gate, dry_run=request.dry_run)
             return _gated(context, workspace, row, terms, watcher)
         with RunLock(workspace.repo, row.run, context.clock):
@@ -109,8 +109,8 @@ def revert(context: Context, request: RevertRequest, watcher: GateWatcher | None
 
 def _gated(
     context: Context, workspace: Workspace, row: LogRow, terms: Terms, watcher: GateWatcher
-) -> RevertResult | Plan:
-    from skillgit.app.change import intervention as gating_run  # noqa: PLC0415 - it loads the engine, and few reverts measure
+) -> RestoreResult | Plan:
+    from skillgit.app.change import intervention as gating_run  # noqa: PLC0415 - it loads the engine, and few measure
     from skillgit.app.change.intervention import Candidate  # noqa: PLC0415 - see above
     from skillgit.engine.step import models  # noqa: PLC0415 - see above
 
@@ -122,9 +122,9 @@ def _gated(
             return plan
         watcher.remark(plan.sentence)
         title, why = _words(row, state)
-        candidate = Candidate(skill=skill, origin=Origin.REVERT, of=named, title=title, why=why)
+        candidate = Candidate(skill=skill, origin=Origin.RESTORE, of=named, title=title, why=why)
         work = gating_run.judge(gating, candidate, named)
-        judged = gating.measuring.carry_out(intervention_scope(row.run, Origin.REVERT, state.version + 1), work)
+        judged = gating.measuring.carry_out(intervention_scope(row.run, Origin.RESTORE, state.version + 1), work)
         state = gating.state
         planned = _result(row, state)
         cost = gating.measuring.cost()
@@ -144,7 +144,7 @@ def _gated(
 
 
 def _plan(gating: Gating, skill: Skill, named: str, terms: Terms) -> Plan:
-    from skillgit.app.change.intervention import plan_judge  # noqa: PLC0415 - it loads the engine, and few reverts measure
+    from skillgit.app.change.intervention import plan_judge  # noqa: PLC0415 - it loads the engine, and few measure
 
     planner = gating.measuring.planner()
     plan_judge(gating, planner, skill)
@@ -153,11 +153,11 @@ def _plan(gating: Gating, skill: Skill, named: str, terms: Terms) -> Plan:
         "against": f"v{gating.state.version}",
         "items": f"{len(gating.measuring.items)} selection",
     }
-    return planner.plan("revert", facts, caps=terms.caps)
+    return planner.plan("restore", facts, caps=terms.caps)
 
 
-def _refused(row: LogRow, state: RunState, decided: Decided) -> RevertResult:
-    return RevertResult(
+def _refused(row: LogRow, state: RunState, decided: Decided) -> RestoreResult:
+    return RestoreResult(
         run=row.run,
         target=_target(row),
         base=state.version,
@@ -170,7 +170,7 @@ def _refused(row: LogRow, state: RunState, decided: Decided) -> RevertResult:
 
 def _target(row: LogRow) -> int:
     if row.version is None:
-        raise AssertionError("a revert goes back to a version")
+        raise AssertionError("what is restored is a version")
     return row.version
 
 
@@ -213,10 +213,10 @@ def _facts(row: LogRow, state: RunState) -> dict[str, object]:
     }
 
 
-def _result(row: LogRow, state: RunState) -> RevertResult:
+def _result(row: LogRow, state: RunState) -> RestoreResult:
     target = _target(row)
     known = state.known_evaluation(target) is not None
-    return RevertResult(
+    return RestoreResult(
         run=row.run,
         target=target,
         base=state.version,
@@ -227,14 +227,14 @@ def _result(row: LogRow, state: RunState) -> RevertResult:
 
 def _written(
     workspace: Workspace,
-    planned: RevertResult,
+    planned: RestoreResult,
     record: Recorded,
     *,
     verdict: Verdict | None = None,
     cost: Cost | None = None,
-) -> RevertResult:
+) -> RestoreResult:
     workspace.index.refresh()
-    return RevertResult(
+    return RestoreResult(
         run=planned.run,
         target=planned.target,
         base=planned.base,

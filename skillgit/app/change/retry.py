@@ -1,4 +1,4 @@
-"""``skillgit resurrect``: rejected candidates once more, on the newest version, another model or more items."""
+"""``skillgit retry``: rejected candidates once more, on the newest version, another model or more items."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _LOOKED_AT = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResurrectRequest:
+class RetryRequest:
     """What the user asks for.
 
     Attributes:
@@ -98,7 +98,7 @@ class Retried:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resurrected:
+class RetryResult:
     """Rejected candidates, then and now.
 
     Attributes:
@@ -132,7 +132,7 @@ class Resurrected:
     exit_code: ExitCode
 
 
-def resurrect(context: Context, request: ResurrectRequest, watcher: GateWatcher) -> Resurrected | Plan:
+def retry(context: Context, request: RetryRequest, watcher: GateWatcher) -> RetryResult | Plan:
     """Measure rejected candidates again, their edits on the newest version; with ``keep`` the first that passes stays.
 
     Returns:
@@ -179,7 +179,7 @@ class _Head:
 class _Retrial:
     """The work on the rejected candidates of one run."""
 
-    def __init__(self, workspace: Workspace, measuring: Measuring, head: _Head, request: ResurrectRequest) -> None:
+    def __init__(self, workspace: Workspace, measuring: Measuring, head: _Head, request: RetryRequest) -> None:
         self._workspace = workspace
         self._measuring = measuring
         self._head = head
@@ -190,7 +190,7 @@ class _Retrial:
         self._found: list[Retried] = []
         self._kept: Decided | None = None
 
-    def result(self, rows: Sequence[LogRow], gating: Gating | None) -> Resurrected | Plan:
+    def result(self, rows: Sequence[LogRow], gating: Gating | None) -> RetryResult | Plan:
         """Measure the first of ``rows`` that apply; with ``gating`` the first that passes becomes a version."""
         measuring, entropy = self._measuring, self._measuring.context.entropy(8).hex()
         scope = f"resurrect/{entropy}"
@@ -228,7 +228,7 @@ class _Retrial:
             "items": f"{len(items)} {split.value}",
         }
         left = [f"{row.label} {again}" for row, again in self._chosen if isinstance(again, str)]
-        return planner.plan("resurrect", facts, caps=self._request.terms.caps, notes=left)
+        return planner.plan("retry", facts, caps=self._request.terms.caps, notes=left)
 
     def _choose(self, rows: Sequence[LogRow]) -> int:
         """Take the first of ``rows`` until so many apply as were asked for; return how many do."""
@@ -294,7 +294,7 @@ class _Retrial:
         judged = await judge(gating, candidate, row.label)
         return write(gating, candidate, judged) if judged.verdict.decision.accepted else None
 
-    def _told(self) -> Resurrected:
+    def _told(self) -> RetryResult:
         measuring, head, base = self._measuring, self._head, self._base
         target, start = measuring.setup.routes["target"].name, started(self._workspace, self._head.run)
         warnings = list(differences(self._workspace, head.run, measuring.setup))
@@ -306,7 +306,7 @@ class _Retrial:
         thin = base is not None and len(base.scored) < measuring.session.rule.min_coverage * len(base.outcomes)
         if base is not None and thin:
             warnings.append(f"v{head.version} has a score on {len(base.scored)} of {len(base.outcomes)} items only")
-        return Resurrected(
+        return RetryResult(
             run=head.run,
             base=head.version,
             base_score=None if base is None else measuring.value(base),
@@ -328,8 +328,8 @@ def _closest(workspace: Workspace, run: str) -> list[LogRow]:
     rows = queries.log_rows(workspace.index, run, kinds=frozenset({EventKind.REJECTED}), limit=_LOOKED_AT)
     if not rows:
         raise NotFoundError(f"run {run} has rejected nothing", hint="skillgit log")
-    # A revert was refused as a whole text, and has no edits to put on another one.
-    tried = [row for row in rows if row.origin != Origin.REVERT]
+    # What was to be restored or taken back is no candidate of its own, which could be put on another text.
+    tried = [row for row in rows if row.origin not in {Origin.RESTORE, Origin.REVERT}]
     return sorted(tried, key=_gap, reverse=True)
 
 

@@ -63,7 +63,7 @@ def newest_version(workspace: Workspace, text: str) -> LogRow:
     if not row.is_head:
         raise UsageError(
             f"{row.address} is not the newest version of its run, and only that can be replaced",
-            hint=f"skillgit revert {row.address} makes it the newest, or name {row.run}",
+            hint=f"skillgit restore {row.address} makes it the newest, or name {row.run}",
         )
     return row
 

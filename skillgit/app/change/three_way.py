@@ -117,16 +117,17 @@ class Merge:
         return made if _keeps(self.ours, made) else None
 
 
-def merge(base: Skill | None, ours: Skill, theirs: Skill) -> Merge:
+def merge(base: Skill | None, ours: Skill, theirs: Skill, *, beside: bool = False) -> Merge:
     """Merge ``theirs`` into ``ours``; ``base`` is what both come from, absent if there is no such text.
 
-    The frontmatter belongs to people and is always ours.
+    The frontmatter belongs to people and is always ours. With ``beside`` it is no conflict that one side only added
+    lines right before or after those that the other changed.
     """
     was, mine, other = ({} if skill is None else _files(skill) for skill in (base, ours, theirs))
     files: dict[str, bytes | tuple[Piece, ...]] = {}
     above = {DOCUMENT: frontmatter(ours.document).count("\n")}
     for path in sorted({*mine, *other}):
-        found = _file(path, above.get(path, 0), (was.get(path), mine.get(path), other.get(path)))
+        found = _file(path, above.get(path, 0), (was.get(path), mine.get(path), other.get(path)), beside=beside)
         if found is not None:
             files[path] = found
     bits = [frozenset[str]() if skill is None else skill.executable for skill in (base, ours, theirs)]
@@ -139,7 +140,7 @@ def _files(skill: Skill) -> Files:
     return {**skill.files, DOCUMENT: body.encode()}
 
 
-def _file(path: str, above: int, sides: Sides) -> bytes | tuple[Piece, ...] | None:
+def _file(path: str, above: int, sides: Sides, *, beside: bool) -> bytes | tuple[Piece, ...] | None:
     """Return what stands in a file of three sides; ``above`` is how many lines of it are not looked at."""
     base, ours, theirs = sides
     if theirs in (ours, base):
@@ -151,7 +152,7 @@ def _file(path: str, above: int, sides: Sides) -> bytes | tuple[Piece, ...] | No
         lines = [None if content is None else (content.decode("latin-1"),) for content in sides]
         return (Conflict(file=path, line=1, base=lines[0] or (), ours=lines[1], theirs=lines[2], whole=True),)
     was, mine, other = (_lines(text or "") for text in texts)
-    return tuple(_pieces(path, above, (was, mine, other)))
+    return tuple(_pieces(path, above, (was, mine, other), beside=beside))
 
 
 def _text(content: bytes | None) -> str | None:
@@ -167,7 +168,7 @@ def _lines(text: str) -> Lines:
     return tuple(text.splitlines(keepends=True))
 
 
-def _pieces(path: str, above: int, sides: tuple[Lines, Lines, Lines]) -> Iterator[Piece]:
+def _pieces(path: str, above: int, sides: tuple[Lines, Lines, Lines], *, beside: bool) -> Iterator[Piece]:
     from merge3 import Merge3  # noqa: PLC0415 - only merges need it
 
     base, ours, theirs = sides
@@ -185,9 +186,17 @@ def _pieces(path: str, above: int, sides: tuple[Lines, Lines, Lines]) -> Iterato
                     yield theirs[first:last]
                 case _, was, until, first, last, other, end:
                     stood = () if was is None else base[was:until]
-                    yield Conflict(
-                        file=path, line=above + first + 1, base=stood, ours=ours[first:last], theirs=theirs[other:end]
-                    )
+                    mine, others = ours[first:last], theirs[other:end]
+                    joined = _beside(stood, mine, others) or _beside(stood, others, mine) if beside else None
+                    yield joined or Conflict(file=path, line=above + first + 1, base=stood, ours=mine, theirs=others)
+
+
+def _beside(base: Lines, added: Lines, changed: Lines) -> Lines | None:
+    """Return ``added`` with ``changed`` where it has ``base``; None if it does not hold that as it was."""
+    for place in range(len(added) - len(base) + 1) if base else ():
+        if added[place : place + len(base)] == base:
+            return (*added[:place], *changed, *added[place + len(base) :])
+    return None
 
 
 def _is_addition(region: Sequence[object]) -> bool:

@@ -85,7 +85,7 @@ Agreed = Callable[[Path, tuple[Change, ...]], bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AdoptRequest:
+class InstallRequest:
     """What the user asks for.
 
     Attributes:
@@ -106,7 +106,7 @@ class Standing:
     """Something at a place.
 
     Attributes:
-        name: What was adopted there, ``<run>/v<N>``, or a commit; empty if it did not come from here.
+        name: What was installed there, ``<run>/v<N>``, or a commit; empty if it did not come from here.
         by_hand: Whether it is anything else than what skillgit put there.
     """
 
@@ -115,7 +115,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Adopted:
+class InstallResult:
     """What stands where now.
 
     Attributes:
@@ -139,7 +139,7 @@ class Adopted:
     written: bool = False
 
 
-def adopt(context: Context, request: AdoptRequest, agreed: Agreed) -> Adopted:
+def install(context: Context, request: InstallRequest, agreed: Agreed) -> InstallResult:
     """Put the skill of a revision where an agent looks for it, at once or not at all.
 
     Args:
@@ -160,10 +160,10 @@ def adopt(context: Context, request: AdoptRequest, agreed: Agreed) -> Adopted:
         with open_record(workspace.repo) as record:
             if not request.dry_run:
                 record.settle(place)
-            return _Adoption(context, record, named, place).carry_out(agreed, dry_run=request.dry_run)
+            return _Installation(context, record, named, place).carry_out(agreed, dry_run=request.dry_run)
 
 
-class _Adoption:
+class _Installation:
     """One skill on its way to one place."""
 
     def __init__(self, context: Context, record: Record, named: NamedSkill, place: Path) -> None:
@@ -173,7 +173,7 @@ class _Adoption:
         known = record.at(place)
         self._top = known.top if known is not None else None
 
-    def carry_out(self, agreed: Agreed, *, dry_run: bool) -> Adopted:
+    def carry_out(self, agreed: Agreed, *, dry_run: bool) -> InstallResult:
         ours = self._top is not None and self._top.installed == self._now
         found = self._found(by_hand=not ours)
         if ours and self._now == self._wanted:
@@ -193,15 +193,15 @@ class _Adoption:
         ):
             raise DiffersError(
                 f"{self._place} holds something that skillgit did not put there, and it was left as it is",
-                hint="--yes replaces it; skillgit adopt --undo brings it back",
+                hint="--yes replaces it; skillgit uninstall brings it back",
                 changes=found.changes,
             )
         self._install(self._named.skill)
         return replace(found, written=True)
 
-    def _found(self, *, by_hand: bool) -> Adopted:
+    def _found(self, *, by_hand: bool) -> InstallResult:
         before = Standing(name=self._top.name if self._top is not None else "", by_hand=by_hand)
-        return Adopted(
+        return InstallResult(
             name=name_of(self._named),
             commit=self._named.commit,
             skill=self._named.skill.name,
@@ -217,7 +217,7 @@ class _Adoption:
         if fingerprint(read_entries(self._place)) != self._wanted:
             raise ConflictError(
                 f"{self._place} does not hold what was written there: somebody else writes it now",
-                hint="skillgit adopt --list",
+                hint="skillgit install --list",
             )
 
     def _keep(self) -> str:

@@ -1,4 +1,4 @@
-"""What is remembered of adopted skills: in the repository's private folder, never in the skill's.
+"""What is remembered of installed skills: in the repository's private folder, never in the skill's.
 
 Each place has layers, one for each skill that was put there and not taken away since. A layer keeps a copy of what
 stood there before. It is written before the place changes, and what the place holds tells whether it did: so whoever is
@@ -151,7 +151,7 @@ class Record:
 
 @contextmanager
 def open_record(repo: Repo) -> Iterator[Record]:
-    """Hold the record of adopted skills; waits for whoever holds it now.
+    """Hold the record of installed skills; waits for whoever holds it now.
 
     Raises:
         ConflictError: The repository cannot be written.
@@ -198,7 +198,7 @@ def _read(file: Path) -> dict[str, Place]:
         return {}
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise HistoryError(
-            f"{file}, which tells of adopted skills, cannot be read", hint="move it away to begin anew"
+            f"{file}, which tells of installed skills, cannot be read", hint="move it away to begin anew"
         ) from error
 
 

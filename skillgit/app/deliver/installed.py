@@ -1,4 +1,4 @@
-"""``skillgit adopt --list`` and ``--undo``: what was adopted, what became of it, and back to what was there before."""
+"""``skillgit install --list`` and ``uninstall``: what was installed where, and back to what was there before."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UNCHANGED, CHANGED, GONE = "unchanged", "changed by hand", "gone"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installed:
-    """A skill that was adopted, and what became of it.
+    """A skill that was installed, and what became of it.
 
     Attributes:
         place: Its folder.
@@ -51,7 +51,7 @@ class Installed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UndoRequest:
+class UninstallRequest:
     """What the user asks for.
 
     Attributes:
@@ -68,7 +68,7 @@ class UndoRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Undone:
+class UninstallResult:
     """What stands where now.
 
     Attributes:
@@ -88,8 +88,8 @@ class Undone:
     written: bool = False
 
 
-def list_adopted(context: Context) -> tuple[Installed, ...]:
-    """Return what was adopted from the repository, by place.
+def list_installed(context: Context) -> tuple[Installed, ...]:
+    """Return what was installed from the repository, by place.
 
     Raises:
         HistoryError: The record cannot be read.
@@ -98,8 +98,8 @@ def list_adopted(context: Context) -> tuple[Installed, ...]:
         return tuple(_installed(workspace, place) for place in known_places(workspace.repo))
 
 
-def undo(context: Context, request: UndoRequest, agreed: Agreed) -> Undone:
-    """Bring back what stood at a place before the last skill was adopted there: bytes, permissions and links.
+def uninstall(context: Context, request: UninstallRequest, agreed: Agreed) -> UninstallResult:
+    """Bring back what stood at a place before the last skill was installed there: bytes, permissions and links.
 
     Args:
         context: Where to look.
@@ -108,7 +108,7 @@ def undo(context: Context, request: UndoRequest, agreed: Agreed) -> Undone:
 
     Raises:
         DiffersError: Somebody changed it by hand since, and nobody agrees to replace it.
-        NotFoundError: Nothing was adopted there.
+        NotFoundError: Nothing was installed there.
         UsageError: It is not clear which place is meant.
     """
     with open_workspace(context) as workspace, open_record(workspace.repo) as record:
@@ -116,10 +116,10 @@ def undo(context: Context, request: UndoRequest, agreed: Agreed) -> Undone:
             for path in tuple(record.places):
                 record.settle(Path(path))
         place = _meant(_candidates(context, workspace, record, request))
-        return _undo(record, place, agreed, dry_run=request.dry_run)
+        return _uninstall(record, place, agreed, dry_run=request.dry_run)
 
 
-def _undo(record: Record, place: Place, agreed: Agreed, *, dry_run: bool) -> Undone:
+def _uninstall(record: Record, place: Place, agreed: Agreed, *, dry_run: bool) -> UninstallResult:
     path, top = refuse_way_out(Path(place.path)), place.top
     there = read_entries(path)
     kept = record.kept(top.kept) if top.kept else None
@@ -127,9 +127,9 @@ def _undo(record: Record, place: Place, agreed: Agreed, *, dry_run: bool) -> Und
     if kept is not None and not before:
         raise NotFoundError(
             f"the copy of what stood at {path} is gone from {kept}",
-            hint="skillgit adopt REV --to DIR puts another there",
+            hint="skillgit install REV --to DIR puts another there",
         )
-    undone = Undone(
+    result = UninstallResult(
         skill=place.skill,
         place=place.path,
         name=top.name,
@@ -137,13 +137,13 @@ def _undo(record: Record, place: Place, agreed: Agreed, *, dry_run: bool) -> Und
         changes=changes(there, before),
     )
     if dry_run:
-        return undone
+        return result
     by_hand = bool(there) and fingerprint(there) != top.installed
-    if by_hand and undone.changes and not agreed(path, undone.changes):
+    if by_hand and result.changes and not agreed(path, result.changes):
         raise DiffersError(
-            f"{path} was changed by hand since {top.name} was adopted, and it was left as it is",
+            f"{path} was changed by hand since {top.name} was installed, and it was left as it is",
             hint="--yes gives these changes up",
-            changes=undone.changes,
+            changes=result.changes,
         )
     if kept is not None:
         put(path, lambda beside: copy(kept, beside))
@@ -151,7 +151,7 @@ def _undo(record: Record, place: Place, agreed: Agreed, *, dry_run: bool) -> Und
         take_away(path)
     record.pop(path)
     _remove_made(top)
-    return replace(undone, written=True)
+    return replace(result, written=True)
 
 
 def _beneath(place: Place) -> Standing:
@@ -169,7 +169,7 @@ def _remove_made(layer: Layer) -> None:
             Path(folder).rmdir()
 
 
-def _candidates(context: Context, workspace: Workspace, record: Record, request: UndoRequest) -> list[Place]:
+def _candidates(context: Context, workspace: Workspace, record: Record, request: UninstallRequest) -> list[Place]:
     places = [record.places[path] for path in sorted(record.places)]
     if request.to is not None:
         folder = skills_folder(context, workspace, request.to, request.scope)
@@ -182,11 +182,11 @@ def _candidates(context: Context, workspace: Workspace, record: Record, request:
 
 def _meant(places: list[Place]) -> Place:
     if not places:
-        raise NotFoundError("nothing that was adopted is left to undo there", hint="skillgit adopt --list")
+        raise NotFoundError("nothing that was installed is left there", hint="skillgit install --list")
     if len(places) > 1:
         raise UsageError(
-            f"skills were adopted at {len(places)} such places: {', '.join(place.path for place in places)}",
-            hint=f"skillgit adopt --undo --to {quote(places[0].path)}",
+            f"skills were installed at {len(places)} such places: {', '.join(place.path for place in places)}",
+            hint=f"skillgit uninstall --to {quote(places[0].path)}",
         )
     return places[0]
 

@@ -320,11 +320,11 @@ def _check_measured(workspace: Workspace, line: Line, scored: Line, request: Bis
         row, why = lost[0]
         raise NotFoundError(
             f"whether {row.label} solves {request.item} is not known: {why.sentence(row.label)}",
-            hint=f"skillgit log {row.run} --item {request.item} tells what commit messages say, and --run rolls it out",
+            hint=f"skillgit log {row.run} --item {request.item} tells what commit messages say; --measure rolls it out",
         )
     what = f"{missing[0].label} was not" if missing else "no version was"
     raise NotFoundError(
-        f"{what} measured on {request.item}", hint="--run rolls the item out where an outcome is missing"
+        f"{what} measured on {request.item}", hint="--measure rolls the item out where an outcome is missing"
     )
 
 

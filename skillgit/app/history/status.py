@@ -227,7 +227,7 @@ def open_scopes(run: str, progress: ProgressRow) -> Iterator[tuple[str, str]]:
             yield measure_scope(run, progress.version), f"measurement of v{progress.version}"
         yield finish_scope(run), "final evaluation"
     for origin in Origin:
-        if origin is Origin.REVERT:
-            yield intervention_scope(run, origin, progress.version + 1), "revert"
+        if origin is Origin.RESTORE:
+            yield intervention_scope(run, origin, progress.version + 1), origin.value
         elif origin.intervenes:
             yield intervention_scope(run, origin, progress.interventions + 1), origin.value

@@ -1,4 +1,4 @@
-"""``skillgit retest``: old versions under another target model, or under the same one at a later date, as notes."""
+"""``skillgit eval --fresh``: old versions under another model, or the same one at a later date, as notes."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ class _Retesting:
             "items": f"{len(self._items)} {self._split.value}",
         }
         notes = tuple(dict.fromkeys(one.sentence for differs in self._differs.values() for one in differs))
-        return planner.plan("retest", facts, caps=self._request.caps, notes=notes)
+        return planner.plan("eval", facts, caps=self._request.caps, notes=notes)
 
     async def measure(self, door: Measuring) -> Cost:
         """Measure every version and return what that cost."""

@@ -27,7 +27,7 @@ def version_in(workspace: Workspace, text: str) -> LogRow:
     if row.version is None:
         raise UsageError(
             f"{text} is no version of run {row.run}",
-            hint=f"a candidate becomes one if it passes the gate: skillgit cherry-pick {text} --onto {row.run}",
+            hint=f"a candidate becomes one if it passes the gate: skillgit cherry-pick {text} --run {row.run}",
         )
     return row
 
@@ -48,7 +48,7 @@ def version_of_run(workspace: Workspace, text: str, run: str | None) -> LogRow:
         row = version_in(workspace, text)
     if row.run != chosen:
         named = str(row.address)
-        raise UsageError(f"{named} is no version of run {chosen}", hint=f"skillgit cherry-pick {named} --onto {chosen}")
+        raise UsageError(f"{named} is no version of run {chosen}", hint=f"skillgit cherry-pick {named} --run {chosen}")
     return row
 
 

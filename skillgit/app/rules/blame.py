@@ -54,7 +54,7 @@ class BlameRow:
         broken: Selection items that its version solves worse.
         score: The score of its version.
         delta: How much its version scores above what it was compared with.
-        restored: The version that brought it back by a revert; absent if it always stayed.
+        restored: The version that restored it; absent if it always stayed.
     """
 
     line: int

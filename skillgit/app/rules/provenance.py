@@ -61,8 +61,8 @@ class Tracer:
     def trace(self, commit: str, path: str, first: int = 1, last: int | None = None) -> tuple[TracedLine, ...]:
         """Return where the lines ``first`` to ``last`` of the file ``path`` of ``commit`` come from.
 
-        Git attributes a line that a revert brought back to the revert. It has a longer story: it is looked for in the
-        version whose text the revert took.
+        Git attributes a restored line to the version that restored it. It has a longer story: it is looked for in the
+        version whose text that one took.
 
         Raises:
             RevisionNotFoundError: There is no such commit.
@@ -74,7 +74,7 @@ class Tracer:
         found, restored = line, None
         for _ in range(_BACK_AT_MOST):
             origin = self._origins[found.commit]
-            target = None if origin is None else self._reverted_to(origin)
+            target = None if origin is None else self._restored_from(origin)
             if target is None:
                 break
             restored = restored or origin
@@ -98,12 +98,12 @@ class Tracer:
             self._origins |= {oid: known.get(oid) for oid in new}
         return self._blamed[key]
 
-    def _reverted_to(self, origin: OriginRow) -> str | None:
-        """Return the commit whose text the event ``origin`` brought back; None if it is no revert."""
+    def _restored_from(self, origin: OriginRow) -> str | None:
+        """Return the commit whose text the event ``origin`` restored; None if it restored none."""
         if origin.kind != EventKind.REVERTED:
             return None
         if origin.commit not in self._targets:
-            from skillgit.domain.event import Reverted  # noqa: PLC0415 - decoding is for reverts only
+            from skillgit.domain.event import Reverted  # noqa: PLC0415 - decoding is for these only
             from skillgit.store import reader  # noqa: PLC0415 - as above
 
             event = reader.read_commit(self._workspace.repo, origin.commit).event

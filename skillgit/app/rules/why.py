@@ -96,7 +96,7 @@ class Story:
         origin: The event that gave the rule these words; absent for what is no event of a run.
         commit: Its commit.
         author: Who made that commit, where a person did.
-        restored: The version that brought the rule back by a revert; absent if it always stayed.
+        restored: The version that restored the rule; absent if it always stayed.
         credit: What it rests on.
         edits: How many edits the event made.
         rollouts: How many trajectories the step had; 0 if that is not known.

@@ -44,8 +44,6 @@ MERGE = 2
 """How many parents a merge of the slow line has: the run's tip and the slow tip."""
 
 
-_WHOLE = frozenset({Origin.MERGE, Origin.REVERT})
-"""Origins of candidates that are whole texts, not edits of the base."""
 _SHORTER = frozenset({Origin.PRUNE, Origin.COMPRESS})
 """Origins of candidates that say less than the base, or the same in fewer words."""
 
@@ -76,11 +74,11 @@ def tree_problems(repo: Repo, record: Recorded, versions: Mapping[int, str]) -> 
     try:
         yield from _foreign_changes(repo, record)
         skill = reader.skill_at(repo, record.commit, event.skill)
-        target = _reverts_to(record)
+        target = _restored(record)
         if target in versions:
             wanted = reader.skill_at(repo, versions[target], event.skill)
             if wanted.digest != skill.digest:
-                yield f"the skill is not that of v{target}, which it reverts to"
+                yield f"the skill is not that of v{target}, which it restores"
         if isinstance(event, SlowMerged) and len(record.parents) == MERGE:
             base = reader.skill_at(repo, record.parents[0], event.skill)
             guidance = slow_guidance(reader.skill_at(repo, record.parents[1], event.skill).document)
@@ -91,14 +89,19 @@ def tree_problems(repo: Repo, record: Recorded, versions: Mapping[int, str]) -> 
             yield f"the skill cannot be read: {error.message}"
 
 
-def _reverts_to(record: Recorded) -> int:
+def _restored(record: Recorded) -> int:
     """Return the version whose text the event takes up again, also one that the gate refused; -1 if it takes none."""
     event = record.event
     if isinstance(event, Reverted):
         return event.target
-    refused = isinstance(event, Rejected) and event.origin is Origin.REVERT
-    number = event.of.removeprefix(f"{event.run}/v") if isinstance(event, Rejected) and refused else ""
+    number = event.of.removeprefix(f"{event.run}/v") if isinstance(event, Rejected) and _restores(event) else ""
     return int(number) if number.isdecimal() else -1
+
+
+def _restores(event: Accepted | Rejected) -> bool:
+    """Say whether the event has the text of an older version; ``restore`` was called ``revert`` at first."""
+    earlier = event.origin is Origin.REVERT and event.title.startswith("back to v")
+    return event.origin is Origin.RESTORE or earlier
 
 
 def _foreign_changes(repo: Repo, record: Recorded) -> Iterator[str]:
@@ -134,8 +137,8 @@ def evidence_problems(repo: Repo, record: Recorded, versions: Mapping[int, str],
     told = None if isinstance(event, Skipped | SlowMerged | Edited | RunFinished) else event.evaluation
     if isinstance(told, EvaluationSummary) and "selection.json" in files:
         yield from selection_problems(files, told, getattr(event, "verdict", None))
-    if isinstance(event, Accepted | Rejected) and event.origin in _WHOLE:
-        return
+    if isinstance(event, Accepted | Rejected) and (event.origin is Origin.MERGE or _restores(event)):
+        return  # a whole text, not edits of the base
     if "patch.json" in files:
         yield from _patch_problems(repo, record, files["patch.json"], versions, imported=imported)
 

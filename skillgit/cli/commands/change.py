@@ -9,21 +9,27 @@ import click
 from skillgit.cli.measuring_options import looking_on, show_plan, terms_options
 from skillgit.cli.options import complete_models, complete_revisions, complete_runs, document_form, run_argument, verb
 from skillgit.cli.output import Form
-from skillgit.errors import ExitCode
+from skillgit.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from skillgit.app.change.measuring import Terms
+    from collections.abc import Callable
+
+    from skillgit.app.change.cherry_pick import EditsRequest
+    from skillgit.app.change.intervention import Decided
+    from skillgit.app.change.measuring import GateWatcher, Terms
+    from skillgit.app.place.context import Context
+    from skillgit.app.setup.plan import Plan
     from skillgit.cli.session import Session
 
 
-@verb("revert")
+@verb("restore")
 @click.argument("revision", metavar="REV", shell_complete=complete_revisions)
 @click.option("--run", metavar="RUN", shell_complete=complete_runs, help="Take REV as a version of RUN")
 @click.option("--gate", is_flag=True, help="Measure the text and let the gate decide")
 @terms_options()
 @document_form
 @click.pass_obj
-def revert_command(
+def restore_command(
     session: Session,
     *,
     revision: str,
@@ -35,33 +41,62 @@ def revert_command(
 ) -> int:
     """Make an older version's text the newest version of its run.
 
-    History only grows: the versions in between stay. The new version inherits the score of REV. With --gate it is
-    measured and judged against the newest version; what is refused stays on a side branch, and the exit code is 1.
+    History only grows: the versions in between stay; revert takes back a single one. The new version inherits the score
+    of REV. With --gate it is measured and judged against the newest version; what is refused stays on a side branch,
+    and the exit code is 1.
     """
-    from skillgit.app.change.restore import RevertRequest, revert  # noqa: PLC0415 - see the package
+    from skillgit.app.change.restore import RestoreRequest, restore  # noqa: PLC0415 - see the package
     from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - see the package
-    from skillgit.view.changed import reverted  # noqa: PLC0415 - see the package
+    from skillgit.view.changed import restored  # noqa: PLC0415 - see the package
 
-    request = RevertRequest(revision=revision, run=run, dry_run=terms.dry_run, gate=terms if gate else None)
+    request = RestoreRequest(revision=revision, run=run, dry_run=terms.dry_run, gate=terms if gate else None)
     with looking_on(session, quiet=quiet or not gate or terms.dry_run) as watcher:
-        result = revert(session.context, request, watcher)
+        result = restore(session.context, request, watcher)
     if isinstance(result, Plan):
         return show_plan(session, result, form)
     if form is Form.JSON:
-        session.output.document("revert/1", result)
+        session.output.document("restore/1", result)
     else:
-        session.output.text(reverted(result, session.screen))
+        session.output.text(restored(result, session.screen))
     return ExitCode.OK if result.accepted else ExitCode.NO
+
+
+@verb("revert")
+@click.argument("revision", metavar="REV", shell_complete=complete_revisions)
+@click.option("--run", metavar="RUN", shell_complete=complete_runs, help="Take REV as a version of RUN")
+@click.option("--gate", is_flag=True, hidden=True, help="An option of restore")
+@terms_options()
+@document_form
+@click.pass_obj
+def revert_command(
+    session: Session, *, revision: str, run: str | None, gate: bool, terms: Terms, quiet: bool, form: Form
+) -> int:
+    """Take back the edits of one version and keep the later ones.
+
+    As with git, only what REV itself changed goes from the newest version of its run; restore brings back the whole
+    text of an older version, which is what revert did before. The text is measured on the selection split, and the gate
+    accepts it if its score is not lower. What is refused stays on a side branch, and the exit code is 1. Where later
+    versions changed the same lines, they are named and nothing is written.
+    """
+    from skillgit.app.change.cherry_pick import EditsRequest, revert  # noqa: PLC0415 - see the package
+
+    if gate:
+        raise UsageError(
+            "revert always asks the gate, and takes back the edits of one version",
+            hint=f"skillgit restore {revision} --gate makes its text the newest version",
+        )
+    request = EditsRequest(revision=revision, run=run, terms=terms)
+    return _edited(session, revert, request, "revert/2", form, quiet=quiet)
 
 
 @verb("cherry-pick")
 @click.argument("revision", metavar="REV", shell_complete=complete_revisions)
-@click.option("--onto", metavar="RUN", shell_complete=complete_runs, help="Put the edits on RUN, not the default run")
+@click.option("--run", metavar="RUN", shell_complete=complete_runs, help="Put the edits on RUN, not the default run")
 @terms_options()
 @document_form
 @click.pass_obj
 def cherry_pick_command(
-    session: Session, *, revision: str, onto: str | None, terms: Terms, quiet: bool, form: Form
+    session: Session, *, revision: str, run: str | None, terms: Terms, quiet: bool, form: Form
 ) -> int:
     """Put the edits of one version on another line, if they pass its gate.
 
@@ -69,17 +104,31 @@ def cherry_pick_command(
     the selection split and judged by the gate of that run. What is refused stays on a side branch, and the exit code
     is 1.
     """
-    from skillgit.app.change.cherry_pick import CherryPickRequest, cherry_pick  # noqa: PLC0415 - see the package
-    from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - as above
+    from skillgit.app.change.cherry_pick import EditsRequest, cherry_pick  # noqa: PLC0415 - see the package
+
+    request = EditsRequest(revision=revision, run=run, terms=terms)
+    return _edited(session, cherry_pick, request, "cherry-pick/1", form, quiet=quiet)
+
+
+def _edited(
+    session: Session,
+    change: Callable[[Context, EditsRequest, GateWatcher], Decided | Plan],
+    request: EditsRequest,
+    schema: str,
+    form: Form,
+    *,
+    quiet: bool,
+) -> int:
+    """Change a run by the edits of one version, and print what its gate decided."""
+    from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - see the package
     from skillgit.view.gate import decided  # noqa: PLC0415 - see the package
 
-    request = CherryPickRequest(revision=revision, onto=onto, terms=terms)
-    with looking_on(session, quiet=quiet or terms.dry_run) as watcher:
-        result = cherry_pick(session.context, request, watcher)
+    with looking_on(session, quiet=quiet or request.terms.dry_run) as watcher:
+        result = change(session.context, request, watcher)
     if isinstance(result, Plan):
         return show_plan(session, result, form)
     if form is Form.JSON:
-        session.output.document("cherry-pick/1", result)
+        session.output.document(schema, result)
     else:
         session.output.text(decided(result, session.screen))
     return ExitCode.OK if result.accepted else ExitCode.NO
@@ -117,7 +166,7 @@ def merge_command(session: Session, *, run: str, other: str, terms: Terms, quiet
 SPLITS = ("train", "selection", "test")
 
 
-@verb("resurrect")
+@verb("retry")
 @run_argument
 @click.option(
     "--model",
@@ -129,19 +178,19 @@ SPLITS = ("train", "selection", "test")
     "--split", type=click.Choice(SPLITS), default="selection", show_default=True, help="Which items to measure on"
 )
 @click.option(
-    "-n", "most", type=click.IntRange(min=1), metavar="N", default=5, show_default=True, help="Try N that apply"
+    "--limit", type=click.IntRange(min=1), metavar="N", default=5, show_default=True, help="Try N that apply at most"
 )
 @click.option("--keep", is_flag=True, help="Make the first that passes the gate a version")
-@terms_options(short=False)
+@terms_options()
 @document_form
 @click.pass_obj
-def resurrect_command(
+def retry_command(
     session: Session,
     *,
     run: str | None,
     model: str | None,
     split: str,
-    most: int,
+    limit: int,
     keep: bool,
     terms: Terms,
     quiet: bool,
@@ -152,13 +201,13 @@ def resurrect_command(
     Their edits are applied to the newest version of RUN and measured, those first that had come closest. What does
     not apply any more is listed with the reason. Exits with 1 if none passes.
     """
-    from skillgit.app.change.retry import ResurrectRequest, resurrect  # noqa: PLC0415 - see the package
+    from skillgit.app.change.retry import RetryRequest, retry  # noqa: PLC0415 - see the package
     from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - as above
     from skillgit.view.changed import retry_lines  # noqa: PLC0415 - see the package
 
-    request = ResurrectRequest(run=run, model=model, split=split, most=most, keep=keep, terms=terms)
+    request = RetryRequest(run=run, model=model, split=split, most=limit, keep=keep, terms=terms)
     with looking_on(session, quiet=quiet or terms.dry_run) as watcher:
-        result = resurrect(session.context, request, watcher)
+        result = retry(session.context, request, watcher)
     if isinstance(result, Plan):
         return show_plan(session, result, form)
     for warning in result.warnings:

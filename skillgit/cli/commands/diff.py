@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -265,20 +265,35 @@ def _items(session: Session, a: str, b: str | None, form: Form) -> bool:
 
 
 @verb("show")
-@click.argument("revision", metavar="REV", default="head", shell_complete=complete_revisions)
+@click.argument("revision", metavar="REV[:PATH]", default="head", shell_complete=complete_revisions)
+@click.option("--stat", is_flag=True, help="Show how much it changed in which file, not the diff")
 @as_of_option
 @document_form
 @click.pass_obj
-def show_command(session: Session, revision: str, form: Form) -> None:
-    """Show one event: message, scores and diff.
+def show_command(session: Session, revision: str, *, stat: bool, form: Form) -> None:
+    """Show one event, or a file of a version.
 
-    REV is the newest version of the default run unless you name one.
+    Of an event it shows message, scores and diff. REV is the newest version of the default run unless you name one.
+
+    REV:PATH prints a file byte for byte. PATH lies in the skill folder, or else in the repository.
     """
+    version, _, path = revision.partition(":")
+    if version and path and "{" not in version:  # :/TEXT and REV^{/TEXT} are git's names of commits
+        if stat or form is Form.JSON:
+            raise click.UsageError("--stat and --json do not go with REV:PATH", click.get_current_context())
+        from skillgit.app.history.plumbing import cat  # noqa: PLC0415 - see the package
+
+        return session.output.raw(cat(session.context, revision))
     from skillgit.app.history.show import show  # noqa: PLC0415 - see the package
 
     shown = show(session.context, revision)
+    if stat:
+        from skillgit.app.history.log import changes  # noqa: PLC0415 - see the package
+
+        texts = changes(session.context, [shown.row], patch=False, stat=True)
+        shown = replace(shown, diff="".join(text.decode(errors="replace") for _, text in texts))
     if form is Form.JSON:
-        session.output.document("show/1", shown)
-        return
+        return session.output.document("show/1", shown)
     with session.output.paged():
         session.output.text(lines(shown, session.screen, session.now, session.screen_for_diff()))
+    return None

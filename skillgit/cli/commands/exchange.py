@@ -23,6 +23,7 @@ PUSH_COLUMNS = ("ref", "run", "state", "old", "new", "cause", "reason")
 
 @verb("push")
 @click.argument("remote", required=False)
+@click.argument("names", nargs=-1, metavar="[RUN]...", shell_complete=complete_runs)
 @click.option(
     "--run", "runs", multiple=True, metavar="RUN", shell_complete=complete_runs, help="Push RUN; repeat it for more"
 )
@@ -48,6 +49,7 @@ PUSH_COLUMNS = ("ref", "run", "state", "old", "new", "cause", "reason")
 def push_command(
     session: Session,
     remote: str | None,
+    names: tuple[str, ...],
     *,
     runs: tuple[str, ...],
     rejected: str | None,
@@ -60,16 +62,16 @@ def push_command(
 ) -> None:
     """Send runs to another repository.
 
-    REMOTE is origin unless you say. main, all runs of this repository and notes go; --run names runs instead. Nothing
-    that is there is overwritten: what the other side has changed meanwhile is told, and skillgit pull brings it in.
-    Before anything goes, it is looked through for secrets.
+    REMOTE is origin unless you say. main, notes and all runs of this repository go, or only the runs that you name.
+    Nothing that is there is overwritten: what the other side has changed meanwhile is told, and skillgit pull brings it
+    in. Before anything goes, it is looked through for secrets.
     """
     from skillgit.app.exchange.push import PushRequest  # noqa: PLC0415 - see the package
     from skillgit.cli.session import listener  # noqa: PLC0415 - see the package
     from skillgit.view.exchange import pushed  # noqa: PLC0415 - see the package
 
     request = PushRequest(
-        remote=remote, runs=runs, rejected=rejected, evidence=evidence, verify=verify, dry_run=dry_run
+        remote=remote, runs=(*names, *runs), rejected=rejected, evidence=evidence, verify=verify, dry_run=dry_run
     )
     try:
         result = _push(session, request, listener(session, quiet=quiet), yes=yes)

@@ -45,18 +45,20 @@ class LogVerb(Verb):
         valued = {name for option in options for name in option.opts}
         end = args.index("--") if "--" in args else len(args)
         counts = [place for place in range(end) if _COUNT.fullmatch(args[place]) and not {*args[:place][-1:]} & valued]
-        told = [f"--max-count={arg[1:]}" if place in counts else arg for place, arg in enumerate(args)]
+        told = [f"--limit={arg[1:]}" if place in counts else arg for place, arg in enumerate(args)]
         return super().parse_args(ctx, told)
 
 
 @click.command("log", cls=LogVerb)
 @click.argument("revisions", nargs=-1, metavar="[RUN | REV | REV..REV]", shell_complete=complete_revisions)
 @click.option("--graph", is_flag=True, help="Draw how the events hang together; those of a run stay together")
+@click.option("--oneline", is_flag=True, expose_value=False, help="Show one line for each event, as log does anyway")
 @click.option("-p", "--patch", is_flag=True, help="Show under each event what it changed")
 @click.option("--stat", is_flag=True, help="Show under each event how much it changed in which file")
 @click.option("--rejected/--no-rejected", default=True, show_default=True, help="Show rejected candidates")
 @click.option(
     "-n",
+    "--limit",
     "--max-count",
     "limit",
     type=click.IntRange(min=0),

@@ -147,9 +147,9 @@ def _one(session: Session, run: str | None, item: str, trajectory: str | None, f
 @click.option("--item", metavar="ID", required=True, shell_complete=complete_items, help="The item")
 @click.argument("good", required=False, shell_complete=complete_revisions)
 @click.argument("bad", required=False, shell_complete=complete_revisions)
-@click.option("--of", "run", metavar="RUN", shell_complete=complete_runs, help="Look at RUN, not at the default run")
-@click.option("--run", "measure", is_flag=True, help="Roll the item out where an outcome is missing, and note it")
-@click.option("--config", metavar="CONFIG", shell_complete=complete_configs, help="With --run: measure as CONFIG says")
+@click.option("--run", metavar="RUN", shell_complete=complete_runs, help="Look at RUN, not at the default run")
+@click.option("--measure", is_flag=True, help="Roll the item out where an outcome is missing, and note it")
+@click.option("--config", metavar="CONFIG", shell_complete=complete_configs, help="With --measure: as CONFIG says")
 @override_option
 @spending_options()
 @quiet_option
@@ -174,14 +174,14 @@ def bisect_command(
     """Find the version that fixed or broke an item.
 
     It looks between two versions that differ on the item, in either order; without them at the newest flip of the run.
-    What the run recorded answers, so that nothing is spent; --run asks for what is missing, one item at a time. Exits
-    with 1 if the outcome is the same at both ends.
+    What the run recorded answers, so that nothing is spent; --measure asks for what is missing, one item at a time.
+    Exits with 1 if the outcome is the same at both ends.
     """
     from skillgit.app.history.bisect import BisectRequest  # noqa: PLC0415 - see the package
     from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - as above
 
     if dry_run and not measure:
-        raise click.UsageError("--dry-run goes with --run: nothing else spends", click.get_current_context())
+        raise click.UsageError("--dry-run goes with --measure: nothing else spends", click.get_current_context())
     if (good is None) != (bad is None):
         raise click.UsageError("name two versions, or none", click.get_current_context())
     request = BisectRequest(
@@ -230,7 +230,7 @@ def _bisected(session: Session, request: BisectRequest, *, quiet: bool) -> Bisec
 def matrix_command(session: Session, run: str | None, split: str, form: Form) -> None:
     """Show what each version scored under each target model.
 
-    Scores are those of the run and of the notes that eval, retest and verify left; of several the newest. What was
+    Scores are those of the run and of the notes that eval and verify left; of several the newest. What was
     measured on other items, in another environment or by another judge is marked.
     """
     from skillgit.app.history.matrix import matrix  # noqa: PLC0415 - see the package

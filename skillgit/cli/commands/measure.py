@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,14 +16,21 @@ from skillgit.cli.measuring_options import (
     split_option,
     watching,
 )
-from skillgit.cli.options import complete_configs, complete_revisions, document_form, override_option, verb
+from skillgit.cli.options import (
+    complete_configs,
+    complete_models,
+    complete_revisions,
+    document_form,
+    override_option,
+    verb,
+)
 from skillgit.cli.output import Form
 from skillgit.errors import ExitCode
 from skillgit.view.measured import eval_lines, retest_lines, verify_lines
 
 if TYPE_CHECKING:
     from skillgit.app.measure.gate_report import GateReport
-    from skillgit.app.measure.retest import Retested
+    from skillgit.app.measure.retest import RetestRequest
     from skillgit.cli.output import Output
     from skillgit.cli.session import Session
     from skillgit.domain.caps import Caps
@@ -44,6 +51,13 @@ SPLITS = ("train", "selection", "test", "all")
     shell_complete=complete_revisions,
     help="Compare with these versions, item by item; none is no skill",
 )
+@click.option("--fresh", is_flag=True, help="Draw every item afresh, and compare with what the run recorded")
+@click.option(
+    "--model",
+    metavar="M",
+    shell_complete=complete_models,
+    help="Measure under another target, BACKEND/MODEL or a model of the run's backend",
+)
 @note_option()
 @spending_options()
 @quiet_option
@@ -51,39 +65,38 @@ SPLITS = ("train", "selection", "test", "all")
 @click.pass_obj
 def eval_command(
     session: Session,
+    /,
     *,
     revisions: tuple[str, ...],
-    config: str | None,
-    overrides: tuple[str, ...],
-    split: str,
     against: tuple[str, ...],
-    note: bool,
-    caps: Caps,
-    dry_run: bool,
+    fresh: bool,
+    model: str | None,
     quiet: bool,
     form: Form,
+    **terms: Any,  # noqa: ANN401 - the options that both ways to measure share
 ) -> int:
     """Measure versions side by side and note the scores on their commits.
 
     They are measured as the run of the first one was: same items, same model, same seed. What was measured before costs
     nothing. Exits with 5 if too few items could be evaluated.
 
+    With --fresh every item is drawn anew, so that drift and noise show, and with --model under another target. Each
+    version is then paired with what its run recorded; under another model nothing is tested.
+
     The test split is for the end. Each evaluation on it is counted, and show tells how many a version has had.
     """
     from skillgit.app.measure.eval import EvalRequest, evaluate  # noqa: PLC0415 - see the package
+    from skillgit.app.measure.retest import RetestRequest  # noqa: PLC0415 - as above
     from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - as above
 
-    request = EvalRequest(
-        revisions=revisions,
-        against=tuple(name for names in against for name in names.split(",") if name),
-        config=config,
-        overrides=overrides,
-        split=split,
-        note=note,
-        caps=caps,
-        dry_run=dry_run,
-    )
-    with watching(session, quiet=quiet or dry_run) as watcher:
+    names = tuple(name for names in against for name in names.split(",") if name)
+    if fresh or model is not None:
+        if names or terms["split"] == "all":
+            lacks = "--against" if names else "--split all"
+            raise click.UsageError(f"{lacks} goes without --fresh and --model", click.get_current_context())
+        return _again(session, RetestRequest(revisions=revisions, model=model, **terms), form, quiet=quiet)
+    request = EvalRequest(revisions=revisions, against=names, **terms)
+    with watching(session, quiet=quiet or request.dry_run) as watcher:
         result = evaluate(session.context, request, watcher)
     if isinstance(result, Plan):
         return show_plan(session, result, form)
@@ -96,69 +109,22 @@ def eval_command(
     return int(result.exit_code)
 
 
-@verb("retest")
-@click.argument("revisions", metavar="REV...", nargs=-1, required=True, shell_complete=complete_revisions)
-@click.option("--model", metavar="M", help="The target, as BACKEND/MODEL or as a model of the run's backend")
-@split_option(("train", "selection", "test"))
-@config_option
-@override_option
-@note_option()
-@spending_options()
-@quiet_option
-@document_form
-@click.pass_obj
-def retest_command(
-    session: Session,
-    *,
-    revisions: tuple[str, ...],
-    model: str | None,
-    split: str,
-    config: str | None,
-    overrides: tuple[str, ...],
-    note: bool,
-    caps: Caps,
-    dry_run: bool,
-    quiet: bool,
-    form: Form,
-) -> int:
-    """Measure old versions under another target model.
-
-    Without --model it is the run's own model at a later date: every item is drawn afresh, so that drift and noise show.
-    Each version is paired with what its run recorded, and a note on its commit keeps the outcomes. Under another model,
-    items that score higher or lower are counted and nothing is tested.
-
-    What it costs at most is told first. Exits with 5 if too few items could be evaluated.
-    """
-    from skillgit.app.measure.retest import RetestRequest, retest  # noqa: PLC0415 - see the package
+def _again(session: Session, request: RetestRequest, form: Form, *, quiet: bool) -> int:
+    """Measure versions again, and compare with what their runs recorded."""
+    from skillgit.app.measure.retest import retest  # noqa: PLC0415 - see the package
     from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - see the package
-    from skillgit.cli.measuring_options import watching  # noqa: PLC0415 - see the package
 
-    request = RetestRequest(
-        revisions=revisions,
-        model=model,
-        split=split,
-        config=config,
-        overrides=overrides,
-        note=note,
-        caps=caps,
-        dry_run=dry_run,
-    )
-
-    with watching(session, quiet=quiet or dry_run) as watcher:
+    with watching(session, quiet=quiet or request.dry_run) as watcher:
         result = retest(session.context, request, watcher)
     if isinstance(result, Plan):
         return show_plan(session, result, form)
-    _report(session, result, form)
-    return int(result.exit_code)
-
-
-def _report(session: Session, result: Retested, form: Form) -> None:
     for warning in result.warnings:
         session.diagnostics.note(warning)
     if form is Form.JSON:
         session.output.document("retest/2", result)
     else:
         session.output.text(retest_lines(result, session.screen))
+    return int(result.exit_code)
 
 
 @verb("verify")
@@ -205,7 +171,6 @@ def verify_command(
     """
     from skillgit.app.measure.verify import VerifyRequest, verify  # noqa: PLC0415 - see the package
     from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - see the package
-    from skillgit.cli.measuring_options import watching  # noqa: PLC0415 - see the package
 
     request = VerifyRequest(
         revision=revision,
@@ -248,9 +213,7 @@ _RULES = ("strict", "paired", "margin", "not-worse")
     shell_complete=complete_configs,
     help="Measure SKILL as CONFIG says, not as its run did",
 )
-@click.option(
-    "--cfg-options", "overrides", multiple=True, metavar="KEY=VALUE", help="Set KEY of the configuration; repeatable"
-)
+@override_option
 @split_option(("selection", "test"))
 @click.option("--rule", type=click.Choice(_RULES), help="How to compare; without it as the configuration says")
 @click.option("--recorded-only", is_flag=True, help="Measure nothing; say which outcomes are not recorded")
@@ -259,7 +222,6 @@ _RULES = ("strict", "paired", "margin", "not-worse")
 @quiet_option
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a comment on a pull request")
 @click.option(
-    "-o",
     "--output",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -290,7 +252,6 @@ def gate_command(
     """
     from skillgit.app.measure.gate import GateRequest, gate  # noqa: PLC0415 - see the package
     from skillgit.app.setup.plan import Plan  # noqa: PLC0415 - see the package
-    from skillgit.cli.measuring_options import watching  # noqa: PLC0415 - see the package
 
     if dry_run and (markdown or output is not None):
         raise click.UsageError("a dry run has no verdict to write", click.get_current_context())

@@ -40,8 +40,8 @@ def blame_command(session: Session, revision: str, path: str, wanted: tuple[str,
     Each line has the version and the step that brought it, what it rests on and how many rollouts, how much the
     version gained, the items that it fixed and broke, and the train items whose rollouts moved the edit.
 
-    REV is the newest version of the default run unless you name one, PATH is SKILL.md. Lines that were moved or that
-    a revert brought back keep their origin.
+    REV is the newest version of the default run unless you name one, PATH is SKILL.md. Lines that were moved or
+    restored keep their origin.
     """
     from skillgit.app.place.workspace import BRING  # noqa: PLC0415 - see the package
     from skillgit.app.rules.blame import blame  # noqa: PLC0415

@@ -109,7 +109,7 @@ def cost_command(session: Session, run: str | None, by: str | None, *, all_runs:
 
     What a stopped run has spent on an event that is not recorded yet stands below, apart from the sums.
 
-    It tells what the history holds, and not what ablate, resurrect, eval and others measured beside it, or what a merge
+    It tells what the history holds, and not what ablate, retry, eval and others measured beside it, or what a merge
     that brought nothing spent; each of them prints that.
     """
     from skillgit.app.history.cost import cost  # noqa: PLC0415 - see the package
@@ -187,7 +187,6 @@ _STDOUT = "-"
 @verb("report")
 @run_argument
 @click.option(
-    "-o",
     "--output",
     "target",
     type=click.Path(),
@@ -214,7 +213,7 @@ def report_command(session: Session, run: str | None, *, target: str, opens: boo
     from skillgit.report.page import page  # noqa: PLC0415 - it loads the templates
 
     if target == _STDOUT and (opens or form is Form.JSON):
-        raise click.UsageError("-o - goes without --open and --json", click.get_current_context())
+        raise click.UsageError("--output - goes without --open and --json", click.get_current_context())
     found = report(session.context, run)
     content = page(found).encode()
     if target == _STDOUT:
@@ -245,7 +244,7 @@ def _place(path: Path) -> Path:
     """
     found = refuse_way_out(path.absolute(), followed=True).resolve()
     if found.is_dir():
-        raise UsageError(f"{path} is a folder", hint=f"-o {path / 'report.html'}")
+        raise UsageError(f"{path} is a folder", hint=f"--output {path / 'report.html'}")
     if not found.parent.is_dir():
         raise NotFoundError(f"there is no folder {found.parent}", hint=f"mkdir -p {found.parent}")
     return found

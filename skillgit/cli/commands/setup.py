@@ -13,6 +13,7 @@ from skillgit import __version__
 from skillgit.cli.measuring_options import show_plan, spending_options
 from skillgit.cli.options import (
     COMPLETION_VARIABLE,
+    EVERY_COMMAND,
     PROGRAM,
     Verb,
     complete_backends,
@@ -257,13 +258,15 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 
 @verb("help")
 @click.argument("words", nargs=-1, metavar="[COMMAND]...", shell_complete=_complete)
+@click.option("--all", "every", is_flag=True, help="List every command")
 @click.option("--man", "manual", is_flag=True, help="Print its manual page, for man -l -")
 @click.pass_context
-def help_command(ctx: click.Context, words: tuple[str, ...], *, manual: bool) -> None:
+def help_command(ctx: click.Context, words: tuple[str, ...], *, every: bool, manual: bool) -> None:
     """Show the help of a command.
 
-    It is what skillgit COMMAND --help shows; without COMMAND all commands are listed.
+    It is what skillgit COMMAND --help shows. Without COMMAND it lists those of every day, with --all every one.
     """
+    ctx.meta[EVERY_COMMAND] = every
     here = _context_of(ctx, words)
     session: Session = ctx.obj
     if manual:

@@ -161,7 +161,7 @@ def _check(text: str | None) -> object:
 
 @tasks_command.command(cls=Verb, name="draft", short_help="Have a model draft tasks for SKILL")
 @click.argument("skill", type=click.Path(path_type=Path))
-@click.option("-n", "count", type=int, default=10, show_default=True, metavar="N", help="How many tasks to ask for")
+@click.option("--limit", type=int, default=10, show_default=True, metavar="N", help="How many tasks to ask for")
 @click.option(
     "-f",
     "--file",
@@ -179,7 +179,7 @@ def _check(text: str | None) -> object:
     help="Take the model of the optimizer from CONFIG; tasks/default unless you say",
 )
 @override_option
-@spending_options(short=False)
+@spending_options()
 @document_form
 @click.pass_obj
 def draft_command(
@@ -187,7 +187,7 @@ def draft_command(
     skill: Path,
     file: Path,
     *,
-    count: int,
+    limit: int,
     config: str,
     overrides: tuple[str, ...],
     caps: Caps,
@@ -202,7 +202,7 @@ def draft_command(
     from skillgit.app.sources.tasks_draft import draft  # noqa: PLC0415 - see the package
 
     result = draft(
-        session.context, skill, file, count=count, config=config, overrides=overrides, caps=caps, dry_run=dry_run
+        session.context, skill, file, count=limit, config=config, overrides=overrides, caps=caps, dry_run=dry_run
     )
     if isinstance(result, Plan):
         return show_plan(session, result, form)

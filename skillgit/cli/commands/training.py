@@ -119,12 +119,20 @@ _FROM_STDIN = "-"
 @verb("note")
 @click.argument("revision", metavar="[REV]", required=False, shell_complete=complete_revisions)
 @click.argument("text", metavar="[TEXT]", required=False)
+@click.option("-m", "--message", metavar="TEXT", help="The text; REV is then head unless you name one")
 @click.option("--list", "listing", is_flag=True, help="List the notes on REV, or on a run")
 @click.option("--remove", metavar="ID", help="Withdraw the note called ID")
 @list_forms
 @click.pass_obj
 def note_command(
-    session: Session, *, revision: str | None, text: str | None, listing: bool, remove: str | None, form: Form
+    session: Session,
+    *,
+    revision: str | None,
+    text: str | None,
+    message: str | None,
+    listing: bool,
+    remove: str | None,
+    form: Form,
 ) -> None:
     """Say something about a version, for the steps that come.
 
@@ -132,6 +140,10 @@ def note_command(
     gate, and no target model sees it. TEXT may be - for what stands on stdin; without it a terminal opens your editor.
     """
     context = click.get_current_context()
+    if message is not None:
+        if text is not None:
+            raise click.UsageError("give the text once, as TEXT or with -m", context)
+        revision, text = revision or "head", message
     if listing + (remove is not None) + (revision is not None and not listing) != 1 or (text and listing):
         raise click.UsageError("give either REV and TEXT, --list or --remove ID", context)
     if form not in {Form.TEXT, Form.JSON} and not listing:

@@ -170,7 +170,7 @@ _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 @click.option("--fold", is_flag=True, help="Fold branches of rejected candidates into an attic")
 @click.option("--unfold", is_flag=True, help="Give candidates in the attic their branches back")
 @click.option("--evidence-older", metavar="AGE", default="", help="Drop evidence older than AGE: 30 (days) or a date")
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing")
+@click.option("-n", "--dry-run", is_flag=True, help="Say what would be done, and do nothing")
 @list_forms
 @click.pass_obj
 def gc_command(

@@ -6,7 +6,7 @@ import re
 import pytest
 from program import git, refs, skillgit
 
-from skillgit.app.change.cherry_pick import CherryPickRequest, apply_again, cherry_pick, recorded_edits
+from skillgit.app.change.cherry_pick import EditsRequest, apply_again, cherry_pick, recorded_edits
 from skillgit.app.change.measuring import Terms
 from skillgit.app.history.show import show
 from skillgit.app.place.revision import event_in
@@ -21,7 +21,7 @@ from skillgit.store.repo import Repo
 
 
 def pick(user, repository, revision, eyes, onto="one", **terms):
-    request = CherryPickRequest(revision=revision, onto=onto, terms=Terms(**terms))
+    request = EditsRequest(revision=revision, run=onto, terms=Terms(**terms))
     return cherry_pick(user(repository), request, eyes)
 
 
@@ -40,7 +40,7 @@ def test_edits_that_pass_the_gate_of_the_other_run_become_its_next_version(user,
 
 
 def test_the_commit_tells_where_the_edits_come_from(repository, trailers, evidence, sound):
-    skillgit("cherry-pick", "one/v2", "--onto", "two", "-q", cwd=repository)
+    skillgit("cherry-pick", "one/v2", "--run", "two", "-q", cwd=repository)
     told = trailers(repository, "run/two")
     assert told["Skillgit-Origin"] == "cherry-pick number=1 of=one/v2"
     assert told["Skillgit-Gate"].startswith("accept")
@@ -93,7 +93,7 @@ def test_lines_that_no_patch_can_bring_keep_the_history_sound(repository, docume
     before = document(repository, "run/one")
     assert before.endswith("<!-- /skillgit:slow -->\n"), "no edit can name the place behind a region"
     by_hand(repository, "one", f"{before}\n\nName the year alone.\n")
-    done = skillgit("cherry-pick", "one/head", "--onto", "three", "--json", "-q", cwd=repository, code=1)
+    done = skillgit("cherry-pick", "one/head", "--run", "three", "--json", "-q", cwd=repository, code=1)
     commit = json.loads(done.out)["event"]["commit"]
     assert document(repository, commit) == document(repository, "run/one")
     assert evidence(repository, commit, "patch.json")["lines"] is True
@@ -128,10 +128,10 @@ def test_another_configuration_than_that_of_the_run_is_refused(user, repository,
 
 
 def test_the_command_says_what_happened_and_exits_with_1_on_a_refusal(repository):
-    done = skillgit("cherry-pick", "one/v2", "--onto", "two", cwd=repository)
+    done = skillgit("cherry-pick", "one/v2", "--run", "two", cwd=repository)
     assert "accepted" in done.out
     assert "next" in done.out
-    refused = skillgit("cherry-pick", "one/r1", "--onto", "two", "--json", "-q", cwd=repository, code=1)
+    refused = skillgit("cherry-pick", "one/r1", "--run", "two", "--json", "-q", cwd=repository, code=1)
     told = json.loads(refused.out)
     assert (told["schema"], told["accepted"], told["of"]) == ("skillgit.cherry-pick/1", False, "one/r1")
     assert refused.err == ""
@@ -141,7 +141,7 @@ def test_the_command_says_what_happened_and_exits_with_1_on_a_refusal(repository
 
 def test_the_hint_never_compares_a_version_with_itself(repository):
     newest = git("describe", "--tags", "--abbrev=0", "--match", "one/v*", "run/one", cwd=repository).out.strip()
-    itself = skillgit("cherry-pick", newest, "--onto", "one", cwd=repository, code=1).err
+    itself = skillgit("cherry-pick", newest, "--run", "one", cwd=repository, code=1).err
     assert f"{newest} already has what {newest} changed" in itself
     assert f"hint: skillgit show {newest} " in itself
 

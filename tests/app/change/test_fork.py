@@ -7,7 +7,7 @@ import pytest
 from sample_run import PATH, RUN, seed_skill
 
 from skillgit.app.change.fork import fork
-from skillgit.app.change.restore import RevertRequest, revert
+from skillgit.app.change.restore import RestoreRequest, restore
 from skillgit.app.upkeep.run_checks import check_run
 from skillgit.domain.state import fold
 from skillgit.errors import ConflictError, RevisionNotFoundError, UsageError
@@ -78,7 +78,7 @@ def test_a_fork_can_be_forked(context, repo):
 
 
 def test_inherited_scores_are_followed(context):
-    revert(context, RevertRequest(revision="v1"))
+    restore(context, RestoreRequest(revision="v1"))
     assert fork(context, "v4", "other").hard == 0.6
 
 

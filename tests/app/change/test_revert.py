@@ -1,93 +1,131 @@
+"""The edits of one version taken back: later ones stay, the gate decides, and what cannot be is said."""
+
 from __future__ import annotations
 
+import json
+from collections import Counter
+
 import pytest
-from sample_run import PATH, RUN
+from program import git, refs, skillgit
 
-from skillgit.app.change.fork import fork
-from skillgit.app.change.restore import RevertRequest, revert
-from skillgit.app.upkeep.run_checks import check_run
-from skillgit.domain.event import Inherited, Reverted
-from skillgit.errors import RevisionNotFoundError, RunLockedError, UsageError
-from skillgit.store import reader
-from skillgit.store.lock import RunLock
-
-
-@pytest.fixture(autouse=True)
-def _run(records):
-    assert records
+from skillgit.app.change.cherry_pick import EditsRequest, revert, take_back
+from skillgit.app.change.measuring import Terms
+from skillgit.app.place.revision import event_in
+from skillgit.app.place.workspace import open_workspace
+from skillgit.domain.changed_lines import changed_lines
+from skillgit.errors import SkillgitError, UsageError
+from skillgit.store.reader import read_commit, skill_at
 
 
-def test_an_older_text_becomes_the_newest_version_and_inherits_its_score(context, repo, records):
-    result = revert(context, RevertRequest(revision="v1"))
-
-    record = reader.read_run(repo, RUN)[-1]
-    assert (result.run, result.version, result.base, result.target, result.inherited) == (RUN, 4, 3, 1, 1)
-    assert result.event.commit == record.commit
-    assert isinstance(record.event, Reverted)
-    assert record.event.evaluation == Inherited(version=1)
-    assert record.event.title == "back to v1"
-    assert reader.skill_at(repo, record.commit, PATH) == reader.skill_at(repo, records[1].commit, PATH)
-    assert check_run(repo, RUN) == []
+def taken_back(user, repository, revision, eyes, **terms):
+    return revert(user(repository), EditsRequest(revision=revision, terms=Terms(**terms)), eyes)
 
 
-def test_the_reflog_tells_of_it(context, repo):
-    revert(context, RevertRequest(revision="v1"))
-    log = (repo.common_dir / "logs" / "refs" / "heads" / "run" / RUN).read_text()
-    assert log.splitlines()[-1].endswith("skillgit: reverted")
+def versions(repository, run: str) -> list[str]:
+    rows = json.loads(skillgit("log", run, "--json", cwd=repository).out)["events"][::-1]
+    return [f"{run}/v{row['version']}" for row in rows if row["version"]]
 
 
-@pytest.mark.parametrize(
-    ("revision", "run", "said", "hint"),
-    [
-        ("v3", None, "v3 of run .* is the newest version already", "skillgit log"),
-        ("head", None, "is the newest version already", "skillgit log"),
-        ("r2", None, "r2 is no version of run", "skillgit cherry-pick r2 --onto"),
-        ("v1", "other", "there is no run 'other'", "runs:"),
-    ],
-)
-def test_what_cannot_be_reverted_to_is_said(context, revision, run, said, hint):
-    with pytest.raises((UsageError, RevisionNotFoundError), match=said) as caught:
-        revert(context, RevertRequest(revision=revision, run=run))
-    assert hint in caught.value.hint
+def changes(before, after) -> Counter[tuple[str, str]]:
+    return Counter((change.sign, change.text) for change in changed_lines(before, after))
 
 
-def test_a_text_that_is_the_newest_one_already_is_not_written_again(context, repo):
-    revert(context, RevertRequest(revision="v1"))
-    before = repo.tips()
-    with pytest.raises(UsageError, match=r"v1 of run .* has the text of v4, the newest one"):
-        revert(context, RevertRequest(revision="v1"))
-    assert repo.tips() == before
+@pytest.mark.parametrize("run", ["one", "two"])
+def test_exactly_the_lines_of_the_version_go_and_those_of_later_ones_stay(user, repository, run):
+    reverted = 0
+    with open_workspace(user(repository)) as workspace:
+        path = workspace.index.skill_path(run)
+        head = skill_at(workspace.repo, event_in(workspace, f"{run}/head").commit, path)
+        for name in versions(repository, run):
+            row = event_in(workspace, name)
+            after = skill_at(workspace.repo, row.commit, path)
+            before = skill_at(workspace.repo, read_commit(workspace.repo, row.commit).parents[0], path)
+            try:
+                made = take_back(workspace, row, head, f"{run}/head")
+            except SkillgitError:
+                continue
+            reverted += 1
+            own = changes(before, after)
+            assert changes(made.skill, head) - own == Counter()
+            assert made.title.startswith(f"{row.label}, ")
+            if row.is_head:
+                assert made.skill == before
+    assert reverted
 
 
-def test_a_version_of_another_run_is_cherry_picked(context):
-    fork(context, "v1", "other")
-    with pytest.raises(UsageError, match=f"{RUN}/v1 is no version of run other") as caught:
-        revert(context, RevertRequest(revision=f"{RUN}/v1", run="other"))
-    assert caught.value.hint == f"skillgit cherry-pick {RUN}/v1 --onto other"
+def test_a_version_is_taken_back_and_the_commit_tells_so(
+    user, repository, eyes, *, document, trailers, evidence, sound
+):
+    newest = versions(repository, "two")[-1]
+    done = taken_back(user, repository, newest, eyes)
+    commit = done.event.commit
+    told = trailers(repository, commit)
+    assert told["Skillgit-Origin"] == f"revert number=1 of={newest}"
+    assert document(repository, commit) == document(repository, f"{newest}~1")
+    assert git("log", "-1", "--format=%s", commit, cwd=repository).out.startswith(
+        f"revert: {newest.partition('/')[2]}, "
+    )
+    assert evidence(repository, commit, "patch.json")["edits"]
+    assert done.accepted == (git("rev-parse", "run/two", cwd=repository).out.strip() == commit)
+    if not done.accepted:
+        assert done.branch.endswith("-revert-1")
+    sound(repository)
 
 
-def test_the_named_run_is_where_a_version_is_looked_for(context):
-    fork(context, f"{RUN}/v1", "other")
-    result = revert(context, RevertRequest(revision="v0", run=RUN))
-    assert (result.run, result.target) == (RUN, 0)
+def test_a_reverted_revert_is_the_text_from_before(user, repository, eyes, *, document, by_hand, sound):
+    before = document(repository, "run/two")
+    rule = "- Never answer in a language that nobody asked for."
+    by_hand(repository, "two", f"{before}\n{rule}\n")
+    first = skillgit("revert", "two/head", "-q", "--json", cwd=repository)
+    told = json.loads(first.out)
+    assert (told["schema"], told["accepted"]) == ("skillgit.revert/2", True), "the rule changed no score"
+    assert document(repository, "run/two").rstrip() == before.rstrip()
+    taken_back(user, repository, "two/head", eyes)
+    assert rule in document(repository, "run/two")
+    sound(repository)
 
 
-def test_a_dry_run_moves_nothing(context, repo):
-    before = repo.tips()
-    result = revert(context, RevertRequest(revision="v1", dry_run=True))
-    assert (result.version, result.event) == (4, None)
-    assert repo.tips() == before
+def test_a_dry_run_plans_and_writes_nothing(user, repository, eyes):
+    before = refs(repository)
+    plan = taken_back(user, repository, versions(repository, "two")[-1], eyes, dry_run=True)
+    assert plan.command == "revert"
+    assert refs(repository) == before
 
 
-def test_a_run_that_is_being_trained_is_left_alone(context, repo):
-    with RunLock(repo, RUN, context.clock), pytest.raises(RunLockedError):
-        revert(context, RevertRequest(revision="v1"))
+def test_lines_that_changed_again_are_named_and_nothing_is_written(user, repository, eyes, document, by_hand):
+    by_hand(repository, "two", document(repository, "run/two") + "\n- Say it in one word.\n")
+    edited = versions(repository, "two")[-1]
+    by_hand(repository, "two", document(repository, "run/two").replace("in one word", "in two words"))
+    before = refs(repository)
+    with pytest.raises(SkillgitError, match=r"later versions changed what .* did: SKILL.md line") as caught:
+        taken_back(user, repository, edited, eyes)
+    assert "'- Say it in two words.' here and nothing there" in caught.value.message
+    assert caught.value.hint.startswith("skillgit restore two/v")
+    assert refs(repository) == before
 
 
-def test_a_revert_of_a_revert_inherits_the_measured_score(context, repo):
-    revert(context, RevertRequest(revision="v0"))
-    revert(context, RevertRequest(revision="v3"))
-    revert(context, RevertRequest(revision="v4"))
-    row = revert(context, RevertRequest(revision="v5")).event
-    assert (row.version, row.score, row.measured) == (7, 0.8, False)
-    assert check_run(repo, RUN) == []
+def test_the_first_version_has_no_edits(user, repository, eyes):
+    with pytest.raises(UsageError, match="two/v0 is the first version of its run") as caught:
+        taken_back(user, repository, "two/v0", eyes)
+    assert caught.value.hint.startswith("skillgit restore two/v0 ")
+
+
+def test_what_is_gone_already_is_said(user, repository, eyes, document, by_hand):
+    text = document(repository, "run/two")
+    by_hand(repository, "two", f"{text}\n- Say it in one word.\n")
+    edited = versions(repository, "two")[-1]
+    by_hand(repository, "two", text)
+    with pytest.raises(SkillgitError, match=f"has nothing of {edited} that could be taken back"):
+        taken_back(user, repository, edited, eyes)
+
+
+def test_frontmatter_stays_and_that_is_said(user, repository, eyes, document, by_hand):
+    text = document(repository, "run/two")
+    by_hand(repository, "two", text.replace("---\n", "---\nlicense: MIT\n", 1))
+    with pytest.raises(SkillgitError, match="the frontmatter stays, which belongs to people"):
+        taken_back(user, repository, "two/head", eyes)
+
+
+def test_the_old_use_is_led_to_restore(repository):
+    refused = skillgit("revert", "one/v0", "--gate", cwd=repository, code=2)
+    assert "hint: skillgit restore one/v0 --gate makes its text the newest version" in refused.err

@@ -139,3 +139,25 @@ def by_git(folder: Path, sides: tuple[list[str], ...]) -> str:
         ["git", "merge-file", "-p", "0", "1", "2"], cwd=folder, capture_output=True, check=True, text=True
     )
     return done.stdout
+
+
+@given(base=RULES, block=st.lists(st.sampled_from("xyz"), min_size=1, unique=True), place=st.integers(0, 9),
+       later=st.lists(st.sampled_from("uvw"), min_size=1, unique=True), other=st.integers(0, 12))  # fmt: skip
+def test_an_insertion_can_be_undone_wherever_a_later_one_stands_outside_of_it(base, block, place, later, other):
+    place = min(place, len(base))
+    added = [*base[:place], *block, *base[place:]]
+    other = min(other, len(added))
+    if place < other < place + len(block):
+        other = place
+    head = [*added[:other], *later, *added[other:]]
+    made = merge(skill(*added), skill(*head), skill(*base), beside=True)
+    assert made.conflicts == ()
+    assert body(made.settled([])) == [line for line in head if line not in block]
+
+
+def test_lines_beside_changed_ones_are_a_conflict_unless_asked_for():
+    sides = skill("a", "b"), skill("a", "b", "new"), skill("a")
+    assert len(merge(*sides).conflicts) == 1
+    assert body(merge(*sides, beside=True).settled([])) == ["a", "new"]
+    changed = skill("a", "b"), skill("a", "B", "new"), skill("a")
+    assert len(merge(*changed, beside=True).conflicts) == 1

@@ -20,7 +20,7 @@ from pygit2.enums import FileMode
 
 from skillgit.app.deliver.checkout import checkout
 from skillgit.app.deliver.export.folder import FolderRequest, export_skill
-from skillgit.app.deliver.install import AdoptRequest, Scope, adopt
+from skillgit.app.deliver.install import InstallRequest, Scope, install
 from skillgit.app.format.seed import read_seed
 from skillgit.app.place.context import Context
 from skillgit.app.sources.skillopt.outputs import import_outputs
@@ -106,7 +106,7 @@ def test_a_skill_is_taken_out_whole_or_not_at_all(store, user, home, names, fold
                 assert not any(map(path_fault, done.files))
                 assert files_at(target) == set(done.files)
         with nothing_beside(home, Path(place)):
-            adopt(user, AdoptRequest(revision=commit, to=str(Path(place) / "skills")), lambda *_: True)
+            install(user, InstallRequest(revision=commit, to=str(Path(place) / "skills")), lambda *_: True)
 
 
 def files_at(target: Path) -> set[str]:
@@ -169,7 +169,7 @@ def test_a_link_of_the_repository_leads_no_install_elsewhere(user, store, tmp_pa
     try:
         for to, scope in (("claude", Scope.PROJECT), (str(link / "deeper"), None), (f"{name}/deeper", None)):
             with pytest.raises(UsageError, match="leads out of the repository"):
-                adopt(user, AdoptRequest(revision=commit, to=to, scope=scope), lambda *_: True)
+                install(user, InstallRequest(revision=commit, to=to, scope=scope), lambda *_: True)
             with pytest.raises(UsageError, match="leads out of the repository"):
                 export_skill(user, FolderRequest(revision=commit, place=f"{name}/skills/demo"))
     finally:
@@ -183,7 +183,7 @@ def test_a_link_of_the_users_own_is_followed(user, store, tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "skills").symlink_to("real")
 
-    adopt(user, AdoptRequest(revision=commit, to=str(tmp_path / "skills")), lambda *_: True)
+    install(user, InstallRequest(revision=commit, to=str(tmp_path / "skills")), lambda *_: True)
 
     assert (tmp_path / "real" / "demo" / "a").is_file()
 

@@ -97,7 +97,7 @@ def test_a_version_that_nobody_measured_is_no_end(context):
     edit_by_hand(context.directory, RUN, "skills/demo", "\nBy hand.\n")
     with pytest.raises(NotFoundError, match="v4 was not measured on q08") as caught:
         found_in(context, "q08", "v3", "v4")
-    assert "--run" in caught.value.hint
+    assert "--measure" in caught.value.hint
     assert found_in(context, "q08").last == "v4", "without ends it looks as far as it can"
 
 
@@ -120,7 +120,7 @@ def test_missing_outcomes_narrow_the_answer_to_a_range_until_they_are_asked_for(
     edit_by_hand(trained, SMALL, folder, "\n- Spelling counts.\n")
     edit_by_hand(trained, SMALL, folder, '\n- Answer "unknown" when in doubt.\n- Answer in a whole sentence.\n')
     edit_by_hand(trained, SMALL, folder, "\n- Take care.\n")
-    skillgit("revert", "v0", cwd=trained)
+    skillgit("restore", "v0", cwd=trained)
     found = bisect(user(trained), BisectRequest(item=item))
     names = [f"v{newest + number}" for number in range(1, 5)]
     assert (found.flip.change, found.suspects) == ("broken", tuple(names))

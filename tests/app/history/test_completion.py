@@ -99,8 +99,8 @@ def test_arguments_are_completed_without_loading_what_is_slow(context):
         "skillgit log --event slow-m": ["slow-merged"],
         "skillgit use d": [RUN],
         "skillgit rev-parse v3": ["v3"],
-        "skillgit cat hea": ["head"],
-        "skillgit help rev": ["rev-parse", "revert"],
+        "skillgit show hea": ["head"],
+        "skillgit help rev": ["revert", "rev-parse"],
         "skillgit envs searchq": ["searchqa"],
         "skillgit backends offl": ["offline"],
     }

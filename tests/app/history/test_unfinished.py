@@ -97,7 +97,7 @@ def test_an_intervention_that_was_stopped_is_told_on_a_finished_run(origin, tmp_
     repository = shutil.copytree(small_run(tmp_path_factory), tmp_path / "repository")
     found = status(user(repository))
     assert found.unfinished == ()
-    number = found.head.version + 1 if origin is Origin.REVERT else 1
+    number = found.head.version + 1 if origin is Origin.RESTORE else 1
     with closing(sqlite3.connect(repository / ".git" / "skillgit" / "ledger.db")) as ledger, ledger:
         scopes = (intervention_scope("small", origin, number), step_scope("small", 99), "eval/0")
         keys = ledger.execute("SELECT key FROM reply ORDER BY key LIMIT 6").fetchall()

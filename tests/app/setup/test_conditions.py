@@ -143,10 +143,10 @@ def test_within_a_run_nothing_differs(runs):
 
 def test_a_retest_under_another_model_names_it_first_and_tests_nothing(runs, tmp_path):
     repository = shutil.copytree(runs, tmp_path / "repository")
-    text = skillgit("retest", "one/best", "--model", "offline/agent", "-q", "--no-note", cwd=repository).out
+    text = skillgit("eval", "--fresh", "one/best", "--model", "offline/agent", "-q", "--no-note", cwd=repository).out
     assert text.splitlines()[0] == "! target differs: offline/reader against offline/agent"
     assert "p 0." not in text
-    again = skillgit("retest", "one/best", "-q", "--no-note", cwd=repository).out
+    again = skillgit("eval", "--fresh", "one/best", "-q", "--no-note", cwd=repository).out
     assert not again.startswith("!")
     assert "p 1.0000" in again
 

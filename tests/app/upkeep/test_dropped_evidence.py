@@ -103,7 +103,7 @@ def test_a_bisection_says_what_was_dropped_and_what_messages_tell(context):
     ) as caught:
         bisect(context, BisectRequest(item="q05", ends=("v0", "v1")))
     assert f"skillgit log {RUN} --item q05" in caught.value.hint
-    assert "--run" in caught.value.hint
+    assert "--measure" in caught.value.hint
     found = bisect(context, BisectRequest(item="q05"))
     assert (found.suspects, found.gaps, found.told) == (("v1", "v2", "v3"), ("v1", "v2"), ("v1",))
     assert found.absence is Absence.DROPPED

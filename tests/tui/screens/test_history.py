@@ -254,7 +254,7 @@ def test_an_item_opens(visit, press):
     ("key", "command"),
     [
         ("space", f"skillgit checkout {RUN}/v1"),
-        ("V", f"skillgit revert {RUN}/v1"),
+        ("V", f"skillgit restore {RUN}/v1"),
         ("M", f"skillgit promote {RUN}/v1"),
         ("T", f"skillgit eval {RUN}/v1 --split test"),
         ("U", f"skillgit use {RUN}"),

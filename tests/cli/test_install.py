@@ -55,57 +55,57 @@ def by_hand(place: Path) -> None:
 
 
 def test_the_folder_holds_the_files_of_the_version_and_nothing_else(trained, place, claude):
-    told = skillgit("adopt", "v1", "--to", "claude", cwd=trained, env=claude)
+    told = skillgit("install", "v1", "--to", "claude", cwd=trained, env=claude)
 
     assert list(files_in(place)) == ["SKILL.md"]
     assert files_in(place)["SKILL.md"] == skillgit("cat", "v1", cwd=trained).bytes
     assert list(place.parent.iterdir()) == [place]
-    assert told.out == f"{place} holds {RUN}/v1; back: skillgit adopt --undo --to {place}\n"
+    assert told.out == f"{place} holds {RUN}/v1; back: skillgit uninstall --to {place}\n"
     assert told.err == ""
     assert git("status", "--porcelain", cwd=trained).out == ""
 
 
 @pytest.mark.parametrize(("typed", "meant"), [("cluade", "claude"), ("Codex", "codex"), ("co-pilot", "copilot")])
 def test_a_misspelt_agent_makes_no_folder(trained, typed, meant):
-    told = skillgit("adopt", "v1", "--to", typed, cwd=trained, code=ExitCode.USAGE)
+    told = skillgit("install", "v1", "--to", typed, cwd=trained, code=ExitCode.USAGE)
 
     assert f"there is no agent '{typed}'" in told.err
     assert f"hint: did you mean '{meant}'? A new folder is --to ./{typed}" in told.err
     assert not (trained / typed).exists()
-    skillgit("adopt", "v1", "--to", f"./{typed}", cwd=trained)
-    skillgit("adopt", "v1", "--to", typed, cwd=trained)
+    skillgit("install", "v1", "--to", f"./{typed}", cwd=trained)
+    skillgit("install", "v1", "--to", typed, cwd=trained)
     assert [child.name for child in (trained / typed).iterdir()] == ["searchqa"]
 
 
 def test_several_files_and_the_right_to_run_them_are_adopted(tmp_path, tmp_path_factory):
     repository = shutil.copytree(once(tmp_path_factory, "sums", sums_repository) / "repository", tmp_path / "r")
-    skillgit("adopt", "main", "--to", tmp_path / "skills", cwd=repository)
+    skillgit("install", "main", "--to", tmp_path / "skills", cwd=repository)
     assert files_in(tmp_path / "skills" / NAME) == FILES
     assert programs_in(tmp_path / "skills" / NAME) == PROGRAMS
 
 
 def test_nothing_is_asked_from_version_to_version_and_undo_goes_back_one_by_one(trained, place, claude):
     for version in ("v1", "v2", "v3"):
-        skillgit("adopt", version, "--to", "claude", cwd=trained, env=claude)
-    again = skillgit("adopt", "v3", "--to", "claude", cwd=trained, env=claude)
+        skillgit("install", version, "--to", "claude", cwd=trained, env=claude)
+    again = skillgit("install", "v3", "--to", "claude", cwd=trained, env=claude)
     assert again.out == f"{place} holds {RUN}/v3 already\n"
 
     for version in ("v2", "v1"):
-        told = skillgit("adopt", "--undo", cwd=trained)
+        told = skillgit("uninstall", cwd=trained)
         assert told.out == f"{place} holds {RUN}/{version} again\n"
         assert files_in(place)["SKILL.md"] == skillgit("cat", version, cwd=trained).bytes
-    assert skillgit("adopt", "--undo", cwd=trained).out == f"{place} holds nothing again\n"
+    assert skillgit("uninstall", cwd=trained).out == f"{place} holds nothing again\n"
     assert not place.parent.parent.exists(), "nobody else came into the folders that were made"
-    assert "nothing that was adopted" in skillgit("adopt", "--undo", cwd=trained, code=ExitCode.NOT_FOUND).err
+    assert "nothing that was installed" in skillgit("uninstall", cwd=trained, code=ExitCode.NOT_FOUND).err
 
 
 def test_undo_brings_back_what_stood_there_to_the_last_bit(trained, place, claude):
     by_hand(place)
     before = read_entries(place)
 
-    skillgit("adopt", "v1", "--to", "claude", "--yes", cwd=trained, env=claude)
+    skillgit("install", "v1", "--to", "claude", "--yes", cwd=trained, env=claude)
     assert list(files_in(place)) == ["SKILL.md"]
-    skillgit("adopt", "--undo", "--to", "claude", cwd=trained, env=claude)
+    skillgit("uninstall", "--to", "claude", cwd=trained, env=claude)
 
     assert read_entries(place) == before
     assert (place / "SKILL.md").stat().st_mtime == 1_000_000
@@ -119,44 +119,44 @@ def test_a_link_of_another_installer_is_replaced_and_what_it_leads_to_is_not(tra
     place.symlink_to("../shared")
     before = read_entries(shared)
 
-    refused = skillgit("adopt", "v1", "--to", "claude", cwd=trained, env=claude, code=ExitCode.CONFLICT)
+    refused = skillgit("install", "v1", "--to", "claude", cwd=trained, env=claude, code=ExitCode.CONFLICT)
     assert "gone: the link .\n" in refused.err
-    skillgit("adopt", "v1", "--to", "claude", "-y", cwd=trained, env=claude)
+    skillgit("install", "v1", "--to", "claude", "-y", cwd=trained, env=claude)
     assert not place.is_symlink()
     assert read_entries(shared) == before
-    skillgit("adopt", "--undo", cwd=trained)
+    skillgit("uninstall", cwd=trained)
     assert str(place.readlink()) == "../shared"
 
 
 def test_a_pipe_is_shown_the_difference_and_refused(trained, place, claude):
-    skillgit("adopt", "v1", "--to", "claude", cwd=trained, env=claude)
+    skillgit("install", "v1", "--to", "claude", cwd=trained, env=claude)
     with (place / "SKILL.md").open("a") as file:
         file.write(f"- Mine. {ESCAPE}\n")
     before = read_entries(place)
 
-    refused = skillgit("adopt", "v2", "--to", "claude", cwd=trained, env=claude, code=ExitCode.CONFLICT)
+    refused = skillgit("install", "v2", "--to", "claude", cwd=trained, env=claude, code=ExitCode.CONFLICT)
 
     assert "\n-- Mine. ^[]0;owned^G\n" in refused.err
     assert ESCAPE not in refused.err
     assert "it was left as it is" in refused.err
     assert "hint: --yes replaces it" in refused.err
     assert read_entries(place) == before
-    agreed = skillgit("adopt", "v2", "--to", "claude", "--yes", cwd=trained, env=claude)
+    agreed = skillgit("install", "v2", "--to", "claude", "--yes", cwd=trained, env=claude)
     assert "-- Mine." in agreed.err, "the difference is shown though nobody is asked"
     assert f"instead of an edited {RUN}/v1" in agreed.out
-    assert skillgit("adopt", "--undo", cwd=trained).out == f"{place} holds an edited {RUN}/v1 again\n"
+    assert skillgit("uninstall", cwd=trained).out == f"{place} holds an edited {RUN}/v1 again\n"
     assert read_entries(place) == before
 
 
 def test_undo_asks_before_it_gives_up_changes_by_hand(trained, place, claude):
-    skillgit("adopt", "v1", "--to", "claude", cwd=trained, env=claude)
+    skillgit("install", "v1", "--to", "claude", cwd=trained, env=claude)
     (place / "mine.md").write_text("mine\n")
 
-    refused = skillgit("adopt", "--undo", cwd=trained, code=ExitCode.CONFLICT)
+    refused = skillgit("uninstall", cwd=trained, code=ExitCode.CONFLICT)
 
     assert "-mine" in refused.err
     assert (place / "mine.md").read_text() == "mine\n"
-    skillgit("adopt", "--undo", "--yes", cwd=trained)
+    skillgit("uninstall", "--yes", cwd=trained)
     assert not place.exists()
 
 
@@ -167,7 +167,7 @@ def test_a_terminal_is_asked(trained, place, claude, answer, code):
     try:
         os.write(keyboard, answer.encode())
         done = subprocess.run(
-            [*SKILLGIT, "adopt", "v1", "--to", "claude"],
+            [*SKILLGIT, "install", "v1", "--to", "claude"],
             cwd=trained,
             env=surroundings(**claude),
             stdin=terminal,
@@ -186,11 +186,11 @@ def test_a_terminal_is_asked(trained, place, claude, answer, code):
 def test_the_list_tells_what_became_of_each_place(trained, tmp_path):
     first, last = skillgit("rev-parse", "v1", cwd=trained).out.strip(), skillgit("rev-parse", "v3", cwd=trained).out
     for folder, version in (("a", "v1"), ("b", "v3"), ("c", "v1"), ("d", "v1")):
-        skillgit("adopt", version, "--to", tmp_path / folder, cwd=trained)
+        skillgit("install", version, "--to", tmp_path / folder, cwd=trained)
     (tmp_path / "c/searchqa/SKILL.md").chmod(0o755)
     shutil.rmtree(tmp_path / "d")
 
-    rows = json.loads(skillgit("adopt", "--list", "--json", cwd=trained).out)["places"]
+    rows = json.loads(skillgit("install", "--list", "--json", cwd=trained).out)["places"]
 
     assert [(row["place"], row["name"], row["commit"], row["state"], row["newer"]) for row in rows] == [
         (str(tmp_path / "a/searchqa"), f"{RUN}/v1", first, "unchanged", f"{RUN}/v3"),
@@ -198,92 +198,91 @@ def test_the_list_tells_what_became_of_each_place(trained, tmp_path):
         (str(tmp_path / "c/searchqa"), f"{RUN}/v1", first, "changed by hand", f"{RUN}/v3"),
         (str(tmp_path / "d/searchqa"), f"{RUN}/v1", first, "gone", f"{RUN}/v3"),
     ]
-    plain = skillgit("adopt", "--list", "--plain", cwd=trained).out.splitlines()
+    plain = skillgit("install", "--list", "--plain", cwd=trained).out.splitlines()
     assert [line.split("\t")[3] for line in plain] == ["unchanged", "unchanged", "changed by hand", "gone"]
-    text = skillgit("adopt", "--list", cwd=trained).out
+    text = skillgit("install", "--list", cwd=trained).out
     assert f"unchanged        {tmp_path}/a/searchqa   newer: {RUN}/v3\n" in text
-    several = skillgit("adopt", "--undo", cwd=trained, code=ExitCode.USAGE)
-    assert f"hint: skillgit adopt --undo --to {tmp_path}/a/searchqa" in several.err
-    skillgit("adopt", "--undo", "--to", tmp_path / "b/searchqa", cwd=trained)
+    several = skillgit("uninstall", cwd=trained, code=ExitCode.USAGE)
+    assert f"hint: skillgit uninstall --to {tmp_path}/a/searchqa" in several.err
+    skillgit("uninstall", "--to", tmp_path / "b/searchqa", cwd=trained)
     assert not (tmp_path / "b").exists()
 
 
 def test_a_place_that_is_gone_can_be_adopted_to_again(trained, place, claude):
-    skillgit("adopt", "v1", "--to", "claude", cwd=trained, env=claude)
+    skillgit("install", "v1", "--to", "claude", cwd=trained, env=claude)
     shutil.rmtree(place)
-    skillgit("adopt", "v1", "--to", "claude", cwd=trained, env=claude)
+    skillgit("install", "v1", "--to", "claude", cwd=trained, env=claude)
     assert list(files_in(place)) == ["SKILL.md"]
 
 
 def test_a_project_has_folders_of_its_own(trained, tmp_path):
     for agent, folder in (("claude", ".claude"), ("codex", ".agents"), ("copilot", ".github")):
-        skillgit("adopt", "v1", "--to", agent, "--scope", "project", cwd=trained / "skills")
+        skillgit("install", "v1", "--to", agent, "--scope", "project", cwd=trained / "skills")
         assert (trained / folder / "skills/searchqa/SKILL.md").is_file()
-        skillgit("adopt", "--undo", "--to", agent, "--scope", "project", cwd=trained)
+        skillgit("uninstall", "--to", agent, "--scope", "project", cwd=trained)
         assert not (trained / folder).exists()
     git("clone", "-q", "--bare", trained, tmp_path / "bare.git", cwd=tmp_path)
-    refused = skillgit("adopt", "HEAD", "--to", "codex", "--scope", "project", cwd=tmp_path / "bare.git", code=2)
+    refused = skillgit("install", "HEAD", "--to", "codex", "--scope", "project", cwd=tmp_path / "bare.git", code=2)
     assert "a bare repository is no project" in refused.err
 
 
 def test_a_dry_run_tells_and_does_nothing(trained, place, claude):
     by_hand(place)
     before = read_entries(place)
-    told = skillgit("adopt", "v1", "--to", "claude", "--dry-run", cwd=trained, env=claude)
+    told = skillgit("install", "v1", "--to", "claude", "--dry-run", cwd=trained, env=claude)
     assert told.out.startswith(f"would put {RUN}/v1 at {place} instead of what did not come from here\ndiff --git")
     assert ESCAPE not in told.out
     assert read_entries(place) == before
-    assert skillgit("adopt", "--list", cwd=trained).out == "nothing was adopted from here\n"
-    skillgit("adopt", "v1", "--to", "claude", "--yes", cwd=trained, env=claude)
-    told = skillgit("adopt", "--undo", "-n", cwd=trained)
+    assert skillgit("install", "--list", cwd=trained).out == "nothing was installed from here\n"
+    skillgit("install", "v1", "--to", "claude", "--yes", cwd=trained, env=claude)
+    told = skillgit("uninstall", "-n", cwd=trained)
     assert told.out.startswith(f"would bring back what did not come from here to {place}\n")
     assert list(files_in(place)) == ["SKILL.md"]
 
 
 def test_documents_name_what_was_there_before(trained, place, claude):
     by_hand(place)
-    adopted = json.loads(skillgit("adopt", "v1", "--to", "claude", "-y", "--json", cwd=trained, env=claude).out)
+    adopted = json.loads(skillgit("install", "v1", "--to", "claude", "-y", "--json", cwd=trained, env=claude).out)
     assert adopted["schema"] == "skillgit.adopt/1"
     assert (adopted["name"], adopted["place"], adopted["written"]) == (f"{RUN}/v1", str(place), True)
     assert adopted["before"] == {"name": "", "by_hand": True}
     assert [change["status"] for change in adopted["changes"]] == ["changed", "removed", "removed"]
-    undone = json.loads(skillgit("adopt", "--undo", "--json", cwd=trained).out)
+    undone = json.loads(skillgit("uninstall", "--json", cwd=trained).out)
     assert (undone["name"], undone["restored"]) == (f"{RUN}/v1", {"name": "", "by_hand": True})
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "give either REV, --undo or --list"),
-        (("v1", "--undo"), "give either REV, --undo or --list"),
+        ((), "give either REV or --list"),
+        (("v1", "--list"), "give either REV or --list"),
         (("v1",), "say where to: --to claude, codex, copilot or a folder of skills"),
         (("v1", "--to", "x", "--scope", "user"), "--scope goes with an agent's name, and 'x' is a folder"),
-        (("v1", "--to", "x", "--skill", "a"), "--skill goes with --undo"),
         (("v1", "--to", "x", "-z"), "goes with --list"),
     ],
 )
 def test_what_makes_no_sense_is_refused(trained, words, said):
-    assert said in skillgit("adopt", *words, cwd=trained, code=ExitCode.USAGE).err
+    assert said in skillgit("install", *words, cwd=trained, code=ExitCode.USAGE).err
 
 
 def test_a_damaged_record_is_named_and_nothing_is_overwritten(trained, place, claude):
-    skillgit("adopt", "v1", "--to", "claude", cwd=trained, env=claude)
+    skillgit("install", "v1", "--to", "claude", cwd=trained, env=claude)
     record = trained / ".git/skillgit/adopted/places.json"
     good = record.read_text()
     for text in ("{", "[]", good.replace("adopted/1", "adopted/2"), good.replace('"found"', '"fund"')):
         record.write_text(text)
         before = read_entries(place)
-        for words in (("v2", "--to", "claude", "--yes"), ("--undo",), ("--list",)):
-            refused = skillgit("adopt", *words, cwd=trained, env=claude, code=ExitCode.HISTORY)
+        for words in (("install", "v2", "--to", "claude", "--yes"), ("uninstall",), ("install", "--list")):
+            refused = skillgit(*words, cwd=trained, env=claude, code=ExitCode.HISTORY)
             assert str(record) in refused.err
         assert read_entries(place) == before
 
 
 def test_a_copy_that_is_gone_cannot_be_brought_back(trained, place, claude):
     by_hand(place)
-    skillgit("adopt", "v1", "--to", "claude", "--yes", cwd=trained, env=claude)
+    skillgit("install", "v1", "--to", "claude", "--yes", cwd=trained, env=claude)
     shutil.rmtree(trained / ".git/skillgit/adopted/kept")
-    refused = skillgit("adopt", "--undo", cwd=trained, code=ExitCode.NOT_FOUND)
+    refused = skillgit("uninstall", cwd=trained, code=ExitCode.NOT_FOUND)
     assert "is gone" in refused.err
     assert list(files_in(place)) == ["SKILL.md"]
 
@@ -291,22 +290,24 @@ def test_a_copy_that_is_gone_cannot_be_brought_back(trained, place, claude):
 def test_candidates_and_commits_are_called_as_people_read_them(trained, place, claude):
     rows = json.loads(skillgit("log", "--rejected", "--json", cwd=trained).out)["events"]
     name = next(f"{RUN}/r{row['step']}" for row in rows if row["kind"] == "rejected" and row["origin"] == "step")
-    assert skillgit("adopt", name, "--to", "claude", cwd=trained, env=claude).out.startswith(f"{place} holds {name}; ")
+    assert skillgit("install", name, "--to", "claude", cwd=trained, env=claude).out.startswith(
+        f"{place} holds {name}; "
+    )
     head = git("rev-parse", "main", cwd=trained).out.strip()
-    done = skillgit("adopt", "main", "--to", "claude", cwd=trained, env=claude).out
+    done = skillgit("install", "main", "--to", "claude", cwd=trained, env=claude).out
     assert done.startswith(f"{place} holds {head[:7]} instead of {name}; ")
-    assert skillgit("adopt", "--list", cwd=trained).out.startswith(f"{head[:7]}  unchanged  {place}")
-    (row,) = json.loads(skillgit("adopt", "--list", "--json", cwd=trained).out)["places"]
+    assert skillgit("install", "--list", cwd=trained).out.startswith(f"{head[:7]}  unchanged  {place}")
+    (row,) = json.loads(skillgit("install", "--list", "--json", cwd=trained).out)["places"]
     assert row["name"] == row["commit"] == head
 
 
 def test_an_empty_place_is_refused_and_a_hint_with_spaces_works(trained, tmp_path):
-    for words in (("v1",), ("--undo",)):
-        refused = skillgit("adopt", *words, "--to", "", cwd=trained, code=ExitCode.USAGE)
+    for words in (("install", "v1"), ("uninstall",)):
+        refused = skillgit(*words, "--to", "", cwd=trained, code=ExitCode.USAGE)
         assert refused.err.startswith("skillgit: --to is empty\n")
     assert "--to is empty" in skillgit("export", "v1", "--to", "", cwd=trained, code=ExitCode.USAGE).err
     for folder in ("a b", "b c"):
-        skillgit("adopt", "v1", "--to", tmp_path / folder, cwd=trained)
-    refused = skillgit("adopt", "--undo", cwd=trained, code=ExitCode.USAGE)
+        skillgit("install", "v1", "--to", tmp_path / folder, cwd=trained)
+    refused = skillgit("uninstall", cwd=trained, code=ExitCode.USAGE)
     hint = shlex.split(refused.err.rpartition("hint: skillgit ")[2])
     assert skillgit(*hint, cwd=trained).out == f"{tmp_path / 'a b' / 'searchqa'} holds nothing again\n"

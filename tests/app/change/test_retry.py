@@ -7,13 +7,13 @@ from program import git, refs, skillgit
 
 from skillgit.app.change.cherry_pick import apply_again
 from skillgit.app.change.measuring import Terms
-from skillgit.app.change.retry import ResurrectRequest, resurrect
+from skillgit.app.change.retry import RetryRequest, retry
 from skillgit.domain.caps import Caps
 from skillgit.errors import ExitCode, NotFoundError, SkillgitError, UsageError
 
 
 def retried(user, repository, eyes, run="one", **request):
-    return resurrect(user(repository), ResurrectRequest(run=run, **request), eyes)
+    return retry(user(repository), RetryRequest(run=run, **request), eyes)
 
 
 def test_candidates_are_measured_on_the_newest_version_and_nothing_is_written(user, repository, eyes):
@@ -97,7 +97,7 @@ def test_only_the_runs_own_model_may_keep_one(user, repository, eyes):
 @pytest.fixture
 def gone_back(repository, document, by_hand):
     """A repository whose run ``two`` refused an edit and then went back to a text that misses it."""
-    skillgit("cherry-pick", "one/v1", "--onto", "two", "-q", cwd=repository, code=1)
+    skillgit("cherry-pick", "one/v1", "--run", "two", "-q", cwd=repository, code=1)
     by_hand(repository, "two", document(repository, "two/v0"))
     return repository
 
@@ -113,8 +113,8 @@ def test_the_first_that_passes_becomes_a_version(user, gone_back, eyes, trailers
     assert trailers(gone_back, "run/two")["Skillgit-Origin"] == "resurrect number=2 of=two/i1"
 
 
-def test_history_is_sound_after_a_resurrection(gone_back, sound):
-    done = skillgit("resurrect", "two", "--keep", cwd=gone_back)
+def test_history_is_sound_after_a_retry(gone_back, sound):
+    done = skillgit("retry", "two", "--keep", cwd=gone_back)
     assert "accepted" in done.out
     sound(gone_back)
 
@@ -127,9 +127,9 @@ def test_nothing_is_kept_where_nothing_passes(user, repository, eyes):
 
 
 def test_the_command_prints_then_and_now(repository):
-    done = skillgit("resurrect", "one", "-n", "2", cwd=repository, code=1)
+    done = skillgit("retry", "one", "--limit", "2", cwd=repository, code=1)
     head = next(line for line in done.out.splitlines() if "then" in line)
     assert head.split() == ["then", "delta", "on", "now", "delta", "fixed", "broken", "p"]
-    told = json.loads(skillgit("resurrect", "one", "-n", "2", "--json", "-q", cwd=repository, code=1).out)
+    told = json.loads(skillgit("retry", "one", "--limit", "2", "--json", "-q", cwd=repository, code=1).out)
     assert (told["schema"], len(told["rows"])) == ("skillgit.resurrect/1", 2)
     assert git("status", "--porcelain", cwd=repository).out == ""

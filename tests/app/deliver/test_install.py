@@ -16,8 +16,8 @@ import pytest
 from sample_run import PATH
 from soaking import soak
 
-from skillgit.app.deliver.install import Adopted, AdoptRequest, Agent, Scope, adopt, skills_folder
-from skillgit.app.deliver.installed import UndoRequest, list_adopted, undo
+from skillgit.app.deliver.install import Agent, InstallRequest, InstallResult, Scope, install, skills_folder
+from skillgit.app.deliver.installed import UninstallRequest, list_installed, uninstall
 from skillgit.app.format import placing
 from skillgit.app.format.folders import entries_of, fingerprint, read_entries
 from skillgit.app.place.workspace import open_workspace
@@ -94,11 +94,11 @@ class Stage:
         self.private = repo.private_dir / "adopted"
         self.watched = (self.skills, self.private)
 
-    def adopt(self, revision: str) -> Adopted:
-        return adopt(self.context, AdoptRequest(revision=revision, to=str(self.skills)), agreed)
+    def install(self, revision: str) -> InstallResult:
+        return install(self.context, InstallRequest(revision=revision, to=str(self.skills)), agreed)
 
     def undo(self) -> None:
-        undo(self.context, UndoRequest(), agreed)
+        uninstall(self.context, UninstallRequest(), agreed)
 
     def keep(self) -> None:
         for number, folder in enumerate(self.watched):
@@ -142,20 +142,20 @@ def test_adopting_killed_at_any_moment_leaves_old_or_new_and_undo_works(stage, r
     if there.startswith("something by hand"):
         old_skill(stage.place)
     elif there.startswith("an adopted version"):
-        stage.adopt("v1")
+        stage.install("v1")
     old, new = read_entries(stage.place), fingerprint(entries_of(skill_at(repo, records[5].commit, PATH)))
     stage.keep()
     seen = set()
     for moment in count(1):
         stage.set_back()
-        if not killed_at(moment, stage.watched, lambda: stage.adopt("v2")):
+        if not killed_at(moment, stage.watched, lambda: stage.install("v2")):
             break
         now = read_entries(stage.place)
         took = fingerprint(now) == new
         # Without a swap in one step the name is free for a moment; the next command fills it.
         assert took or now == old or not (swaps or now), moment
         seen.add(took)
-        assert stage.adopt("v2").held == took, moment
+        assert stage.install("v2").held == took, moment
         assert fingerprint(read_entries(stage.place)) == new
         stage.undo()
         assert read_entries(stage.place) == old, moment
@@ -170,7 +170,7 @@ def test_an_undo_killed_at_any_moment_leaves_old_or_new_and_can_be_done_again(st
     if there.startswith("something by hand"):
         old_skill(stage.place)
     old = read_entries(stage.place)
-    stage.adopt("v1")
+    stage.install("v1")
     new = read_entries(stage.place)
     stage.keep()
     seen = set()
@@ -181,11 +181,11 @@ def test_an_undo_killed_at_any_moment_leaves_old_or_new_and_can_be_done_again(st
         now = read_entries(stage.place)
         assert now in (old, new) or not (swaps or now), moment
         seen.add(now == old)
-        if any(row.name.endswith("/v1") for row in list_adopted(stage.context)):
+        if any(row.name.endswith("/v1") for row in list_installed(stage.context)):
             with suppress(NotFoundError):  # it was undone all but for the record
                 stage.undo()
         assert read_entries(stage.place) == old, moment
-        assert list_adopted(stage.context) == ()
+        assert list_installed(stage.context) == ()
         assert not stage.beside(), moment
     assert seen == {True, False}
 
@@ -200,7 +200,7 @@ def test_what_is_edited_while_it_is_replaced_is_kept_too(context, tmp_path, monk
         return swap(beside, place)
 
     monkeypatch.setattr(placing, "exchange", edited)
-    stage.adopt("v1")
+    stage.install("v1")
     monkeypatch.setattr(placing, "exchange", swap)
     stage.undo()
     assert (stage.place / "SKILL.md").read_text() == "# Saved by an editor just now\n"
