@@ -87,7 +87,7 @@ def fetched(found: Fetched, screen: Screen) -> Iterator[str]:
 
 _LABEL = 13
 _SOURCES = {
-    "configuration": "by model.contexts",
+    "configuration": "by model.context_window",
     "server": "as the server says",
     "table": "by the table of {date}",
 }
@@ -157,7 +157,7 @@ def _context(role: RoleHealth, found: Checkup) -> str:
     room = role.room
     if room is None or room.context is None:
         prompt = f"; the longest prompt has about {room.prompt:,} tokens" if room is not None else ""
-        return f"unknown; set model.contexts to check it{prompt}"
+        return f"unknown; set model.context_window to check it{prompt}"
     source = _SOURCES[room.source].format(date=found.contexts_of)
     told = f"{room.context:,} tokens {source}; the longest prompt has about {room.prompt:,}"
     return told + {

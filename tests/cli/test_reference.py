@@ -28,7 +28,7 @@ them:
 
 | REV | the event |
 |---|---|
-| `v7` | what made version 7: an accepted candidate, merged guidance, an older text or a hand edit; `v0` starts a run |
+| `v7` | what made version 7: an accepted candidate, merged guidance, an older text or an edit; `v0` starts the run |
 | `r17` | the candidate of step 17, rejected |
 | `s4` | step 4, skipped |
 | `m2` | the reflection on epoch 2, rejected or skipped |

@@ -91,12 +91,12 @@ def test_a_missing_key_of_one_role_keeps_the_other_from_being_asked(repository):
 
 def test_a_prompt_that_cannot_fit_is_refused_after_the_tiny_calls_and_one_that_hardly_fits_is_told(repository):
     with wire_server(keep=True) as one, wire_server(keep=True) as other:
-        ended = train(repository, *apart(one, other), "-o", "model.contexts={reader: 100}", code=2)
+        ended = train(repository, *apart(one, other), "-o", "model.context_window={reader: 100}", code=2)
         assert [len(asked(wire)) for wire in (one, other)] == [len(tiny(wire)) for wire in (one, other)] == [1, 1]
         assert "openai_chat/reader takes 100" in ended.err
-        assert "model.contexts" in ended.err
+        assert "model.context_window" in ended.err
         one.change(faults=Faults(rate=1, after=1, kinds=("unauthorized",), row=10**6))
-        told = train(repository, *apart(one, other), "-o", "model.contexts={reader: 16500}", code=5)
+        told = train(repository, *apart(one, other), "-o", "model.context_window={reader: 16500}", code=5)
         assert "some calls may be refused" in told.err
         assert "calls, about" in told.err, "the plan, once the models have answered"
 

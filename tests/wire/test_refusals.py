@@ -32,7 +32,15 @@ PREFLIGHT = 2
 """Questions before the first item; were they refused too, no run would begin."""
 ANSWERED = 20
 """Questions after which the preflight is on record for certain, so that no resumed run has to repeat it."""
-OPTIONS = (*QUICK, "-o", "evaluation.min_coverage=0.4", "-o", f"calls.attempts={ATTEMPTS}", "-o", "calls.concurrency=8")
+OPTIONS = (
+    *QUICK,
+    "-o",
+    "evaluation.min_coverage=0.4",
+    "-o",
+    f"calls.max_retries={ATTEMPTS - 1}",
+    "-o",
+    "calls.concurrency=8",
+)
 LATENCY_S = 0.02
 COUNTS = re.compile(r" n=(\d+) scored=(\d+) ")
 

@@ -131,7 +131,7 @@ def test_keys_in_items_answers_edits_and_errors_are_nowhere_in_what_a_run_writes
     faults = Faults(rate=0.06, row=99, kinds=kinds, seed=4, model="reader")
     with wire_server(said=said, quote=f": you sent {ALL}", faults=faults, keep=True) as wire:
         items = ("-o", "env.split_mode=split_dir", "-o", f"env.split_dir={poisoned_items}")
-        code, told = train(repository, *items, *over(wire, dialect), "-o", "calls.attempts=2")
+        code, told = train(repository, *items, *over(wire, dialect), "-o", "calls.max_retries=1")
         asked = json.dumps([entry.document for entry in wire.log()])
         assert any(entry.fault in kinds for entry in wire.log())
     assert code == 0, told.decode()
@@ -150,7 +150,7 @@ def test_keys_in_items_answers_edits_and_errors_are_nowhere_in_what_a_run_writes
 def test_a_provider_that_quotes_keys_in_its_last_words_is_not_repeated(kind, dialect, repository):
     for place, key in enumerate((ALL, " ".join([BEARER, *reversed(KEYS.values())]))):
         with wire_server(quote=f": you sent {key}", faults=Faults(rate=1.0, kinds=(kind,))) as wire:
-            code, told = train(repository, *over(wire, dialect), "-o", "calls.attempts=1", flags=("--debug",))
+            code, told = train(repository, *over(wire, dialect), "-o", "calls.max_retries=0", flags=("--debug",))
         assert code == 5, told.decode()
         assert leaks({**written(repository), f"the terminal, {place}": told}) == []
 

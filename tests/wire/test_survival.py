@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 EVERY = (*PASSING, "hang", "slow_stream", "no_usage")
 """All that a run survives without a trace: a hanging call ends at its deadline, the last two are answers after all."""
-PATIENT = ("-o", "calls.attempts=8", "-o", "env.exec_timeout=3", "-o", "calls.timeout_s=3")
-HASTY = ("-o", "calls.attempts=1")
+PATIENT = ("-o", "calls.max_retries=7", "-o", "env.exec_timeout=3", "-o", "calls.timeout_s=3")
+HASTY = ("-o", "calls.max_retries=0")
 COUNTS = re.compile(r" n=(\d+) scored=(\d+) ")
 
 pytestmark = pytest.mark.slow

@@ -108,8 +108,12 @@ def _by_merge(workspace: Workspace, row: LogRow, head: Skill, onto: str, reports
     before = _before(workspace, row)
     merged = merge(before, head, theirs)
     if merged.conflicts:
+        missing = [report for report in reports if report.status not in {EditStatus.APPLIED, EditStatus.DUPLICATE}]
+        places = [_unapplied(report) for report in missing] or [
+            _place(one, "here", "there") for one in merged.conflicts
+        ]
         hint = "skillgit merge decides such lines by evaluation"
-        raise _conflicting(f"{row.address} does not apply to {onto}", merged.conflicts, reports, hint=hint)
+        raise _conflicting(f"{row.address} does not apply to {onto}", places, hint=hint)
     skill = merged.settled([])
     if skill is None:
         raise SkillgitError(
@@ -146,7 +150,8 @@ def take_back(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Appl
     merged = merge(after, head, before, beside=True)
     whole = f"skillgit restore {row.run}/v{row.base} brings back the whole text from before it"
     if merged.conflicts:
-        raise _conflicting(f"later versions changed what {row.address} did", merged.conflicts, (), hint=whole)
+        places = [_place(one, "now", f"before v{row.version}") for one in merged.conflicts]
+        raise _conflicting(f"later versions changed what {row.address} did", places, hint=whole)
     skill = merged.settled([])
     if skill is None:
         raise SkillgitError(f"{row.address} cannot be taken back: a protected region would change", hint=whole)
@@ -166,16 +171,14 @@ def take_back(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Appl
     )
 
 
-def _conflicting(
-    told: str, conflicts: Sequence[Conflict], reports: Sequence[EditReport], *, hint: str
-) -> SkillgitError:
-    """Return the error that names the edits that do not apply, or without a patch the places that conflict."""
-    missing = [report for report in reports if report.status not in {EditStatus.APPLIED, EditStatus.DUPLICATE}]
-    places = [_unapplied(report) for report in missing] or [
-        f"{one.file} line {one.line} has {_quoted(one.ours)} here and {_quoted(one.theirs)} there" for one in conflicts
-    ]
+def _conflicting(told: str, places: Sequence[str], *, hint: str) -> SkillgitError:
     more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
     return SkillgitError(f"{told}: {'; '.join(places[:_SHOWN])}{more}", hint=hint)
+
+
+def _place(conflict: Conflict, here: str, there: str) -> str:
+    texts = f"{_quoted(conflict.ours)} {here} and {_quoted(conflict.theirs)} {there}"
+    return f"{conflict.file} line {conflict.line} has {texts}"
 
 
 def _unapplied(report: EditReport) -> str:

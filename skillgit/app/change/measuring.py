@@ -191,6 +191,8 @@ def open_measuring(
     config = find_config(context, workspace, (run,), config=terms.config, overrides=overrides)
     setup = set_up(config)
     allowed(setup)
+    for note in config.notes:
+        watcher.remark(note)
     with open_session(context, workspace, setup, terms.caps, run=run, dry_run=terms.dry_run) as session:
         yield Measuring(
             context=context,

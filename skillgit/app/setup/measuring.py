@@ -200,6 +200,8 @@ def measuring(
         ProviderFailureError: A provider failed systematically.
         StoppedError: The user stopped it.
     """
+    for note in setup.config.notes:
+        watcher.remark(note)
     with open_session(context, workspace, setup, caps) as session:
         scope = f"eval-{context.entropy(8).hex()}/measure"
         return carry_out(setup, session, scope, work(Measuring(session, watcher)))

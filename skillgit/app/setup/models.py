@@ -213,7 +213,7 @@ async def preflight(setup: Setup, calls: Calls, skill: Skill, remark: Callable[[
     if not roles:
         return
     await ordered(lambda role: look(setup.routes[role]), roles, limit=limit)
-    windows = setup.config.values.model.contexts
+    windows = setup.config.values.model.context_window
     contexts, _ = await side_by_side(
         ordered(lambda role: context_of(setup.routes[role], windows), roles, limit=limit),
         ask_each(setup, calls, roles),
@@ -244,7 +244,7 @@ async def ask_each(setup: Setup, calls: Calls, roles: Iterable[str]) -> None:
 def _too_long(role: str, route: Route, found: Room) -> ConfigError:
     return ConfigError(
         f"the longest prompt of the {role} has about {found.prompt:,} tokens, but {route.name} takes {found.context:,}",
-        hint="take shorter items or another model; if a number is wrong, set model.contexts, or train.preflight=false",
+        hint="take shorter items or another model; or set model.context_window, or train.preflight=false",
     )
 
 

@@ -35,8 +35,8 @@ def open_door(context: Context, setup: Setup, caps: Caps, ledger: Ledger, *, ask
         random=Random(context.entropy(8)),  # noqa: S311 - jitter of retries
         clock=lambda: context.clock().timestamp(),
         policy=Policy(
-            attempts=settings.attempts,
-            patience_s=settings.patience_s,
+            attempts=settings.max_retries + 1,
+            patience_s=settings.retry_budget_s,
             requests_per_minute=settings.requests_per_minute,
             tokens_per_minute=settings.tokens_per_minute,
             item_timeout_s=settings.item_timeout_s,

@@ -257,7 +257,7 @@ def _repository(context: Context) -> Found | None:
 
 async def _examined(setup: Setup, skill: Skill, *, call: bool) -> tuple[RoleHealth, ...]:
     prompts = largest_prompts(setup.config.values.method, setup.task, skill)
-    contexts = setup.config.values.model.contexts
+    contexts = setup.config.values.model.context_window
     try:
         begun = [_health(_start(setup, role), route, call=call) for role, route in setup.routes.items()]
         found = await asyncio.gather(*begun)

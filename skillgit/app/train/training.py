@@ -183,6 +183,9 @@ class Training:
         await preflight(self._setup, self.session.calls, self._start.skill, self._watcher.remark)
         if asked_roles(self._setup):
             self._watcher.remark(self._planned())
+        else:
+            for note in self._setup.config.notes:
+                self._watcher.remark(note)
 
     def _planned(self) -> str:
         from skillgit.app.train.train import plan_of_started  # noqa: PLC0415 - servers have answered by now

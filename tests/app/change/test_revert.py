@@ -99,7 +99,7 @@ def test_lines_that_changed_again_are_named_and_nothing_is_written(user, reposit
     before = refs(repository)
     with pytest.raises(SkillgitError, match=r"later versions changed what .* did: SKILL.md line") as caught:
         taken_back(user, repository, edited, eyes)
-    assert "'- Say it in two words.' here and nothing there" in caught.value.message
+    assert f"'- Say it in two words.' now and nothing before {edited.removeprefix('two/')}" in caught.value.message
     assert caught.value.hint.startswith("skillgit restore two/v")
     assert refs(repository) == before
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from skillgit.app.setup.config.files import OLD_KEYS, key_today, leaf_today
 from skillgit.app.setup.config.typing import ROLES, belongs, is_free
 from skillgit.app.setup.config.wording import shown
 from skillgit.errors import ConfigError
@@ -138,8 +139,14 @@ def canonical(layer: Layer, known: Collection[str], backends: Collection[str]) -
     given: dict[str, str] = {}
     renamed: list[str] = []
     notes: list[str] = []
-    for key, leaf in layer.items():
-        name = _sectioned(key, known, backends)
+    for key, written in layer.items():
+        dotted = _sectioned(key, known, backends)
+        name, leaf = key_today(dotted), leaf_today(dotted, written)
+        if name != dotted:
+            less = "" if leaf is written else ", which does not count the first attempt"
+            notes.append(
+                f"warning: {leaf.origin}: {dotted} is now {name}{less}; the old name goes with the next release"
+            )
         _refuse_secret(name, leaf)
         if name in RETIRED:
             notes.append(_without_effect(name, leaf))
@@ -149,7 +156,7 @@ def canonical(layer: Layer, known: Collection[str], backends: Collection[str]) -
             raise ConfigError(f"{leaf.origin}: '{key}' and '{given[name]}' set the same key, {name}", hint="keep one")
         else:
             found[name], given[name] = leaf, key
-            renamed.extend([f"{key} = {name}"] if name != key else [])
+            renamed.extend([f"{key} = {name}"] if dotted != key else [])
     if renamed:
         place = next(iter(layer.values())).origin.where
         source = place if place.startswith("-o") else place.rpartition(":")[0]
@@ -164,7 +171,7 @@ def _sectioned(key: str, known: Collection[str], backends: Collection[str]) -> s
         return RENAMED.get(key, key)
     if key in FLAT:
         return FLAT[key]
-    dotted = [*known, *RETIRED, *RENAMED]
+    dotted = [*known, *RETIRED, *RENAMED, *OLD_KEYS]
     same = [name for name in dotted if name.partition(".")[2] == key]
     if same:
         return RENAMED.get(same[0], same[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillgit.app.setup.config.files import NESTED, Layer, Leaf, Origin
+from skillgit.app.setup.config.files import NESTED, Layer, Leaf, Origin, key_today, leaf_today
 from skillgit.app.setup.config.resolved import is_local, is_neutral
 from skillgit.app.setup.config.schema import SECTIONS, EnvSettings
 from skillgit.domain.untrusted.documents import loads
@@ -61,7 +61,7 @@ def layer(settings: RecordedSettings, name: str, folder: Path) -> Layer:
         folder: The folder that relative paths refer to.
     """
     origin = Origin(kind="file", where=name)
-    return {key: _leaf(value, origin, folder) for key, value in settings.taken.items()}
+    return {key_today(key): leaf_today(key, _leaf(value, origin, folder)) for key, value in settings.taken.items()}
 
 
 def measuring_settings(document: Mapping[str, Mapping[str, object]]) -> dict[str, object]:

@@ -22,7 +22,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from skillgit.app.setup.config.files import DEFAULT, PATHS, PLUGINS, nested
+from skillgit.app.setup.config.files import DEFAULT, PATHS, PLUGINS, key_today, nested
 from skillgit.app.setup.config.typing import settings_of, written_as
 from skillgit.domain.ids import short_digest
 from skillgit.plugin.registry import BACKENDS, installed
@@ -39,19 +39,19 @@ LOCAL = frozenset(
         "budget.max_calls",
         "budget.max_tokens",
         "budget.max_usd",
-        "calls.attempts",
         "calls.concurrency",
         "calls.hedge",
         "calls.item_timeout_s",
-        "calls.patience_s",
+        "calls.max_retries",
         "calls.requests_per_minute",
+        "calls.retry_budget_s",
         "calls.timeout_s",
         "calls.tokens_per_minute",
         "env.exec_timeout",
         "env.out_root",
         "env.split_output_dir",
         "gradient.analyst_workers",
-        "model.contexts",
+        "model.context_window",
         "model.prices",
         "train.diagnose_after",
         "train.preflight",
@@ -174,6 +174,7 @@ class ResolvedConfig:
 
 def is_local(key: str) -> bool:
     """Say whether ``key`` is a matter of the machine that does the work, so that no history records it."""
+    key = key_today(key)
     return key in LOCAL or nested(key) in LOCAL or _is_of_backend(key, _PATIENCE)
 
 

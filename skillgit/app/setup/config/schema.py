@@ -56,7 +56,7 @@ class ModelSettings(Section):
         description="Model to [US dollars for a million tokens in, the same out], and if they differ from those in, "
         "of tokens read from the provider's cache and of tokens written to it.",
     )
-    contexts: dict[str, Positive] = Field(
+    context_window: dict[str, Positive] = Field(
         default_factory=dict,
         description="Model to the tokens that it takes, prompt and reply; for models that skillgit does not know.",
     )
@@ -97,8 +97,8 @@ class CallsSettings(Section):
     concurrency: Positive = Field(
         16, description="Calls in flight per backend, and rollouts at once; fewer while a provider refuses so many."
     )
-    attempts: Positive = Field(
-        5, description="Attempts at a call that fails in a way that may pass; refusals do not count."
+    max_retries: Annotated[int, Field(ge=0)] = Field(
+        4, description="Further attempts at a call that fails in a way that may pass; refusals do not count."
     )
     timeout_s: PositiveNumber | None = Field(
         None, description="The same as env.exec_timeout, for calls of the optimizer and the judge."
@@ -107,7 +107,7 @@ class CallsSettings(Section):
         None,
         description="Seconds that one item may take, without the time that it waits for its turn; null is no limit.",
     )
-    patience_s: PositiveNumber = Field(
+    retry_budget_s: PositiveNumber = Field(
         600.0, description="Seconds that a call spends in pauses before a further refusal (429, overloaded) ends it."
     )
     requests_per_minute: Positive | None = Field(

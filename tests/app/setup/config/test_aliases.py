@@ -153,3 +153,29 @@ def test_every_other_name_leads_to_a_key():
     backends = [plugin.name for plugin in installed(BACKENDS)]
     assert {name for name in RENAMED.values() if not is_free(name, backends)} <= known
     assert not known & set(RENAMED)
+
+
+def test_keys_that_had_another_name_are_read_under_it_with_a_warning(load: Load):
+    config = load(
+        "model: {contexts: {reader: 9000}}\ncalls: {patience_s: 5, attempts: 3}\nenv: {name: searchqa}",
+        "model.contexts={other: 1}",
+    )
+    calls = config.values.calls
+    assert config.values.model.context_window == {"reader": 9000, "other": 1}
+    assert (calls.retry_budget_s, calls.max_retries) == (5, 2), "the first attempt is no retry"
+    assert [note.removesuffix("; the old name goes with the next release") for note in config.notes] == [
+        "warning: my.yaml:1: model.contexts.reader is now model.context_window.reader",
+        "warning: my.yaml:2: calls.patience_s is now calls.retry_budget_s",
+        "warning: my.yaml:2: calls.attempts is now calls.max_retries, which does not count the first attempt",
+        "warning: -o model.contexts={other: 1}: model.contexts.other is now model.context_window.other",
+    ]
+    assert {"calls.max_retries", "calls.retry_budget_s"} <= config.local.keys()
+    assert config.digest == load("env: {name: searchqa}").digest
+
+
+def test_an_old_name_may_be_flat_and_stands_for_today_s(load: Load):
+    assert load("", "attempts=1").values.calls.max_retries == 0
+    with pytest.raises(ConfigError, match=r"max_retries is -1"):
+        load("", "calls.attempts=0")
+    with pytest.raises(ConfigError, match=r"set the same key, calls\.max_retries"):
+        load("calls: {attempts: 3, max_retries: 3}\nenv: {name: searchqa}")

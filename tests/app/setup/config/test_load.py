@@ -130,10 +130,10 @@ def test_a_wrong_value_is_one_sentence_with_what_is_allowed(load: Load, override
 
 def test_all_wrong_values_are_named_with_their_lines(load: Load):
     with pytest.raises(ConfigError) as caught:
-        load("train:\n  batch_size: 0\n  num_epochs: -1\ncalls:\n  attempts: no\nenv: {name: searchqa}")
+        load("train:\n  batch_size: 0\n  num_epochs: -1\ncalls:\n  max_retries: no\nenv: {name: searchqa}")
     assert "my.yaml:2: train.batch_size is 0" in caught.value.message
     assert "my.yaml:3: train.num_epochs is -1" in caught.value.message
-    assert "my.yaml:5: calls.attempts is no" in caught.value.message
+    assert "my.yaml:5: calls.max_retries is no" in caught.value.message
 
 
 def test_a_rule_over_two_keys_says_where_both_were_set(load: Load):

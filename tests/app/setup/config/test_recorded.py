@@ -15,7 +15,7 @@ from skillgit.errors import ConfigError, UsageError
     [
         (),
         ("model.prices={reader: [1, 2.5], other: [0, 0]}", "budget.max_usd=3", "calls.temperature=0"),
-        ("calls.requests_per_minute=9", "calls.concurrency=2", "model.contexts={reader: 9000}"),
+        ("calls.requests_per_minute=9", "calls.concurrency=2", "model.context_window={reader: 9000}"),
         ("evaluation.gate_metric=mixed", "evaluation.sel_env_num=5", "env.limit=7", "model.reasoning_effort=low"),
     ],
 )
@@ -103,3 +103,17 @@ def test_the_user_s_own_word_stands_over_a_stranger_s(context):
 def test_how_a_stranger_s_machine_goes_about_its_work_is_passed_over(context):
     settings = settings_of({"env": {"name": "searchqa"}, "calls": {"concurrency": 10**9}, "budget": {"max_usd": None}})
     assert load_recorded(context, "run x", of_stranger(settings)).values.calls.concurrency == 16
+
+
+def test_names_that_keys_had_when_a_run_was_recorded_are_read_without_a_word(context):
+    first = load_config(context, "demo")
+    document = {section: dict(values) for section, values in first.document.items()}
+    document.setdefault("calls", {}).update({"attempts": 9, "patience_s": 1.0})
+    document["model"]["contexts"] = {"reader": 5}
+    settings = settings_of(document)
+    assert settings == settings_of(first.document), "they were never part of a run"
+    local = {"calls.attempts": 3, "calls.patience_s": 7.0, "model.contexts.reader": 9000}
+    again = load_recorded(context, "run x", of_own_run(settings | local))
+    assert (again.values.calls.max_retries, again.values.calls.retry_budget_s) == (2, 7.0)
+    assert again.values.model.context_window == {"reader": 9000}
+    assert (again.notes, again.digest) == (first.notes, first.digest)

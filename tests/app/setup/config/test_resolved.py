@@ -73,7 +73,7 @@ def test_the_keys_left_out_exist():
         ("env.exec_timeout=9", "env.exec_timeout", 9.0),
         ("gradient.analyst_workers=2", "gradient.analyst_workers", 2),
         ("model.prices={m: [1, 2]}", "model.prices.m", [1.0, 2.0]),
-        ("model.contexts={m: 99}", "model.contexts.m", 99),
+        ("model.context_window={m: 99}", "model.context_window.m", 99),
         ("train.preflight=false", "train.preflight", False),
     ],
 )

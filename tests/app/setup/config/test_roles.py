@@ -59,7 +59,7 @@ def test_where_a_role_is_reached_is_no_part_of_the_digest_and_what_it_answers_is
     warm = load("", "model.backend=openai_chat", "model.target_temperature=0.5")
     assert warm.digest != plain.digest
     assert (warm.variant("target") != "", warm.variant("optimizer")) == (True, "")
-    assert load("", "model.contexts={m: 5}", "train.preflight=false").digest == load("").digest
+    assert load("", "model.context_window={m: 5}", "train.preflight=false").digest == load("").digest
 
 
 def test_keys_of_the_reference_for_a_role_count_only_for_its_backend(load: Load):
@@ -103,8 +103,8 @@ def test_paths_of_backends_refer_to_the_folder_of_their_file(load: Load, context
 
 
 def test_contexts_are_merged_entry_by_entry(load: Load):
-    config = load("model: {contexts: {a: 5, b: 6}}\nenv: {name: searchqa}", "model.contexts={a: 7}")
-    assert config.values.model.contexts == {"a": 7, "b": 6}
-    assert config.local == {"model.contexts.a": 7, "model.contexts.b": 6}
-    with pytest.raises(ConfigError, match=r"model\.contexts\.a is 0; it must be greater than 0"):
-        load("", "model.contexts={a: 0}")
+    config = load("model: {context_window: {a: 5, b: 6}}\nenv: {name: searchqa}", "model.context_window={a: 7}")
+    assert config.values.model.context_window == {"a": 7, "b": 6}
+    assert config.local == {"model.context_window.a": 7, "model.context_window.b": 6}
+    with pytest.raises(ConfigError, match=r"model\.context_window\.a is 0; it must be greater than 0"):
+        load("", "model.context_window={a: 0}")
