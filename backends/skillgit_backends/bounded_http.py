@@ -95,10 +95,10 @@ class BoundedClient(httpx2.AsyncClient):
 
     async def _body(self, response: httpx2.Response) -> bytes:
         """Return the body of ``response``; that of an error is cut, that of a success must not be longer."""
-        failed = response.status_code >= _ERROR
-        most = _MOST_OF_AN_ERROR if failed else MOST_BYTES
+        is_error = response.status_code >= _ERROR
+        most = _MOST_OF_AN_ERROR if is_error else MOST_BYTES
         body, fault = await _read(response, most)
-        if fault and not failed:
+        if fault and not is_error:
             raise RetryableBackendError(
                 f"{self._backend}: the answer of {_origin(response.request.url)} {fault}, and is not read any further",
                 hint=f"no model answers like this: check model.{self._backend}_base_url and what stands in between",

@@ -25,21 +25,21 @@ class FreeKey:
     choices: Sequence[str] = ()
 
 
-def read_keys(backend: str, keys: Mapping[str, FreeKey], given: Mapping[str, object]) -> dict[str, str | float | bool]:
+def read_keys(backend: str, keys: Mapping[str, FreeKey], values: Mapping[str, object]) -> dict[str, str | float | bool]:
     """Return every setting of ``backend``, as it was given or else as it is by default.
 
     Args:
         backend: Its name, for messages.
         keys: What there is to set, by name without the backend's prefix.
-        given: What is set; None stands for the default.
+        values: What is set; None stands for the default.
 
     Raises:
         ConfigError: There is no such key, or its value is not allowed.
     """
-    for name in given:
+    for name in values:
         if name not in keys:
             raise _unknown(backend, name, list(keys))
-    return {name: _checked(f"model.{backend}_{name}", key, given.get(name)) for name, key in keys.items()}
+    return {name: _checked(f"model.{backend}_{name}", key, values.get(name)) for name, key in keys.items()}
 
 
 def _checked(name: str, key: FreeKey, value: object) -> str | float | bool:
@@ -64,8 +64,8 @@ def _unknown(backend: str, name: str, names: Sequence[str]) -> ConfigError:
     from rapidfuzz import process  # noqa: PLC0415 - only a wrong key needs it
 
     near = process.extractOne(name, names, score_cutoff=60)
-    listed = ", ".join(f"model.{backend}_{known}" for known in names)
+    listing = ", ".join(f"model.{backend}_{key}" for key in names)
     return ConfigError(
         f"there is no key 'model.{backend}_{name}'",
-        hint=f"did you mean 'model.{backend}_{near[0]}'?" if near else f"there are {listed}",
+        hint=f"did you mean 'model.{backend}_{near[0]}'?" if near else f"there are {listing}",
     )

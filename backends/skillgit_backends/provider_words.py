@@ -17,14 +17,14 @@ MOST_READ = 8_000
 """Characters of a provider's words that are looked at."""
 
 
-def quoted(said: str, *secrets: str, longest: int) -> str:
+def quoted(text: str, *secrets: str, longest: int) -> str:
     """Return a provider's words on one line, not too long, and without ``secrets`` and other credentials.
 
     They are cut between words first, and at any place only when the credentials are out: half a key would not be known
     for one.
     """
-    line = " ".join(said[:MOST_READ].split())
-    if len(said) > MOST_READ:
+    line = " ".join(text[:MOST_READ].split())
+    if len(text) > MOST_READ:
         line = line.rpartition(" ")[0]
     for secret in secrets:
         line = line.replace(secret, "…")

@@ -22,14 +22,14 @@ def server(url: str) -> str:
     return urlsplit(url).netloc.rpartition("@")[2].lower()
 
 
-def gets_usual_key(named: str, own: Iterable[str]) -> bool:
+def gets_usual_key(base_url: str, own: Iterable[str]) -> bool:
     """Say whether the key from a usual variable may go where a call goes.
 
     Args:
-        named: The address that the configuration names; empty if it names none.
+        base_url: The address that the configuration names; empty if it names none.
         own: Addresses of the provider, and those that the environment names.
     """
-    return not named or _origin(named) in {_origin(url) for url in own if url}
+    return not base_url or _origin(base_url) in {_origin(url) for url in own if url}
 
 
 def _origin(url: str) -> tuple[str, str]:

@@ -13,9 +13,9 @@ def extract(reply: str, tag: str = "answer") -> str:
         reply: What the model said.
         tag: The name of the tag, in whichever case.
     """
-    tagged = in_tag(reply, tag)
-    if tagged is not None:
-        return tagged
+    answer = in_tag(reply, tag)
+    if answer is not None:
+        return answer
     lines = [line.strip() for line in reply.splitlines() if line.strip()]
     return lines[-1] if lines else ""
 
@@ -23,8 +23,8 @@ def extract(reply: str, tag: str = "answer") -> str:
 def in_tag(reply: str, tag: str = "answer") -> str | None:
     """Return what stands in the last pair of tags; None if there is no pair."""
     close = _last(_pattern(f"</{tag}>"), reply, len(reply))
-    opened = _last(_pattern(f"<{tag}>"), reply, close.start()) if close else None
-    return reply[opened.end() : close.start()].strip() if close and opened else None
+    opening = _last(_pattern(f"<{tag}>"), reply, close.start()) if close else None
+    return reply[opening.end() : close.start()].strip() if close and opening else None
 
 
 @cache
@@ -33,7 +33,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 def _last(pattern: re.Pattern[str], text: str, end: int) -> re.Match[str] | None:
-    found = None
-    for found in pattern.finditer(text, 0, end):  # noqa: B007 - the last match is wanted
+    match = None
+    for match in pattern.finditer(text, 0, end):  # noqa: B007 - the last match is wanted
         pass
-    return found
+    return match

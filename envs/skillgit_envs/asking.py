@@ -33,8 +33,8 @@ async def until_answered(
         BackendError: A call failed for good.
     """
     pictures = f"\n[{len(images)} picture{'s' if len(images) > 1 else ''}]" if images else ""
-    said = Message(role="user", parts=(Text(text=question), *images)) if images else user(question)
-    messages, turns = [system(prompt), said], [Turn(role="user", content=question + pictures)]
+    message = Message(role="user", parts=(Text(text=question), *images)) if images else user(question)
+    messages, turns = [system(prompt), message], [Turn(role="user", content=question + pictures)]
     while True:
         reply = await target.chat(messages)
         turns.append(Turn(role="assistant", content=reply.text))

@@ -82,9 +82,9 @@ class PackagedEnvironment(ABC):
     def _prompt_file(self, name: str) -> str:
         return prompt_file(f"{__package__}.{self.info.name}", name)
 
-    def _refuse_unknown(self, **known: Collection[str]) -> None:
+    def _refuse_unknown(self, **choices: Collection[str]) -> None:
         """Refuse options whose value is none of those that are known."""
-        for name, values in known.items():
+        for name, values in choices.items():
             if self._options[name] not in values:
                 raise ConfigError(f"env.{name} is '{self._options[name]}'", hint=f"it is one of {', '.join(values)}")
 

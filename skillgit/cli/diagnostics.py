@@ -55,8 +55,8 @@ class Diagnostics:
     def crashed(self, error: Exception) -> ExitCode:
         """Tell of a bug: one sentence, for the trace helps only its author."""
         self._trace(error)
-        said = " ".join(str(error).split())
-        self._error(f"internal error: {type(error).__name__}{': ' if said else ''}{said}")
+        message = " ".join(str(error).split())
+        self._error(f"internal error: {type(error).__name__}{': ' if message else ''}{message}")
         self.hint("" if self._debug else "run it again as 'skillgit --debug …' and report what it prints")
         return ExitCode.INTERNAL
 
@@ -112,9 +112,9 @@ class Diagnostics:
             self._stream.flush()
 
     def _shown(self, text: str) -> str:
-        shown = self.screen.shown(text)
+        visible = self.screen.shown(text)
         encoding = getattr(self._stream, "encoding", None) or "utf-8"
-        return shown.encode(encoding, errors="replace").decode(encoding)
+        return visible.encode(encoding, errors="replace").decode(encoding)
 
 
 def _wording(error: click.ClickException) -> str:
@@ -122,8 +122,8 @@ def _wording(error: click.ClickException) -> str:
         return f"'{error.option_name}' goes before the command, behind 'skillgit'"
     if isinstance(error, click.NoSuchOption):
         near = " or ".join(f"'{option}'" for option in (error.possibilities or ())[:2])
-        meant = f", did you mean {near}?" if near else ""
-        return f"there is no option '{error.option_name}'{meant}"
+        hint = f", did you mean {near}?" if near else ""
+        return f"there is no option '{error.option_name}'{hint}"
     message = " ".join(error.format_message().split()).rstrip(".")
     return message[:1].lower() + message[1:]
 
@@ -132,8 +132,8 @@ def tell_unreadable(session: Session) -> None:
     """Tell which runs are left out because their history cannot be read."""
     from skillgit.app.history.status import unreadable  # noqa: PLC0415 - see the package
 
-    broken = unreadable(session.context)
-    for run, error in broken.items():
+    errors = unreadable(session.context)
+    for run, error in errors.items():
         session.diagnostics.note(f"run {run} is left out, since it cannot be read: {error.message}")
-    if broken:
+    if errors:
         session.diagnostics.hint("skillgit fsck")

@@ -159,8 +159,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     except Exception as error:  # noqa: BLE001 - the last line of defence: a bug becomes one sentence
         from skillgit.app.upkeep.failure import explained  # noqa: PLC0415 - hardly ever needed
 
-        known = explained(error, ctx.obj.context if ctx is not None and ctx.obj else None)
-        return diagnostics.failed(known) if known is not None else diagnostics.crashed(error)
+        failure = explained(error, ctx.obj.context if ctx is not None and ctx.obj else None)
+        return diagnostics.failed(failure) if failure is not None else diagnostics.crashed(error)
 
 
 def _check_words(words: Sequence[str]) -> None:

@@ -53,8 +53,8 @@ def _section(title: str, lines: list[str]) -> list[str]:
 
 
 def _summary(command: click.Command) -> str:
-    told = command.get_short_help_str(limit=200).removesuffix(".")
-    return told[:1].lower() + told[1:]
+    text = command.get_short_help_str(limit=200).removesuffix(".")
+    return text[:1].lower() + text[1:]
 
 
 def _synopsis(context: click.Context) -> list[str]:
@@ -66,8 +66,8 @@ def _description(command: click.Command) -> list[str]:
     lines: list[str] = []
     for paragraph in re.split(r"\n\s*\n", cleandoc(command.help or "")):
         if paragraph.lstrip("\n").startswith(_UNBROKEN):
-            kept = paragraph.replace(_UNBROKEN, "").strip("\n").split("\n")
-            lines += [".PP", ".nf", *map(_line, kept), ".fi"]
+            block = paragraph.replace(_UNBROKEN, "").strip("\n").split("\n")
+            lines += [".PP", ".nf", *map(_line, block), ".fi"]
         else:
             lines += [".PP", _line(" ".join(paragraph.split()))]
     return lines[1:]  # the heading begins a paragraph by itself
@@ -88,16 +88,16 @@ def _listing(context: click.Context) -> list[str]:
     for name, inner in _commands(context):
         if name in titles:
             lines.append(f".SS {titles[name]}")
-        told = _summary(inner.command)
-        lines += [".TP", f"\\fB{_escaped(name)}\\fR", _line(told[:1].upper() + told[1:])]
+        summary = _summary(inner.command)
+        lines += [".TP", f"\\fB{_escaped(name)}\\fR", _line(summary[:1].upper() + summary[1:])]
     return lines
 
 
 def _see_also(context: click.Context) -> str:
-    others = [page_name(inner.command_path) for _, inner in _commands(context)]
+    names = [page_name(inner.command_path) for _, inner in _commands(context)]
     if context.parent is not None:
-        others.insert(0, page_name(context.parent.command_path))
-    return ", ".join(f"\\fB{_escaped(name)}\\fR(1)" for name in [*others, "git"])
+        names.insert(0, page_name(context.parent.command_path))
+    return ", ".join(f"\\fB{_escaped(name)}\\fR(1)" for name in [*names, "git"])
 
 
 def _commands(context: click.Context) -> Iterator[tuple[str, click.Context]]:
@@ -110,9 +110,9 @@ def _commands(context: click.Context) -> Iterator[tuple[str, click.Context]]:
 
 
 def _line(text: str) -> str:
-    escaped = _escaped(text)
+    body = _escaped(text)
     # a point or a quote in front would be taken for a request
-    return f"\\&{escaped}" if escaped.startswith((".", r"\[aq]")) else escaped
+    return f"\\&{body}" if body.startswith((".", r"\[aq]")) else body
 
 
 def _escaped(text: str) -> str:

@@ -42,7 +42,7 @@ class SilentWatcher:
     def progress(self, progress: EvalProgress) -> None:
         """Ignore it."""
 
-    def measured(self, name: str, split: str, found: Scores) -> None:
+    def measured(self, name: str, split: str, scores: Scores) -> None:
         """Ignore it."""
 
     def remark(self, text: str) -> None:
@@ -58,9 +58,9 @@ class LineWatcher:
     def progress(self, progress: EvalProgress) -> None:
         """Ignore it: lines are for results."""
 
-    def measured(self, name: str, split: str, found: Scores) -> None:
+    def measured(self, name: str, split: str, scores: Scores) -> None:
         """Tell what was measured."""
-        self.remark(measured_line(name, split, found, self._diagnostics.screen))
+        self.remark(measured_line(name, split, scores, self._diagnostics.screen))
 
     def remark(self, text: str) -> None:
         """Tell something on a line of its own."""
@@ -79,9 +79,9 @@ class LiveWatcher:
         """Remember the newest look; the display asks for it when it draws."""
         self._now = progress
 
-    def measured(self, name: str, split: str, found: Scores) -> None:
+    def measured(self, name: str, split: str, scores: Scores) -> None:
         """Print a result above the display."""
-        self.remark(measured_line(name, split, found, self._screen))
+        self.remark(measured_line(name, split, scores, self._screen))
 
     def remark(self, text: str) -> None:
         """Print a line above the display."""
@@ -98,14 +98,14 @@ class LiveWatcher:
         share = (look.before + look.done) / look.every if look.every else 0.0
         length = min(_LONGEST_BAR, columns // 5)
         full = round(length * share)
-        filled, empty = ("━", "─") if screen.unicode else ("#", "-")
-        bar = screen.paint(Style.RUNNING, filled * full) + screen.paint(Style.FAINT, empty * (length - full))
+        heavy, light = ("━", "─") if screen.unicode else ("#", "-")
+        bar = screen.paint(Style.RUNNING, heavy * full) + screen.paint(Style.FAINT, light * (length - full))
         dot = f" {screen.glyphs.dot} "
         where = dot.join(
             (f"{look.name}  {look.split} {look.done}/{look.total}", words.plural(look.spent.calls, "call"))
         )
-        shown = fit(where, columns - length - 10, screen.glyphs.ellipsis)
-        return f"{screen.paint(Style.RUNNING, screen.glyphs.running)} {bar} {share:4.0%}  {shown}"
+        text = fit(where, columns - length - 10, screen.glyphs.ellipsis)
+        return f"{screen.paint(Style.RUNNING, screen.glyphs.running)} {bar} {share:4.0%}  {text}"
 
 
 def _ansi(text: str) -> Text:
@@ -160,9 +160,9 @@ class Onlooker:
         self._watcher = watcher
         self.progress = watcher.progress
 
-    def measured(self, name: str, split: str, found: Scores) -> None:
+    def measured(self, name: str, split: str, scores: Scores) -> None:
         """Tell what was measured."""
-        self._watcher.measured(name, split, found)
+        self._watcher.measured(name, split, scores)
 
     def remark(self, text: str) -> None:
         """Tell something else, above a live display if there is one."""
@@ -217,10 +217,10 @@ def spending_options() -> Callable[[Callable[..., _R]], Callable[..., _R]]:
             caps = Caps(max_calls=max_calls, max_tokens=max_tokens, max_usd=max_usd)
             return command(*args, caps=caps, **kwargs)
 
-        wrapped: Callable[..., _R] = with_caps
+        function: Callable[..., _R] = with_caps
         for option in reversed((dry_run, *_CAPS)):
-            wrapped = option(wrapped)
-        return wrapped
+            function = option(function)
+        return function
 
     return decorate
 
@@ -243,9 +243,9 @@ def split_option(
     return click.option("--split", type=click.Choice(splits), default="selection", show_default=True, help=wording)
 
 
-def note_option(place: str = "the commits") -> Callable[[Callable[..., _R]], Callable[..., _R]]:
-    """Return the option that leaves no note on ``place``."""
-    return click.option("--no-note", "note", flag_value=False, default=True, help=f"Leave no note on {place}")
+def note_option(target: str = "the commits") -> Callable[[Callable[..., _R]], Callable[..., _R]]:
+    """Return the option that leaves no note on ``target``."""
+    return click.option("--no-note", "note", flag_value=False, default=True, help=f"Leave no note on {target}")
 
 
 if TYPE_CHECKING:

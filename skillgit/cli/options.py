@@ -57,17 +57,17 @@ def reworded(option: click.Option | None) -> click.Option | None:
     return option
 
 
-def refuse_unknown(ctx: click.Context, args: list[str], known: Iterable[str]) -> None:
+def refuse_unknown(ctx: click.Context, args: list[str], names: Iterable[str]) -> None:
     """Refuse ``args`` that begin with no command, and say which one was meant.
 
     Raises:
         click.UsageError: They do.
     """
-    if not args or args[0] in known or args[0].startswith("-") or ctx.resilient_parsing:
+    if not args or args[0] in names or args[0].startswith("-") or ctx.resilient_parsing:
         return
-    near = nearest(args[0], known)
-    meant = f", did you mean '{near}'?" if near else ""
-    raise click.UsageError(f"there is no command '{args[0]}'{meant}", ctx)
+    near = nearest(args[0], names)
+    hint = f", did you mean '{near}'?" if near else ""
+    raise click.UsageError(f"there is no command '{args[0]}'{hint}", ctx)
 
 
 def refuse_empty(ctx: click.Context, args: list[str]) -> None:
@@ -78,9 +78,9 @@ def refuse_empty(ctx: click.Context, args: list[str]) -> None:
     """
     if not any(arg == "" or arg.endswith("=") for arg in args):
         return
-    given, _, order = ctx.command.make_parser(ctx).parse_args([*args])
+    parameters, _, order = ctx.command.make_parser(ctx).parse_args([*args])
     for param in order:
-        value = given.get(param.name or "")
+        value = parameters.get(param.name or "")
         values = value if isinstance(value, list | tuple) else (value,)
         if "" in values:
             raise click.UsageError(f"{_name(param)} is empty", ctx)
@@ -97,8 +97,8 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     """Return the name that ``name`` was probably meant to be."""
     from rapidfuzz import fuzz, process  # noqa: PLC0415 - only a mistake needs it
 
-    found = process.extractOne(name, list(names), scorer=fuzz.WRatio, score_cutoff=60)
-    return found[0] if found else None
+    match = process.extractOne(name, list(names), scorer=fuzz.WRatio, score_cutoff=60)
+    return match[0] if match else None
 
 
 def verb(name: str) -> Callable[[Callable[..., object]], Verb]:
@@ -126,23 +126,23 @@ _FORMS = {
 }
 
 
-def forms(*offered: Form) -> Callable[[Callable[..., _R]], Callable[..., _R]]:
+def forms(*options: Form) -> Callable[[Callable[..., _R]], Callable[..., _R]]:
     """Give a command options for machine formats; it gets the chosen one as ``form``."""
 
     def decorate(command: Callable[..., _R]) -> Callable[..., _R]:
         @wraps(command)
         def chosen(*args: object, **kwargs: object) -> _R:
-            asked = [form for form in offered if kwargs.pop(form.value)]
-            if Form.NUL in asked and Form.PLAIN in asked:
-                asked.remove(Form.PLAIN)
-            if len(asked) > 1:
+            choices = [form for form in options if kwargs.pop(form.value)]
+            if Form.NUL in choices and Form.PLAIN in choices:
+                choices.remove(Form.PLAIN)
+            if len(choices) > 1:
                 raise click.UsageError("choose one output format", click.get_current_context())
-            return command(*args, form=asked[0] if asked else Form.TEXT, **kwargs)
+            return command(*args, form=choices[0] if choices else Form.TEXT, **kwargs)
 
-        wrapped = chosen
-        for form in reversed(offered):
-            wrapped = _FORMS[form](wrapped)
-        return wrapped
+        function = chosen
+        for form in reversed(options):
+            function = _FORMS[form](function)
+        return function
 
     return decorate
 

@@ -48,14 +48,14 @@ def wanted(choice: str, environ: Mapping[str, str], *, terminal: bool) -> bool:
     return terminal and environ.get("TERM", "dumb") not in {"", "dumb"}
 
 
-def require_terminal(session: Session, what: str, *, instead: str) -> None:
+def require_terminal(session: Session, command: str, *, instead: str) -> None:
     """Refuse to open a screen where there is none.
 
     Raises:
         UsageError: stdout or stderr is no terminal.
     """
     if not (session.screen.terminal and session.diagnostics.screen.terminal):
-        raise UsageError(f"{what} needs a terminal", hint=instead)
+        raise UsageError(f"{command} needs a terminal", hint=instead)
 
 
 def may_replace(session: Session, *, yes: bool) -> Callable[[Path, tuple[Change, ...]], bool]:
@@ -66,7 +66,7 @@ def may_replace(session: Session, *, yes: bool) -> Callable[[Path, tuple[Change,
         yes: Whether the user has said so already.
     """
 
-    def agreed(place: Path, changes: tuple[Change, ...]) -> bool:
+    def agreed(path: Path, changes: tuple[Change, ...]) -> bool:
         screen = session.diagnostics.screen
         for change in changes:
             text = inert(change.diff)
@@ -74,7 +74,7 @@ def may_replace(session: Session, *, yes: bool) -> Callable[[Path, tuple[Change,
                 session.diagnostics.note(line)
         if yes or not sys.stdin.isatty():
             return yes
-        return click.confirm(f"{one_line(str(place))} was changed by hand. Replace it?", default=False, err=True)
+        return click.confirm(f"{one_line(str(path))} was changed by hand. Replace it?", default=False, err=True)
 
     return agreed
 
@@ -155,7 +155,7 @@ def open_session(directory: Path | None, *, color: str = "auto", paging: bool = 
             _binary(sys.stdout),
             screen=screen,
             encoding=_encoding(sys.stdout),
-            pager=partial(_start_pager, context, wanted=paging and screen.terminal),
+            pager=partial(_start_pager, context, is_wanted=paging and screen.terminal),
         ),
         diagnostics=open_diagnostics(context.environ, color=color, debug=debug),
     )
@@ -196,8 +196,8 @@ def _binary(stream: TextIO) -> IO[bytes]:
     return stream.buffer
 
 
-def _start_pager(context: Context, *, wanted: bool) -> Pager | None:
-    if not wanted:
+def _start_pager(context: Context, *, is_wanted: bool) -> Pager | None:
+    if not is_wanted:
         return None
     from skillgit.cli import output as pager  # noqa: PLC0415 - it takes longer to load than a short answer to a pipe
 

@@ -74,8 +74,8 @@ class LineWatcher:
             self._begun = True
         entry = _entry(event)
         moment = rfc3339(self._clock().replace(microsecond=0))
-        place = f"{entry.step}/{self._steps}" if self._steps else str(entry.step)
-        self._diagnostics.note(f"{moment}  {place:>7}  {event_line(entry, commit, self._diagnostics.screen)}")
+        position = f"{entry.step}/{self._steps}" if self._steps else str(entry.step)
+        self._diagnostics.note(f"{moment}  {position:>7}  {event_line(entry, commit, self._diagnostics.screen)}")
 
     def remark(self, text: str) -> None:
         """Tell it on a line of its own."""
@@ -121,20 +121,20 @@ class LiveWatcher:
 
     def _lines(self, glance: Glance) -> Iterator[str]:
         screen, columns = self._screen, self._console.width - 1
-        done = sight.fraction(glance)
+        share = sight.fraction(glance)
         length = min(_LONGEST_BAR, columns // 5)
-        full = round(length * done)
-        filled, empty = ("━", "─") if screen.unicode else ("#", "-")
-        bar = screen.paint(Style.RUNNING, filled * full) + screen.paint(Style.FAINT, empty * (length - full))
+        full = round(length * share)
+        heavy, light = ("━", "─") if screen.unicode else ("#", "-")
+        bar = screen.paint(Style.RUNNING, heavy * full) + screen.paint(Style.FAINT, light * (length - full))
         where = fit(f"{sight.place(glance)}  {sight.stage(glance)}", columns - length - 10, screen.glyphs.ellipsis)
-        yield f"{screen.paint(Style.RUNNING, screen.glyphs.running)} {bar} {done:4.0%}  {where}"
-        yield f"  {fit(sight.tally(glance, self._left(done), screen), columns - 2, screen.glyphs.ellipsis)}"
+        yield f"{screen.paint(Style.RUNNING, screen.glyphs.running)} {bar} {share:4.0%}  {where}"
+        yield f"  {fit(sight.tally(glance, self._left(share), screen), columns - 2, screen.glyphs.ellipsis)}"
 
-    def _left(self, done: float) -> float | None:
+    def _left(self, share: float) -> float | None:
         if self._begin is None:
             return None
         then, had = self._begin
-        return sight.seconds_left(now=done, then=had, elapsed=(self._clock() - then).total_seconds())
+        return sight.seconds_left(now=share, then=had, seconds=(self._clock() - then).total_seconds())
 
 
 def _ansi(text: str) -> Text:
@@ -179,8 +179,8 @@ def watched(session: Session, request: TrainRequest, form: Form, *, strict: bool
     if code is None:
         _goes_on(session, trainer, run)
         return 0
-    said, errors = trainer.output()
-    session.output.raw(said)
+    output, errors = trainer.output()
+    session.output.raw(output)
     session.output.flush()
     sys.stderr.write(errors.decode(errors="replace"))
     return code if code >= 0 else _SIGNAL_BASE - code
@@ -199,14 +199,14 @@ def _words(session: Session, request: TrainRequest, form: Form, *, strict: bool)
     yield from ("train", request.config, "--quiet")
     for override in request.overrides:
         yield from ("-o", override)
-    chosen = {
+    options = {
         "--run": request.run,
         "--from": request.start,
         "--max-calls": request.caps.max_calls,
         "--max-tokens": request.caps.max_tokens,
         "--max-usd": request.caps.max_usd,
     }
-    for option, value in chosen.items():
+    for option, value in options.items():
         if value is not None:
             yield from (option, str(value))
     if request.ask_again:

@@ -110,20 +110,20 @@ def drawn_rows(rows: Sequence[LogRow]) -> list[LogRow]:
     ]
 
 
-def curve(rows: Sequence[LogRow], scored: Mapping[int, int], size: Size, *, intervals: bool) -> Curve | None:
+def curve(rows: Sequence[LogRow], counts: Mapping[int, int], size: Size, *, intervals: bool) -> Curve | None:
     """Return the drawing of a run; None if nothing has a score.
 
     Args:
         rows: The events, oldest first.
-        scored: Version to the number of items that its score is a mean of.
+        counts: Version to the number of items that its score is a mean of.
         size: How large it is to be.
         intervals: Whether scores are shares of solved items, so that each has a Wilson interval.
     """
     every = drawn_rows(rows)
-    shown = every[-POINTS:]
-    if not shown:
+    window = every[-POINTS:]
+    if not window:
         return None
-    plot = _Plot(shown, scored if intervals else {}, size)
+    plot = _Plot(window, counts if intervals else {}, size)
     return Curve(
         size=size,
         line=plot.line(),
@@ -132,20 +132,20 @@ def curve(rows: Sequence[LogRow], scored: Mapping[int, int], size: Size, *, inte
         scores=plot.score_ticks(),
         steps=plot.step_ticks(),
         epochs=tuple(plot.epochs()),
-        left_out=len(every) - len(shown),
+        left_out=len(every) - len(window),
     )
 
 
 class _Plot:
     """Knows the scales of one drawing."""
 
-    def __init__(self, rows: Sequence[LogRow], scored: Mapping[int, int], size: Size) -> None:
+    def __init__(self, rows: Sequence[LogRow], counts: Mapping[int, int], size: Size) -> None:
         self._rows, self._size = rows, size
         self._places = _places(rows)
         self._bands = {
-            row.version: wilson_interval(min(1.0, row.score), scored[row.version])
+            row.version: wilson_interval(min(1.0, row.score), counts[row.version])
             for row in rows
-            if row.version is not None and row.score is not None and scored.get(row.version)
+            if row.version is not None and row.score is not None and counts.get(row.version)
         }
         self._versions = [row for row in rows if row.version is not None]
         steps = [row.step for row in rows]
@@ -154,9 +154,9 @@ class _Plot:
         ends = [end for band in self._bands.values() for end in band]
         self._low, self._high, self._tick = _scale(min([*scores, *ends]), max([*scores, *ends]))
 
-    def _x(self, place: float) -> float:
+    def _x(self, position: float) -> float:
         size = self._size
-        share = (place - self._first) / (self._last + _SPREAD - self._first)
+        share = (position - self._first) / (self._last + _SPREAD - self._first)
         return round(size.left + share * (size.width - size.left - size.right), 1)
 
     def _y(self, value: float) -> float:
@@ -181,10 +181,10 @@ class _Plot:
         above: list[str] = []
         below: list[str] = []
         for begin, end, row in self._corners():
-            found = self._bands.get(row.version or 0)
-            if found is None:
+            interval = self._bands.get(row.version or 0)
+            if interval is None:
                 return ""
-            low, high = self._y(found[0]), self._y(found[1])
+            low, high = self._y(interval[0]), self._y(interval[1])
             above.append(f"{'L' if above else 'M'}{begin} {high}H{end}")
             below.append(f"L{end} {low}H{begin}")
         return f"{''.join(above)}{''.join(reversed(below))}Z" if above else ""
@@ -193,8 +193,8 @@ class _Plot:
         for row in self._rows:
             entry = Entry.of_row(row)
             x, y = self._x(self._places[row.commit]), self._y(row.known.value if row.known else 0.0)
-            told = _lines(row, entry, _TIP_TITLE if self._size.width >= WIDE.width else _TIP_TITLE - 12)
-            width = max(len(line) for line in told) * _LETTER + 20
+            lines = _lines(row, entry, _TIP_TITLE if self._size.width >= WIDE.width else _TIP_TITLE - 12)
+            width = max(len(line) for line in lines) * _LETTER + 20
             foot = y if row.delta is None else self._y((row.score or 0.0) - row.delta)
             tip_y = y - _TIP_HEIGHT - 14 if y - _TIP_HEIGHT - 14 > 0 else y + 14
             yield Mark(
@@ -205,7 +205,7 @@ class _Plot:
                 tip_x=round(max(2.0, min(x - width / 2, self._size.width - width - 2)), 1),
                 tip_y=round(tip_y, 1),
                 tip_width=round(width, 1),
-                lines=told,
+                lines=lines,
             )
 
     def score_ticks(self) -> tuple[tuple[float, str], ...]:
@@ -220,20 +220,20 @@ class _Plot:
         return tuple((self._x(step), step) for step in range(first, self._last + 1, every))
 
     def epochs(self) -> Iterator[tuple[float, float, int]]:
-        stepped = [row for row in self._rows if row.epoch]
-        for epoch, found in groupby(stepped, key=lambda row: row.epoch):
-            steps = [row.step for row in found]
+        rows = [row for row in self._rows if row.epoch]
+        for epoch, group in groupby(rows, key=lambda row: row.epoch):
+            steps = [row.step for row in group]
             yield self._x(max(self._first, min(steps) - 1 + _SPREAD)), self._x(max(steps) + _SPREAD), epoch
 
 
 def _places(rows: Sequence[LogRow]) -> dict[str, float]:
     """Return where each event stands among the steps; those of one step stand side by side."""
-    found: dict[str, float] = {}
+    positions: dict[str, float] = {}
     for step, group in groupby(rows, key=lambda row: row.step):
         same = list(group)
         for number, row in enumerate(same):
-            found[row.commit] = step + _SPREAD * number / len(same)
-    return found
+            positions[row.commit] = step + _SPREAD * number / len(same)
+    return positions
 
 
 def _stride() -> Iterator[int]:
@@ -267,9 +267,9 @@ def _shape(entry: Entry) -> str:
 
 
 def _lines(row: LogRow, entry: Entry, most: int) -> tuple[str, ...]:
-    told = score(row.score) if row.bound is None else f"at most {score(row.bound)}"
+    text = score(row.score) if row.bound is None else f"at most {score(row.bound)}"
     gain = f" ({delta(row.delta)})" if row.delta is not None else ""
-    return f"{entry.label}: {cells.decision(entry)}", f"{told}{gain} at step {row.step}", cut(row.title, most)
+    return f"{entry.label}: {cells.decision(entry)}", f"{text}{gain} at step {row.step}", cut(row.title, most)
 
 
 WIDTH = 400
@@ -298,13 +298,13 @@ class Bar:
 
 def chart(progress: Progress) -> tuple[Bar, ...]:
     """Return the bars of those versions that have a score; the scale goes from 0 to 1."""
-    named = (("seed", progress.seed), ("best", progress.best))
-    return tuple(_bar(sort, found) for sort, found in named if found is not None)
+    standings = (("seed", progress.seed), ("best", progress.best))
+    return tuple(_bar(sort, standing) for sort, standing in standings if standing is not None)
 
 
-def _bar(sort: str, found: Standing) -> Bar:
-    low, high = found.interval
-    return Bar(sort=sort, y=_ROWS[sort], x=_place(found.hard), low=_place(low), high=_place(high))
+def _bar(sort: str, standing: Standing) -> Bar:
+    low, high = standing.interval
+    return Bar(sort=sort, y=_ROWS[sort], x=_place(standing.hard), low=_place(low), high=_place(high))
 
 
 def _place(score: float) -> float:

@@ -80,7 +80,7 @@ _SIZES = (("wide", WIDE), ("narrow", NARROW))
 
 @cache
 def _environment() -> Environment:
-    found = Environment(
+    environment = Environment(
         loader=FileSystemLoader(_TEMPLATES, encoding="utf-8"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -89,9 +89,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    found.filters.update(figures.FILTERS)
-    found.filters.update(FILTERS)
-    found.globals.update(
+    environment.filters.update(figures.FILTERS)
+    environment.filters.update(FILTERS)
+    environment.globals.update(
         chart=chart,
         verdict_of=verdict_of,
         compared=compared,
@@ -99,7 +99,7 @@ def _environment() -> Environment:
         refusal=refusal,
         regions={region.value: words for region, words in _REGIONS.items()},
     )
-    return found
+    return environment
 
 
 _REGIONS = {
@@ -122,9 +122,9 @@ _METRICS = {
 }
 
 
-def verdict_of(told: Told) -> Verdict | None:
+def verdict_of(entry: Told) -> Verdict | None:
     """Return the gate's decision on an event; None if it passed no gate, or is not told in full."""
-    return None if told.telling is None else getattr(told.telling.event, "verdict", None)
+    return None if entry.telling is None else getattr(entry.telling.event, "verdict", None)
 
 
 def rule(report: Report) -> str:
@@ -134,17 +134,17 @@ def rule(report: Report) -> str:
         return "no candidate came as far as the gate"
     if not verdict.gated:
         return "none: every candidate that was measured became a version"
-    told = (
+    text = (
         f"{verdict.policy}: it asks for {wanted(verdict.policy, verdict.terms)},"
         f" by the mean {_METRICS[verdict.metric]} on the selection items"
     )
     match verdict.no_regression:
         case NoRegression.NONE:
-            return told
+            return text
         case NoRegression.PINNED:
-            return f"{told}, and if no pinned item scores lower"
+            return f"{text}, and if no pinned item scores lower"
         case NoRegression.ALL:
-            return f"{told}, and if no item scores lower"
+            return f"{text}, and if no item scores lower"
         case _:
             assert_never(verdict.no_regression)
 
@@ -152,15 +152,15 @@ def rule(report: Report) -> str:
 def _gated(report: Report) -> Iterable[Told]:
     # an intervention may have a gate of its own, as compress has
     events = (*report.versions.told, *report.rejected.told, *report.slow.told)
-    return (told for told in events if told.row.origin in {"step", "meta"} and told.row.kind != EventKind.REVERTED)
+    return (entry for entry in events if entry.row.origin in {"step", "meta"} and entry.row.kind != EventKind.REVERTED)
 
 
 def compared(verdict: Verdict, *, bound: bool) -> str:
     """Return what the gate compared: both scores, what flipped, and the chance of that."""
     own = f"at most {score(verdict.score)}" if bound else score(verdict.score)
-    flipped = f"{verdict.fixed} fixed, {verdict.broken} broken, {chance(verdict.p)}"
+    flips = f"{verdict.fixed} fixed, {verdict.broken} broken, {chance(verdict.p)}"
     repeats = f", {plural(verdict.repeats, 'repeat')} of items that differ" if verdict.repeats else ""
-    return f"{verdict.metric.value} {own} against {score(verdict.current)}; {flipped}{repeats}"
+    return f"{verdict.metric.value} {own} against {score(verdict.current)}; {flips}{repeats}"
 
 
 def refusal(verdict: Verdict, *, bound: bool) -> str:

@@ -80,9 +80,9 @@ class VersionActions(_Base, metaclass=AbstractNode):
             archive = f"{str(row.address).replace('/', '-')}.skill"
             self._ask("Folder, FILE.zip or FILE.skill to write", archive, partial(self._export, row, archive))
 
-    def _export(self, row: LogRow, archive: str, place: str | None) -> None:
-        if place is not None:
-            app_of(self).command(["export", str(row.address), "--to", place or archive])
+    def _export(self, row: LogRow, archive: str, path: str | None) -> None:
+        if path is not None:
+            app_of(self).command(["export", str(row.address), "--to", path or archive])
 
     def action_version_adopt(self) -> None:
         """Ask for which agent, and put it where that one looks for skills."""
@@ -91,9 +91,9 @@ class VersionActions(_Base, metaclass=AbstractNode):
             from skillgit.app.deliver.install import Agent, Scope  # noqa: PLC0415 - few sessions install
             from skillgit.tui.screens.copy import ChoiceScreen, numbered  # noqa: PLC0415 - as above
 
-            places = [f"{agent.value} --scope {scope.value}" for agent in Agent for scope in Scope]
+            targets = [f"{agent.value} --scope {scope.value}" for agent in Agent for scope in Scope]
             self.app.push_screen(
-                ChoiceScreen("For which agent", numbered("install", places)), partial(self._install, row)
+                ChoiceScreen("For which agent", numbered("install", targets)), partial(self._install, row)
             )
 
     def _install(self, row: LogRow, chosen: str | None) -> None:
@@ -177,7 +177,7 @@ def paged(app: SkillgitApp, row: LogRow) -> None:
 
 def edited(app: SkillgitApp, row: LogRow) -> None:
     """Read the skill's document from git, then open a copy of it in the editor."""
-    app.read(_document, str(row.address), then=lambda found: _edit(app, row, found))
+    app.read(_document, str(row.address), then=lambda document: _edit(app, row, document))
 
 
 def _document(context: object, revision: str) -> bytes:
@@ -217,18 +217,18 @@ def exchange(app: SkillgitApp, verb: Exchange) -> None:
     app.read(remotes, then=partial(_choose, app, verb), group="remotes")
 
 
-def _choose(app: SkillgitApp, verb: Exchange, found: tuple[RemoteRow, ...]) -> None:
+def _choose(app: SkillgitApp, verb: Exchange, remotes: tuple[RemoteRow, ...]) -> None:
     from skillgit.tui.screens.copy import ChoiceScreen, numbered  # noqa: PLC0415 - few have several remotes
 
-    if not found:
+    if not remotes:
         app.notify("there are no remotes yet\nhint: skillgit remote add origin URL", severity="warning")
-    elif len(found) == 1:
-        _run(app, verb, found[0].name)
+    elif len(remotes) == 1:
+        _run(app, verb, remotes[0].name)
     else:
-        choices = numbered(verb, [f"{row.name}  {row.url}" for row in found])
+        choices = numbered(verb, [f"{row.name}  {row.url}" for row in remotes])
         app.push_screen(ChoiceScreen(_TITLES[verb], choices), partial(_run, app, verb))
 
 
-def _run(app: SkillgitApp, verb: Exchange, chosen: str | None) -> None:
-    if chosen:
-        app.command([verb, chosen.split()[0]], look=True)
+def _run(app: SkillgitApp, verb: Exchange, choice: str | None) -> None:
+    if choice:
+        app.command([verb, choice.split()[0]], look=True)

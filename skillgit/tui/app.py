@@ -83,7 +83,7 @@ class SkillgitApp(App[None]):
         start: Start | None = None,
         opening: Callable[[], Screen[None]] | None = None,
         unicode: bool = True,
-        watched: bool = True,
+        watch: bool = True,
     ) -> None:
         super().__init__()
         self.context = context
@@ -91,13 +91,13 @@ class SkillgitApp(App[None]):
         self.facts = Facts(terminal=True, unicode=unicode)
         self.ran: list[Ran] = []
         self.rebound: Mapping[str, str] = {}
-        self.watched = watched
+        self.watched = watch
         self._known, self._opening = start, opening
         self._seen = start.standing if start is not None else ""
         self._collector, self._last = Collector(), LastFilter()
         # before anything is styled: another theme would style everything again
-        for known in theme.THEMES.values():
-            self.register_theme(known)
+        for scheme in theme.THEMES.values():
+            self.register_theme(scheme)
         self.theme = theme.DARK.name
 
     @property
@@ -124,7 +124,7 @@ class SkillgitApp(App[None]):
         start = self._known
         self.set_class(not self.facts.unicode, "-ascii")
         if start is None:
-            self.read(git_settings, setting_names(), then=self._configure, failed=lambda _: None)
+            self.read(git_settings, setting_names(), then=self._configure, on_error=lambda _: None)
         else:
             self._configure(start.settings)
         self.push_screen(HistoryScreen(self.run_wanted, start))
@@ -159,10 +159,10 @@ class SkillgitApp(App[None]):
     def _configure(self, settings: Mapping[str, str]) -> None:
         self.rebound = keymap.rebound(settings)
         self.set_keymap(dict(self.rebound))
-        wanted = settings.get(THEME, "")
-        if wanted in _THEMES:
-            self.theme = _THEMES[wanted]
-        elif wanted:
+        name = settings.get(THEME, "")
+        if name in _THEMES:
+            self.theme = _THEMES[name]
+        elif name:
             self.notify(f"{THEME} is neither dark nor light", severity="warning", markup=False)
 
     def read(
@@ -170,7 +170,7 @@ class SkillgitApp(App[None]):
         function: Callable[Concatenate[Context, P], R],
         *args: Any,  # noqa: ANN401 - they are those of the use case
         then: Callable[[R], object],
-        failed: Callable[[SkillgitError], object] | None = None,
+        on_error: Callable[[SkillgitError], object] | None = None,
         group: str = "",
         **kwargs: Any,  # noqa: ANN401 - likewise
     ) -> None:
@@ -180,7 +180,7 @@ class SkillgitApp(App[None]):
             function: A use case; its first argument is the app's context.
             args: Its other arguments.
             then: Gets the result, unless what it belongs to has been closed.
-            failed: Gets an error for the user; without it a message tells it.
+            on_error: Gets an error for the user; without it a message tells it.
             group: Reads of one group replace each other: only the newest one's result is handed on.
             kwargs: Its named arguments.
         """
@@ -190,7 +190,7 @@ class SkillgitApp(App[None]):
             try:
                 result = function(self.context, *args, **kwargs)
             except SkillgitError as error:
-                outcome = partial(self._hand_on, failed or self.told, error)
+                outcome = partial(self._hand_on, on_error or self.told, error)
             else:
                 outcome = partial(self._hand_on, then, result)
             if not worker.is_cancelled:
@@ -210,11 +210,11 @@ class SkillgitApp(App[None]):
         self.notify(f"{error}{hint}", severity="error", markup=False)
 
     def _look(self) -> None:
-        self.read(standing, then=self._looked, failed=lambda _: None, group="watch")
+        self.read(standing, then=self._looked, on_error=lambda _: None, group="watch")
 
-    def _looked(self, seen: str) -> None:
-        changed, self._seen = bool(self._seen) and seen != self._seen, seen
-        if changed:
+    def _looked(self, standing: str) -> None:
+        has_changed, self._seen = bool(self._seen) and standing != self._seen, standing
+        if has_changed:
             self.reload()
 
     def reload(self) -> None:
@@ -255,8 +255,8 @@ class SkillgitApp(App[None]):
         await commands.run(self.context, ran, self._told_more)
         self._told_more()
         if ran.code or not look:
-            told = ran.last or "done"
-            self.notify(told, title=ran.line, severity="error" if ran.code else "information", markup=False)
+            message = ran.last or "done"
+            self.notify(message, title=ran.line, severity="error" if ran.code else "information", markup=False)
         self.reload()
 
     def _told_more(self) -> None:

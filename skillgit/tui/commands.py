@@ -75,11 +75,11 @@ class Ran:
     @property
     def last(self) -> str:
         """The last line that says something; of a command that failed, the error with its hint."""
-        said = [line for line in self.output if line.strip()]
+        lines = [line for line in self.output if line.strip()]
         if self.code:
-            wrong = [line for line in said if line.startswith(("skillgit: ", "hint: "))]
-            return "\n".join(wrong or said[:1])
-        return said[-1] if said else ""
+            wrong = [line for line in lines if line.startswith(("skillgit: ", "hint: "))]
+            return "\n".join(wrong or lines[:1])
+        return lines[-1] if lines else ""
 
     def state(self, now: datetime) -> str:
         """Say how it stands: for how many seconds it has run, or what it exited with if that is not 0."""
@@ -117,13 +117,13 @@ def told_plan(ran: Ran) -> str:
     return "\n".join((plan["sentence"], *plan["notes"])) if "sentence" in plan else ran.last
 
 
-async def run(context: Context, ran: Ran, told: Callable[[], None]) -> None:
+async def run(context: Context, ran: Ran, on_line: Callable[[], None]) -> None:
     """Run a command to its end.
 
     Args:
         context: Where to run it.
         ran: The command; its output and exit code are added to it.
-        told: Is called after each line.
+        on_line: Is called after each line.
     """
     ran.began = context.clock()
     process = await asyncio.create_subprocess_exec(
@@ -138,7 +138,7 @@ async def run(context: Context, ran: Ran, told: Callable[[], None]) -> None:
             while line := await process.stdout.readline():
                 ran.output.append(line.decode(errors="replace").rstrip("\r\n"))
                 del ran.output[:-_MOST]
-                told()
+                on_line()
         ran.code = await process.wait()
     finally:
         if process.returncode is None:

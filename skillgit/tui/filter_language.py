@@ -46,17 +46,17 @@ def narrowed(base: Narrowing, text: str, now: datetime) -> Narrowing:
     Raises:
         UsageError: A token cannot be understood.
     """
-    found, words = base, []
+    narrowing, words = base, []
     for token in _split(text):
-        compared = _COMPARED.fullmatch(token)
-        named = _NAMED.fullmatch(token)
-        if compared:
-            found = replace(found, comparisons=(*found.comparisons, *_comparisons(compared)))
-        elif named and named["name"] != "text":
-            found = _with_token(found, named["name"], named["value"], now)
+        comparison = _COMPARED.fullmatch(token)
+        pair = _NAMED.fullmatch(token)
+        if comparison:
+            narrowing = replace(narrowing, comparisons=(*narrowing.comparisons, *_comparisons(comparison)))
+        elif pair and pair["name"] != "text":
+            narrowing = _with_token(narrowing, pair["name"], pair["value"], now)
         else:
-            words.append(named["value"] if named else token)
-    return replace(found, words=" ".join(words))
+            words.append(pair["value"] if pair else token)
+    return replace(narrowing, words=" ".join(words))
 
 
 def _split(text: str) -> list[str]:
@@ -71,47 +71,51 @@ def _split(text: str) -> list[str]:
 
 
 def _comparisons(match: re.Match[str]) -> Iterable[Comparison]:
-    what, sign, value = cast("Number", match["what"]), match["sign"], match["value"]
+    quantity, sign, value = cast("Number", match["what"]), match["sign"], match["value"]
     between = _RANGE.fullmatch(value)
     if between and sign in {":", "="}:
-        yield Comparison(what=what, sign=">=", value=_number(what, between["low"]))
-        yield Comparison(what=what, sign="<=", value=_number(what, between["high"]))
+        yield Comparison(what=quantity, sign=">=", value=_number(quantity, between["low"]))
+        yield Comparison(what=quantity, sign="<=", value=_number(quantity, between["high"]))
     else:
-        yield Comparison(what=what, sign="=" if sign == ":" else cast("Sign", sign), value=_number(what, value))
+        yield Comparison(what=quantity, sign="=" if sign == ":" else cast("Sign", sign), value=_number(quantity, value))
 
 
-def _number(what: str, text: str) -> float:
+def _number(quantity: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise UsageError(f"{what} is compared with '{text}', and no number", hint=f"{what}>0.5, {what}:1-3") from None
+        raise UsageError(
+            f"{quantity} is compared with '{text}', and no number", hint=f"{quantity}>0.5, {quantity}:1-3"
+        ) from None
 
 
-def _with_token(found: Narrowing, name: str, value: str, now: datetime) -> Narrowing:
+def _with_token(narrowing: Narrowing, name: str, value: str, now: datetime) -> Narrowing:
     match name:
         case "event":
             kinds = frozenset(_one_of(kind, EventKind, "event") for kind in value.split(",") if kind)
-            return replace(found, kinds=found.kinds | kinds, rejected=found.rejected or EventKind.REJECTED in kinds)
+            return replace(
+                narrowing, kinds=narrowing.kinds | kinds, rejected=narrowing.rejected or EventKind.REJECTED in kinds
+            )
         case "item":
-            return replace(found, item=value)
+            return replace(narrowing, item=value)
         case "edit":
-            return replace(found, operation=_one_of(value, _OPERATIONS, "edit") if value else "")
+            return replace(narrowing, operation=_one_of(value, _OPERATIONS, "edit") if value else "")
         case "run":
-            return replace(found, run="" if value in {"*", "all"} else value)
+            return replace(narrowing, run="" if value in {"*", "all"} else value)
         case "after":
-            return replace(found, since=_moment(value, now))
+            return replace(narrowing, since=_moment(value, now))
         case "before":
-            return replace(found, until=_moment(value, now))
+            return replace(narrowing, until=_moment(value, now))
     raise UsageError(f"there is no token '{name}:'", hint=f"tokens are {TOKENS}")
 
 
-def _one_of(text: str, known: Iterable[str], what: str) -> str:
-    """Return the only one of ``known`` that is meant by ``text``, which may be its beginning."""
-    names = tuple(known)
+def _one_of(text: str, choices: Iterable[str], kind: str) -> str:
+    """Return the only one of ``choices`` that is meant by ``text``, which may be its beginning."""
+    names = tuple(choices)
     near = [name for name in names if name.startswith(text.replace("-", "_") if "_" in name else text)]
     if text in names or len(near) == 1:
         return text if text in names else near[0]
-    raise UsageError(f"there is no {what} '{text}'", hint=f"it is one of {', '.join(names)}")
+    raise UsageError(f"there is no {kind} '{text}'", hint=f"it is one of {', '.join(names)}")
 
 
 def _moment(text: str, now: datetime) -> int | None:
@@ -121,8 +125,8 @@ def _moment(text: str, now: datetime) -> int | None:
     if age:
         return int((now - timedelta(**{_UNITS[age["unit"]]: int(age["count"])})).timestamp())
     try:
-        found = datetime.fromisoformat(text)
+        stamp = datetime.fromisoformat(text)
     except ValueError:
         raise UsageError(f"'{text}' is no time", hint="after:2h, before:3d, after:2026-11-21") from None
-    moment = found if found.tzinfo else datetime.combine(found.date(), found.time() or time(), UTC)
+    moment = stamp if stamp.tzinfo else datetime.combine(stamp.date(), stamp.time() or time(), UTC)
     return int(moment.timestamp())

@@ -51,8 +51,8 @@ class Key:
         return f"{SETTING}.{self.id.replace('_', '-')}"
 
 
-def _key(name: str, keys: str, label: str, *places: Place, footer: str = "") -> Key:
-    return Key(id=name, keys=tuple(keys.split()), label=label, places=places, footer=footer)
+def _key(name: str, keys: str, label: str, *scopes: Place, footer: str = "") -> Key:
+    return Key(id=name, keys=tuple(keys.split()), label=label, places=scopes, footer=footer)
 
 
 KEYS: Final = (
@@ -128,17 +128,17 @@ KEYS: Final = (
 BY_ID: Final[Mapping[str, Key]] = {key.id: key for key in KEYS}
 
 
-def at(*places: Place) -> tuple[Key, ...]:
-    """Return the keys that hold in any of ``places``."""
-    return tuple(key for key in KEYS if set(places) & set(key.places))
+def at(*scopes: Place) -> tuple[Key, ...]:
+    """Return the keys that hold in any of ``scopes``."""
+    return tuple(key for key in KEYS if set(scopes) & set(key.places))
 
 
 _BEFORE_THE_NEXT: Final = frozenset({"find.open"})
 """What takes effect before the next key is handed to anybody: the keys after it are text, however soon they come."""
 
 
-def bindings(*places: Place) -> list[BindingType]:
-    """Return the bindings of a widget or screen for ``places``, each with the id that users bind other keys to."""
+def bindings(*scopes: Place) -> list[BindingType]:
+    """Return the bindings of a widget or screen for ``scopes``, each with the id that users bind other keys to."""
     from textual.binding import Binding  # noqa: PLC0415 - the documents are made without it
 
     return [
@@ -152,7 +152,7 @@ def bindings(*places: Place) -> list[BindingType]:
             key_display=shown(key.keys[0]),
             priority=key.id in _BEFORE_THE_NEXT,
         )
-        for key in at(*places)
+        for key in at(*scopes)
     ]
 
 
@@ -193,12 +193,12 @@ def rebound(settings: Mapping[str, str]) -> dict[str, str]:
     Args:
         settings: Keys of git's configuration to their values; empty ones count as not set.
     """
-    found = {key.id: read_keys(settings.get(key.setting, "")) for key in KEYS}
-    return {name: ",".join(keys) for name, keys in found.items() if keys}
+    overrides = {key.id: read_keys(settings.get(key.setting, "")) for key in KEYS}
+    return {name: ",".join(keys) for name, keys in overrides.items() if keys}
 
 
 def in_force(overrides: Mapping[str, str]) -> Iterable[tuple[Key, tuple[str, ...]]]:
     """Yield every key with the keys that do it under ``overrides``, as people write them."""
     for key in KEYS:
         keys = overrides[key.id].split(",") if key.id in overrides else key.keys
-        yield key, tuple(shown(one) for one in keys)
+        yield key, tuple(shown(name) for name in keys)

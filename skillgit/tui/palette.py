@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def doer(screen: Screen[Any], key: Key) -> DOMNode | None:
     """Return who does what ``key`` stands for: the focused widget or one around it, else any widget, else the app."""
     name = f"action_{key.action}"
-    focused = screen.focused.ancestors_with_self if screen.focused is not None else []
-    for node in (*focused, screen, *screen.walk_children(), screen.app):
+    chain = screen.focused.ancestors_with_self if screen.focused is not None else []
+    for node in (*chain, screen, *screen.walk_children(), screen.app):
         if hasattr(node, name):
             return node
     return None
@@ -40,16 +40,16 @@ class KeyCommands(Provider):
 
     async def discover(self) -> Hits:
         """Yield all commands."""
-        for key, told, node in self._commands():
-            yield DiscoveryHit(told, partial(self._do, key, node), text=told, help=key.id)
+        for key, label, node in self._commands():
+            yield DiscoveryHit(label, partial(self._do, key, node), text=label, help=key.id)
 
     async def search(self, query: str) -> Hits:
         """Yield the commands whose words fit."""
         matcher = self.matcher(query)
-        for key, told, node in self._commands():
-            score = max(matcher.match(told), matcher.match(key.id))
+        for key, label, node in self._commands():
+            score = max(matcher.match(label), matcher.match(key.id))
             if score > 0:
-                yield Hit(score, matcher.highlight(told), partial(self._do, key, node), text=told, help=key.id)
+                yield Hit(score, matcher.highlight(label), partial(self._do, key, node), text=label, help=key.id)
 
     async def _do(self, key: Key, node: DOMNode) -> None:
         await self.app.run_action(key.action, node)

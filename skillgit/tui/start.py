@@ -58,10 +58,10 @@ def setting_names() -> list[str]:
     return [THEME, *(key.setting for key in KEYS)]
 
 
-def named(runs: Sequence[RunRow], wanted: str) -> str:
-    """Return the run that is called ``wanted``, or the only one whose name begins so; empty if there is none."""
-    near = [run.name for run in runs if wanted and run.name.startswith(wanted)]
-    return wanted if wanted in near else near[0] if len(near) == 1 else ""
+def named(runs: Sequence[RunRow], name: str) -> str:
+    """Return the run that is called ``name``, or the only one whose name begins so; empty if there is none."""
+    near = [run.name for run in runs if name and run.name.startswith(name)]
+    return name if name in near else near[0] if len(near) == 1 else ""
 
 
 def read_start(context: Context, run: str) -> Start:

@@ -31,7 +31,7 @@ class LastFilter(LineFilter):
 def _inert(text: str) -> str:
     """Return ``text`` in as many columns, each hidden character replaced or, where it takes no column, left out."""
     pairs = zip(text, visible_characters(text), strict=True)
-    return "".join(sign if sign == shown else "\ufffd" * max(cell_len(sign), 0) for sign, shown in pairs)
+    return "".join(sign if sign == glyph else "\ufffd" * max(cell_len(sign), 0) for sign, glyph in pairs)
 
 
 QUIET: Final = 1.0

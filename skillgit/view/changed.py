@@ -59,26 +59,26 @@ def _refused(result: RestoreResult) -> str:
 def forked(result: Fork, screen: Screen) -> Iterator[str]:
     """Yield where a fork begins."""
     dot = f" {screen.glyphs.dot} "
-    told = f"run {result.run} begins at {result.source}{dot}{result.metric} {words.score(result.score)}"
+    text = f"run {result.run} begins at {result.source}{dot}{result.metric} {words.score(result.score)}"
     if result.event is None:
-        yield f"would write: {told}"
+        yield f"would write: {text}"
         return
-    yield f"{told}{dot}{words.short(result.event.commit)}"
+    yield f"{text}{dot}{words.short(result.event.commit)}"
     if not result.planned:
         yield f"the configuration of {result.source} is not in this clone: train with the one that its run had"
     if result.default:
         yield "it is the default run now, as the newest one"
-    other = result.source.rpartition("/")[0] if result.default else result.run
-    yield following((f"skillgit train CONFIG --run {result.run}", f"skillgit use {other}"), screen)
+    run = result.source.rpartition("/")[0] if result.default else result.run
+    yield following((f"skillgit train CONFIG --run {result.run}", f"skillgit use {run}"), screen)
 
 
 def promoted(result: Promoted, screen: Screen) -> Iterator[str]:
     """Yield what ``main`` holds."""
     dot = f" {screen.glyphs.dot} "
     name = f"{result.run}/v{result.version}"
-    released = f"released as {result.tag}" if result.tag else ""
+    release = f"released as {result.tag}" if result.tag else ""
     if result.held:
-        yield f"main holds {name} already{dot + released if released else ''}"
+        yield f"main holds {name} already{dot + release if release else ''}"
         return
     scores = [
         f"{split} {words.score(score)}"
@@ -86,11 +86,11 @@ def promoted(result: Promoted, screen: Screen) -> Iterator[str]:
         if score is not None
     ]
     before = f"in place of {result.before}" if result.before and result.before != name else ""
-    told = dot.join(part for part in (name, released, before, *(scores or ["not measured yet"])) if part)
+    text = dot.join(part for part in (name, release, before, *(scores or ["not measured yet"])) if part)
     if not result.commit:
-        yield f"would bring to main: {told}"
+        yield f"would bring to main: {text}"
         return
-    yield f"main holds {told}{dot}{words.short(result.commit)}"
+    yield f"main holds {text}{dot}{words.short(result.commit)}"
     yield following(("git show --first-parent main",), screen)
 
 
@@ -111,25 +111,25 @@ def _stretches(result: Merged, screen: Screen) -> Iterator[str]:
     if not result.stretches:
         yield gate.fact("merge", "no line was changed by both", screen)
         return
-    for number, one in enumerate(result.stretches, 1):
+    for number, stretch in enumerate(result.stretches, 1):
         yield ""
-        chosen = f"{screen.glyphs.arrow} {one.chosen}" if one.chosen else f"one of {', '.join(one.choices)}"
-        place = screen.paint(Style.STRONG, f"conflict {number}")
-        yield f"{place}  {one.file} line {one.line}  {chosen}"
-        yield from _texts(one, screen)
-        if one.tried:
+        choice = f"{screen.glyphs.arrow} {stretch.chosen}" if stretch.chosen else f"one of {', '.join(stretch.choices)}"
+        title = screen.paint(Style.STRONG, f"conflict {number}")
+        yield f"{title}  {stretch.file} line {stretch.line}  {choice}"
+        yield from _texts(stretch, screen)
+        if stretch.tried:
             scores = [
-                tuple(tried.choice for tried in one.tried),
-                tuple(words.score(tried.score) for tried in one.tried),
+                tuple(trial.choice for trial in stretch.tried),
+                tuple(words.score(trial.score) for trial in stretch.tried),
             ]
-            yield from table(scores, align="r" * len(one.tried), indent=" " * _INDENT)
+            yield from table(scores, align="r" * len(stretch.tried), indent=" " * _INDENT)
 
 
-def _texts(one: Stretch, screen: Screen) -> Iterator[str]:
+def _texts(stretch: Stretch, screen: Screen) -> Iterator[str]:
     room = (screen.width or _NARROW) - _INDENT - 8
-    for side, text in (("ours", one.ours), ("theirs", one.theirs)):
-        told = [line for line in text.splitlines() if line.strip()] or ["nothing"]
-        for number, line in enumerate(told):
+    for side, text in (("ours", stretch.ours), ("theirs", stretch.theirs)):
+        lines = [line for line in text.splitlines() if line.strip()] or ["nothing"]
+        for number, line in enumerate(lines):
             label = screen.paint(Style.FAINT, (side if number == 0 else "").ljust(6))
             yield f"{' ' * _INDENT}{label}  {fit(line, room, screen.glyphs.ellipsis)}"
 
@@ -145,21 +145,21 @@ def retry_lines(result: RetryResult, screen: Screen) -> Iterator[str]:
     model = f"target {result.target}{'' if result.own_model else ', not the model of the run'}"
     whole = f"v{result.base} {result.metric} {words.score(result.base_score)}"
     items = words.plural(result.n, f"{result.split} item")
-    found = f"{whole} on {items}" if result.base_score is not None else f"nothing applies to v{result.base}"
-    yield f"{screen.paint(Style.STRONG, result.run)}  {dot.join((model, found))}"
-    tried = [row for row in result.rows if not row.reason]
-    if tried:
+    summary = f"{whole} on {items}" if result.base_score is not None else f"nothing applies to v{result.base}"
+    yield f"{screen.paint(Style.STRONG, result.run)}  {dot.join((model, summary))}"
+    trials = [row for row in result.rows if not row.reason]
+    if trials:
         yield ""
         names = ("", "", "then", "delta", "on", "now", "delta", "fixed", "broken", "p", "")
         head = tuple(screen.paint(Style.FAINT, cell) for cell in names)
-        yield from table([head, *(_cells(row, screen) for row in tried)], align="llrrlrrrrll")
-    left = [row for row in result.rows if row.reason]
-    if left:
+        yield from table([head, *(_cells(row, screen) for row in trials)], align="llrrlrrrrll")
+    rest = [row for row in result.rows if row.reason]
+    if rest:
         yield ""
-    for row in left[:_LEFT]:
+    for row in rest[:_LEFT]:
         yield f"{screen.paint(Style.SKIPPED, f'{screen.glyphs.skipped} {row.name}')}  not tried: {row.reason}"
-    if len(left) > _LEFT:
-        yield screen.paint(Style.FAINT, f"{len(left) - _LEFT} more were not tried; --json names all")
+    if len(rest) > _LEFT:
+        yield screen.paint(Style.FAINT, f"{len(rest) - _LEFT} more were not tried; --json names all")
     yield ""
     if result.kept is not None:
         yield from gate.head(result.kept, screen)
@@ -167,7 +167,7 @@ def retry_lines(result: RetryResult, screen: Screen) -> Iterator[str]:
         yield gate.following(gate.next_commands(result.kept), screen)
         return
     yield gate.fact("cost", gate.cost(result.cost, screen), screen)
-    yield gate.following(_next(result, tried), screen)
+    yield gate.following(_next(result, trials), screen)
 
 
 def _cells(row: Retried, screen: Screen) -> tuple[str, ...]:
@@ -188,10 +188,10 @@ def _cells(row: Retried, screen: Screen) -> tuple[str, ...]:
     )
 
 
-def _next(result: RetryResult, tried: list[Retried]) -> tuple[str, ...]:
-    passed = [row for row in tried if row.passes]
-    if not passed:
-        return (f"skillgit show {result.run}/{tried[0].name}",) if tried else ("skillgit log --graph",)
+def _next(result: RetryResult, trials: list[Retried]) -> tuple[str, ...]:
+    winners = [row for row in trials if row.passes]
+    if not winners:
+        return (f"skillgit show {result.run}/{trials[0].name}",) if trials else ("skillgit log --graph",)
     if not result.own_model:
-        return (f"skillgit diff {result.run}/v{result.base} {result.run}/{passed[0].name}",)
-    return (f"skillgit cherry-pick {result.run}/{passed[0].name} --run {result.run}",)
+        return (f"skillgit diff {result.run}/v{result.base} {result.run}/{winners[0].name}",)
+    return (f"skillgit cherry-pick {result.run}/{winners[0].name} --run {result.run}",)

@@ -31,12 +31,12 @@ _SIGNS = {"added": "A", "removed": "D", "changed": "M"}
 
 def exported(result: ExportedSkill) -> Iterator[str]:
     """Yield what was written."""
-    what = f"{name(result.row)} of {result.row.run}" if result.row else words.short(result.commit)
-    place = one_line(result.place)
+    version = f"{name(result.row)} of {result.row.run}" if result.row else words.short(result.commit)
+    path = one_line(result.place)
     if result.held:
-        yield f"{place} holds {what} already"
+        yield f"{path} holds {version} already"
     else:
-        yield f"{place} holds {what}, {words.plural(len(result.files), 'file')}"
+        yield f"{path} holds {version}, {words.plural(len(result.files), 'file')}"
 
 
 def would_change(changes: Sequence[Change]) -> Iterator[str]:
@@ -87,15 +87,15 @@ def listed(rows: Sequence[Installed]) -> Iterator[str]:
         yield f"{name_.ljust(widths[0])}  {row.state.ljust(widths[1])}  {one_line(row.place)}{newer}"
 
 
-def _standing(found: Standing) -> str:
-    if not found.name:
+def _standing(standing: Standing) -> str:
+    if not standing.name:
         return "what did not come from here"
-    return f"an edited {_called(found.name)}" if found.by_hand else _called(found.name)
+    return f"an edited {_called(standing.name)}" if standing.by_hand else _called(standing.name)
 
 
-def _called(what: str) -> str:
+def _called(name: str) -> str:
     """Return the name of a version; a commit's shortened, as people read it."""
-    return words.short(what) if _COMMIT.fullmatch(what) else what
+    return words.short(name) if _COMMIT.fullmatch(name) else name
 
 
 def layout_written(result: ExportedLayout, screen: Screen) -> Iterator[str]:
@@ -127,8 +127,8 @@ def lines(result: Imported, screen: Screen) -> Iterator[str]:
         f"{result.skipped} skipped",
     ]
     yield dot.join(parts)
-    gained = words.delta(result.best_score - result.first_score)
-    yield f"v{result.best} scores {words.score(result.best_score)}, {gained} over the seed"
+    gain = words.delta(result.best_score - result.first_score)
+    yield f"v{result.best} scores {words.score(result.best_score)}, {gain} over the seed"
     if not result.dry_run:
         yield following((f"skillgit log {result.run}", f"skillgit diff {result.run}/v0 {result.run}/best"), screen)
 
@@ -137,5 +137,5 @@ def _done(result: Imported) -> str:
     if result.already:
         return f"already imported as {result.run}"
     more = "" if result.written == result.events else f", of which {result.written} are new"
-    told = "would import" if result.dry_run else "imported"
-    return f"{told} {words.plural(result.events, 'event')} as {result.run}{more}"
+    verb = "would import" if result.dry_run else "imported"
+    return f"{verb} {words.plural(result.events, 'event')} as {result.run}{more}"

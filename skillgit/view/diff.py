@@ -24,39 +24,39 @@ if TYPE_CHECKING:
     from skillgit.view.screen import Screen
 
 
-def stat_lines(found: DiffStat, screen: Screen) -> Iterator[str]:
+def stat_lines(stat: DiffStat, screen: Screen) -> Iterator[str]:
     """Yield what git prints, then the two sides and what changed between them."""
-    yield from found.text.rstrip("\n").split("\n") if found.text else ()
-    yield from (f" {line}" for line in differing(found.differs, screen))
-    yield f" {headline(found.a, found.b, screen)}"
-    yield f" {'   '.join(part for part in (_rules(found), _items(found), length(found.length)) if part)}"
+    yield from stat.text.rstrip("\n").split("\n") if stat.text else ()
+    yield from (f" {line}" for line in differing(stat.differs, screen))
+    yield f" {headline(stat.a, stat.b, screen)}"
+    yield f" {'   '.join(part for part in (_rules(stat), _items(stat), length(stat.length)) if part)}"
 
 
-def _rules(found: DiffStat) -> str:
+def _rules(stat: DiffStat) -> str:
     counts = (
-        ("+", found.rules_added),
-        ("-", found.rules_removed),
-        ("~", found.rules_changed),
-        (">", found.rules_moved),
+        ("+", stat.rules_added),
+        ("-", stat.rules_removed),
+        ("~", stat.rules_changed),
+        (">", stat.rules_moved),
     )
-    told = [f"{sign}{count}" for sign, count in counts if count]
-    return f"rules {' '.join(told) if told else 'the same'}"
+    parts = [f"{sign}{count}" for sign, count in counts if count]
+    return f"rules {' '.join(parts) if parts else 'the same'}"
 
 
-def _items(found: DiffStat) -> str:
-    if found.fixed is None or found.broken is None:
+def _items(stat: DiffStat) -> str:
+    if stat.fixed is None or stat.broken is None:
         return ""
     kinds: tuple[tuple[Change, int | None], ...] = (
-        ("fixed", found.fixed),
-        ("gained", found.gained),
-        ("broken", found.broken),
-        ("lost", found.lost),
+        ("fixed", stat.fixed),
+        ("gained", stat.gained),
+        ("broken", stat.broken),
+        ("lost", stat.lost),
     )
     parts = (
-        f"items {', '.join(counted([(kind, count or 0) for kind, count in kinds], found.differs))}",
-        f"of {found.compared}" if found.not_measured or found.missing else "",
-        f", {found.not_measured} not measured" if found.not_measured else "",
-        f", {found.missing} without a score on both sides" if found.missing else "",
+        f"items {', '.join(counted([(kind, count or 0) for kind, count in kinds], stat.differs))}",
+        f"of {stat.compared}" if stat.not_measured or stat.missing else "",
+        f", {stat.not_measured} not measured" if stat.not_measured else "",
+        f", {stat.missing} without a score on both sides" if stat.missing else "",
     )
     return " ".join(part for part in parts if part).replace(" ,", ",")
 
@@ -94,9 +94,9 @@ def _changed(line: str, screen: Screen) -> str:
     if not line.startswith("+"):
         return f"{line}{screen.code()}"
     body = line[1:]
-    kept = body.rstrip()
-    text = screen.in_colour(_NEW, kept) if kept else ""
-    space = screen.in_colour(_SPACE, body[len(kept) :]) if len(kept) < len(body) else ""
+    content = body.rstrip()
+    text = screen.in_colour(_NEW, content) if content else ""
+    space = screen.in_colour(_SPACE, body[len(content) :]) if len(content) < len(body) else ""
     return f"{screen.in_colour(_NEW, '+')}{text}{space}"
 
 
@@ -109,12 +109,12 @@ SAME = "the text is the same"
 UNENDED = "\\ No newline at end of file"
 
 
-def unified_lines(diffed: Diffed, screen: Screen) -> Iterator[str]:
+def unified_lines(diff: Diffed, screen: Screen) -> Iterator[str]:
     """Yield the two sides, then each file with its hunks."""
-    yield headline(diffed.a, diffed.b, screen)
-    if not diffed.files:
+    yield headline(diff.a, diff.b, screen)
+    if not diff.files:
         yield SAME
-    for file in diffed.files:
+    for file in diff.files:
         yield ""
         yield from _file(file, screen)
 
@@ -144,16 +144,16 @@ def file_head(file: FileDiff, screen: Screen) -> Iterator[str]:
 
 def hunk_head(hunk: Hunk, screen: Screen) -> str:
     """Return the line above a hunk: where it stands, and under which heading."""
-    place = screen.paint(Style.RUNNING, f"@@ -{_extent(*hunk.old)} +{_extent(*hunk.new)} @@")
-    return f"{place} {screen.paint(Style.STRONG, hunk.heading)}" if hunk.heading else place
+    extent = screen.paint(Style.RUNNING, f"@@ -{_extent(*hunk.old)} +{_extent(*hunk.new)} @@")
+    return f"{extent} {screen.paint(Style.STRONG, hunk.heading)}" if hunk.heading else extent
 
 
 def moved(file: FileDiff, line: Line) -> str:
     """Return where a line moved to or came from; empty for one that did not move."""
     if line.moved is None:
         return ""
-    place = f"line {line.moved.line}"
-    where = place if line.moved.path == file.path else f"{line.moved.path}, {place}"
+    position = f"line {line.moved.line}"
+    where = position if line.moved.path == file.path else f"{line.moved.path}, {position}"
     return f"moved {'to' if line.sign is Sign.REMOVED else 'from'} {where}"
 
 
@@ -161,8 +161,8 @@ def _line(file: FileDiff, line: Line, screen: Screen) -> Iterator[str]:
     text, spans = visible_line(line, screen)
     sign = painted(line, line.sign.value, (), screen)
     note = moved(file, line)
-    told = f"  {screen.paint(Style.FAINT, f'({note})')}" if note else ""
-    yield f"{sign} {painted(line, text, spans, screen)}{told}".rstrip(" ")
+    suffix = f"  {screen.paint(Style.FAINT, f'({note})')}" if note else ""
+    yield f"{sign} {painted(line, text, spans, screen)}{suffix}".rstrip(" ")
     if not line.ended:
         yield screen.paint(Style.FAINT, UNENDED)
 
@@ -179,12 +179,12 @@ _SIGNS = 3
 """Columns around the sign of a line."""
 
 
-def side_by_side_lines(diffed: Diffed, screen: Screen) -> Iterator[str]:
+def side_by_side_lines(diff: Diffed, screen: Screen) -> Iterator[str]:
     """Yield the two sides, then each file with its hunks in two columns."""
-    yield headline(diffed.a, diffed.b, screen)
-    if not diffed.files:
+    yield headline(diff.a, diff.b, screen)
+    if not diff.files:
         yield SAME
-    for file in diffed.files:
+    for file in diff.files:
         yield ""
         yield from file_head(file, screen)
         numbers = len(str(max((sum(side) for hunk in file.hunks for side in (hunk.old, hunk.new)), default=0)))
@@ -198,34 +198,34 @@ def side_by_side_lines(diffed: Diffed, screen: Screen) -> Iterator[str]:
 
 def rows(hunk: Hunk) -> Iterator[tuple[Line | None, Line | None]]:
     """Yield the lines of ``hunk`` side by side: partners share a row, others have one to themselves."""
-    removed: list[Line] = []
-    added: list[Line] = []
+    removals: list[Line] = []
+    additions: list[Line] = []
     for line in (*hunk.lines, None):
-        if line is not None and line.sign is Sign.REMOVED and not added:
-            removed.append(line)
+        if line is not None and line.sign is Sign.REMOVED and not additions:
+            removals.append(line)
         elif line is not None and line.sign is Sign.ADDED:
-            added.append(line)
+            additions.append(line)
         else:
-            yield from _beside(removed, added)
-            removed, added = [], []
+            yield from _beside(removals, additions)
+            removals, additions = [], []
             if line is not None and line.sign is Sign.REMOVED:
-                removed.append(line)
+                removals.append(line)
             elif line is not None:
                 yield line, line
 
 
-def _beside(removed: Sequence[Line], added: Sequence[Line]) -> Iterator[tuple[Line | None, Line | None]]:
+def _beside(removals: Sequence[Line], additions: Sequence[Line]) -> Iterator[tuple[Line | None, Line | None]]:
     at = 0
-    for old in removed:
+    for old in removals:
         if old.partner is None:
             yield old, None
             continue
-        while added[at].new != old.partner:
-            yield None, added[at]
+        while additions[at].new != old.partner:
+            yield None, additions[at]
             at += 1
-        yield old, added[at]
+        yield old, additions[at]
         at += 1
-    yield from ((None, new) for new in added[at:])
+    yield from ((None, new) for new in additions[at:])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,10 +253,10 @@ class _Layout:
 
 def _row(file: FileDiff, both: tuple[Line | None, Line | None], screen: Screen, layout: _Layout) -> Iterator[str]:
     old, new = both
-    left = _cell(file, old, old.old if old else None, screen, layout=layout)
-    right = _cell(file, new, new.new if new else None, screen, layout=layout)
+    old_rows = _cell(file, old, old.old if old else None, screen, layout=layout)
+    new_rows = _cell(file, new, new.new if new else None, screen, layout=layout)
     between = screen.paint(Style.FAINT, screen.glyphs.line)
-    for first, second in zip_longest(left, right, fillvalue=""):
+    for first, second in zip_longest(old_rows, new_rows, fillvalue=""):
         yield f"{pad(first, layout.side)} {between} {second}".rstrip(" ")
 
 
@@ -267,21 +267,21 @@ def _cell(file: FileDiff, line: Line | None, number: int | None, screen: Screen,
     text, spans = visible_line(line, screen)
     sign = painted(line, line.sign.value, (), screen)
     space = " " * layout.gutter
-    found: list[str] = []
+    rows: list[str] = []
     for start, end in pieces(text, layout.columns):
         inside = [(max(a, start) - start, min(b, end) - start) for a, b in spans if a < end and b > start]
-        gutter = space if found else f"{screen.paint(Style.FAINT, str(number).rjust(layout.numbers))} {sign} "
-        found.append(gutter + painted(line, text[start:end], inside, screen))
+        gutter = space if rows else f"{screen.paint(Style.FAINT, str(number).rjust(layout.numbers))} {sign} "
+        rows.append(gutter + painted(line, text[start:end], inside, screen))
     notes = [f"({moved(file, line)})"] if line.moved is not None else []
     notes += [] if line.ended else [UNENDED]
     for note in notes:
-        found += [space + screen.paint(Style.FAINT, note[start:end]) for start, end in pieces(note, layout.columns)]
-    return found
+        rows += [space + screen.paint(Style.FAINT, note[start:end]) for start, end in pieces(note, layout.columns)]
+    return rows
 
 
 def pieces(text: str, columns: int) -> list[Span]:
     """Return the stretches of ``text`` that fit into ``columns``, broken at spaces where there are any."""
-    found: list[Span] = []
+    spans: list[Span] = []
     start = 0
     while width(text[start:]) > columns:
         end, room = start, columns
@@ -290,6 +290,6 @@ def pieces(text: str, columns: int) -> list[Span]:
         end = max(end, start + 1)
         space = text.rfind(" ", start, end + 1)
         stop, following = (space, space + 1) if space > start else (end, end)
-        found.append((start, stop))
+        spans.append((start, stop))
         start = following
-    return [*found, (start, len(text))]
+    return [*spans, (start, len(text))]

@@ -43,10 +43,10 @@ def named_values(value: object) -> dict[str, Json]:
     Raises:
         TypeError: It is neither.
     """
-    found = plain_value(value)
-    if not isinstance(found, dict):
+    document = plain_value(value)
+    if not isinstance(document, dict):
         raise TypeError(f"{type(value).__name__} is no JSON object")
-    return found
+    return document
 
 
 def _container(value: object) -> Json:

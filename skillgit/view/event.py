@@ -157,10 +157,10 @@ def score(entry: Entry) -> str:
     """Return the score in seven columns; in brackets where it was not measured for this text, ``≤`` where stopped."""
     if entry.score is None:
         return ""
-    told = words.score(entry.score.value)
+    text = words.score(entry.score.value)
     if entry.score.at_most:
-        return f"{UNICODE.at_most}{told}"
-    return f" {told}" if entry.measured else f"({told})"
+        return f"{UNICODE.at_most}{text}"
+    return f" {text}" if entry.measured else f"({text})"
 
 
 def decision(entry: Entry) -> str:

@@ -77,13 +77,13 @@ def _painted(state: str, result: Pushed, screen: Screen) -> str:
 
 
 def _grouped(refs: Iterable[SentRef]) -> dict[tuple[str, str, str], list[str]]:
-    found: dict[tuple[str, str, str], list[str]] = {}
-    for one in refs:
-        owner = one.run or one.ref.rpartition("/")[2].replace("evals", "notes")
-        if not one.run and one.ref.startswith("refs/tags/"):
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for ref in refs:
+        owner = ref.run or ref.ref.rpartition("/")[2].replace("evals", "notes")
+        if not ref.run and ref.ref.startswith("refs/tags/"):
             owner = "releases"
-        found.setdefault((owner, one.state.value, one.reason), []).append(one.ref)
-    return found
+        groups.setdefault((owner, ref.state.value, ref.reason), []).append(ref.ref)
+    return groups
 
 
 def _named(refs: Sequence[str]) -> str:
@@ -111,7 +111,7 @@ def _joined(result: Pulled, screen: Screen) -> Iterator[str]:
     rows = [_joined_row("main", result.main, screen)] if result.main is not None else []
     if result.releases:
         rows.append(("releases", "new", ", ".join(result.releases)))
-    rows += [_joined_row(one.run, one, screen) for one in result.runs]
+    rows += [_joined_row(entry.run, entry, screen) for entry in result.runs]
     if result.notes:
         rows.append(("notes", "joined", ""))
     for row in table(rows, align="lll"):
@@ -120,12 +120,12 @@ def _joined(result: Pulled, screen: Screen) -> Iterator[str]:
         yield "  it has no runs"
 
 
-def _joined_row(name: str, one: Joined, screen: Screen) -> tuple[str, str, str]:
-    word = _JOINED[one.state.value]
-    if one.state.value in {"diverged", "refused"}:
-        return name, screen.paint(Style.REJECTED, word), one.reason
-    moved = words.plural(one.moved, "ref") if one.moved and name != "main" else ""
-    return name, word, "; ".join(part for part in (moved, one.note) if part)
+def _joined_row(name: str, entry: Joined, screen: Screen) -> tuple[str, str, str]:
+    word = _JOINED[entry.state.value]
+    if entry.state.value in {"diverged", "refused"}:
+        return name, screen.paint(Style.REJECTED, word), entry.reason
+    count = words.plural(entry.moved, "ref") if entry.moved and name != "main" else ""
+    return name, word, "; ".join(part for part in (count, entry.note) if part)
 
 
 def fetched(result: Fetched, screen: Screen) -> Iterator[str]:
@@ -135,17 +135,17 @@ def fetched(result: Fetched, screen: Screen) -> Iterator[str]:
         return
     yield f"fetched from {result.remote}, {result.url}"
     by_run: dict[str, list[str]] = {}
-    others = 0
-    for one in result.refs:
-        if one.run:
-            by_run.setdefault(one.run, []).append(one.ref)
+    rest = 0
+    for ref in result.refs:
+        if ref.run:
+            by_run.setdefault(ref.run, []).append(ref.ref)
         else:
-            others += 1
+            rest += 1
     for row in table([(run, _named(refs)) for run, refs in by_run.items()], align="ll"):
         yield f"  {row}".rstrip()
-    if others:
-        yield f"  {words.plural(others, 'other ref')}"
-    evidence = " --evidence" if any(_kind(one.ref) == "evidence" for one in result.refs) else ""
+    if rest:
+        yield f"  {words.plural(rest, 'other ref')}"
+    evidence = " --evidence" if any(_kind(ref.ref) == "evidence" for ref in result.refs) else ""
     yield following((f"skillgit pull {result.remote}{evidence}",), screen)
 
 
@@ -158,8 +158,8 @@ def cloned(result: Cloned, screen: Screen) -> Iterator[str]:
 
 def addresses(rows: Iterable[RemoteRow]) -> Iterator[str]:
     """Yield names and addresses."""
-    listed = [(row.name, row.url, "" if row.url == row.push_url else f"pushed to {row.push_url}") for row in rows]
-    for line in table(listed, align="lll"):
+    cells = [(row.name, row.url, "" if row.url == row.push_url else f"pushed to {row.push_url}") for row in rows]
+    for line in table(cells, align="lll"):
         yield line.rstrip()
 
 
@@ -173,13 +173,13 @@ def remote_shown(result: RemoteShown, screen: Screen) -> Iterator[str]:
     )
     yield f"{result.remote.name}  {dot.join(facts)}"
     rows = []
-    for one in result.runs:
+    for run in result.runs:
         beside = (
-            words.plural(one.rejected, "rejected candidate") if one.rejected else "",
-            "attic" if one.attic else "",
-            "evidence" if one.evidence else "",
+            words.plural(run.rejected, "rejected candidate") if run.rejected else "",
+            "attic" if run.attic else "",
+            "evidence" if run.evidence else "",
         )
-        rows.append((one.run, _THERE[one.state], ", ".join(part for part in beside if part)))
+        rows.append((run.run, _THERE[run.state], ", ".join(part for part in beside if part)))
     for line in table(rows, align="lll"):
         yield f"  {line}".rstrip()
 
@@ -188,26 +188,26 @@ def scanned(result: Scan, screen: Screen) -> Iterator[str]:
     """Yield what was found, and how much was looked at."""
     yield from found(result, screen)
     stops, warnings = len(result.stops), len(result.warnings)
-    told = [
+    counts = [
         *([f"{plural(stops, 'finding')} that would stop a push"] if stops else []),
         *([plural(warnings, "warning")] if warnings else []),
         *([f"{result.allowed} allowed"] if result.allowed else []),
     ]
-    looked = f"looked at {plural(result.commits, 'commit')}, {plural(result.files, 'file')}"
-    yield f"{looked}: {', '.join(told) or 'nothing found'}"
+    scope = f"looked at {plural(result.commits, 'commit')}, {plural(result.files, 'file')}"
+    yield f"{scope}: {', '.join(counts) or 'nothing found'}"
 
 
 def found(result: Scan, screen: Screen) -> Iterator[str]:
     """Yield every finding with its place, the masked line and its fingerprint."""
-    for one in (*result.stops, *result.warnings):
-        style = Style.REJECTED if one in result.stops else Style.REVERTED
-        word = screen.paint(style, one.severity.value)
-        yield f"{word}  {screen.paint(Style.OID, short(one.commit))}  {_place(one)}: {one.what} [{one.rule.value}]"
-        faint = "  ".join(part for part in (one.fingerprint, one.excerpt) if part)
+    for hit in (*result.stops, *result.warnings):
+        style = Style.REJECTED if hit in result.stops else Style.REVERTED
+        word = screen.paint(style, hit.severity.value)
+        yield f"{word}  {screen.paint(Style.OID, short(hit.commit))}  {_place(hit)}: {hit.what} [{hit.rule.value}]"
+        faint = "  ".join(part for part in (hit.fingerprint, hit.excerpt) if part)
         yield f"      {screen.paint(Style.FAINT, faint)}"
 
 
-def _place(one: Finding) -> str:
-    if not one.path:
-        return f"message, line {one.line}"
-    return f"{one.path}:{one.line}" if one.line else one.path
+def _place(finding: Finding) -> str:
+    if not finding.path:
+        return f"message, line {finding.line}"
+    return f"{finding.path}:{finding.line}" if finding.line else finding.path

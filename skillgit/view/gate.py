@@ -30,10 +30,10 @@ def lines(report: GateReport, screen: Screen) -> Iterator[str]:
     if not report.skills:
         yield nothing_changed(report)
         return
-    for place, one in enumerate(report.skills):
-        if place:
+    for index, skill in enumerate(report.skills):
+        if index:
             yield ""
-        yield from _skill(one, report, screen)
+        yield from _skill(skill, report, screen)
 
 
 def nothing_changed(report: GateReport) -> str:
@@ -41,46 +41,46 @@ def nothing_changed(report: GateReport) -> str:
     return f"{one_line(report.head)} changes no skill against {one_line(report.base)}"
 
 
-def _skill(one: SkillReport, report: GateReport, screen: Screen) -> Iterator[str]:
-    word = screen.paint(_STYLES.get(one.word, Style.REVERTED), one.word)
-    yield f"{screen.paint(Style.STRONG, one_line(one.skill))}  {word}{f': {one.reason}' if one.reason else ''}"
-    found = one.compared
-    if found is None:
+def _skill(skill: SkillReport, report: GateReport, screen: Screen) -> Iterator[str]:
+    word = screen.paint(_STYLES.get(skill.word, Style.REVERTED), skill.word)
+    yield f"{screen.paint(Style.STRONG, one_line(skill.skill))}  {word}{f': {skill.reason}' if skill.reason else ''}"
+    comparison = skill.compared
+    if comparison is None:
         return
     yield ""
-    head = tuple(screen.paint(Style.FAINT, cell) for cell in ("", one.metric, "scored", "recorded", "measured now"))
-    yield from table([head, *(_side(side, one, report) for side in (one.base, one.head))], align="lrrrr")
+    head = tuple(screen.paint(Style.FAINT, cell) for cell in ("", skill.metric, "scored", "recorded", "measured now"))
+    yield from table([head, *(_side(side, skill, report) for side in (skill.base, skill.head))], align="lrrrr")
     yield ""
-    for label, text in _facts(one, found, screen):
+    for label, text in _facts(skill, comparison, screen):
         yield f"{screen.paint(Style.FAINT, label.ljust(_LABEL))}{text}"
 
 
-def _side(side: GateSide, one: SkillReport, report: GateReport) -> tuple[str, ...]:
-    known = f" ({side.version})" if side.version and side.version != side.name else ""
+def _side(side: GateSide, skill: SkillReport, report: GateReport) -> tuple[str, ...]:
+    version = f" ({side.version})" if side.version and side.version != side.name else ""
     return (
-        f"{one_line(side.name)}{known}",
+        f"{one_line(side.name)}{version}",
         words.score(side.score) or "none",
-        f"{side.scored}/{one.items}",
+        f"{side.scored}/{skill.items}",
         str(side.recorded),
         "0" if report.recorded_only else str(side.missing),
     )
 
 
-def _facts(one: SkillReport, found: Compared, screen: Screen) -> Iterator[tuple[str, str]]:
-    verdict = found.verdict
-    if found.delta is not None and found.interval is not None:
-        low, high = found.interval
+def _facts(skill: SkillReport, comparison: Compared, screen: Screen) -> Iterator[tuple[str, str]]:
+    verdict = comparison.verdict
+    if comparison.delta is not None and comparison.interval is not None:
+        low, high = comparison.interval
         interval = f"95 % {words.delta(low)} to {words.delta(high)}"
-        yield "gained", f"{words.delta(found.delta)}, {interval}, {words.chance(verdict.p)} one-sided"
-    yield "rule", one.policy
-    yield "fixed", _ids(found.fixed, screen)
-    yield "broken", _ids(found.broken, screen)
-    yield "stable", f"{len(found.stable_pass)} solved, {len(found.stable_fail)} not"
-    if found.missing:
-        yield "missing", f"{len(found.missing)}: {words.ids(tuple(map(one_line, found.missing)), screen)}"
-    for warning in one.warnings:
+        yield "gained", f"{words.delta(comparison.delta)}, {interval}, {words.chance(verdict.p)} one-sided"
+    yield "rule", skill.policy
+    yield "fixed", _ids(comparison.fixed, screen)
+    yield "broken", _ids(comparison.broken, screen)
+    yield "stable", f"{len(comparison.stable_pass)} solved, {len(comparison.stable_fail)} not"
+    if comparison.missing:
+        yield "missing", f"{len(comparison.missing)}: {words.ids(tuple(map(one_line, comparison.missing)), screen)}"
+    for warning in skill.warnings:
         yield "note", one_line(warning)
-    yield "cost", words.cost(one.cost, screen)
+    yield "cost", words.cost(skill.cost, screen)
 
 
 def _ids(pairs: tuple[ItemPair, ...], screen: Screen) -> str:
@@ -118,22 +118,22 @@ def facts(result: Decided, screen: Screen) -> Iterator[str]:
     for label, items in (("fixed", result.fixed), ("broken", result.broken)):
         if items:
             yield fact(label, words.ids(items, screen), screen)
-    seen = result.evaluation
-    stopped = f", {seen.unneeded} not measured (the decision was settled)" if seen.unneeded else ""
-    yield fact("items", f"{seen.scored} of {seen.n} selection items scored{stopped}", screen)
+    evaluation = result.evaluation
+    remark = f", {evaluation.unneeded} not measured (the decision was settled)" if evaluation.unneeded else ""
+    yield fact("items", f"{evaluation.scored} of {evaluation.n} selection items scored{remark}", screen)
     yield fact("length", _length(result), screen)
-    for left in result.left_out:
+    for omission in result.left_out:
         room = max(40, screen.width - LABEL) if screen.width else 0
-        text = f"{left.edit} ({left.status}: {left.reason})"
+        text = f"{omission.edit} ({omission.status}: {omission.reason})"
         yield fact("skipped", fit(text, room, screen.glyphs.ellipsis) if room else text, screen)
     for note in result.notes:
         yield fact("note", note, screen)
     yield fact("cost", cost(result.cost, screen), screen)
 
 
-def cost(spent: Cost, screen: Screen) -> str:
+def cost(total: Cost, screen: Screen) -> str:
     """Return what was spent; nothing, where all of it had been measured before."""
-    return words.cost(spent, screen) if spent.calls else "no call: everything had been measured before"
+    return words.cost(total, screen) if total.calls else "no call: everything had been measured before"
 
 
 def fact(label: str, text: str, screen: Screen) -> str:
@@ -149,12 +149,12 @@ def following(commands: tuple[str, ...], screen: Screen) -> str:
 def _gate(verdict: Verdict, screen: Screen, *, bound: bool) -> str:
     dot = f" {screen.glyphs.dot} "
     policy = verdict.policy
-    asked = f"{policy} asks for {wanted(policy, verdict.terms)}"
+    demand = f"{policy} asks for {wanted(policy, verdict.terms)}"
     most = screen.glyphs.at_most if bound else ""
     numbers = f"{most}{words.score(verdict.score)} against {words.score(verdict.current)}"
-    flipped = f"{verdict.fixed} fixed, {verdict.broken} broken, {words.chance(verdict.p)}"
-    blocked = f"{verdict.blocked} of them may not score lower" if verdict.blocked else ""
-    return dot.join(part for part in (asked, numbers, flipped, blocked) if part)
+    flips = f"{verdict.fixed} fixed, {verdict.broken} broken, {words.chance(verdict.p)}"
+    regressions = f"{verdict.blocked} of them may not score lower" if verdict.blocked else ""
+    return dot.join(part for part in (demand, numbers, flips, regressions) if part)
 
 
 def _length(result: Decided) -> str:

@@ -39,9 +39,9 @@ def markdown(report: GateReport) -> Iterator[str]:
     if not report.skills:
         yield ""
         yield "No skill is changed."
-    for one in report.skills:
+    for skill in report.skills:
         yield ""
-        yield from _skill(one, report)
+        yield from _skill(skill, report)
 
 
 def code(text: str) -> str:
@@ -49,11 +49,11 @@ def code(text: str) -> str:
 
     Characters that are not seen are written out, line ends and bars are replaced: a bar would end the cell.
     """
-    shown = _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", one_line(text)).replace("|", "¦")
-    shown = shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
-    fence = "`" * (max(map(len, re.findall("`+", shown)), default=0) + 1)
-    padded = f" {shown} " if shown.startswith("`") or shown.endswith("`") or not shown else shown
-    return f"{fence}{padded}{fence}"
+    body = _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", one_line(text)).replace("|", "¦")
+    body = body if len(body) <= _LONGEST else f"{body[: _LONGEST - 1]}…"
+    fence = "`" * (max(map(len, re.findall("`+", body)), default=0) + 1)
+    content = f" {body} " if body.startswith("`") or body.endswith("`") or not body else body
+    return f"{fence}{content}{fence}"
 
 
 def _headline(report: GateReport) -> str:
@@ -72,37 +72,37 @@ def _end(name: str, commit: str) -> str:
     return f"{code(name)} ({code(words.short(commit))})" if not commit.startswith(name) else code(words.short(commit))
 
 
-def _skill(one: SkillReport, report: GateReport) -> Iterator[str]:
-    mark = _MARKS.get(one.word, "⚠️")
-    yield f"### {mark} {code(one.skill)} {one.word}"
-    if one.reason:
+def _skill(skill: SkillReport, report: GateReport) -> Iterator[str]:
+    mark = _MARKS.get(skill.word, "⚠️")
+    yield f"### {mark} {code(skill.skill)} {skill.word}"
+    if skill.reason:
         yield ""
-        yield f"{one.reason[0].upper()}{one.reason[1:]}."
-    if one.items:
+        yield f"{skill.reason[0].upper()}{skill.reason[1:]}."
+    if skill.items:
         yield ""
-        yield from _sides(one, report)
-    if one.compared is not None:
+        yield from _sides(skill, report)
+    if skill.compared is not None:
         yield ""
-        yield from _items(one.compared)
+        yield from _items(skill.compared)
         yield ""
-        yield from _facts(one, one.compared)
-    for warning in one.warnings:
+        yield from _facts(skill, skill.compared)
+    for warning in skill.warnings:
         yield ""
         yield f"> {code(warning)}"
 
 
-def _sides(one: SkillReport, report: GateReport) -> Iterator[str]:
+def _sides(skill: SkillReport, report: GateReport) -> Iterator[str]:
     def row(label: str, cells: Sequence[str]) -> str:
         return f"| {label} | {' | '.join(cells)} |"
 
-    sides = (one.base, one.head)
+    sides = (skill.base, skill.head)
     yield row("", [f"{word} {code(_name(side))}" for word, side in zip(("base", "head"), sides, strict=True)])
     yield "|---|--:|--:|"
-    if one.compared is not None:
-        yield row(f"{one.metric} score", [words.score(side.score) or "none" for side in sides])
-        yield row("items with a score", [f"{side.scored} of {one.items}" for side in sides])
+    if skill.compared is not None:
+        yield row(f"{skill.metric} score", [words.score(side.score) or "none" for side in sides])
+        yield row("items with a score", [f"{side.scored} of {skill.items}" for side in sides])
     yield row("recorded", [str(side.recorded) for side in sides])
-    now = "to measure" if one.compared is None else "measured now"
+    now = "to measure" if skill.compared is None else "measured now"
     now = "not recorded" if report.recorded_only else now
     yield row(now, [str(side.missing) for side in sides])
 
@@ -111,15 +111,15 @@ def _name(side: GateSide) -> str:
     return side.version or side.name
 
 
-def _items(found: Compared) -> Iterator[str]:
+def _items(comparison: Compared) -> Iterator[str]:
     yield "| items | | which |"
     yield "|---|--:|---|"
-    yield f"| fixed | {len(found.fixed)} | {_pairs(found.fixed)} |"
-    yield f"| broken | {len(found.broken)} | {_pairs(found.broken)} |"
-    yield f"| stable, solved | {len(found.stable_pass)} | |"
-    yield f"| stable, not solved | {len(found.stable_fail)} | |"
-    if found.missing:
-        yield f"| without a score | {len(found.missing)} | {_some([code(item) for item in found.missing])} |"
+    yield f"| fixed | {len(comparison.fixed)} | {_pairs(comparison.fixed)} |"
+    yield f"| broken | {len(comparison.broken)} | {_pairs(comparison.broken)} |"
+    yield f"| stable, solved | {len(comparison.stable_pass)} | |"
+    yield f"| stable, not solved | {len(comparison.stable_fail)} | |"
+    if comparison.missing:
+        yield f"| without a score | {len(comparison.missing)} | {_some([code(item) for item in comparison.missing])} |"
 
 
 def _pairs(pairs: Sequence[ItemPair]) -> str:
@@ -135,11 +135,11 @@ def _some(items: Sequence[str]) -> str:
     return f"{' '.join(items[:MOST_ITEMS])}{f' and {more} more' if more > 0 else ''}"
 
 
-def _facts(one: SkillReport, found: Compared) -> Iterator[str]:
-    verdict = found.verdict
-    if found.delta is not None and found.interval is not None:
-        low, high = found.interval
-        gained = f"gained {words.delta(found.delta)} (95 % {words.delta(low)} to {words.delta(high)})"
-        yield f"- {gained}, {words.chance(verdict.p)} one-sided, rule {code(one.policy)}"
-    yield f"- measured by {code(one.config)} under {code(one.target)}"
-    yield f"- cost: {words.cost(one.cost, _PLAIN)}"
+def _facts(skill: SkillReport, comparison: Compared) -> Iterator[str]:
+    verdict = comparison.verdict
+    if comparison.delta is not None and comparison.interval is not None:
+        low, high = comparison.interval
+        gain = f"gained {words.delta(comparison.delta)} (95 % {words.delta(low)} to {words.delta(high)})"
+        yield f"- {gain}, {words.chance(verdict.p)} one-sided, rule {code(skill.policy)}"
+    yield f"- measured by {code(skill.config)} under {code(skill.target)}"
+    yield f"- cost: {words.cost(skill.cost, _PLAIN)}"

@@ -61,25 +61,25 @@ def places(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]]) -> Iter
     at = {row.commit: index for index, row in enumerate(rows)}
     above: tuple[bool, ...] = ()
     for index, row in enumerate(rows):
-        lane, drawn, came = lanes.arrive(index)
+        lane, is_drawn, came = lanes.arrive(index)
         if index in following:
-            lanes.taken[lane] = _Lane(following[index], drawn or not LOOKS[row.kind].beside, own=True)
+            lanes.taken[lane] = _Lane(following[index], is_drawn or not LOOKS[row.kind].beside, own=True)
         lower = [at[parent] for parent in parents.get(row.commit, ()) if at.get(parent, 0) > index]
-        left = lanes.leave(lane, lower)
+        exits = lanes.leave(lane, lower)
         below = lanes.drawn()
-        yield Place(lane, above, below, (*came, *left))
+        yield Place(lane, above, below, (*came, *exits))
         above = below
 
 
 def _following(rows: Sequence[LogRow]) -> dict[int, int]:
     """Return for each event the next one of its run, if there is one."""
-    found: dict[int, int] = {}
+    successors: dict[int, int] = {}
     latest: dict[str, int] = {}
     for index, row in enumerate(rows):
         if row.run in latest:
-            found[latest[row.run]] = index
+            successors[latest[row.run]] = index
         latest[row.run] = index
-    return found
+    return successors
 
 
 class _Lanes:
@@ -94,9 +94,9 @@ class _Lanes:
         """Return for each lane whether there is a line in it."""
         while self.taken and self.taken[-1] is None:
             self.taken.pop()
-        found = tuple([lane is not None and lane.drawn for lane in self.taken])
-        if found != self._known:
-            self._known = found
+        lines = tuple([lane is not None and lane.drawn for lane in self.taken])
+        if lines != self._known:
+            self._known = lines
         return self._known
 
     def arrive(self, index: int) -> tuple[int, bool, list[int]]:
@@ -105,46 +105,46 @@ class _Lanes:
         What stands on the line of its run takes the first line that leads there, as in git; what stands beside it
         stays beside it.
         """
-        led = {place: lane for place, lane in enumerate(self.taken) if lane is not None and lane.toward == index}
-        usable = [place for place, lane in led.items() if lane.own or not self._beside[index]]
-        lines = [place for place in usable if led[place].drawn]
-        chosen = lines[0] if lines else usable[0] if usable else self._free(0)
-        for place in led:
-            self.taken[place] = None
-        return chosen, bool(lines), [place for place, lane in led.items() if lane.drawn and place != chosen]
+        arrivals = {number: lane for number, lane in enumerate(self.taken) if lane is not None and lane.toward == index}
+        usable = [number for number, lane in arrivals.items() if lane.own or not self._beside[index]]
+        lines = [number for number in usable if arrivals[number].drawn]
+        column = lines[0] if lines else usable[0] if usable else self._free(0)
+        for number in arrivals:
+            self.taken[number] = None
+        return column, bool(lines), [number for number, lane in arrivals.items() if lane.drawn and number != column]
 
     def leave(self, lane: int, lower: Sequence[int]) -> list[int]:
         """Lead from the event in ``lane`` to each of ``lower``; return the lanes other than its own that do."""
-        tied: list[int] = []
+        ties: list[int] = []
         for target in lower:
-            known = self._leading(target)
-            if known is None:
-                known = lane if self.taken[lane] is None else self._free(lane)
-                self.taken[known] = _Lane(target, drawn=True, own=False)
+            number = self._leading(target)
+            if number is None:
+                number = lane if self.taken[lane] is None else self._free(lane)
+                self.taken[number] = _Lane(target, drawn=True, own=False)
             else:
-                self._begin(known)
-            if known != lane:
-                tied.append(known)
-        return tied
+                self._begin(number)
+            if number != lane:
+                ties.append(number)
+        return ties
 
     def _leading(self, target: int) -> int | None:
         """Return a lane that leads to ``target``: the line of a run leads past what stands beside it."""
-        for place, lane in enumerate(self.taken):
+        for number, lane in enumerate(self.taken):
             if lane is not None and lane.toward == target and not (lane.own and self._beside[target]):
-                return place
+                return number
         return None
 
-    def _begin(self, place: int) -> None:
-        lane = self.taken[place]
+    def _begin(self, number: int) -> None:
+        lane = self.taken[number]
         if lane is not None:
             lane.drawn = True
 
     def _free(self, first: int) -> int:
         """Return the first free lane from ``first`` on."""
-        found = next((place for place in range(first, len(self.taken)) if self.taken[place] is None), len(self.taken))
-        if found == len(self.taken):
+        number = next((index for index in range(first, len(self.taken)) if self.taken[index] is None), len(self.taken))
+        if number == len(self.taken):
             self.taken.append(None)
-        return found
+        return number
 
 
 _WIDE, _CLOSE = 4, 2
@@ -192,75 +192,75 @@ def draw(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]], screen: S
         screen: Where they go.
         room: How many columns the graph may take; 0 for any number.
     """
-    placed = list(places(rows, parents))
-    lanes = max((max(place.lane + 1, len(place.above), len(place.below)) for place in placed), default=0)
+    positions = list(places(rows, parents))
+    lanes = max((max(position.lane + 1, len(position.above), len(position.below)) for position in positions), default=0)
     pitch = _CLOSE if room and lanes * _WIDE - 1 > room else _WIDE
-    shown = max(1, (room - _CUT) // pitch) if room and lanes * pitch > room else lanes
-    pen = _Pen(screen, pitch, shown, cut=shown < lanes)
-    drawn = [
-        (pen.row(place, row, tied=tied), pen.below(place))
-        for place, row, tied in zip(placed, rows, _tied(rows), strict=True)
+    limit = max(1, (room - _CUT) // pitch) if room and lanes * pitch > room else lanes
+    pen = _Pen(screen, pitch, limit, cut=limit < lanes)
+    lines = [
+        (pen.row(position, row, is_tied=is_tied), pen.below(position))
+        for position, row, is_tied in zip(positions, rows, _tied(rows), strict=True)
     ]
-    width = max((len(line) for line, _ in drawn), default=0)
-    return Graph(tuple(Drawn("".join(line) + " " * (width - len(line)), below) for line, below in drawn), width)
+    width = max((len(line) for line, _ in lines), default=0)
+    return Graph(tuple(Drawn("".join(line) + " " * (width - len(line)), below) for line, below in lines), width)
 
 
 def _tied(rows: Sequence[LogRow]) -> Iterator[bool]:
     """Yield for each row whether it is the proposal of the slow merge that stands next above it in its run."""
-    merged: dict[str, LogRow] = {}
+    merges: dict[str, LogRow] = {}
     for row in rows:
-        above = merged.get(row.run)
+        above = merges.get(row.run)
         yield (
             row.kind == EventKind.SLOW_PROPOSED
             and above is not None
             and (above.kind, above.step) == (EventKind.SLOW_MERGED, row.step)
         )
         if row.kind in {EventKind.SLOW_MERGED, EventKind.SLOW_PROPOSED}:
-            merged[row.run] = row
+            merges[row.run] = row
 
 
 class _Pen:
     """What draws a line of the graph: so many columns for a lane, so many lanes."""
 
-    def __init__(self, screen: Screen, pitch: int, shown: int, *, cut: bool) -> None:
+    def __init__(self, screen: Screen, pitch: int, limit: int, *, cut: bool) -> None:
         self._screen = screen
-        self._pitch, self._shown, self._cut = pitch, shown, cut
+        self._pitch, self._shown, self._cut = pitch, limit, cut
         self._joints = _joints(screen.glyphs)
         self._below: dict[tuple[tuple[bool, ...], int], str] = {}
         self._last: tuple[tuple[bool, ...], tuple[bool, ...]] = ((), ())
         self._base: list[str] = []
 
-    def row(self, place: Place, row: LogRow, *, tied: bool) -> list[str]:
+    def row(self, position: Place, row: LogRow, *, is_tied: bool) -> list[str]:
         """Return the columns on the event's line, without the empty ones at the end."""
         sign = cells.sign(Entry.of_row(row), self._screen)
-        own = place.lane * self._pitch
-        at = own + (0 if not LOOKS[row.kind].beside else 1 if tied else self._pitch // 2)
-        columns = self._lines(place, beside=at > own)
-        if tied:
+        own = position.lane * self._pitch
+        at = own + (0 if not LOOKS[row.kind].beside else 1 if is_tied else self._pitch // 2)
+        columns = self._lines(position, beside=at > own)
+        if is_tied:
             columns[own] = self._screen.glyphs.branch
-        for edge in place.joined:
-            self._lead(columns, place, at, edge)
+        for edge in position.joined:
+            self._lead(columns, position, at, edge)
         columns[at] = sign
         return self._fitted(columns, sign if at >= self._shown * self._pitch else " ")
 
-    def below(self, place: Place) -> str:
+    def below(self, position: Place) -> str:
         """Return the columns on the lines under the event."""
-        lanes = max(place.lane + 1, len(place.below))
-        found = self._below.get((place.below, lanes))
-        if found is None:
+        lanes = max(position.lane + 1, len(position.below))
+        margin = self._below.get((position.below, lanes))
+        if margin is None:
             glyphs = self._screen.glyphs
-            lines = [*place.below, *[False] * (lanes - len(place.below))]
-            found = "".join(f"{glyphs.line if line else ' ':<{self._pitch}}" for line in lines[: self._shown])
-            found += f"{glyphs.ellipsis} " if self._cut and any(lines[self._shown :]) else ""
-            self._below[place.below, lanes] = found
-        return found
+            lines = [*position.below, *[False] * (lanes - len(position.below))]
+            margin = "".join(f"{glyphs.line if line else ' ':<{self._pitch}}" for line in lines[: self._shown])
+            margin += f"{glyphs.ellipsis} " if self._cut and any(lines[self._shown :]) else ""
+            self._below[position.below, lanes] = margin
+        return margin
 
-    def _lines(self, place: Place, *, beside: bool) -> list[str]:
+    def _lines(self, position: Place, *, beside: bool) -> list[str]:
         """Return the columns with all lines that pass; that of the event's run, too, if it stands ``beside`` it."""
-        own = place.lane
-        columns = self._passing(place.above, place.below)
+        own = position.lane
+        columns = self._passing(position.above, position.below)
         columns += " " * ((own + 1) * self._pitch - len(columns))
-        if not (beside and own < len(place.above) and place.above[own]):
+        if not (beside and own < len(position.above) and position.above[own]):
             columns[own * self._pitch] = " "
         return columns
 
@@ -274,16 +274,16 @@ class _Pen:
             self._base = [column for up, down in lanes for column in (signs[up or down], *space)]
         return self._base.copy()
 
-    def _lead(self, columns: list[str], place: Place, at: int, edge: int) -> None:
+    def _lead(self, columns: list[str], position: Place, at: int, edge: int) -> None:
         """Draw the edge between the event's sign and the lane ``edge``; other lines run over it."""
         goal = edge * self._pitch
         step = 1 if goal > at else -1
         for column in range(at + step, goal, step):
             if columns[column] == " ":
                 columns[column] = self._screen.glyphs.rule
-        behind = any((lane * self._pitch - goal) * step > 0 for lane in place.joined)
+        behind = any((lane * self._pitch - goal) * step > 0 for lane in position.joined)
         sides = (_LEFT if step > 0 or behind else 0) | (_RIGHT if step < 0 or behind else 0)
-        columns[goal] = self._joints[sides | _ends(place, edge)]
+        columns[goal] = self._joints[sides | _ends(position, edge)]
 
     def _fitted(self, columns: list[str], beyond: str) -> list[str]:
         end = self._shown * self._pitch
@@ -294,10 +294,10 @@ class _Pen:
         return columns
 
 
-def _ends(place: Place, lane: int) -> int:
+def _ends(position: Place, lane: int) -> int:
     """Return whether the lane comes from above and whether it goes on below."""
-    up = lane < len(place.above) and place.above[lane]
-    down = lane < len(place.below) and place.below[lane]
+    up = lane < len(position.above) and position.above[lane]
+    down = lane < len(position.below) and position.below[lane]
     return (_UP if up else 0) | (_DOWN if down else 0)
 
 

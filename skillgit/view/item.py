@@ -85,13 +85,13 @@ def records(story: ItemStory) -> list[Record]:
     ]
 
 
-def trajectory(found: ItemTrajectory, screen: Screen) -> Iterator[str]:
+def trajectory(record: ItemTrajectory, screen: Screen) -> Iterator[str]:
     """Yield what happened on an item, turn by turn, as it was recorded."""
-    attempt = found.attempt
+    attempt = record.attempt
     mark = sign(attempt.outcome, screen)
     title = screen.paint(Style.FAINT, attempt.title)
-    yield f"{screen.paint(Style.STRONG, found.item)}  {attempt.name}  {mark}  {title}"
-    for turn in found.turns:
+    yield f"{screen.paint(Style.STRONG, record.item)}  {attempt.name}  {mark}  {title}"
+    for turn in record.turns:
         yield ""
         yield screen.paint(Style.REF, turn.role)
         yield from turn.content.splitlines()
@@ -115,19 +115,19 @@ def _question(question: str, screen: Screen) -> Iterator[str]:
 
 def _some(names: Sequence[str]) -> str:
     """Return the newest few of ``names``."""
-    left = f"{len(names) - _MOST} older, " if len(names) > _MOST else ""
-    return f"{left}{', '.join(names[-_MOST:])}"
+    prefix = f"{len(names) - _MOST} older, " if len(names) > _MOST else ""
+    return f"{prefix}{', '.join(names[-_MOST:])}"
 
 
 def _attempts(story: ItemStory, screen: Screen) -> Iterator[str]:
-    known = [attempt for attempt in story.attempts if attempt.outcome is not None or attempt.told]
-    names = max((width(attempt.name) for attempt in known), default=0)
-    answers = min(_ANSWER, max((width(_quoted(attempt)) for attempt in known), default=0))
+    attempts = [attempt for attempt in story.attempts if attempt.outcome is not None or attempt.told]
+    names = max((width(attempt.name) for attempt in attempts), default=0)
+    answers = min(_ANSWER, max((width(_quoted(attempt)) for attempt in attempts), default=0))
     before: tuple[str, str] | None = None
-    for attempt in known:
-        told = (attempt.answer, attempt.feedback)
-        again = told == before and any(told) and attempt.outcome is not None
-        before = told
+    for attempt in attempts:
+        reply = (attempt.answer, attempt.feedback)
+        again = reply == before and any(reply) and attempt.outcome is not None
+        before = reply
         yield _attempt(attempt, screen, (names, answers), again=again)
 
 
@@ -164,8 +164,8 @@ def who_solves(story: ItemStory) -> tuple[str, str]:
         first = f"first solved by {story.first}" if story.is_first else f"solved by {story.first} or an earlier version"
     else:
         first = "no version solves it" if story.is_first else "no version is known to solve it"
-    known = " whose outcome is known" if story.unknown else ""
-    return first, f"{story.solved} of {words.plural(story.measured, 'version')}{known} solve it"
+    suffix = " whose outcome is known" if story.unknown else ""
+    return first, f"{story.solved} of {words.plural(story.measured, 'version')}{suffix} solve it"
 
 
 def _without(story: ItemStory, screen: Screen) -> Iterator[str]:
@@ -176,7 +176,7 @@ def _without(story: ItemStory, screen: Screen) -> Iterator[str]:
         if lacking:
             why = "not measured on it" if absence is None else absence.sentence("these")
             yield screen.paint(Style.FAINT, f"{why}: {_some(lacking)}")
-    gap = next((one for one in reversed(without) if one.absence is not None and one.version is not None), None)
+    gap = next((entry for entry in reversed(without) if entry.absence is not None and entry.version is not None), None)
     if gap is not None and gap.absence is not None:
         yield screen.paint(Style.FAINT, gap.absence.remedy(f"{story.run}/{gap.name}"))
 
@@ -193,8 +193,8 @@ def _sums(story: ItemStory, screen: Screen) -> Iterator[str]:
             Style.FAINT, f"the newest {len(story.attempts)} of {story.every}; --all-versions shows every one"
         )
     if any(attempt.trajectory for attempt in story.attempts):
-        shown = next(attempt.name for attempt in reversed(story.attempts) if attempt.trajectory)
-        hint = f"skillgit items {story.run} --item {story.item} --trajectory {story.run}/{shown}"
+        name = next(attempt.name for attempt in reversed(story.attempts) if attempt.trajectory)
+        hint = f"skillgit items {story.run} --item {story.item} --trajectory {story.run}/{name}"
         yield screen.paint(Style.FAINT, f"next: {hint}")
 
 
@@ -203,100 +203,100 @@ _MOST_FLIPS = 12
 _ANSWER_WIDTH = 32
 
 
-def bisect_lines(found: Bisected, screen: Screen, now: datetime) -> Iterator[str]:
+def bisect_lines(result: Bisected, screen: Screen, now: datetime) -> Iterator[str]:
     """Yield what was found."""
-    yield _verdict(found, screen)
-    if found.row is not None:
+    yield _verdict(result, screen)
+    if result.row is not None:
         yield ""
-        yield log_line(found.row, screen, now)
-        yield from _changed(found, screen)
+        yield log_line(result.row, screen, now)
+        yield from _changed(result, screen)
     yield ""
-    yield from _ends(found, screen)
-    if len(found.flips) > 1:
+    yield from _ends(result, screen)
+    if len(result.flips) > 1:
         yield ""
-        yield f"the outcome flipped {len(found.flips)} times:"
-        for flip in found.flips[-_MOST_FLIPS:]:
+        yield f"the outcome flipped {len(result.flips)} times:"
+        for flip in result.flips[-_MOST_FLIPS:]:
             yield f"  {_flip(flip, screen)}"
-        if len(found.flips) > _MOST_FLIPS:
-            yield screen.paint(Style.FAINT, f"  {len(found.flips) - _MOST_FLIPS} older ones; --json has all")
-    yield from _asked(found, screen)
+        if len(result.flips) > _MOST_FLIPS:
+            yield screen.paint(Style.FAINT, f"  {len(result.flips) - _MOST_FLIPS} older ones; --json has all")
+    yield from _asked(result, screen)
 
 
-def _verdict(found: Bisected, screen: Screen) -> str:
-    item = screen.paint(Style.STRONG, found.item)
-    if found.flip is None:
-        solved = found.newer.outcome is not None and found.newer.outcome.solved
-        if found.flips:
+def _verdict(result: Bisected, screen: Screen) -> str:
+    item = screen.paint(Style.STRONG, result.item)
+    if result.flip is None:
+        is_solved = result.newer.outcome is not None and result.newer.outcome.solved
+        if result.flips:
             ends = (
-                f"both {found.first} and {found.last} solve"
-                if solved
-                else f"neither {found.first} nor {found.last} solves"
+                f"both {result.first} and {result.last} solve"
+                if is_solved
+                else f"neither {result.first} nor {result.last} solves"
             )
             return f"{ends} {item}; it changed in between"
-        kind = "known" if found.gaps else "measured"
-        return f"{'every' if solved else 'no'} {kind} version from {found.first} to {found.last} solves {item}"
-    style = Style.ACCEPTED if found.flip.change == "fixed" else Style.REJECTED
-    did = screen.paint(style, "fixed" if found.flip.change == "fixed" else "broke")
-    if len(found.suspects) == 1:
-        return f"{screen.paint(Style.STRONG, found.suspects[0])} {did} {item}"
-    return f"one of {found.suspects[0]} to {found.suspects[-1]} {did} {item}; {_why_open(found, found.flip)}"
+        kind = "known" if result.gaps else "measured"
+        return f"{'every' if is_solved else 'no'} {kind} version from {result.first} to {result.last} solves {item}"
+    style = Style.ACCEPTED if result.flip.change == "fixed" else Style.REJECTED
+    did = screen.paint(style, "fixed" if result.flip.change == "fixed" else "broke")
+    if len(result.suspects) == 1:
+        return f"{screen.paint(Style.STRONG, result.suspects[0])} {did} {item}"
+    return f"one of {result.suspects[0]} to {result.suspects[-1]} {did} {item}; {_why_open(result, result.flip)}"
 
 
-def _why_open(found: Bisected, flip: Flip) -> str:
+def _why_open(result: Bisected, flip: Flip) -> str:
     """Return why it is not known which of the suspects it was."""
-    between = len(found.suspects) - 1
+    between = len(result.suspects) - 1
     where = f"{words.plural(between, 'version')} between {flip.older} and {flip.newer}"
-    if found.absence is None:
+    if result.absence is None:
         return f"{where} {'was' if between == 1 else 'were'} not measured on it"
-    lost = f"{len(found.gaps)} of {where}" if len(found.gaps) < between else where
-    return found.absence.sentence(lost)
+    subject = f"{len(result.gaps)} of {where}" if len(result.gaps) < between else where
+    return result.absence.sentence(subject)
 
 
-def _changed(found: Bisected, screen: Screen) -> Iterator[str]:
+def _changed(result: Bisected, screen: Screen) -> Iterator[str]:
     """Yield the edits and the lines that changed."""
-    for edit in found.edits:
-        told = f"{edit.op.value} {edit.file}, support {edit.support} {edit.source.value}"
-        yield f"   {screen.paint(Style.FAINT, told)}"
-    body = [line for line in found.diff.splitlines() if line[:1] in {"+", "-"} and line[:3] not in {"+++", "---"}]
-    shown = [line for line in body if line[1:].strip()]
+    for edit in result.edits:
+        summary = f"{edit.op.value} {edit.file}, support {edit.support} {edit.source.value}"
+        yield f"   {screen.paint(Style.FAINT, summary)}"
+    body = [line for line in result.diff.splitlines() if line[:1] in {"+", "-"} and line[:3] not in {"+++", "---"}]
+    lines = [line for line in body if line[1:].strip()]
     columns = screen.width - 3 if screen.width else 0
-    for line in shown[:_MOST_LINES]:
+    for line in lines[:_MOST_LINES]:
         style = Style.ACCEPTED if line[0] == "+" else Style.REJECTED
         text = fit(line, columns, screen.glyphs.ellipsis) if columns else line
         yield f"   {screen.paint(style, text)}"
-    if len(shown) > _MOST_LINES:
+    if len(lines) > _MOST_LINES:
         yield screen.paint(
-            Style.FAINT, f"   {len(shown) - _MOST_LINES} more; skillgit show {found.run}/{found.suspects[0]}"
+            Style.FAINT, f"   {len(lines) - _MOST_LINES} more; skillgit show {result.run}/{result.suspects[0]}"
         )
 
 
-def _ends(found: Bisected, screen: Screen) -> Iterator[str]:
-    both = (found.older, found.newer)
-    names, answers = max(width(one.name) for one in both), max(width(_answer(one)) for one in both)
+def _ends(result: Bisected, screen: Screen) -> Iterator[str]:
+    both = (result.older, result.newer)
+    names, answers = max(width(end.name) for end in both), max(width(_answer(end)) for end in both)
     answers = min(answers, _ANSWER_WIDTH)
-    for one in both:
-        value = one.outcome.value if one.outcome is not None else None
-        front = f"{pad(one.name, names)}  {sign(one.outcome, screen)}  {words.score(value):<5}"
-        answer = pad(fit(_answer(one), answers, screen.glyphs.ellipsis), answers)
-        why = _feedback(one)
+    for end in both:
+        value = end.outcome.value if end.outcome is not None else None
+        front = f"{pad(end.name, names)}  {sign(end.outcome, screen)}  {words.score(value):<5}"
+        answer = pad(fit(_answer(end), answers, screen.glyphs.ellipsis), answers)
+        why = _feedback(end)
         room = screen.width - width(front) - answers - 4 if screen.width else 0
         why = fit(why, max(20, room), screen.glyphs.ellipsis) if screen.width else why
         yield f"{front}  {answer}  {screen.paint(Style.FAINT, why)}".rstrip()
 
 
-def _asked(found: Bisected, screen: Screen) -> Iterator[str]:
-    if found.cost is not None:
+def _asked(result: Bisected, screen: Screen) -> Iterator[str]:
+    if result.cost is not None:
         yield ""
-        asked = f"rolled out {' '.join(found.measured)}" if found.measured else "nothing was missing"
-        noted = ", noted on refs/notes/skillgit/evals" if found.measured else ""
-        yield screen.paint(Style.FAINT, f"{asked}{noted} {screen.glyphs.dot} {words.cost(found.cost, screen)}")
-    elif found.flip is not None and len(found.suspects) > 1:
-        ends = f"{found.run}/{found.flip.older} {found.run}/{found.flip.newer}"
+        rollouts = f"rolled out {' '.join(result.measured)}" if result.measured else "nothing was missing"
+        note = ", noted on refs/notes/skillgit/evals" if result.measured else ""
+        yield screen.paint(Style.FAINT, f"{rollouts}{note} {screen.glyphs.dot} {words.cost(result.cost, screen)}")
+    elif result.flip is not None and len(result.suspects) > 1:
+        ends = f"{result.run}/{result.flip.older} {result.run}/{result.flip.newer}"
         yield ""
-        if found.told:
-            did = "fixed" if found.flip.change == "fixed" else "broke"
-            yield f"commit messages say that {', '.join(found.told)} {did} it"
-        yield screen.paint(Style.FAINT, f"next: skillgit bisect --item {found.item} {ends} --measure")
+        if result.told:
+            did = "fixed" if result.flip.change == "fixed" else "broke"
+            yield f"commit messages say that {', '.join(result.told)} {did} it"
+        yield screen.paint(Style.FAINT, f"next: skillgit bisect --item {result.item} {ends} --measure")
 
 
 def _flip(flip: Flip, screen: Screen) -> str:
@@ -304,11 +304,11 @@ def _flip(flip: Flip, screen: Screen) -> str:
     return f"{flip.older} {screen.glyphs.arrow} {flip.newer}  {screen.paint(style, flip.change)}"
 
 
-def _answer(one: Attempt) -> str:
-    return " ".join(one.answer.split())
+def _answer(attempt: Attempt) -> str:
+    return " ".join(attempt.answer.split())
 
 
-def _feedback(one: Attempt) -> str:
-    if one.outcome is not None and one.outcome.noted:
+def _feedback(attempt: Attempt) -> str:
+    if attempt.outcome is not None and attempt.outcome.noted:
         return "measured after the run; a note tells it"
-    return " ".join(one.feedback.split())
+    return " ".join(attempt.feedback.split())

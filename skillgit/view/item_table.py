@@ -34,23 +34,23 @@ def lines(table: ItemTable, screen: Screen, *, every: bool = False) -> Iterator[
     names = [_name(line) for line in table.rows]
     kinds = [line.task_type for line in table.rows]
     sides = [_side(line, screen) for line in table.rows]
-    left = max(map(width, (*names, "score"))) + 2 + max(map(width, kinds), default=0) + 2
-    right = 2 + max(map(width, (*sides, _SIDES)))
-    space = 0 if every or not screen.width else max(1, screen.width - left - right + _GAP)
+    left_width = max(map(width, (*names, "score"))) + 2 + max(map(width, kinds), default=0) + 2
+    right_width = 2 + max(map(width, (*sides, _SIDES)))
+    space = 0 if every or not screen.width else max(1, screen.width - left_width - right_width + _GAP)
     cells = _cell_width(table.columns, space)
-    shown = chosen(table.columns, max(2, space // (cells + _GAP)) if space else 0)
-    heads = [_head(table.columns[place], cells, screen) for place in shown]
-    yield f"{' ' * left}{(' ' * _GAP).join(heads)}  {screen.paint(Style.FAINT, _SIDES)}"
+    indices = chosen(table.columns, max(2, space // (cells + _GAP)) if space else 0)
+    heads = [_head(table.columns[index], cells, screen) for index in indices]
+    yield f"{' ' * left_width}{(' ' * _GAP).join(heads)}  {screen.paint(Style.FAINT, _SIDES)}"
     type_width = max(map(width, kinds), default=0)
-    name_width = left - type_width - 4
+    name_width = left_width - type_width - 4
     for line, name, side in zip(table.rows, names, sides, strict=True):
-        signs = (" " * _GAP).join(pad(_sign(table, line, place, screen), cells, right=True) for place in shown)
+        signs = (" " * _GAP).join(pad(_sign(table, line, index, screen), cells, right=True) for index in indices)
         kind = screen.paint(Style.FAINT, pad(line.task_type, type_width))
         yield f"{pad(name, name_width)}  {kind}  {signs}  {side}".rstrip()
-    scores = (" " * _GAP).join(pad(_score(table.columns[place], screen, cells), cells, right=True) for place in shown)
+    scores = (" " * _GAP).join(pad(_score(table.columns[index], screen, cells), cells, right=True) for index in indices)
     yield f"{screen.paint(Style.STRONG, pad('score', name_width))}  {' ' * type_width}  {scores}"
     yield ""
-    yield from _legend(table, len(shown), screen)
+    yield from _legend(table, len(indices), screen)
 
 
 _SIDES = "first  flips  solved"
@@ -61,20 +61,22 @@ def chosen(columns: Sequence[Column], room: int) -> list[int]:
     count = len(columns)
     if not room or count <= room:
         return list(range(count))
-    kept = {0, count - 1}
-    kept |= set([place for place, column in enumerate(columns) if column.is_best][-1:]) if room > len(kept) else set()
-    free = room - len(kept)
+    indices = {0, count - 1}
+    indices |= (
+        set([index for index, column in enumerate(columns) if column.is_best][-1:]) if room > len(indices) else set()
+    )
+    free = room - len(indices)
     even = [round((number + 1) * (count - 1) / (free + 1)) for number in range(free)]
-    for place in even:
-        taken = next((near for near in _around(place, count) if near not in kept), None)
-        if taken is not None:
-            kept.add(taken)
-    return sorted(kept)
+    for index in even:
+        choice = next((near for near in _around(index, count) if near not in indices), None)
+        if choice is not None:
+            indices.add(choice)
+    return sorted(indices)
 
 
-def _around(place: int, count: int) -> Iterator[int]:
+def _around(index: int, count: int) -> Iterator[int]:
     for distance in range(count):
-        yield from (near for near in (place - distance, place + distance) if 0 <= near < count)
+        yield from (near for near in (index - distance, index + distance) if 0 <= near < count)
 
 
 def sign(cell: Cell | None, screen: Screen, absence: Absence | None = None) -> str:
@@ -87,17 +89,17 @@ def sign(cell: Cell | None, screen: Screen, absence: Absence | None = None) -> s
         return screen.paint(Style.FAINT, screen.glyphs.dot if absence is None else _UNKNOWN)
     if cell.value is None or cell.hard is None:
         return screen.paint(Style.REVERTED, "!")
-    solved = cell.hard >= 1.0
+    is_solved = cell.hard >= 1.0
     partly = 0.0 < cell.value < 1.0
-    mark = screen.glyphs.passed if solved else screen.glyphs.rejected
+    mark = screen.glyphs.passed if is_solved else screen.glyphs.rejected
     mark = str(max(1, min(_TENTHS - 1, int(cell.value * _TENTHS)))) if partly else mark
     if not cell.measured:
         return screen.paint(Style.FAINT, f"({mark})")
-    return screen.paint(Style.ACCEPTED if solved else Style.SKIPPED if partly else Style.REJECTED, mark)
+    return screen.paint(Style.ACCEPTED if is_solved else Style.SKIPPED if partly else Style.REJECTED, mark)
 
 
-def _sign(table: ItemTable, line: ItemLine, place: int, screen: Screen) -> str:
-    return sign(line.cells[place], screen, table.columns[place].absence)
+def _sign(table: ItemTable, line: ItemLine, index: int, screen: Screen) -> str:
+    return sign(line.cells[index], screen, table.columns[index].absence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,9 +125,9 @@ def records(table: ItemTable, *, cells: bool) -> list[Record]:
 
 
 def _record(line: ItemLine, columns: Sequence[Column], *, cells: bool) -> Record:
-    known = zip(columns, line.cells, strict=True)
-    scores = {column.name: cell.value for column, cell in known if cell is not None}
-    told = tuple(f"{name}={'failed' if value is None else value}" for name, value in scores.items())
+    pairs = zip(columns, line.cells, strict=True)
+    scores = {column.name: cell.value for column, cell in pairs if cell is not None}
+    outcomes = tuple(f"{name}={'failed' if value is None else value}" for name, value in scores.items())
     return Record(
         item=line.item,
         task_type=line.task_type,
@@ -137,7 +139,7 @@ def _record(line: ItemLine, columns: Sequence[Column], *, cells: bool) -> Record
         unknown=line.unknown,
         share=line.share,
         doubts=line.doubts,
-        outcomes=told if cells else scores,
+        outcomes=outcomes if cells else scores,
     )
 
 
@@ -186,32 +188,32 @@ def _first(line: ItemLine, screen: Screen) -> str:
     return f"{screen.glyphs.at_most}{line.first}" if line.first else _UNKNOWN
 
 
-def _legend(table: ItemTable, shown: int, screen: Screen) -> Iterator[str]:
+def _legend(table: ItemTable, count: int, screen: Screen) -> Iterator[str]:
     glyphs = screen.glyphs
     every = [cell for line in table.rows for cell in line.cells]
     parts = [
         f"{sign_text} {meaning}"
-        for sign_text, meaning, used in (
+        for sign_text, meaning, is_used in (
             (glyphs.passed, "solved", True),
             (glyphs.rejected, "not solved", True),
             ("1-9", f"tenths of the {table.metric} score", any(c and c.value and c.value < 1.0 for c in every)),
-            (glyphs.dot, "not measured", any(told is None and not absence for told, absence in _blank(table))),
-            (_UNKNOWN, "not known", any(told is None and absence for told, absence in _blank(table))),
+            (glyphs.dot, "not measured", any(outcome is None and not absence for outcome, absence in _blank(table))),
+            (_UNKNOWN, "not known", any(outcome is None and absence for outcome, absence in _blank(table))),
             ("!", "failed to evaluate", any(c is not None and c.value is None for c in every)),
             ("( )", "inherited, not measured", any(c is not None and not c.measured for c in every)),
         )
-        if used
+        if is_used
     ]
     yield screen.paint(Style.FAINT, "   ".join(parts))
     many = len(table.columns)
-    counted = (
+    scope = (
         f"{len(table.rows)} of {words.plural(table.items, 'item')}"
         if len(table.rows) < table.items
         else (words.plural(table.items, "item"))
     )
-    what = "columns" if any(column.version is None for column in table.columns) else "versions"
-    thinned = f"; {shown} of {many} {what} fit, --all-versions shows every one" if shown < many else ""
-    yield screen.paint(Style.FAINT, f"{counted} of the selection split, run {table.run}{thinned}")
+    noun = "columns" if any(column.version is None for column in table.columns) else "versions"
+    remark = f"; {count} of {many} {noun} fit, --all-versions shows every one" if count < many else ""
+    yield screen.paint(Style.FAINT, f"{scope} of the selection split, run {table.run}{remark}")
     yield from _unknown(table, screen)
 
 
@@ -226,7 +228,7 @@ def _unknown(table: ItemTable, screen: Screen) -> Iterator[str]:
     for absence in Absence:
         columns = [column for column in table.columns if column.absence is absence and column.lacking]
         if columns:
-            named = f"{columns[0].name} … {columns[-1].name}" if len(columns) > 1 else columns[0].name
-            told = absence.sentence(f"{words.plural(len(columns), 'column')}, {named},")
-            yield screen.paint(Style.FAINT, f"{told}: flips and solved count what is left")
+            names = f"{columns[0].name} … {columns[-1].name}" if len(columns) > 1 else columns[0].name
+            sentence = absence.sentence(f"{words.plural(len(columns), 'column')}, {names},")
+            yield screen.paint(Style.FAINT, f"{sentence}: flips and solved count what is left")
             yield screen.paint(Style.FAINT, absence.remedy(f"{table.run}/{columns[-1].name}"))

@@ -72,10 +72,10 @@ def change_words(differs: Iterable[Difference]) -> dict[Change, str]:
 
 def counted(counts: Iterable[tuple[Change, int]], differs: Iterable[Difference], *, all_: bool = True) -> list[str]:
     """Return how many items changed in which way; with ``all_`` also that none was fixed, or none was broken."""
-    named, sums = change_words(differs), Counter[str]()
+    labels, sums = change_words(differs), Counter[str]()
     for change, count in counts:
-        sums[named[change]] += count
-    always = {named["fixed"], named["broken"]} if all_ else set[str]()
+        sums[labels[change]] += count
+    always = {labels["fixed"], labels["broken"]} if all_ else set[str]()
     return [f"{count} {word}" for word, count in sums.items() if count or word in always]
 
 
@@ -104,26 +104,26 @@ def change(a: LogRow | None, b: LogRow | None, screen: Screen) -> str:
     """Return two scores and their difference: ``.6000 → .7250 (+.1250)``; a bound bears ``≤``."""
     if a is None or b is None or a.known is None or b.known is None:
         return "without a score on both sides"
-    moved = f"{words.known(a.known, screen)} {screen.glyphs.arrow} {words.known(b.known, screen)}"
-    return moved if a.score is None or b.score is None else f"{moved} ({words.delta(b.score - a.score)})"
+    text = f"{words.known(a.known, screen)} {screen.glyphs.arrow} {words.known(b.known, screen)}"
+    return text if a.score is None or b.score is None else f"{text} ({words.delta(b.score - a.score)})"
 
 
-def length(found: Length) -> str:
+def length(size: Length) -> str:
     """Return how long the newer text is, and by how much that is more: ``about 215 tokens (+32)``."""
-    if found.after is None:
+    if size.after is None:
         return "no text"
-    told = f"about {found.after:,} tokens"
-    return told if found.before is None else f"{told} ({found.after - found.before:+,})"
+    text = f"about {size.after:,} tokens"
+    return text if size.before is None else f"{text} ({size.after - size.before:+,})"
 
 
 def flips(diff: ItemDiff, screen: Screen) -> Iterator[str]:
     """Yield what differs besides the text, the items that changed, the types, and the sums."""
     yield from differing(diff.differs, screen)
     yield headline(diff.a, diff.b, screen, diff.metric)
-    changed = [row for kind in (*_CHANGED, "missing") for row in diff.rows if row.change == kind]
-    if changed:
+    rows = [row for kind in (*_CHANGED, "missing") for row in diff.rows if row.change == kind]
+    if rows:
         yield ""
-        yield from _rows(changed, diff, screen)
+        yield from _rows(rows, diff, screen)
     yield from totals(diff, screen)
 
 
@@ -141,10 +141,10 @@ def totals(diff: ItemDiff, screen: Screen) -> Iterator[str]:
 
 def _rows(rows: Sequence[ItemChange], diff: ItemDiff, screen: Screen) -> Iterator[str]:
     glyphs = screen.glyphs
-    named = change_words(diff.differs)
+    labels = change_words(diff.differs)
     body = [
         (
-            screen.paint(STYLES[row.change], f"{sign(row.change, glyphs)} {named[row.change]}"),
+            screen.paint(STYLES[row.change], f"{sign(row.change, glyphs)} {labels[row.change]}"),
             row.item,
             row.task_type,
             _value(row.before),
@@ -198,8 +198,8 @@ def _test(diff: ItemDiff) -> str:
     if diff.p is None or diff.p_worse is None:
         return "no test: more than the text differs"
     if not diff.moved:
-        measured = f" among the {len(diff.stable_pass) + len(diff.stable_fail)} measured" if diff.not_measured else ""
-        return f"no item changed{measured}"
+        scope = f" among the {len(diff.stable_pass) + len(diff.stable_fail)} measured" if diff.not_measured else ""
+        return f"no item changed{scope}"
     test = "sign test" if diff.metric == "hard" else "sign-flip test"
     worse = diff.p_worse < diff.p
     return f"{test} {words.chance(diff.p_worse if worse else diff.p)} for a {'loss' if worse else 'gain'}"

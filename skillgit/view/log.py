@@ -95,26 +95,26 @@ def log_lines(
     backs = [back(row, screen, now) for row in rows]
     names = _names(rows, flips or {}, runs=runs)
     texts = [name + cells.title(entry) for name, entry in zip(names, entries, strict=True)]
-    taken = max(map(width, fronts)) + max(map(width, backs)) + _SPACES
-    drawn = _signs(entries, screen) if graph is None else draw(rows, graph, screen, _graph_room(screen, taken))
-    room = _room(screen, drawn.width + taken, max(map(width, texts)))
-    for cell, before, text, after, name in zip(drawn.rows, fronts, texts, backs, names, strict=True):
-        shown = fit(text, room, screen.glyphs.ellipsis)
-        painted = screen.paint(Style.FAINT, shown[: len(name)]) + shown[len(name) :]
-        yield Line(f"{cell.row} {before}   {pad(painted, room)}  {after}".rstrip(), cell.below)
+    fixed_width = max(map(width, fronts)) + max(map(width, backs)) + _SPACES
+    drawing = _signs(entries, screen) if graph is None else draw(rows, graph, screen, _graph_room(screen, fixed_width))
+    room = _room(screen, drawing.width + fixed_width, max(map(width, texts)))
+    for cell, before, text, after, name in zip(drawing.rows, fronts, texts, backs, names, strict=True):
+        title = fit(text, room, screen.glyphs.ellipsis)
+        label = screen.paint(Style.FAINT, title[: len(name)]) + title[len(name) :]
+        yield Line(f"{cell.row} {before}   {pad(label, room)}  {after}".rstrip(), cell.below)
 
 
 def _signs(entries: Sequence[Entry], screen: Screen) -> Graph:
     return Graph(tuple(Drawn(f"{cells.sign(entry, screen)} ", "") for entry in entries), 2)
 
 
-def with_changes(shown: Iterable[Line], changes: Iterable[bytes], screen: Screen) -> Iterator[str | bytes]:
+def with_changes(lines: Iterable[Line], changes: Iterable[bytes], screen: Screen) -> Iterator[str | bytes]:
     """Yield each event with what it changed under it, an empty line on both sides.
 
     Where nobody looks and no graph is drawn, changes are git's own bytes.
     """
     gap: str | None = None
-    for line, change in zip(shown, changes, strict=True):
+    for line, change in zip(lines, changes, strict=True):
         if gap is not None:
             yield gap
         yield line.text
@@ -134,23 +134,23 @@ def with_changes(shown: Iterable[Line], changes: Iterable[bytes], screen: Screen
 def _names(rows: Sequence[LogRow], flips: Mapping[str, str], *, runs: bool) -> list[str]:
     """Return what stands in front of each title: the run, and what became of an item."""
     columns = [[row.run for row in rows] if runs else [], [flips.get(row.commit, "") for row in rows] if flips else []]
-    found = [""] * len(rows)
+    names = [""] * len(rows)
     for column in filter(None, columns):
         widest = max(map(width, column))
-        found = [f"{before}{pad(cell, widest)}  " for before, cell in zip(found, column, strict=True)]
-    return found
+        names = [f"{before}{pad(cell, widest)}  " for before, cell in zip(names, column, strict=True)]
+    return names
 
 
-def _graph_room(screen: Screen, taken: int) -> int:
+def _graph_room(screen: Screen, fixed_width: int) -> int:
     """Return how many columns the graph may take, so that titles can be read beside it; 0 for any number."""
-    return min(screen.width // 2, max(_GRAPH_LEAST, screen.width - taken - _TITLE_LEAST))
+    return min(screen.width // 2, max(_GRAPH_LEAST, screen.width - fixed_width - _TITLE_LEAST))
 
 
-def _room(screen: Screen, taken: int, longest: int) -> int:
-    wanted = max(_TITLE_WIDTH, longest)
+def _room(screen: Screen, fixed_width: int, longest: int) -> int:
+    target = max(_TITLE_WIDTH, longest)
     if not screen.width:
-        return wanted
-    return max(_TITLE_LEAST, min(wanted, screen.width - taken))
+        return target
+    return max(_TITLE_LEAST, min(target, screen.width - fixed_width))
 
 
 def front(entry: Entry) -> str:
@@ -162,8 +162,8 @@ def back(row: LogRow, screen: Screen, now: datetime) -> str:
     """Return age, commit and the branches that point at it."""
     names = ref_names(row)
     refs = f"  {screen.paint(Style.REF, ' '.join(names))}" if names else ""
-    aged = screen.paint(Style.FAINT, f"{words.age(row.time, now):>3}")
-    return f"{aged}  {screen.paint(Style.OID, words.short(row.commit))}{refs}"
+    age = screen.paint(Style.FAINT, f"{words.age(row.time, now):>3}")
+    return f"{age}  {screen.paint(Style.OID, words.short(row.commit))}{refs}"
 
 
 def ref_names(row: LogRow) -> list[str]:

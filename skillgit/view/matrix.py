@@ -98,13 +98,13 @@ def matrix_lines(matrix: Matrix, screen: Screen) -> Iterator[str]:
         [_label(row, screen), *(part for model in matrix.models for part in _cell(row, model, screen))]
         for row in matrix.rows
     ]
-    drawn = list(table([head, *body], align="l" + "rr" * len(matrix.models)))
-    widest = max(map(width, drawn))
+    lines = list(table([head, *body], align="l" + "rr" * len(matrix.models)))
+    widest = max(map(width, lines))
     titles = ["", *(row.row.title for row in matrix.rows)]
     room = screen.width - widest - 3 if screen.width else 60
-    for line, title in zip(drawn, titles, strict=True):
-        shown = fit(title, room, screen.glyphs.ellipsis) if room >= _TITLE_LEAST else ""
-        yield f"{line}{' ' * (widest - width(line))}   {screen.paint(Style.FAINT, shown)}".rstrip()
+    for line, title in zip(lines, titles, strict=True):
+        excerpt = fit(title, room, screen.glyphs.ellipsis) if room >= _TITLE_LEAST else ""
+        yield f"{line}{' ' * (widest - width(line))}   {screen.paint(Style.FAINT, excerpt)}".rstrip()
     yield from _legend(matrix, screen)
 
 
@@ -134,9 +134,9 @@ def _count(cell: MatrixCell) -> str:
 
 def _marked(matrix: Matrix, screen: Screen) -> Iterator[str]:
     """Yield what keeps numbers from being compared, with the marks that these bear."""
-    found = {why for row in matrix.rows for cell in row.cells for why in cell.differs}
+    reasons = {why for row in matrix.rows for cell in row.cells for why in cell.differs}
     for why, mark in _MARKS.items():
-        if why in found:
+        if why in reasons:
             yield screen.paint(Style.REVERTED, f"{mark} {_MEANINGS[why]}")
 
 

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from skillgit.view.screen import Screen
 
 
-def measured_line(name: str, split: str, found: Scores, screen: Screen) -> str:
+def measured_line(name: str, split: str, scores: Scores, screen: Screen) -> str:
     """Return what was measured just now on one line."""
     dot = f" {screen.glyphs.dot} "
-    parts = (f"hard {_mean(found.hard)}", f"soft {_mean(found.soft)}", f"{found.scored} of {found.n} items scored")
+    parts = (f"hard {_mean(scores.hard)}", f"soft {_mean(scores.soft)}", f"{scores.scored} of {scores.n} items scored")
     return f"{name}  {split}  {dot.join(parts)}"
 
 
@@ -31,10 +31,10 @@ def eval_lines(result: Evaluated, screen: Screen) -> Iterator[str]:
     """Yield everything about an evaluation."""
     dot = f" {screen.glyphs.dot} "
     yield dot.join((result.environment, f"target {result.target}", f"seed {result.seed}"))
-    for place, split in enumerate(found.split for found in result.arms[0].splits):
+    for index, split in enumerate(entry.split for entry in result.arms[0].splits):
         yield ""
-        yield from _split(result, place, screen)
-        against = [found for found in result.comparisons if found.split == split]
+        yield from _split(result, index, screen)
+        against = [entry for entry in result.comparisons if entry.split == split]
         if against:
             yield ""
             yield from _against(against, screen)
@@ -42,70 +42,70 @@ def eval_lines(result: Evaluated, screen: Screen) -> Iterator[str]:
     yield from _end(result, screen)
 
 
-def _split(result: Evaluated, place: int, screen: Screen) -> Iterator[str]:
+def _split(result: Evaluated, index: int, screen: Screen) -> Iterator[str]:
     arms = result.arms
-    first = arms[0].splits[place]
+    first = arms[0].splits[index]
     yield f"{screen.paint(Style.STRONG, first.split)}  {words.plural(first.overall.n, 'item')}"
     head = tuple(screen.paint(Style.FAINT, cell) for cell in ("", "scored", "hard", "95 %", "soft", "95 %"))
-    rows = [_overall(arm, place) for arm in arms]
+    rows = [_overall(arm, index) for arm in arms]
     yield from table([head, *rows], align="lrrlrl")
     kinds = [group.task_type for group in first.types]
     if len(kinds) > 1:
         yield ""
-        yield from _types(arms, place, screen)
+        yield from _types(arms, index, screen)
 
 
-def _overall(arm: ArmScores, place: int) -> tuple[str, ...]:
-    found = arm.splits[place].overall
+def _overall(arm: ArmScores, index: int) -> tuple[str, ...]:
+    scores = arm.splits[index].overall
     return (
         arm.name,
-        f"{found.scored}/{found.n}",
-        _mean(found.hard),
-        _interval(found.hard_interval),
-        _mean(found.soft),
-        _interval(found.soft_interval),
+        f"{scores.scored}/{scores.n}",
+        _mean(scores.hard),
+        _interval(scores.hard_interval),
+        _mean(scores.soft),
+        _interval(scores.soft_interval),
     )
 
 
-def _types(arms: Sequence[ArmScores], place: int, screen: Screen) -> Iterator[str]:
+def _types(arms: Sequence[ArmScores], index: int, screen: Screen) -> Iterator[str]:
     """Yield the hard score of each task type under each skill."""
     head = tuple(screen.paint(Style.FAINT, cell) for cell in ("task type, hard", "items", *(arm.name for arm in arms)))
     rows = [
         (
             group.task_type or "none",
             str(group.n),
-            *(_mean(arm.splits[place].types[number].hard) for arm in arms),
+            *(_mean(arm.splits[index].types[number].hard) for arm in arms),
         )
-        for number, group in enumerate(arms[0].splits[place].types)
+        for number, group in enumerate(arms[0].splits[index].types)
     ]
     yield from table([head, *rows], align="lr" + "r" * len(arms))
 
 
-def _against(found: Sequence[Comparison], screen: Screen) -> Iterator[str]:
-    metric = found[0].metric
+def _against(comparisons: Sequence[Comparison], screen: Screen) -> Iterator[str]:
+    metric = comparisons[0].metric
     names = ("", f"{metric} gained", "95 %", "fixed", "broken", "paired test")
     head = tuple(screen.paint(Style.FAINT, cell) for cell in names)
     rows = [
         (
-            f"{one.name} against {one.against}",
-            words.delta(one.delta) or "none",
-            _signed(one.interval),
-            str(len(one.fixed)),
-            str(len(one.broken)),
-            words.chance(one.p) if one.p is not None else "",
+            f"{comparison.name} against {comparison.against}",
+            words.delta(comparison.delta) or "none",
+            _signed(comparison.interval),
+            str(len(comparison.fixed)),
+            str(len(comparison.broken)),
+            words.chance(comparison.p) if comparison.p is not None else "",
         )
-        for one in found
+        for comparison in comparisons
     ]
     yield from table([head, *rows], align="lrlrrl")
 
 
 def _end(result: Evaluated, screen: Screen) -> Iterator[str]:
-    tested = [arm for arm in result.arms if arm.commit]
-    if any(found.split == "test" for found in result.arms[0].splits):
-        reads = ", ".join(f"{arm.name} {words.plural(arm.test_reads, 'time')}" for arm in tested)
+    arms = [arm for arm in result.arms if arm.commit]
+    if any(entry.split == "test" for entry in result.arms[0].splits):
+        reads = ", ".join(f"{arm.name} {words.plural(arm.test_reads, 'time')}" for arm in arms)
         yield _fact("test", f"evaluated so far: {reads}", screen)
-    noted = f"{words.plural(result.noted, 'new evaluation')} on refs/notes/skillgit/evals"
-    yield _fact("notes", noted if result.noted else "nothing new", screen)
+    note = f"{words.plural(result.noted, 'new evaluation')} on refs/notes/skillgit/evals"
+    yield _fact("notes", note if result.noted else "nothing new", screen)
     yield _fact("cost", words.cost(result.cost, screen), screen)
 
 
@@ -117,12 +117,12 @@ def _mean(value: float | None) -> str:
     return words.score(value) if value is not None else "none"
 
 
-def _interval(found: Interval | None) -> str:
-    return f"{words.score(found[0])} to {words.score(found[1])}" if found is not None else ""
+def _interval(interval: Interval | None) -> str:
+    return f"{words.score(interval[0])} to {words.score(interval[1])}" if interval is not None else ""
 
 
-def _signed(found: Interval | None) -> str:
-    return f"{words.delta(found[0])} to {words.delta(found[1])}" if found is not None else ""
+def _signed(interval: Interval | None) -> str:
+    return f"{words.delta(interval[0])} to {words.delta(interval[1])}" if interval is not None else ""
 
 
 def retest_lines(result: Retested, screen: Screen) -> Iterator[str]:
@@ -134,9 +134,13 @@ def retest_lines(result: Retested, screen: Screen) -> Iterator[str]:
     again = result.own_target == plan.target
     own = f"{result.own_target}, then" if again else result.own_target or "recorded"
     new = f"{plan.target}, now" if again else plan.target
-    tested = not any(one.matters for one in result.differs)
-    turned = ("gained", "95 %", "fixed", "broken", "p, two-sided") if tested else ("change", "95 %", "higher", "lower")
-    names = ("", "scored", new, "95 %", own, *turned)
+    is_comparable = not any(difference.matters for difference in result.differs)
+    columns = (
+        ("gained", "95 %", "fixed", "broken", "p, two-sided")
+        if is_comparable
+        else ("change", "95 %", "higher", "lower")
+    )
+    names = ("", "scored", new, "95 %", own, *columns)
     head = tuple(screen.paint(Style.FAINT, cell) for cell in names)
     rows = [_cells(row, result)[: len(names)] for row in result.rows]
     yield from table([head, *rows], align="lrrlrrlrrl"[: len(names)])
@@ -146,8 +150,8 @@ def retest_lines(result: Retested, screen: Screen) -> Iterator[str]:
     if plan.split == "test":
         reads = ", ".join(f"{row.name} {words.plural(row.test_reads, 'time')}" for row in result.rows)
         yield _fact("test", f"evaluated so far: {reads}", screen)
-    noted = f"{words.plural(result.noted, 'new evaluation')} on refs/notes/skillgit/evals"
-    yield _fact("notes", noted if result.noted else "nothing new", screen)
+    note = f"{words.plural(result.noted, 'new evaluation')} on refs/notes/skillgit/evals"
+    yield _fact("notes", note if result.noted else "nothing new", screen)
     yield _fact("cost", words.cost(result.cost, screen), screen)
     run = next((row.run for row in result.rows if row.run), "")
     if run and result.noted:
@@ -155,11 +159,11 @@ def retest_lines(result: Retested, screen: Screen) -> Iterator[str]:
 
 
 def _cells(row: RetestRow, result: Retested) -> tuple[str, ...]:
-    found, pair = row.found, row.comparison
-    interval = {"hard": found.hard_interval, "soft": found.soft_interval}.get(result.metric)
+    scores, pair = row.found, row.comparison
+    interval = {"hard": scores.hard_interval, "soft": scores.soft_interval}.get(result.metric)
     return (
         row.name,
-        f"{found.scored}/{found.n}",
+        f"{scores.scored}/{scores.n}",
         words.score(row.score) or "none",
         f"{words.score(interval[0])} to {words.score(interval[1])}" if interval is not None else "",
         words.score(row.own_score) or "unknown",
@@ -172,7 +176,7 @@ def _cells(row: RetestRow, result: Retested) -> tuple[str, ...]:
 
 
 def _unpaired(result: Retested) -> str:
-    if any(one.aspect in {"environment", "items"} for one in result.differs):
+    if any(difference.aspect in {"environment", "items"} for difference in result.differs):
         return "not compared item by item with what the run recorded: it measured other items, or scored them otherwise"
     return "not compared where the run's outcomes on these items are not known here"
 
@@ -229,17 +233,17 @@ def _facts(result: Verified, screen: Screen) -> Iterator[tuple[str, str]]:
 def _numbers(verdict: Verdict, screen: Screen) -> Iterator[tuple[str, str]]:
     if verdict.recorded is not None:
         yield "recorded", f"{words.score(verdict.recorded)} on the {words.plural(verdict.n, 'item')} of the sample"
-    failed = f", {verdict.failed} could not be evaluated" if verdict.failed else ""
+    failures = f", {verdict.failed} could not be evaluated" if verdict.failed else ""
     which = "the same" if verdict.recorded is not None else "the sample's"
-    yield "measured", f"{words.score(verdict.measured)} on {which} {words.plural(verdict.n, 'item')}{failed}"
+    yield "measured", f"{words.score(verdict.measured)} on {which} {words.plural(verdict.n, 'item')}{failures}"
     low, high = verdict.interval or (0.0, 0.0)
-    tested = f", {words.chance(verdict.p)} two-sided" if verdict.p is not None else ""
+    test = f", {words.chance(verdict.p)} two-sided" if verdict.p is not None else ""
     if verdict.recorded is not None:
         interval = f"95 % {words.delta(low)} to {words.delta(high)}"
-        yield "gained", f"{words.delta(verdict.delta)}, {interval}{tested}, paired item by item"
+        yield "gained", f"{words.delta(verdict.delta)}, {interval}{test}, paired item by item"
     else:
         interval = f"95 % of the measured score {words.score(low)} to {words.score(high)}"
-        yield "gained", f"{words.delta(verdict.delta)} over the claim, {interval}{tested}"
+        yield "gained", f"{words.delta(verdict.delta)} over the claim, {interval}{test}"
         yield "", "the recorded outcomes are not here, so that items could not be paired"
     for label, items in (("higher", verdict.higher), ("lower", verdict.lower)):
         if items:

@@ -51,8 +51,8 @@ def _stages(plan: Plan, screen: Screen) -> Iterator[str]:
     head = tuple(screen.paint(Style.FAINT, cell) for cell in names)
     total = plan.total
     price = words.dollars(total.usd, is_all=not total.unpriced)
-    known = "" if total.seconds is None else words.duration(total.seconds)
-    time = known if not total.untimed else f"at least {known}" if known else "unknown"
+    duration = "" if total.seconds is None else words.duration(total.seconds)
+    time = duration if not total.untimed else f"at least {duration}" if duration else "unknown"
     whole = "in all" if total.bound is Bound.EXACTLY else total.bound.value
     numbers = (f"{total.calls:,}", words.count(total.tokens_in), words.count(total.tokens_out), price, time)
     yield from table(
@@ -119,7 +119,7 @@ def stopped(result: Trained, screen: Screen) -> Iterator[str]:
     """Yield what a run has cost that was stopped, and what of that is not recorded yet."""
     if result.cost.calls:
         yield f"{result.run}: {words.cost(result.cost, screen)} so far"
-    yield from unfinished(result.unfinished, screen, named=False)
+    yield from unfinished(result.unfinished, screen, with_run=False)
 
 
 def placebo(counts: Placebo) -> str:
@@ -169,7 +169,7 @@ def cost_lines(result: Spending, screen: Screen) -> Iterator[str]:
         yield screen.paint(Style.STRONG, result.run)
     if not result.total.calls:
         yield "no model was asked"
-        yield from unfinished(result.unfinished, screen, named=not result.run)
+        yield from unfinished(result.unfinished, screen, with_run=not result.run)
         return
     if result.run:
         yield ""
@@ -179,7 +179,7 @@ def cost_lines(result: Spending, screen: Screen) -> Iterator[str]:
     total = ("total", *([""] * (names - 1)), *_numbers(result.total))
     faint = tuple(screen.paint(Style.FAINT, cell) for cell in head)
     yield from table([faint, *body, total], align="l" * names + "r" * (len(head) - names), gap=3)
-    yield from unfinished(result.unfinished, screen, named=not result.run)
+    yield from unfinished(result.unfinished, screen, with_run=not result.run)
     notes = list(_notes(result))
     if notes:
         yield ""
@@ -187,18 +187,18 @@ def cost_lines(result: Spending, screen: Screen) -> Iterator[str]:
         yield from wrap(note, screen.width)
 
 
-def unfinished(found: Sequence[Unfinished] | None, screen: Screen, *, named: bool) -> Iterator[str]:
+def unfinished(entries: Sequence[Unfinished] | None, screen: Screen, *, with_run: bool) -> Iterator[str]:
     """Yield what was spent on events that are not recorded yet, one line each.
 
     Args:
-        found: The events; None where that is not known.
+        entries: The events; None where that is not known.
         screen: What is known of the screen.
-        named: Whether to name the run.
+        with_run: Whether to name the run.
     """
-    for one in found or ():
-        run = f"{one_line(one.run)}: " if named else ""
-        spent = words.cost(replace(one.cost, seconds=0.0), screen)
-        yield f"{run}unfinished {one.what}: {spent}; kept, a resume does not buy them again"
+    for entry in entries or ():
+        run = f"{one_line(entry.run)}: " if with_run else ""
+        cost = words.cost(replace(entry.cost, seconds=0.0), screen)
+        yield f"{run}unfinished {entry.what}: {cost}; kept, a resume does not buy them again"
 
 
 _WHOLE = {"usd": "cost", "tokens": "tokens"}
@@ -213,14 +213,14 @@ def _names(row: CostRow, result: Spending) -> tuple[str, ...]:
         return _step(row), _became(row)
     if result.by == Grouping.VERSION:
         return (_version(row, result),)
-    return tuple(getattr(row, name) or (_NOT_TOLD if place == 0 else "") for place, name in enumerate(_titles(result)))
+    return tuple(getattr(row, name) or (_NOT_TOLD if index == 0 else "") for index, name in enumerate(_titles(result)))
 
 
 def _version(row: CostRow, result: Spending) -> str:
     if row.version is not None:
         return f"v{row.version}"
-    made = [other.version for other in result.rows if other.version is not None]
-    return f"after v{max(made)}" if made else "no version"
+    versions = [entry.version for entry in result.rows if entry.version is not None]
+    return f"after v{max(versions)}" if versions else "no version"
 
 
 def _step(row: CostRow) -> str:
@@ -258,8 +258,8 @@ def _numbers(row: CostRow) -> tuple[str, ...]:
 def _notes(result: Spending) -> Iterator[str]:
     total = result.total
     if total.cached or total.cache_written:
-        read, written = (count / total.tokens_in for count in (total.cached, total.cache_written))
-        yield f"{read:.0%} of the tokens in came from the provider's cache, {written:.0%} were written to it"
+        reads, writes = (count / total.tokens_in for count in (total.cached, total.cache_written))
+        yield f"{reads:.0%} of the tokens in came from the provider's cache, {writes:.0%} were written to it"
     for missing in result.unpriced:
         model = missing.model or "a model"
         yield f"the price of {model} is not known: {words.plural(missing.calls, 'call')} of it count as nothing"

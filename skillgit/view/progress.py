@@ -109,16 +109,16 @@ def fraction(glance: Glance) -> float:
     return min(1.0, (glance.step - 1 + _BEGINS.get(glance.stage, 0.0) + within) / glance.steps)
 
 
-def seconds_left(*, now: float, then: float, elapsed: float) -> float | None:
+def seconds_left(*, now: float, then: float, seconds: float) -> float | None:
     """Return how long the rest takes at the pace so far; None before there is a pace.
 
     Args:
         now: The fraction that is done.
         then: The fraction that was done when looking on began; a resumed run begins with more than none.
-        elapsed: Seconds since then.
+        seconds: Seconds since then.
     """
-    gained = now - then
-    return elapsed * (1.0 - now) / gained if gained > 0 and elapsed > 0 else None
+    gain = now - then
+    return seconds * (1.0 - now) / gain if gain > 0 and seconds > 0 else None
 
 
 def stage(glance: Glance) -> str:
@@ -133,10 +133,10 @@ def place(glance: Glance) -> str:
     return f"epoch {glance.epoch}/{glance.epochs}  step {glance.step}/{glance.steps}"
 
 
-def tally(glance: Glance, left: float | None, screen: Screen) -> str:
+def tally(glance: Glance, seconds: float | None, screen: Screen) -> str:
     """Return the time left, scores and cost; what matters most comes first, for the end may be cut."""
     parts = [
-        f"about {words.duration(left)} left" if left is not None else "",
+        f"about {words.duration(seconds)} left" if seconds is not None else "",
         f"current {words.score(glance.score)}" if glance.score is not None else "",
         f"best {words.score(glance.best)}" if glance.best is not None else "",
         words.plural(glance.spent.calls, "call"),
@@ -146,23 +146,23 @@ def tally(glance: Glance, left: float | None, screen: Screen) -> str:
     return f" {screen.glyphs.dot} ".join(part for part in parts if part)
 
 
-_Gated = Accepted | Rejected | SlowProposed | SlowMerged | Reverted | Measured
+_GatedEvent = Accepted | Rejected | SlowProposed | SlowMerged | Reverted | Measured
 
 
 def entry_of(event: Event) -> Entry:
     """Return the entry of an event that was written just now."""
-    verdict = event.verdict if isinstance(event, _Gated) else None
-    stopped = _stopped(event)
-    score, measured = (verdict.score, True) if verdict else _score_without_gate(event)
+    verdict = event.verdict if isinstance(event, _GatedEvent) else None
+    is_stopped = _stopped(event)
+    score, is_measured = (verdict.score, True) if verdict else _score_without_gate(event)
     return Entry(
         kind=event_kind(event),
         label=event_address(event).label,
         version=event.version if isinstance(event, MakesVersion) else None,
         step=event_step(event),
         title=event.title,
-        score=None if score is None else Score(score, at_most=stopped),
-        delta=verdict.score - verdict.current if verdict and not stopped else None,
-        measured=measured,
+        score=None if score is None else Score(score, at_most=is_stopped),
+        delta=verdict.score - verdict.current if verdict and not is_stopped else None,
+        measured=is_measured,
         decision=verdict.decision.value if verdict else "",
         origin=event_origin(event).value,
     )

@@ -65,14 +65,14 @@ def lines(diff: RulesDiffed, screen: Screen) -> Iterator[str]:
 def sums(diff: RulesDiffed, screen: Screen) -> str:
     """Return how many rules came, went, changed, moved and stayed."""
     counts = [(sum(row.change == change for row in diff.rows), change) for change in _SIGNS]
-    told = [f"{count} {change}" for count, change in counts if count or change in {"added", "removed"}]
-    return f"rules: {f' {screen.glyphs.dot} '.join([*told, f'{diff.kept} kept'])}"
+    parts = [f"{count} {change}" for count, change in counts if count or change in {"added", "removed"}]
+    return f"rules: {f' {screen.glyphs.dot} '.join([*parts, f'{diff.kept} kept'])}"
 
 
 def _table(rows: Sequence[RuleChange], diff: RulesDiffed, screen: Screen) -> Iterator[str]:
-    left = [(_sign(row, screen), _label(row, diff), _step(row)) for row in rows]
-    right = [(_support(row), words.delta(row.gain)) for row in rows]
-    before, after = _sizes(left), _sizes(right)
+    fronts = [(_sign(row, screen), _label(row, diff), _step(row)) for row in rows]
+    backs = [(_support(row), words.delta(row.gain)) for row in rows]
+    before, after = _sizes(fronts), _sizes(backs)
     indent = sum(size + _GAP for size in before if size) - 1
     room = screen.width - indent - sum(size + _GAP for size in after) if screen.width else 0
     texts = [list(_text(row, room, screen)) for row in rows]
@@ -81,12 +81,12 @@ def _table(rows: Sequence[RuleChange], diff: RulesDiffed, screen: Screen) -> Ite
         room = max(_NARROWEST, screen.width - indent)
         texts = [
             [*_text(row, room, screen), screen.paint(Style.FAINT, "  ".join(filter(None, own)))]
-            for row, own in zip(rows, right, strict=True)
+            for row, own in zip(rows, backs, strict=True)
         ]
-        right, after = [("", "")] * len(rows), [0, 0]
+        backs, after = [("", "")] * len(rows), [0, 0]
     room = max(width(line) for text in texts for line in text)
-    for (sign, *place), text, own in zip(left, texts, right, strict=True):
-        cells = [pad(cell, size) for cell, size in zip(place, before[1:], strict=True) if size]
+    for (sign, *columns), text, own in zip(fronts, texts, backs, strict=True):
+        cells = [pad(cell, size) for cell, size in zip(columns, before[1:], strict=True) if size]
         lead = pad(f"{sign} {(' ' * _GAP).join(cells)}", indent)
         ends = [pad(cell, size, right=number == 1) for number, (cell, size) in enumerate(zip(own, after, strict=True))]
         yield f"{lead}{(' ' * _GAP).join([pad(text[0], room), *ends])}".rstrip()

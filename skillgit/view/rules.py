@@ -74,12 +74,12 @@ class _Column:
     def columns(self) -> int:
         return max(width(self.title), *map(width, self.cells))
 
-    def again(self, place: int, screen: Screen) -> str:
+    def again(self, index: int, screen: Screen) -> str:
         """Return the cell of a line that has the event of the line above it: what is the same is not repeated."""
-        cell = self.cells[place]
+        cell = self.cells[index]
         if self.mark:
             return screen.glyphs.dot
-        return "" if cell == self.cells[place - 1] else cell
+        return "" if cell == self.cells[index - 1] else cell
 
 
 def lines(result: Blame, screen: Screen) -> Iterator[str]:
@@ -87,20 +87,20 @@ def lines(result: Blame, screen: Screen) -> Iterator[str]:
     rows = result.lines
     if not rows:
         return
-    shown = _fitting(_columns(result, screen), screen)
-    taken = _taken(shown)
-    head = _joined([pad(column.title, column.columns, right=column.right) for column in shown])
+    columns = _fitting(_columns(result, screen), screen)
+    fixed_width = _taken(columns)
+    head = _joined([pad(column.title, column.columns, right=column.right) for column in columns])
     yield screen.paint(Style.FAINT, f"{head}{_GAP}{'line':>{_NUMBER}}")
-    for place, row in enumerate(rows):
-        again = screen.terminal and place > 0 and _same(rows[place - 1], row)
+    for index, row in enumerate(rows):
+        again = screen.terminal and index > 0 and _same(rows[index - 1], row)
         cells = [
-            pad(column.again(place, screen) if again else column.cells[place], column.columns, right=column.right)
-            for column in shown
+            pad(column.again(index, screen) if again else column.cells[index], column.columns, right=column.right)
+            for column in columns
         ]
         text = inert(row.text)
-        said = fit(text, max(1, screen.width - taken), screen.glyphs.ellipsis) if screen.width else text
+        excerpt = fit(text, max(1, screen.width - fixed_width), screen.glyphs.ellipsis) if screen.width else text
         front = screen.paint(_STYLES.get(row.source, Style.ACCEPTED), _joined(cells))
-        yield f"{front}{_GAP}{row.line:>{_NUMBER}} {screen.glyphs.line} {said}".rstrip()
+        yield f"{front}{_GAP}{row.line:>{_NUMBER}} {screen.glyphs.line} {excerpt}".rstrip()
 
 
 def _columns(result: Blame, screen: Screen) -> list[_Column]:
@@ -190,8 +190,8 @@ def ablated(result: Ablated, screen: Screen) -> Iterator[str]:
     present = dict.fromkeys(row.ablation.worth.value for row in result.rules)
     for worth in present:
         yield f"{screen.paint(_WORTH_STYLES[worth], worth.ljust(gate.LABEL))}  {_MEANS[worth]}"
-    noted = f"{words.plural(result.noted, 'new ablation')} on refs/notes/skillgit/evals"
-    yield gate.fact("notes", noted if result.noted else "nothing new", screen)
+    note = f"{words.plural(result.noted, 'new ablation')} on refs/notes/skillgit/evals"
+    yield gate.fact("notes", note if result.noted else "nothing new", screen)
     yield gate.fact("cost", gate.cost(result.cost, screen), screen)
     yield gate.following(_next(result), screen)
 
@@ -200,33 +200,33 @@ def _table(result: Ablated, screen: Screen) -> Iterator[str]:
     names = ("rule", "lines", "since", "without", "delta", "fixed", "broken", "p", "")
     head = tuple(screen.paint(Style.FAINT, cell) for cell in names)
     rows = [head, *(_cells(row, screen) for row in result.rules)]
-    shown = list(table(rows, align="rllrrrrll"))
-    used = max(map(width, shown)) + 2
-    room = max(_LEAST, screen.width - used) if screen.width else 0
-    for line, text in zip(shown, ("", *(row.ablation.text for row in result.rules)), strict=True):
+    lines = list(table(rows, align="rllrrrrll"))
+    fixed_width = max(map(width, lines)) + 2
+    room = max(_LEAST, screen.width - fixed_width) if screen.width else 0
+    for line, text in zip(lines, ("", *(row.ablation.text for row in result.rules)), strict=True):
         cut = fit(text, room, screen.glyphs.ellipsis) if room else text
-        yield f"{line}{' ' * (used - width(line))}{cut}".rstrip()
+        yield f"{line}{' ' * (fixed_width - width(line))}{cut}".rstrip()
 
 
 def _cells(row: AblatedRule, screen: Screen) -> tuple[str, ...]:
-    found = row.ablation
-    where = "" if found.region.value == "body" else f" {found.region.value}"
-    worth = found.worth.value
+    ablation = row.ablation
+    where = "" if ablation.region.value == "body" else f" {ablation.region.value}"
+    worth = ablation.worth.value
     return (
-        str(found.rule),
-        f"{_lines(found)}{where}",
+        str(ablation.rule),
+        f"{_lines(ablation)}{where}",
         row.since,
-        words.score(found.score),
-        words.delta(found.delta),
-        str(len(found.fixed)),
-        str(len(found.broken)),
-        words.chance(found.p).removeprefix("p "),
+        words.score(ablation.score),
+        words.delta(ablation.delta),
+        str(len(ablation.fixed)),
+        str(len(ablation.broken)),
+        words.chance(ablation.p).removeprefix("p "),
         screen.paint(_WORTH_STYLES[worth], worth),
     )
 
 
-def _lines(found: Ablation) -> str:
-    return str(found.first) if found.first == found.last else f"{found.first}-{found.last}"
+def _lines(ablation: Ablation) -> str:
+    return str(ablation.first) if ablation.first == ablation.last else f"{ablation.first}-{ablation.last}"
 
 
 def _next(result: Ablated) -> tuple[str, ...]:
@@ -244,10 +244,10 @@ def pruned(result: Pruned, screen: Screen) -> Iterator[str]:
     """Yield what was pruned and what the gate decided."""
     yield from gate.head(result.decided, screen)
     yield ""
-    for label, found in (("dropped", result.rules), ("needed", result.needed)):
-        for number, one in enumerate(found):
+    for label, rules in (("dropped", result.rules), ("needed", result.needed)):
+        for number, rule in enumerate(rules):
             room = screen.width - gate.LABEL - 12 if screen.width else 0
-            text = fit(one.text, max(_LEAST, room), screen.glyphs.ellipsis) if room else one.text
-            yield gate.fact(label if number == 0 else "", f"rule {one.rule:<3} {text}", screen)
+            text = fit(rule.text, max(_LEAST, room), screen.glyphs.ellipsis) if room else rule.text
+            yield gate.fact(label if number == 0 else "", f"rule {rule.rule:<3} {text}", screen)
     yield from gate.facts(result.decided, screen)
     yield gate.following(gate.next_commands(result.decided), screen)

@@ -49,9 +49,9 @@ def run_lines(rows: Sequence[RunRow], screen: Screen, now: datetime) -> Iterator
     """Yield a table of runs."""
     if not rows:
         return
-    tested = any(row.best_test is not None for row in rows)
+    has_test = any(row.best_test is not None for row in rows)
     counts = f"v/{screen.glyphs.rejected}/{screen.glyphs.slow}"
-    head = ("", "run", "steps", "best", "", "gain", *(("test", "gain") if tested else ()), counts, "spent", "age")
+    head = ("", "run", "steps", "best", "", "gain", *(("test", "gain") if has_test else ()), counts, "spent", "age")
     body = [
         (
             sign(row, screen),
@@ -60,7 +60,7 @@ def run_lines(rows: Sequence[RunRow], screen: Screen, now: datetime) -> Iterator
             words.score(row.best_score),
             f"v{row.best_version}",
             words.delta(row.best_score - row.first_score),
-            *((words.score(row.best_test), words.delta(test_gain(row))) if tested else ()),
+            *((words.score(row.best_test), words.delta(test_gain(row))) if has_test else ()),
             f"{row.versions}/{row.rejected}/{row.merges}",
             spent(row),
             words.age(row.updated, now),
@@ -69,7 +69,7 @@ def run_lines(rows: Sequence[RunRow], screen: Screen, now: datetime) -> Iterator
     ]
     faint = tuple(screen.paint(Style.FAINT, cell) for cell in head)
     outcomes = ["", *(f"  {outcome(row, screen)}" for row in rows)]
-    align = f"llrrlr{'rr' if tested else ''}rrr"
+    align = f"llrrlr{'rr' if has_test else ''}rrr"
     for line, end in zip(table([faint, *body], align=align), outcomes, strict=True):
         yield f"{line}{end}".rstrip()
 
@@ -120,13 +120,13 @@ def standing(status: Status, screen: Screen, now: datetime) -> Iterator[str]:
         running = f"{sign(run, screen)} " if run.running_pid is not None else ""
         where = f"{run.environment}, " if run.environment else ""
         facts.append(("run", f"{running}{screen.paint(Style.STRONG, run.name)}  {where}{run.skill}"))
-        gained = words.delta(run.best_score - run.first_score)
-        facts.append(("progress", f"step {steps(run)}, {outcome(run, screen)}, {gained} {run.metric} over the seed"))
-        if tested := on_test(run, screen):
+        gain = words.delta(run.best_score - run.first_score)
+        facts.append(("progress", f"step {steps(run)}, {outcome(run, screen)}, {gain} {run.metric} over the seed"))
+        if test_score := on_test(run, screen):
             over = f", {words.delta(test_gain(run))} over the seed" if test_gain(run) is not None else ""
-            facts.append(("test", f"{run.metric} {tested}, v{run.best_version}{over}"))
+            facts.append(("test", f"{run.metric} {test_score}, v{run.best_version}{over}"))
         facts.append(("spent", _spent(run, screen)))
-        facts.extend(("", line) for line in unfinished(status.unfinished, screen, named=False))
+        facts.extend(("", line) for line in unfinished(status.unfinished, screen, with_run=False))
         if run.selection_saved:
             facts.append(("saved", _saved(run)))
     if status.promoted:
@@ -163,17 +163,17 @@ def _spent(run: RunRow, screen: Screen) -> str:
 
 
 def _count(status: Status, run: RunRow | None) -> str:
-    others = [row.name for row in status.live if run is None or row.name != run.name]
-    return f"{status.runs}, running: {' '.join(others)}" if others else str(status.runs)
+    names = [row.name for row in status.live if run is None or row.name != run.name]
+    return f"{status.runs}, running: {' '.join(names)}" if names else str(status.runs)
 
 
 def _unpushed(status: Status) -> str:
-    told = [
-        f"{one.run} ({'new' if one.commits is None else words.plural(one.commits, 'commit')})"
-        for one in status.unpushed
+    parts = [
+        f"{entry.run} ({'new' if entry.commits is None else words.plural(entry.commits, 'commit')})"
+        for entry in status.unpushed
     ]
-    more = f" and {len(told) - _RUNS_NAMED} more" if len(told) > _RUNS_NAMED else ""
-    return f"{', '.join(told[:_RUNS_NAMED])}{more}, not at {status.unpushed[0].remote}: skillgit push"
+    more = f" and {len(parts) - _RUNS_NAMED} more" if len(parts) > _RUNS_NAMED else ""
+    return f"{', '.join(parts[:_RUNS_NAMED])}{more}, not at {status.unpushed[0].remote}: skillgit push"
 
 
 def _distinct(status: Status) -> list[LogRow]:

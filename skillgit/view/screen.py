@@ -146,7 +146,7 @@ class Screen:
         """
         if self.colour and "\x1b[" in text:
             parts = re.split(rf"\x1b\[{self.seal}([0-9;]*)m", text)
-            text = "".join(f"\x1b[{part}m" if place % 2 else visible(part) for place, part in enumerate(parts))
+            text = "".join(f"\x1b[{part}m" if index % 2 else visible(part) for index, part in enumerate(parts))
         else:
             text = visible(text)
         return self.encodable(text)

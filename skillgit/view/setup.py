@@ -30,21 +30,21 @@ _TYPES = 4
 _STYLES = {"fault": Style.REJECTED, "warning": Style.REVERTED}
 
 
-def checked(found: DataCheck, screen: Screen) -> Iterator[str]:
+def checked(check: DataCheck, screen: Screen) -> Iterator[str]:
     """Yield the splits, what is wrong with them, and what they can tell."""
-    if found.splits:
-        rows = [_HEAD, *(_split(split) for split in found.splits)]
+    if check.splits:
+        rows = [_HEAD, *(_split(split) for split in check.splits)]
         head, *body = table(rows, align="lrrrrll")
         yield screen.paint(Style.FAINT, head)
         yield from body
         yield ""
-    for (severity, hint), findings in groupby(found.findings, key=lambda finding: (finding.severity, finding.hint)):
+    for (severity, hint), findings in groupby(check.findings, key=lambda finding: (finding.severity, finding.hint)):
         yield from _findings(severity, hint, findings, screen)
         yield ""
-    faults = sum(finding.severity == "fault" for finding in found.findings)
-    warnings = len(found.findings) - faults
-    yield f"{found.environment}: {plural(faults, 'fault')}, {plural(warnings, 'warning')}"
-    for note in found.notes:
+    faults = sum(finding.severity == "fault" for finding in check.findings)
+    warnings = len(check.findings) - faults
+    yield f"{check.environment}: {plural(faults, 'fault')}, {plural(warnings, 'warning')}"
+    for note in check.notes:
         yield from wrap(note, screen.width)
 
 
@@ -61,9 +61,9 @@ def _split(split: SplitSummary) -> tuple[str, ...]:
 
 
 def _types(types: Mapping[str, int]) -> str:
-    shown = [f"{name} {items}" for name, items in types.items()]
-    more = len(shown) - _TYPES
-    return ", ".join(shown[:_TYPES]) + (f" and {more} more" if more > 0 else "")
+    parts = [f"{name} {items}" for name, items in types.items()]
+    more = len(parts) - _TYPES
+    return ", ".join(parts[:_TYPES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _findings(severity: Severity, hint: str, findings: Iterable[Finding], screen: Screen) -> Iterator[str]:
@@ -76,13 +76,13 @@ def _findings(severity: Severity, hint: str, findings: Iterable[Finding], screen
     yield from (screen.paint(Style.FAINT, line) for line in wrap(hint, screen.width, indent))
 
 
-def fetched(found: Fetched, screen: Screen) -> Iterator[str]:
+def fetched(dataset: Fetched, screen: Screen) -> Iterator[str]:
     """Yield what was written, and how to use it."""
-    yield f"{found.source} at {screen.paint(Style.OID, short(found.revision))}, in {found.place}"
-    yield from table([(file.path, plural(file.items, "item")) for file in found.files], align="lr", indent="  ")
-    if found.repeated:
-        yield f"left out {plural(found.repeated, 'row')} that stood there already"
-    yield f"use it with {' '.join(f'-o {option}' for option in found.options)}"
+    yield f"{dataset.source} at {screen.paint(Style.OID, short(dataset.revision))}, in {dataset.place}"
+    yield from table([(file.path, plural(file.items, "item")) for file in dataset.files], align="lr", indent="  ")
+    if dataset.repeated:
+        yield f"left out {plural(dataset.repeated, 'row')} that stood there already"
+    yield f"use it with {' '.join(f'-o {option}' for option in dataset.options)}"
 
 
 _LABEL = 13
@@ -93,17 +93,17 @@ _SOURCES = {
 }
 
 
-def lines(found: Checkup, screen: Screen) -> Iterator[str]:
+def lines(checkup: Checkup, screen: Screen) -> Iterator[str]:
     """Yield a check-up."""
-    for label, text in _machine(found.machine):
+    for label, text in _machine(checkup.machine):
         yield _line(label, text, screen)
-    where = found.repository
+    where = checkup.repository
     runs = f"{where.path}, {words.plural(where.runs, 'run')}" if where is not None else "none around this folder"
     yield _line("repository", runs, screen)
-    for role in found.roles:
+    for role in checkup.roles:
         yield ""
         yield _line(role.role, screen.paint(Style.STRONG, f"{role.backend}/{role.model}"), screen)
-        for label, text in _role(role, found, screen):
+        for label, text in _role(role, checkup, screen):
             yield _line(f"  {label}", text, screen)
 
 
@@ -119,7 +119,7 @@ def _machine(machine: Machine) -> Iterator[tuple[str, str]]:
         yield program.name, program.path or f"not found; it {program.purpose}"
 
 
-def _role(role: RoleHealth, found: Checkup, screen: Screen) -> Iterator[tuple[str, str]]:
+def _role(role: RoleHealth, checkup: Checkup, screen: Screen) -> Iterator[tuple[str, str]]:
     if role.place:
         yield "calls", " ".join(filter(None, (role.place, role.version)))
     if role.credential:
@@ -129,9 +129,9 @@ def _role(role: RoleHealth, found: Checkup, screen: Screen) -> Iterator[tuple[st
         yield "hint", role.hint
     if role.counted is not None:
         yield "tokens", "counted by the provider" if role.counted else "not counted by the provider, estimated"
-    yield "price", _price(role, found)
+    yield "price", _price(role, checkup)
     if role.room is not None:
-        yield "context", _context(role, found)
+        yield "context", _context(role, checkup)
 
 
 def _answer(role: RoleHealth, screen: Screen) -> str:
@@ -143,24 +143,24 @@ def _answer(role: RoleHealth, screen: Screen) -> str:
     return screen.paint(Style.ACCEPTED, f"yes, in {role.latency_ms} ms{by}")
 
 
-def _price(role: RoleHealth, found: Checkup) -> str:
+def _price(role: RoleHealth, checkup: Checkup) -> str:
     if role.price is None:
         return "unknown; set model.prices to cap and count dollars"
     if not role.price.usd_in and not role.price.usd_out:
         return "nothing"
-    told = f"{words.money(role.price.usd_in)} in, {words.money(role.price.usd_out)} out for a million tokens"
+    text = f"{words.money(role.price.usd_in)} in, {words.money(role.price.usd_out)} out for a million tokens"
     source = {"configuration": "by model.prices", "backend": "as the backend says"}
-    return f"{told}, {source.get(role.price_source, f'by the table of {found.prices_of}')}"
+    return f"{text}, {source.get(role.price_source, f'by the table of {checkup.prices_of}')}"
 
 
-def _context(role: RoleHealth, found: Checkup) -> str:
+def _context(role: RoleHealth, checkup: Checkup) -> str:
     room = role.room
     if room is None or room.context is None:
         prompt = f"; the longest prompt has about {room.prompt:,} tokens" if room is not None else ""
         return f"unknown; set model.context_window to check it{prompt}"
-    source = _SOURCES[room.source].format(date=found.contexts_of)
-    told = f"{room.context:,} tokens {source}; the longest prompt has about {room.prompt:,}"
-    return told + {
+    source = _SOURCES[room.source].format(date=checkup.contexts_of)
+    text = f"{room.context:,} tokens {source}; the longest prompt has about {room.prompt:,}"
+    return text + {
         "near": f", its reply may have {room.reply:,}: some calls may be refused",
         "too long": ": it does not fit",
     }.get(role.fit, "")
@@ -174,10 +174,10 @@ def listed(entries: Sequence[EnvironmentEntry | BackendEntry], screen: Screen) -
     """Yield one line for each plug-in."""
     names = max((width(entry.name) for entry in entries), default=0)
     for entry in entries:
-        said = entry.info.summary if entry.info else entry.error or entry.reference
-        room = max(20, screen.width - names - 2) if screen.width else len(said)
-        shown = fit(said, room, screen.glyphs.ellipsis)
-        yield f"{screen.paint(Style.STRONG, pad(entry.name, names))}  {_marked(shown, entry.error, screen)}".rstrip()
+        summary = entry.info.summary if entry.info else entry.error or entry.reference
+        room = max(20, screen.width - names - 2) if screen.width else len(summary)
+        excerpt = fit(summary, room, screen.glyphs.ellipsis)
+        yield f"{screen.paint(Style.STRONG, pad(entry.name, names))}  {_marked(excerpt, entry.error, screen)}".rstrip()
 
 
 def _marked(text: str, error: str, screen: Screen) -> str:
@@ -221,8 +221,8 @@ def backend_lines(entry: BackendEntry, screen: Screen) -> Iterator[str]:
 
 def _backend_price(price: Price) -> str:
     cache = (("from the cache", price.usd_cached), ("into the cache", price.usd_cache_write))
-    told = (("in", price.usd_in), ("out", price.usd_out), *cache)
-    return ", ".join(f"${usd:g} {what}" for what, usd in told if usd is not None)
+    prices = (("in", price.usd_in), ("out", price.usd_out), *cache)
+    return ", ".join(f"${usd:g} {label}" for label, usd in prices if usd is not None)
 
 
 def _head(entry: EnvironmentEntry | BackendEntry, screen: Screen) -> Iterator[str]:
@@ -264,8 +264,8 @@ def reviewed(result: Reviewed, screen: Screen) -> Iterator[str]:
     for draft in result.drafts:
         yield from _draft(draft, screen)
     if result.drafts:
-        left, whole = words.plural(len(result.drafts), "draft"), words.plural(result.count, "task")
-        yield f"{left} of {whole}; no run uses the file"
+        count, whole = words.plural(len(result.drafts), "draft"), words.plural(result.count, "task")
+        yield f"{count} of {whole}; no run uses the file"
         yield f"next: edit or delete lines, then skillgit tasks review {result.path.name} --accept all"
     else:
         yield f"no drafts are left; {words.plural(result.count, 'task')}"
@@ -281,6 +281,6 @@ def _draft(draft: Draft, screen: Screen) -> Iterator[str]:
 
 def drafted(result: Drafted, screen: Screen) -> Iterator[str]:
     """Yield what was drafted, and what to do."""
-    made = words.plural(len(result.ids), "draft")
-    yield f"{made} by {result.model} in {result.path.name} {screen.glyphs.dot} {words.cost(result.cost, screen)}"
+    count = words.plural(len(result.ids), "draft")
+    yield f"{count} by {result.model} in {result.path.name} {screen.glyphs.dot} {words.cost(result.cost, screen)}"
     yield f"next: skillgit tasks review {result.path.name}"

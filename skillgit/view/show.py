@@ -49,34 +49,34 @@ if TYPE_CHECKING:
     from skillgit.view.screen import Screen
 
 
-def known_facts(shown: Shown, screen: Screen, now: datetime) -> Iterator[tuple[str, str]]:
+def known_facts(report: Shown, screen: Screen, now: datetime) -> Iterator[tuple[str, str]]:
     """Yield a label and a line for each known evaluation, how often the test split was looked at, then the notes."""
-    for place, found in enumerate(shown.evaluations):
-        yield "known" if place == 0 else "", _line(found, shown.gauge, screen, now)
-    if shown.test_evaluations:
-        yield "", f"{words.plural(shown.test_evaluations, 'evaluation')} on the test split"
-    for one in shown.feedback:
-        said_by = f" {screen.glyphs.dot} ".join((one.id, one_line(one.author), words.ago(one.time, now)))
-        yield "noted", f"{inert(one.text)}\n{said_by}"
+    for index, evaluation in enumerate(report.evaluations):
+        yield "known" if index == 0 else "", _line(evaluation, report.gauge, screen, now)
+    if report.test_evaluations:
+        yield "", f"{words.plural(report.test_evaluations, 'evaluation')} on the test split"
+    for note in report.feedback:
+        said_by = f" {screen.glyphs.dot} ".join((note.id, one_line(note.author), words.ago(note.time, now)))
+        yield "noted", f"{inert(note.text)}\n{said_by}"
 
 
-def scores(measured: EvaluationSummary | KnownEvaluation, gauge: Gauge, screen: Screen) -> str:
+def scores(evaluation: EvaluationSummary | KnownEvaluation, gauge: Gauge, screen: Screen) -> str:
     """Return the score under the gate's metric, then hard and soft where it is neither of them alone."""
-    both = f"hard {words.score(measured.hard)} {screen.glyphs.dot} soft {words.score(measured.soft)}"
+    both = f"hard {words.score(evaluation.hard)} {screen.glyphs.dot} soft {words.score(evaluation.soft)}"
     if gauge.metric is Metric.HARD:
         return both
     if gauge.metric is Metric.SOFT:
-        return f"soft {words.score(measured.soft)} {screen.glyphs.dot} hard {words.score(measured.hard)}"
-    return f"mixed {words.score(gauge.of(measured.hard, measured.soft))} {screen.glyphs.dot} {both}"
+        return f"soft {words.score(evaluation.soft)} {screen.glyphs.dot} hard {words.score(evaluation.hard)}"
+    return f"mixed {words.score(gauge.of(evaluation.hard, evaluation.soft))} {screen.glyphs.dot} {both}"
 
 
-def _line(found: KnownEvaluation, gauge: Gauge, screen: Screen, now: datetime) -> str:
-    source = "end of the run" if found.source == "run-finished" else found.target
+def _line(evaluation: KnownEvaluation, gauge: Gauge, screen: Screen, now: datetime) -> str:
+    source = "end of the run" if evaluation.source == "run-finished" else evaluation.target
     parts = (
-        f"{found.split} {scores(found, gauge, screen)}",
-        f"{found.scored} of {words.plural(found.n, 'item')} scored",
+        f"{evaluation.split} {scores(evaluation, gauge, screen)}",
+        f"{evaluation.scored} of {words.plural(evaluation.n, 'item')} scored",
         source,
-        words.ago(found.time, now) if found.time is not None else "",
+        words.ago(evaluation.time, now) if evaluation.time is not None else "",
     )
     return f" {screen.glyphs.dot} ".join(part for part in parts if part)
 
@@ -107,9 +107,9 @@ def removed(result: Noted) -> Iterator[str]:
     yield f"note {result.id} on {_name(result)} counts no more: {shorten(one_line(result.text), _WIDTH)}"
 
 
-def masked(result: Noted, said: str) -> bool:
+def masked(result: Noted, text: str) -> bool:
     """Say whether the note is not what the user wrote."""
-    return result.text != said.strip()
+    return result.text != text.strip()
 
 
 def listed(notes: Sequence[Noted], screen: Screen, now: datetime) -> Iterator[str]:
@@ -146,33 +146,33 @@ _LABEL = 8
 _WIDEST = 100
 
 
-def lines(shown: Shown, screen: Screen, now: datetime, diff_screen: Screen) -> Iterator[str]:
+def lines(report: Shown, screen: Screen, now: datetime, diff_screen: Screen) -> Iterator[str]:
     """Yield everything about an event; ``diff_screen`` tells whether the diff is to be coloured."""
-    yield from _head(shown, screen, now)
-    yield from _why(shown.event, screen)
+    yield from _head(report, screen, now)
+    yield from _why(report.event, screen)
     yield ""
-    for label, text in (*_facts(shown, screen), *known_facts(shown, screen, now)):
+    for label, text in (*_facts(report, screen), *known_facts(report, screen, now)):
         yield from _fact(label, text, screen)
-    if shown.diff:
+    if report.diff:
         yield ""
-        yield from coloured(shown.diff, diff_screen) if diff_screen.colour else plain(shown.diff)
+        yield from coloured(report.diff, diff_screen) if diff_screen.colour else plain(report.diff)
 
 
-def _head(shown: Shown, screen: Screen, now: datetime) -> Iterator[str]:
-    row, entry = shown.row, Entry.of_row(shown.row)
+def _head(report: Shown, screen: Screen, now: datetime) -> Iterator[str]:
+    row, entry = report.row, Entry.of_row(report.row)
     dot = f" {screen.glyphs.dot} "
-    named = f"{screen.paint(Style.STRONG, entry.label)}  "
+    title = f"{screen.paint(Style.STRONG, entry.label)}  "
     score = f"   {cells.score(entry).strip()} {words.delta(row.delta) if row.measured else ''}".rstrip()
-    decided = screen.paint(cells.style(entry), f"{cells.glyph(entry, screen.glyphs)} {cells.decision(entry)}")
-    yield f"{named}{decided}{score}"
-    place = [
+    decision = screen.paint(cells.style(entry), f"{cells.glyph(entry, screen.glyphs)} {cells.decision(entry)}")
+    yield f"{title}{decision}{score}"
+    parts = [
         row.run,
         f"epoch {row.epoch}" if row.epoch else "",
         f"step {row.step}" if row.step else "",
         f"base v{row.base}" if row.base is not None else "",
         words.ago(row.time, now),
     ]
-    yield dot.join(part for part in place if part)
+    yield dot.join(part for part in parts if part)
     refs = f"  {screen.paint(Style.REF, ' '.join(row.refs))}" if row.refs else ""
     yield f"{screen.paint(Style.OID, row.commit)}{refs}"
     yield ""
@@ -192,16 +192,16 @@ def _fact(label: str, text: str, screen: Screen) -> Iterator[str]:
         yield f"{screen.paint(Style.FAINT, label.ljust(_LABEL)) if number == 0 else ' ' * _LABEL}{line}"
 
 
-def _facts(shown: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
-    event, gauge = shown.event, shown.gauge
+def _facts(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
+    event, gauge = report.event, report.gauge
     match event:
         case RunStarted():
             yield from _start(event, gauge, screen)
         case Accepted() | Rejected():
-            yield from _candidate(event, gauge, shown.left_out, screen)
+            yield from _candidate(event, gauge, report.left_out, screen)
         case Skipped():
             yield "edits", _counts(event, screen)
-            yield from left_out(shown.left_out, event.patch)
+            yield from left_out(report.left_out, event.patch)
         case SlowProposed():
             yield from _slow(event, gauge, screen)
         case SlowMerged() | Measured() | Reverted():
@@ -249,8 +249,8 @@ def _start(event: RunStarted, gauge: Gauge, screen: Screen) -> Iterator[tuple[st
 
 def left_out(edits: Sequence[LeftOut], patch: PatchCounts) -> Iterator[tuple[str, str]]:
     """Yield the edits that were chosen and not applied, with the reasons; or that nobody knows them here."""
-    for place, edit in enumerate(edits):
-        yield "skipped" if place == 0 else "", one_line(f"{edit.edit} ({edit.status}: {edit.reason})")
+    for index, edit in enumerate(edits):
+        yield "skipped" if index == 0 else "", one_line(f"{edit.edit} ({edit.status}: {edit.reason})")
     if patch.skipped and not edits:
         yield "skipped", f"{words.plural(patch.skipped, 'edit')}, for reasons that are not known here"
 
@@ -279,8 +279,8 @@ def _slow(event: SlowProposed, gauge: Gauge, screen: Screen) -> Iterator[tuple[s
     if event.evaluation is not None:
         yield "score", summary(event.evaluation, gauge, screen)
     if event.verdict is not None:
-        stopped = event.evaluation is not None and event.evaluation.stopped
-        yield "gate", gate(event.verdict, screen, bound=stopped)
+        is_stopped = event.evaluation is not None and event.evaluation.stopped
+        yield "gate", gate(event.verdict, screen, bound=is_stopped)
     yield from _flips(event.fixed, event.broken, screen, event.evaluation)
     if event.guidance:
         yield "says", event.guidance
@@ -289,14 +289,14 @@ def _slow(event: SlowProposed, gauge: Gauge, screen: Screen) -> Iterator[tuple[s
 
 
 def _flips(
-    fixed: tuple[str, ...], broken: tuple[str, ...], screen: Screen, evaluation: EvaluationSummary | None = None
+    fixes: tuple[str, ...], breaks: tuple[str, ...], screen: Screen, evaluation: EvaluationSummary | None = None
 ) -> Iterator[tuple[str, str]]:
-    if fixed:
-        yield "fixed", f"{len(fixed)}: {words.ids(fixed, screen)}"
-    if broken:
-        yield "broken", f"{len(broken)}: {words.ids(broken, screen)}"
+    if fixes:
+        yield "fixed", f"{len(fixes)}: {words.ids(fixes, screen)}"
+    if breaks:
+        yield "broken", f"{len(breaks)}: {words.ids(breaks, screen)}"
     if evaluation is not None and evaluation.stopped:
-        yield "items", words.not_measured(evaluation.n, evaluation.unneeded, len(fixed), len(broken))
+        yield "items", words.not_measured(evaluation.n, evaluation.unneeded, len(fixes), len(breaks))
 
 
 def _counts(event: Accepted | Rejected | Skipped, screen: Screen) -> str:
@@ -321,12 +321,12 @@ def _budget(patch: PatchCounts) -> str:
 
 def summary(evaluation: EvaluationSummary, gauge: Gauge, screen: Screen) -> str:
     """Return what was measured: the score under the gate's metric, hard, soft and on how many items."""
-    measured = f"{evaluation.scored} of {words.plural(evaluation.n, 'item')} scored"
-    told = f"{scores(evaluation, gauge, screen)} {screen.glyphs.dot} {measured}"
+    scope = f"{evaluation.scored} of {words.plural(evaluation.n, 'item')} scored"
+    text = f"{scores(evaluation, gauge, screen)} {screen.glyphs.dot} {scope}"
     if not evaluation.stopped:
-        return told
-    saved = evaluation.unneeded - evaluation.spare
-    return f"{told}, then the decision was settled: {words.plural(saved, 'item')} not rolled out"
+        return text
+    count = evaluation.unneeded - evaluation.spare
+    return f"{text}, then the decision was settled: {words.plural(count, 'item')} not rolled out"
 
 
 def _measured(evaluation: EvaluationSummary | Inherited, gauge: Gauge, screen: Screen) -> str:
@@ -339,10 +339,10 @@ def gate(verdict: Verdict, screen: Screen, *, bound: bool = False) -> str:
     """Return what a gate compared and decided, with all numbers; ``bound`` if the score is an upper bound."""
     sign = ">" if verdict.score > verdict.current else "=" if _ties(verdict) else screen.glyphs.at_most
     score = f"{screen.glyphs.at_most if bound else ''}{words.score(verdict.score)}"
-    compared = f"{verdict.metric.value} {score} {sign} current {words.score(verdict.current)}"
-    flipped = f"{verdict.fixed} fixed, {verdict.broken} broken, {words.chance(verdict.p)}"
+    comparison = f"{verdict.metric.value} {score} {sign} current {words.score(verdict.current)}"
+    flips = f"{verdict.fixed} fixed, {verdict.broken} broken, {words.chance(verdict.p)}"
     best = f"best {words.score(verdict.best)}"
-    return f"{compared}, {best} {screen.glyphs.arrow} {verdict.decision.value} ({_policy(verdict)}; {flipped})"
+    return f"{comparison}, {best} {screen.glyphs.arrow} {verdict.decision.value} ({_policy(verdict)}; {flips})"
 
 
 def _ties(verdict: Verdict) -> bool:

@@ -61,13 +61,13 @@ def fit(text: str, columns: int, ellipsis: str = "…") -> str:
     if width(text) <= columns:
         return text
     room = columns - width(ellipsis)
-    kept: list[str] = []
+    characters: list[str] = []
     for character in text:
         room -= _columns(character)
         if room < 0:
             break
-        kept.append(character)
-    return "".join(kept).rstrip() + ellipsis
+        characters.append(character)
+    return "".join(characters).rstrip() + ellipsis
 
 
 def table(rows: Sequence[Sequence[str]], *, align: str, indent: str = "", gap: int = 2) -> Iterator[str]:
@@ -108,13 +108,13 @@ def visible_line(line: Line, screen: Screen) -> tuple[str, tuple[Span, ...]]:
 
     Control characters are shown, none is left to paint or to move anything; tabs are four spaces.
     """
-    shown = [_TAB_WIDTH if sign == "\t" else screen.encodable(sign) for sign in visible_characters(line.text)]
-    if all(len(sign) == 1 for sign in shown):
-        return "".join(shown), line.spans
+    signs = [_TAB_WIDTH if sign == "\t" else screen.encodable(sign) for sign in visible_characters(line.text)]
+    if all(len(sign) == 1 for sign in signs):
+        return "".join(signs), line.spans
     starts = [0]
-    for sign in shown:
+    for sign in signs:
         starts.append(starts[-1] + len(sign))
-    return "".join(shown), tuple((starts[start], starts[end]) for start, end in line.spans)
+    return "".join(signs), tuple((starts[start], starts[end]) for start, end in line.spans)
 
 
 def painted(line: Line, text: str, spans: Sequence[Span], screen: Screen) -> str:
@@ -144,11 +144,11 @@ def sql_lines(columns: Sequence[str], rows: Sequence[Sequence[Any]], screen: Scr
     """Yield the names of the columns, a rule, and the rows; columns that hold numbers only are aligned to the right."""
     cells = [[_cell(value) for value in row] for row in rows]
     right = [
-        bool(rows) and all(isinstance(row[place], int | float | None) for row in rows) for place in range(len(columns))
+        bool(rows) and all(isinstance(row[index], int | float | None) for row in rows) for index in range(len(columns))
     ]
-    widths = [max([width(name), *(width(row[place]) for row in cells)]) for place, name in enumerate(columns)]
-    shown = zip(columns, widths, right, strict=True)
-    yield "  ".join(screen.paint(Style.STRONG, pad(name, size, right=side)) for name, size, side in shown).rstrip()
+    widths = [max([width(name), *(width(row[index]) for row in cells)]) for index, name in enumerate(columns)]
+    heads = zip(columns, widths, right, strict=True)
+    yield "  ".join(screen.paint(Style.STRONG, pad(name, size, right=side)) for name, size, side in heads).rstrip()
     rule = [screen.glyphs.rule * size for size in widths]
     yield from table([rule, *cells], align="".join("r" if side else "l" for side in right))
 

@@ -59,21 +59,21 @@ def lines(story: Story, screen: Screen, now: datetime) -> Iterator[str]:
         (_because(story, screen), _seen(story), _chosen(story, screen), _flips(story, screen)),
         (_tried(story, screen), _earlier(story, screen), _later(story, screen), _worth(story), _cost(story, screen)),
     )
-    begun = False
+    has_begun = False
     for paragraph in paragraphs:
         facts = [fact for part in paragraph for fact in part]
-        if facts and begun:
+        if facts and has_begun:
             yield ""
         for fact in facts:
-            begun = True
+            has_begun = True
             yield from _shown(fact, screen)
 
 
 def _shown(fact: _Fact, screen: Screen) -> Iterator[str]:
     margin = " " * _MARGIN + fact.under.ljust(_UNDER) if fact.under else ""
     columns = max(_LEAST, min(screen.width, _WIDEST) - _LABEL - len(margin)) if screen.width else 0
-    broken = [fact.text] if fact.whole else list(wrap(fact.text, columns)) or [""]
-    for number, line in enumerate(broken):
+    lines = [fact.text] if fact.whole else list(wrap(fact.text, columns)) or [""]
+    for number, line in enumerate(lines):
         front = (
             screen.paint(Style.FAINT, fact.label.ljust(_LABEL) + margin)
             if number == 0
@@ -88,9 +88,11 @@ def _rule(story: Story, screen: Screen) -> Iterator[_Fact]:
     under = f', under "{inert(story.rule.heading)}"' if story.rule.heading else ""
     where = f"{story.path} line {_span(story.rule.first, story.rule.last)}{under}"
     yield _Fact(text=where if story.here else f"not in this text; {where} of {_name(story.found, story)}")
-    for number, other in enumerate(story.others):
-        place = f"line {other.rule.first}" if other.event is None else _name(other.event, story)
-        yield _Fact(label="" if number else "or", text=f"{place}: {_short(other.rule.text.split(chr(10))[0], screen)}")
+    for number, match in enumerate(story.others):
+        position = f"line {match.rule.first}" if match.event is None else _name(match.event, story)
+        yield _Fact(
+            label="" if number else "or", text=f"{position}: {_short(match.rule.text.split(chr(10))[0], screen)}"
+        )
 
 
 def _span(first: int, last: int) -> str:
@@ -100,15 +102,15 @@ def _span(first: int, last: int) -> str:
 def _brought(story: Story, screen: Screen, now: datetime) -> Iterator[_Fact]:
     origin, dot = story.origin, f" {screen.glyphs.dot} "
     if origin is None:
-        what = f"{story.author}, a person" if story.author else "the seed: the skill had it before the run began"
-        yield _Fact(label="from", text=inert(f"{what}{dot}{words.short(story.commit)}"))
+        source = f"{story.author}, a person" if story.author else "the seed: the skill had it before the run began"
+        yield _Fact(label="from", text=inert(f"{source}{dot}{words.short(story.commit)}"))
         return
     entry = Entry.of_origin(origin)
     sign = screen.paint(cells.style(entry), f"{cells.glyph(entry, screen.glyphs)} {cells.decision(entry)}")
     score = f"   {cells.score(entry).strip()} {words.delta(origin.delta)}".rstrip()
     yield _Fact(label="from", text=f"{screen.paint(Style.STRONG, _name(origin, story))}  {sign}{score}", whole=True)
     yield _Fact(text=inert(cells.title(entry)))
-    place = (
+    parts = (
         origin.run,
         f"epoch {origin.epoch}" if origin.epoch else "",
         f"step {origin.step}" if origin.step else "",
@@ -117,7 +119,7 @@ def _brought(story: Story, screen: Screen, now: datetime) -> Iterator[_Fact]:
         f"taken from {origin.of}" if origin.of else "",
         f"by {inert(story.author)}" if story.author else "",
     )
-    yield _Fact(text=dot.join(part for part in place if part))
+    yield _Fact(text=dot.join(part for part in parts if part))
     if story.restored is not None:
         yield _Fact(text=f"it had gone, and v{story.restored} brought it back")
 
@@ -126,11 +128,11 @@ def _because(story: Story, screen: Screen) -> Iterator[_Fact]:
     credit = story.credit
     if credit.edit is None and not story.failures:
         return
-    moved = max(len(credit.items), credit.support or 0)
+    support = max(len(credit.items), credit.support or 0)
     slow = credit.source == "slow"
-    count = words.plural(moved, "train item" if slow else "rollout")
+    count = words.plural(support, "train item" if slow else "rollout")
     if story.rollouts:
-        count = f"{moved} of the step's {words.plural(story.rollouts, 'rollout')}"
+        count = f"{support} of the step's {words.plural(story.rollouts, 'rollout')}"
     did = "which failed when two epochs were compared" if slow else _DID.get(credit.source, "which analysts read")
     edit = f"; edit {credit.edit + 1} of {story.edits}, {credit.op}" if credit.edit is not None else ""
     yield _Fact(label="because", text=f"{count}, {did}{edit}")
@@ -142,8 +144,8 @@ def _because(story: Story, screen: Screen) -> Iterator[_Fact]:
 
 
 def _attempt(attempt: Attempt, screen: Screen) -> Iterator[_Fact]:
-    solved = attempt.hard is not None and attempt.hard >= 1.0
-    style, sign = (Style.ACCEPTED, screen.glyphs.passed) if solved else (Style.REJECTED, screen.glyphs.rejected)
+    is_solved = attempt.hard is not None and attempt.hard >= 1.0
+    style, sign = (Style.ACCEPTED, screen.glyphs.passed) if is_solved else (Style.REJECTED, screen.glyphs.rejected)
     yield _Fact(text=f"{screen.paint(style, sign)} {inert(attempt.item)}", whole=True)
     if attempt.question:
         yield _Fact(under="asked", text=_short(attempt.question, screen))
@@ -182,31 +184,31 @@ def _chosen(story: Story, screen: Screen) -> Iterator[_Fact]:
 def _flips(story: Story, screen: Screen) -> Iterator[_Fact]:
     for label, items in (("fixed", story.credit.fixed), ("broken", story.credit.broken)):
         if items:
-            named = words.ids(items, screen, _ITEMS_SHOWN)
-            yield _Fact(label=label, text=f"{words.plural(len(items), 'item')}: {named}")
+            names = words.ids(items, screen, _ITEMS_SHOWN)
+            yield _Fact(label=label, text=f"{words.plural(len(items), 'item')}: {names}")
         elif story.gate.verdict is not None and not story.gate.not_measured:
             yield _Fact(label=label, text="none")
-    if left := story.gate.not_measured:
-        flipped = (len(items) for items in (story.credit.fixed, story.credit.broken))
-        yield _Fact(label="items", text=words.not_measured(story.gate.n, left, *flipped))
+    if rest := story.gate.not_measured:
+        counts = (len(items) for items in (story.credit.fixed, story.credit.broken))
+        yield _Fact(label="items", text=words.not_measured(story.gate.n, rest, *counts))
 
 
 def _tried(story: Story, screen: Screen) -> Iterator[_Fact]:
-    for number, tried in enumerate(story.tried):
-        event = tried.event
+    for number, trial in enumerate(story.tried):
+        event = trial.event
         when = "later" if story.origin is not None and event.step > story.origin.step else "before"
         sign = screen.paint(Style.REJECTED, screen.glyphs.rejected)
         score = f"{cells.score(Entry.of_origin(event)).strip()} {words.delta(event.delta)}".rstrip()
-        told = f"{sign} {_name(event, story)}, {when}, rejected with {score}"
-        yield _Fact(label="" if number else "tried", text=told, whole=True)
-        yield _Fact(under="as", text=_short(tried.text, screen))
+        text = f"{sign} {_name(event, story)}, {when}, rejected with {score}"
+        yield _Fact(label="" if number else "tried", text=text, whole=True)
+        yield _Fact(under="as", text=_short(trial.text, screen))
 
 
 def _earlier(story: Story, screen: Screen) -> Iterator[_Fact]:
     for number, wording in enumerate(story.earlier):
-        said = _short(wording.rule.text, screen)
+        text = _short(wording.rule.text, screen)
         who = _name(wording.origin, story) if wording.origin else "the seed"
-        yield _Fact(label="" if number else "before", text=f"{who} said: {said}")
+        yield _Fact(label="" if number else "before", text=f"{who} said: {text}")
 
 
 def _later(story: Story, screen: Screen) -> Iterator[_Fact]:
@@ -226,12 +228,12 @@ def _fate(change: LaterChange, screen: Screen) -> str:
 
 
 def _worth(story: Story) -> Iterator[_Fact]:
-    for number, found in enumerate(story.worth):
-        name = "the candidate" if found.version is None else f"v{found.version}"
-        items = words.plural(found.n, f"{found.split} item")
-        told = f"{name} without it: {words.score(found.score)} ({words.delta(found.delta)}) on {items}"
-        flips = f"{found.fixed} fixed, {found.broken} broken"
-        yield _Fact(label="" if number else "worth", text=inert(f"{found.worth}; {told}, {flips}"))
+    for number, ablation in enumerate(story.worth):
+        name = "the candidate" if ablation.version is None else f"v{ablation.version}"
+        items = words.plural(ablation.n, f"{ablation.split} item")
+        text = f"{name} without it: {words.score(ablation.score)} ({words.delta(ablation.delta)}) on {items}"
+        flips = f"{ablation.fixed} fixed, {ablation.broken} broken"
+        yield _Fact(label="" if number else "worth", text=inert(f"{ablation.worth}; {text}, {flips}"))
 
 
 def _cost(story: Story, screen: Screen) -> Iterator[_Fact]:

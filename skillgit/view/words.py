@@ -88,29 +88,29 @@ def plural(number: int, noun: str, many: str = "") -> str:
     return f"{number:,} {noun if number == 1 else many or noun + 's'}"
 
 
-def not_measured(n: int, left: int, fixed: int, broken: int) -> str:
+def not_measured(n: int, rest: int, fixes: int, breaks: int) -> str:
     """Return how many of ``n`` items were never measured because the decision was settled, and what that leaves open.
 
     Args:
         n: Items of the split.
-        left: How many of them were not measured.
-        fixed: How many of the measured ones score higher.
-        broken: How many of the measured ones score lower.
+        rest: How many of them were not measured.
+        fixes: How many of the measured ones score higher.
+        breaks: How many of the measured ones score lower.
     """
-    none = " and ".join(word for word, number in (("fixed", fixed), ("broken", broken)) if not number)
-    among = f"; none {none} among the {n - left:,} measured" if none else ""
-    return f"{left:,} of {n:,} not measured (the decision was settled){among}"
+    none = " and ".join(word for word, number in (("fixed", fixes), ("broken", breaks)) if not number)
+    among = f"; none {none} among the {n - rest:,} measured" if none else ""
+    return f"{rest:,} of {n:,} not measured (the decision was settled){among}"
 
 
-def cost(spent: Cost, screen: Screen) -> str:
+def cost(total: Cost, screen: Screen) -> str:
     """Return what something cost on one line."""
-    cached = f" ({spent.cached / spent.tokens_in:.0%} cached)" if spent.cached and spent.tokens_in else ""
+    cache_share = f" ({total.cached / total.tokens_in:.0%} cached)" if total.cached and total.tokens_in else ""
     parts = [
-        plural(spent.calls, "call"),
-        f"{count(spent.tokens_in)} in{cached}",
-        f"{count(spent.tokens_out)} out",
-        dollars(spent.usd, is_all=not spent.unpriced) if spent.usd else "price unknown" if spent.unpriced else "",
-        duration(spent.seconds) if spent.seconds else "",
+        plural(total.calls, "call"),
+        f"{count(total.tokens_in)} in{cache_share}",
+        f"{count(total.tokens_out)} out",
+        dollars(total.usd, is_all=not total.unpriced) if total.usd else "price unknown" if total.unpriced else "",
+        duration(total.seconds) if total.seconds else "",
     ]
     return f" {screen.glyphs.dot} ".join(part for part in parts if part)
 

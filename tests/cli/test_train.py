@@ -258,7 +258,7 @@ def test_the_fraction_grows_with_stages_and_items():
 
 
 def test_time_left_follows_the_pace_since_looking_on():
-    assert sight.seconds_left(now=0.5, then=0.0, elapsed=100) == 100
-    assert sight.seconds_left(now=0.75, then=0.5, elapsed=100) == 100
-    assert sight.seconds_left(now=0.5, then=0.5, elapsed=100) is None
-    assert sight.seconds_left(now=0.5, then=0.0, elapsed=0) is None
+    assert sight.seconds_left(now=0.5, then=0.0, seconds=100) == 100
+    assert sight.seconds_left(now=0.75, then=0.5, seconds=100) == 100
+    assert sight.seconds_left(now=0.5, then=0.5, seconds=100) is None
+    assert sight.seconds_left(now=0.5, then=0.0, seconds=0) is None

@@ -61,7 +61,7 @@ def app_of(context_of) -> Callable[..., SkillgitApp]:
     """Return the app over a repository, with what it would run instead of running it."""
 
     def build(repo: Repo, run: str = "", *, unicode: bool = True, watched: bool = False) -> SkillgitApp:
-        return SkillgitApp(context_of(repo.workdir), run, unicode=unicode, watched=watched)
+        return SkillgitApp(context_of(repo.workdir), run, unicode=unicode, watch=watched)
 
     return build
 

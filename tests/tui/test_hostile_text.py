@@ -29,7 +29,7 @@ def test_no_screen_lets_text_act(repo, context_of, size):
     seen: list[str] = []
 
     async def play() -> None:
-        app = SkillgitApp(context_of(repo.workdir), RUN, watched=False)
+        app = SkillgitApp(context_of(repo.workdir), RUN, watch=False)
         async with app.run_test(size=size) as pilot:
             for key in ("", *KEYS):
                 if key:

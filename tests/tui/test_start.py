@@ -24,7 +24,7 @@ def test_the_first_picture_shows_what_was_read_and_reads_nothing(sample, context
     monkeypatch.setattr(SkillgitApp, "read", lambda _app, function, *_args, **_more: asked.append(function.__name__))
 
     async def run():
-        app = SkillgitApp(context, start=read, watched=False)
+        app = SkillgitApp(context, start=read, watch=False)
         async with app.run_test(size=(104, 30)):
             assert app.screen.current == read.page.rows[0]
             assert app.screen.events.count == read.page.total

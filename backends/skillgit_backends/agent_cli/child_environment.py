@@ -27,24 +27,24 @@ _SHORTEST_SECRET = 8
 
 
 def child_environment(
-    environ: Mapping[str, str], workspace: Workspace, *, passed: Sequence[str] = (), **added: str
+    environ: Mapping[str, str], workspace: Workspace, *, names: Sequence[str] = (), **variables: str
 ) -> dict[str, str]:
     """Return the environment of an agent's process.
 
     Args:
         environ: The environment of this process.
         workspace: The folders of the call.
-        passed: Further variables to pass on.
-        added: Variables to set; an empty value leaves one out.
+        names: Further variables to pass on.
+        variables: Variables to set; an empty value leaves one out.
     """
-    kept = {name: environ[name] for name in (*ALLOWED, *passed) if name in environ}
+    base = {name: environ[name] for name in (*ALLOWED, *names) if name in environ}
     own = {
         "HOME": str(workspace.home),
         "TMPDIR": str(workspace.temporary),
         "TERM": "dumb",
         "NO_COLOR": "1",
     }
-    return kept | own | {name: value for name, value in added.items() if value}
+    return base | own | {name: value for name, value in variables.items() if value}
 
 
 def without_secrets(text: str, environment: Mapping[str, str], secrets: Sequence[str]) -> str:

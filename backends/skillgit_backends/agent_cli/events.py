@@ -57,8 +57,8 @@ def counts_at(event: Event, *names: str) -> tuple[int, ...] | None:
     values = [event.get(name) for name in names]
     whole = [int(value) if isinstance(value, float) and value.is_integer() else value for value in values]
     counts = tuple(0 if value is None else token_count(value) for value in whole)
-    known = tuple(count for count in counts if count is not None)
-    return known if len(known) == len(counts) else None
+    numbers = tuple(count for count in counts if count is not None)
+    return numbers if len(numbers) == len(counts) else None
 
 
 def event_at(event: Event, *path: str) -> Event:

@@ -43,27 +43,27 @@ _SETUP = re.compile(
 
 
 def failure(
-    name: str, said: str, *, status: int = 0, login: str, sure: bool = False, used: Usage | None = None
+    name: str, text: str, *, status: int = 0, login: str, sure: bool = False, usage: Usage | None = None
 ) -> BackendError:
-    """Return what it means that the agent ``name`` failed with the words ``said``.
+    """Return what it means that the agent ``name`` failed with the words ``text``.
 
     Args:
         name: The agent's backend.
-        said: Its words, secrets taken out.
+        text: Its words, secrets taken out.
         status: The HTTP status that it tells apart from its words; 0 if it does not.
         login: How to log in.
         sure: Whether repeating cannot help, if the words say nothing of it.
-        used: What the agent says that it has used up to then.
+        usage: What the agent says that it has used up to then.
     """
-    error = _judged(name, said, status=status, login=login, sure=sure)
-    error.usage = used
+    error = _judged(name, text, status=status, login=login, sure=sure)
+    error.usage = usage
     return error
 
 
-def _judged(name: str, said: str, *, status: int, login: str, sure: bool) -> BackendError:
-    words = redact(" ".join(said.split()))[:LONGEST] or "it gave no reason"
-    found = _STATUS.search(words)
-    code = status or (int(found["status"]) if found else 0)
+def _judged(name: str, text: str, *, status: int, login: str, sure: bool) -> BackendError:
+    words = redact(" ".join(text.split()))[:LONGEST] or "it gave no reason"
+    match = _STATUS.search(words)
+    code = status or (int(match["status"]) if match else 0)
     for pattern, kind, sentence, hint in (
         (
             _OVERFLOW,

@@ -23,16 +23,16 @@ async def ask(command: Sequence[str], workspace: Workspace, environment: Mapping
         BackendError: It cannot be started, or does not end.
     """
     lines: list[str] = []
-    ended = await run(
+    result = await run(
         command,
-        given=b"",
+        stdin=b"",
         folder=workspace.work,
         root=workspace.root,
         environment=environment,
         limits=LIMITS,
         take=lambda line: lines.append(line.decode(errors="replace")),
     )
-    return ended.code, "\n".join(lines)
+    return result.code, "\n".join(lines)
 
 
 async def version(path: str, workspace: Workspace, environment: Mapping[str, str]) -> str:
@@ -41,6 +41,6 @@ async def version(path: str, workspace: Workspace, environment: Mapping[str, str
     Raises:
         BackendError: It cannot be started, or does not end.
     """
-    code, said = await ask([path, "--version"], workspace, environment)
-    found = _VERSION.search(said)
-    return found.group() if found and code == 0 else ""
+    code, output = await ask([path, "--version"], workspace, environment)
+    match = _VERSION.search(output)
+    return match.group() if match and code == 0 else ""

@@ -77,7 +77,7 @@ class _Output:
 async def run(
     command: Sequence[str],
     *,
-    given: bytes,
+    stdin: bytes,
     folder: Path,
     root: Path,
     environment: Mapping[str, str],
@@ -88,7 +88,7 @@ async def run(
 
     Args:
         command: The program and its arguments.
-        given: Its standard input.
+        stdin: Its standard input.
         folder: Where it works.
         root: The folder of the call, by which stray children are found.
         environment: All of its environment.
@@ -103,7 +103,7 @@ async def run(
     process = await _started(command, folder, environment)
     output, errors = _Output(take=take, limit=limits.output_bytes), bytearray()
     assert process.stdin and process.stdout and process.stderr  # noqa: S101, PT018 - all three are pipes
-    feeding = asyncio.create_task(_feed(process.stdin, given))
+    feeding = asyncio.create_task(_feed(process.stdin, stdin))
     reading = [
         asyncio.create_task(output.read(process.stdout)),
         asyncio.create_task(_keep_end(process.stderr, errors, limits.error_bytes)),
@@ -142,23 +142,23 @@ async def _started(command: Sequence[str], folder: Path, environment: Mapping[st
         ) from error
 
 
-async def _feed(stream: StreamWriter, given: bytes) -> None:
+async def _feed(stream: StreamWriter, data: bytes) -> None:
     with suppress(BrokenPipeError, ConnectionResetError):  # a program may end before it has read everything
-        stream.write(given)
+        stream.write(data)
         await stream.drain()
     stream.close()
 
 
-async def _keep_end(stream: StreamReader, kept: bytearray, limit: int) -> None:
+async def _keep_end(stream: StreamReader, tail: bytearray, limit: int) -> None:
     while chunk := await stream.read(_CHUNK):
-        kept += chunk
-        del kept[:-limit]
+        tail += chunk
+        del tail[:-limit]
 
 
-async def _over(process: Process, exceeded: asyncio.Event) -> None:
+async def _over(process: Process, overflow: asyncio.Event) -> None:
     waiting = asyncio.create_task(process.wait())
     try:
-        while process.returncode is None and not exceeded.is_set():
+        while process.returncode is None and not overflow.is_set():
             await asyncio.wait([waiting], timeout=_LOOK_S)
     finally:
         waiting.cancel()
@@ -193,25 +193,25 @@ def end_all(leader: int, root: Path) -> None:
         root: The folder of the call.
     """
     for _ in range(_ROUNDS):
-        found = family(leader, root)
+        numbers = family(leader, root)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(leader, signal.SIGKILL)
-        for number in found:
+        for number in numbers:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(number, signal.SIGKILL)
-        if not found:
+        if not numbers:
             return
 
 
 def family(leader: int, root: Path) -> set[int]:
     """Return the living processes of a call; none where there is no ``/proc``."""
     table = [process for number in _numbers() if (process := _read(number, leader, bytes(root))) is not None]
-    found = {process.number for process in table if process.belongs}
-    known = {leader, *found}
-    while children := {process.number for process in table if process.parent in known} - known:
-        known |= children
-        found |= children
-    return found - {os.getpid()}
+    numbers = {process.number for process in table if process.belongs}
+    relatives = {leader, *numbers}
+    while children := {process.number for process in table if process.parent in relatives} - relatives:
+        relatives |= children
+        numbers |= children
+    return numbers - {os.getpid()}
 
 
 def _numbers() -> list[int]:

@@ -76,10 +76,10 @@ def assignment(request: Request) -> Assignment:
     """
     skills: list[SkillText] = []
     pictures: list[Picture] = []
-    said = [message for message in request.messages if message.role != "system"]
+    messages = [message for message in request.messages if message.role != "system"]
     instructions = [_taken_out(message.text, skills) for message in request.messages if message.role == "system"]
-    is_question = len(said) == 1 and said[0].role == "user"
-    task = _words(said[0], pictures) if is_question else _conversation(said, pictures)
+    is_question = len(messages) == 1 and messages[0].role == "user"
+    task = _words(messages[0], pictures) if is_question else _conversation(messages, pictures)
     return Assignment(
         skills=tuple(skills),
         pictures=tuple(pictures),
@@ -93,33 +93,33 @@ def _taken_out(text: str, skills: list[SkillText]) -> str:
 
     A skill ends at the last closing line before the next one opens: its text may itself speak of such lines.
     """
-    kept: list[str] = []
+    parts: list[str] = []
     position = 0
     openings = list(_OPENED.finditer(text))
-    for number, opened in enumerate(openings):
+    for number, opening in enumerate(openings):
         limit = openings[number + 1].start() if number + 1 < len(openings) else len(text)
-        closings = list(_CLOSED.finditer(text, opened.end(), limit))
-        if opened.start() < position or not closings:
+        closings = list(_CLOSED.finditer(text, opening.end(), limit))
+        if opening.start() < position or not closings:
             continue
-        skill = _skill(opened["name"], text[opened.end() : closings[-1].start()], {skill.name for skill in skills})
+        skill = _skill(opening["name"], text[opening.end() : closings[-1].start()], {skill.name for skill in skills})
         skills.append(skill)
-        kept.append(text[position : opened.start()])
-        kept.append(f"The skill {skill.name} is installed here. Load it before you begin, and follow it.\n")
+        parts.append(text[position : opening.start()])
+        parts.append(f"The skill {skill.name} is installed here. Load it before you begin, and follow it.\n")
         position = closings[-1].end()
-    return "".join([*kept, text[position:]]).strip()
+    return "".join([*parts, text[position:]]).strip()
 
 
-def _skill(given: str, body: str, taken: set[str]) -> SkillText:
-    plain = _NO_NAME.sub("-", given.lower()).strip("-")[:_LONGEST_NAME].strip("-") or "skill"
+def _skill(label: str, body: str, names: set[str]) -> SkillText:
+    plain = _NO_NAME.sub("-", label.lower()).strip("-")[:_LONGEST_NAME].strip("-") or "skill"
     name, number = plain, 1
-    while name in taken:
+    while name in names:
         number += 1
         name = f"{plain[: _LONGEST_NAME - 4].rstrip('-')}-{number}"
     body, files = _unfolded(body)
     head = frontmatter(body)
     # A JSON string is a YAML string too, whatever is in it.
-    told = (f"{key}: {json.dumps(value)}" for key, value in (("name", name), ("description", _described(head))))
-    document = "\n".join(["---", *told, "---", "", body[len(head) :].strip(), ""])
+    fields = (f"{key}: {json.dumps(value)}" for key, value in (("name", name), ("description", _described(head))))
+    document = "\n".join(["---", *fields, "---", "", body[len(head) :].strip(), ""])
     return SkillText(name=name, document=document, files=files)
 
 
@@ -129,24 +129,24 @@ def _unfolded(body: str) -> tuple[str, dict[str, str]]:
     A companion ends at the last closing line before the next one opens. One whose path leaves the skill's folder or
     names a file that is there already stays in the text: a model may have written it.
     """
-    kept: list[str] = []
+    parts: list[str] = []
     files: dict[str, str] = {}
     position = 0
     openings = list(_COMPANION.finditer(body))
-    for number, opened in enumerate(openings):
+    for number, opening in enumerate(openings):
         limit = openings[number + 1].start() if number + 1 < len(openings) else len(body)
-        closings = list(_COMPANION_END.finditer(body, opened.end(), limit))
-        if not closings or not _fits(opened["path"], files):
+        closings = list(_COMPANION_END.finditer(body, opening.end(), limit))
+        if not closings or not _fits(opening["path"], files):
             continue
-        files[opened["path"]] = body[opened.end() : closings[-1].start()]
-        kept.append(body[position : opened.start()])
+        files[opening["path"]] = body[opening.end() : closings[-1].start()]
+        parts.append(body[position : opening.start()])
         position = closings[-1].end()
-    return "".join([*kept, body[position:]]), files
+    return "".join([*parts, body[position:]]), files
 
 
-def _fits(path: str, taken: Mapping[str, str]) -> bool:
+def _fits(path: str, files: Mapping[str, str]) -> bool:
     hidden = any(part.startswith(".") for part in path.split("/"))
-    return not hidden and path.isprintable() and not path_fault(path) and not any(clashes(("SKILL.md", *taken, path)))
+    return not hidden and path.isprintable() and not path_fault(path) and not any(clashes(("SKILL.md", *files, path)))
 
 
 def _described(head: str) -> str:
@@ -166,8 +166,8 @@ def _conversation(messages: Sequence[Message], pictures: list[Picture]) -> str:
     turns: list[str] = []
     for message in messages:
         calls = "".join(f"\n[calls {call.name} as {call.id}: {call.arguments}]" for call in message.tool_calls)
-        answered = f' answers="{message.tool_call_id}"' if message.tool_call_id else ""
-        turns.append(f'<turn role="{message.role}"{answered}>\n{_words(message, pictures)}{calls}\n</turn>')
+        answers = f' answers="{message.tool_call_id}"' if message.tool_call_id else ""
+        turns.append(f'<turn role="{message.role}"{answers}>\n{_words(message, pictures)}{calls}\n</turn>')
     history = "\n".join(turns)
     return f"<conversation>\n{history}\n</conversation>\n\nYou are the assistant. Give the next turn, and nothing else."
 

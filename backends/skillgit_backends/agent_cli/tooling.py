@@ -38,12 +38,12 @@ def offer(tools: Sequence[Tool]) -> str:
     """Return the words that offer ``tools``; none if there are none."""
     if not tools:
         return ""
-    listed = [
+    entries = [
         {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)} for tool in tools
     ]
     return (
         "Others will carry out these tools for you, besides those that you have yourself:\n"
-        f"{json.dumps(listed, ensure_ascii=False, indent=1)}\n"
+        f"{json.dumps(entries, ensure_ascii=False, indent=1)}\n"
         "End with a JSON object. Its `content` is what you say; its `tool_calls` lists the tools to call now, each "
         "with its `name` and its `arguments` as JSON in a string, and is empty when your answer is complete."
     )
@@ -58,11 +58,11 @@ def read_answer(text: str, usage: Usage) -> Reply:
     try:
         answer: Any = read_document(text)
         content, calls = str(answer["content"]), list(answer["tool_calls"])
-        named = [(str(call["name"]), str(call["arguments"])) for call in calls]
+        pairs = [(str(call["name"]), str(call["arguments"])) for call in calls]
     except (ValueError, TypeError, KeyError) as error:
         raise UnusableAnswerError("the agent's answer is not of the form asked for", hint="", usage=usage) from error
-    made = tuple(
+    tool_calls = tuple(
         ToolCall(id=f"call_{number}", name=name, arguments=arguments)
-        for number, (name, arguments) in enumerate(named, 1)
+        for number, (name, arguments) in enumerate(pairs, 1)
     )
-    return Reply(text=content, usage=usage, finish_reason="tool_calls" if made else "stop", tool_calls=made)
+    return Reply(text=content, usage=usage, finish_reason="tool_calls" if tool_calls else "stop", tool_calls=tool_calls)

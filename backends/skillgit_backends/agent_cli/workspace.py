@@ -59,9 +59,9 @@ class Workspace:
         """Write each skill as ``<folder>/<name>/SKILL.md``, with its other files, into the workspace."""
         for skill in skills:
             texts = {"SKILL.md": skill.document, **skill.files}
-            place = self.work / folder / file_name(skill.name)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            write_files(place, {name: text.encode(errors="replace") for name, text in texts.items()})
+            path = self.work / folder / file_name(skill.name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_files(path, {name: text.encode(errors="replace") for name, text in texts.items()})
 
     def place_pictures(self, pictures: Sequence[Picture]) -> list[Path]:
         """Write the pictures into the workspace and return where they are."""

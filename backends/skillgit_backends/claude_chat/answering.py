@@ -38,25 +38,25 @@ def read_answer(document: object, request: Request) -> Reply:
     answer = cast("Mapping[str, object]", document) if isinstance(document, dict) else {}
     blocks, reason = answer.get("content"), answer.get("stop_reason")
     if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
-        used = _usage(answer, request, "", ()) if _is_counted(answer) else None
-        kind = RetryableBackendError if used is None else UnusableAnswerError
-        raise kind("Claude's answer is not a message", hint="check model.claude_chat_base_url", usage=used)
-    said = cast("Sequence[Mapping[str, object]]", blocks)
-    text = "".join(_text(block, "text") for block in said if block.get("type") == "text")
-    calls = tuple(_tool_call(block) for block in said if block.get("type") == "tool_use")
-    used = _usage(answer, request, text, calls)
+        usage = _usage(answer, request, "", ()) if _is_counted(answer) else None
+        kind = RetryableBackendError if usage is None else UnusableAnswerError
+        raise kind("Claude's answer is not a message", hint="check model.claude_chat_base_url", usage=usage)
+    entries = cast("Sequence[Mapping[str, object]]", blocks)
+    text = "".join(_text(block, "text") for block in entries if block.get("type") == "text")
+    calls = tuple(_tool_call(block) for block in entries if block.get("type") == "tool_use")
+    usage = _usage(answer, request, text, calls)
     if not all(call.name for call in calls):
-        raise UnusableAnswerError("Claude's answer has a tool call without a name", hint="", usage=used)
+        raise UnusableAnswerError("Claude's answer has a tool call without a name", hint="", usage=usage)
     if reason == "refusal":
-        raise _refusal(answer, used)
+        raise _refusal(answer, usage)
     if not isinstance(reason, str):
-        raise UnusableAnswerError("Claude's answer breaks off", hint="", usage=used)
+        raise UnusableAnswerError("Claude's answer breaks off", hint="", usage=usage)
     if not text and not calls:
-        raise _nothing(reason, used)
+        raise _nothing(reason, usage)
     finish = _FINISH.get(reason, "stop")
     return Reply(
         text=text,
-        usage=used,
+        usage=usage,
         finish_reason=finish,
         tool_calls=calls,
         model=_text(answer, "model"),
@@ -74,53 +74,57 @@ def _text(values: Mapping[str, object], name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _refusal(answer: Mapping[str, object], used: Usage) -> RefusalError:
+def _refusal(answer: Mapping[str, object], usage: Usage) -> RefusalError:
     details = answer.get("stop_details")
-    known = cast("Mapping[str, object]", details) if isinstance(details, dict) else {}
-    category, why = (quoted(_text(known, name), longest=_LONG) for name in ("category", "explanation"))
+    fields = cast("Mapping[str, object]", details) if isinstance(details, dict) else {}
+    category, why = (quoted(_text(fields, name), longest=_LONG) for name in ("category", "explanation"))
     return RefusalError(
         "Claude refused to answer, by policy" + (f" ({category})" if category else "") + (f": {why}" if why else ""),
         hint="the question touches what Anthropic's usage policy forbids; change the item or take another model",
-        usage=used,
+        usage=usage,
     )
 
 
-def _nothing(reason: str, used: Usage) -> NoAnswerError | UnusableAnswerError:
+def _nothing(reason: str, usage: Usage) -> NoAnswerError | UnusableAnswerError:
     if _FINISH.get(reason) == "length":
         return NoAnswerError(
             "Claude's answer has no text: its length was used up before the answer began",
             hint="raise calls.max_output_tokens, or lower model.reasoning_effort",
-            usage=used,
+            usage=usage,
         )
-    return UnusableAnswerError("Claude's answer is empty", hint="", usage=used)
+    return UnusableAnswerError("Claude's answer is empty", hint="", usage=usage)
 
 
 def _usage(answer: Mapping[str, object], request: Request, text: str, calls: Sequence[ToolCall]) -> Usage:
-    used = answer.get("usage")
-    counts = cast("Mapping[str, object]", used) if isinstance(used, dict) else {}
-    cached, written = _count(counts, "cache_read_input_tokens"), _count(counts, "cache_creation_input_tokens")
+    usage = answer.get("usage")
+    counts = cast("Mapping[str, object]", usage) if isinstance(usage, dict) else {}
+    cache_reads, cache_writes = _count(counts, "cache_read_input_tokens"), _count(counts, "cache_creation_input_tokens")
     # The API counts what was read from and written to a cache apart from the rest.
     plain, out = token_count(counts.get("input_tokens")), token_count(counts.get("output_tokens"))
-    total = None if plain is None or cached is None or written is None else token_count(plain + cached + written)
-    said = text + "".join(call.arguments for call in calls)
-    if not total or out is None or cached is None or written is None or (said and not out):
+    total = (
+        None
+        if plain is None or cache_reads is None or cache_writes is None
+        else token_count(plain + cache_reads + cache_writes)
+    )
+    output = text + "".join(call.arguments for call in calls)
+    if not total or out is None or cache_reads is None or cache_writes is None or (output and not out):
         _LOG.warning("Claude's answer does not say how many tokens it took; they are estimated")
-        return Usage(tokens_in=_estimate(flatten(request.messages)), tokens_out=_estimate(said))
+        return Usage(tokens_in=_estimate(flatten(request.messages)), tokens_out=_estimate(output))
     details = counts.get("output_tokens_details")
-    thought = cast("Mapping[str, object]", details) if isinstance(details, dict) else {}
+    output_details = cast("Mapping[str, object]", details) if isinstance(details, dict) else {}
     return Usage(
         tokens_in=total,
         tokens_out=out,
-        cached=cached,
-        cache_written=written,
-        reasoning=min(_count(thought, "thinking_tokens") or 0, out),
+        cached=cache_reads,
+        cache_written=cache_writes,
+        reasoning=min(_count(output_details, "thinking_tokens") or 0, out),
     )
 
 
 def _is_counted(answer: Mapping[str, object]) -> bool:
-    used = answer.get("usage")
+    usage = answer.get("usage")
     names = ("input_tokens", "output_tokens")
-    return isinstance(used, dict) and all(token_count(used.get(name)) is not None for name in names)
+    return isinstance(usage, dict) and all(token_count(usage.get(name)) is not None for name in names)
 
 
 def _count(counts: Mapping[str, object], name: str) -> int | None:

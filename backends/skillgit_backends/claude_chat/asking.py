@@ -35,20 +35,20 @@ def parameters(request: Request, settings: Settings) -> dict[str, Any]:
     """
     system = [part.text for message in request.messages if message.role == "system" for part in _texts(message)]
     messages = _turns(request.messages)
-    asked: dict[str, Any] = {
+    payload: dict[str, Any] = {
         "model": request.model,
         "max_tokens": request.max_output_tokens,
         "messages": messages,
         **_thinking(request, settings),
     }
     if system:
-        asked["system"] = [{"type": "text", "text": text} for text in system]
+        payload["system"] = [{"type": "text", "text": text} for text in system]
     if request.tools:
-        asked["tools"] = [_tool(tool) for tool in request.tools]
+        payload["tools"] = [_tool(tool) for tool in request.tools]
     if request.temperature is not None:
-        asked["temperature"] = request.temperature
-    _mark_for_caching(asked, settings)
-    return asked
+        payload["temperature"] = request.temperature
+    _mark_for_caching(payload, settings)
+    return payload
 
 
 def _texts(message: Message) -> list[Text]:
@@ -129,15 +129,15 @@ def _thinking(request: Request, settings: Settings) -> Block:
     return {"thinking": {"type": "enabled", "budget_tokens": budget}}
 
 
-def _mark_for_caching(asked: dict[str, Any], settings: Settings) -> None:
+def _mark_for_caching(payload: dict[str, Any], settings: Settings) -> None:
     """Mark the ends of the prefixes that later calls share; the order of the API is tools, system prompt, turns."""
     if settings.cache == "off":
         return
-    shared = asked.get("system") or asked.get("tools")
-    if shared:
-        shared[-1]["cache_control"] = _CACHED
+    prefix = payload.get("system") or payload.get("tools")
+    if prefix:
+        prefix[-1]["cache_control"] = _CACHED
     if settings.cache == "prefix":
-        large = _first_large(asked["messages"], goes_on="tools" in asked)
+        large = _first_large(payload["messages"], goes_on="tools" in payload)
         if large is not None:
             large["cache_control"] = _CACHED
 

@@ -49,10 +49,10 @@ class ClaudeChatBackend:
             UnanswerableError: The question will never be answered.
             FatalBackendError: No call will succeed, or there is no key.
         """
-        asked = parameters(encodable(request), self._settings)
+        payload = parameters(encodable(request), self._settings)
         key = credential(self._settings)
         try:
-            document = await self._ask(self._connected(key), key, asked)
+            document = await self._ask(self._connected(key), key, payload)
             return read_answer(document, request)
         except BackendError as error:
             error.hint = error.hint.replace("model.claude_chat_base_url", source(self._settings))
@@ -74,25 +74,25 @@ class ClaudeChatBackend:
         for client in open_ones:
             await client.close()
 
-    async def _ask(self, client: AsyncAnthropic, key: Credential, asked: dict[str, Any]) -> object:
+    async def _ask(self, client: AsyncAnthropic, key: Credential, payload: dict[str, Any]) -> object:
         import aiohttp  # noqa: PLC0415 - slow to import
         import anthropic  # noqa: PLC0415
         import httpx2  # noqa: PLC0415
 
         from skillgit_backends.claude_chat.failing import failure  # noqa: PLC0415 - imports the SDK
 
-        streamed = asked["max_tokens"] > STREAMED_FROM
+        is_stream = payload["max_tokens"] > STREAMED_FROM
         try:
             # The raw body is read here: the SDK takes any JSON for a message, and builds objects that nobody needs.
             create = client.messages.with_raw_response.create
-            answer = await (create(**asked, stream=True) if streamed else create(**asked))
+            answer = await (create(**payload, stream=True) if is_stream else create(**payload))
             body = answer.http_response.content
-            return read_message(body, streamed=streamed)
+            return read_message(body, is_stream=is_stream)
         except (anthropic.AnthropicError, httpx2.HTTPError, aiohttp.ClientError, OSError, StreamError) as error:
-            told = failure(error, key.name)
-            told.message = key.scrub(told.message)
-            told.args = (told.message,)
-            raise told from None  # the SDK's error holds the request with its headers
+            fault = failure(error, key.name)
+            fault.message = key.scrub(fault.message)
+            fault.args = (fault.message,)
+            raise fault from None  # the SDK's error holds the request with its headers
         except DocumentError as error:
             raise RetryableBackendError(
                 f"Claude's answer {error}", hint="check model.claude_chat_base_url, or what stands in between"

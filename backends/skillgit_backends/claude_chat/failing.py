@@ -48,9 +48,9 @@ def failure(error: Exception, key_name: str) -> BackendError:
     if isinstance(error.__cause__, BackendError):
         return error.__cause__  # the client's own refusal, which the SDK takes for a broken connection
     if isinstance(error, APIStatusError):
-        said = str(error.api_message or error.message or "")
+        text = str(error.api_message or error.message or "")
         kind, pause = str(error.type), asked_pause(error.response.headers)
-        return _refused(error.status_code, kind, said, key_name=key_name, retry_after=pause)
+        return _refused(error.status_code, kind, text, key_name=key_name, retry_after=pause)
     if isinstance(error, StreamError):
         return _refused(_BEGUN, error.kind, error.said, key_name=key_name)
     if isinstance(error, APITimeoutError):
@@ -65,26 +65,26 @@ def failure(error: Exception, key_name: str) -> BackendError:
 
 def _refused(status: int, kind: str, words: str, *, key_name: str, retry_after: float | None = None) -> BackendError:
     status = _PASSING.get(kind, status) if status < 400 else status  # noqa: PLR2004
-    said = _cut(words)
+    text = _cut(words)
     if status in _RETRYABLE or status >= 500:  # noqa: PLR2004 - the server's own errors
-        what = {429: "its rate limit is reached", 529: "it is overloaded"}.get(status, f"it answered {status}")
+        state = {429: "its rate limit is reached", 529: "it is overloaded"}.get(status, f"it answered {status}")
         return RetryableBackendError(
-            f"Claude cannot answer now: {what}: {said}",
+            f"Claude cannot answer now: {state}: {text}",
             hint="lower calls.concurrency, or wait for your quota" if status == 429 else "",  # noqa: PLR2004
             retry_after=retry_after,
             status_code=status,
         )
-    refused = f"Claude refused the request ({status}): {said}"
-    return _kind(status, said)(refused, hint=_hint(status, said, key_name), status_code=status)
+    message = f"Claude refused the request ({status}): {text}"
+    return _kind(status, text)(message, hint=_hint(status, text, key_name), status_code=status)
 
 
-def _kind(status: int, said: str) -> type[FatalBackendError]:
+def _kind(status: int, text: str) -> type[FatalBackendError]:
     """Return the class of a request's refusal: whether its conversation is at fault, or what all requests share."""
-    if status == 413 or (status == 400 and _OVERFLOW.search(said)):  # noqa: PLR2004 - too large, bad request
+    if status == 413 or (status == 400 and _OVERFLOW.search(text)):  # noqa: PLR2004 - too large, bad request
         return PromptTooLongError
-    if status not in _REQUEST or _SHARED.match(said) or "credit balance" in said:
+    if status not in _REQUEST or _SHARED.match(text) or "credit balance" in text:
         return FatalBackendError
-    return ContentFilterError if _POLICY.search(said) else BadRequestError
+    return ContentFilterError if _POLICY.search(text) else BadRequestError
 
 
 def _unreached(error: BaseException) -> bool:
@@ -94,10 +94,10 @@ def _unreached(error: BaseException) -> bool:
     )
 
 
-def _hint(status: int, said: str, key_name: str) -> str:
-    if _OVERFLOW.search(said) or status == 413:  # noqa: PLR2004 - too large
+def _hint(status: int, text: str, key_name: str) -> str:
+    if _OVERFLOW.search(text) or status == 413:  # noqa: PLR2004 - too large
         return "the prompt does not fit into the model's context: shorten the items or the skill, or take another model"
-    if "credit balance" in said or status == 402:  # noqa: PLR2004 - payment required
+    if "credit balance" in text or status == 402:  # noqa: PLR2004 - payment required
         return "the account has no credit left"
     if status in (401, 403) and not key_name:
         return "none was sent: name the environment variable that holds the key in model.claude_chat_api_key_env"
@@ -108,5 +108,5 @@ def _hint(status: int, said: str, key_name: str) -> str:
     }.get(status, "")
 
 
-def _cut(said: str) -> str:
-    return quoted(said, longest=_LONG)
+def _cut(text: str) -> str:
+    return quoted(text, longest=_LONG)

@@ -44,18 +44,18 @@ class Settings:
     cache: str
 
 
-def read_settings(given: Mapping[str, object]) -> Settings:
+def read_settings(values: Mapping[str, object]) -> Settings:
     """Return the settings.
 
     Raises:
         ConfigError: A key does not exist, or a value is not allowed.
     """
-    found = cast("dict[str, str]", read_keys("claude_chat", _KEYS, given))
-    if found["base_url"] and not found["base_url"].startswith(("http://", "https://")):
+    settings = cast("dict[str, str]", read_keys("claude_chat", _KEYS, values))
+    if settings["base_url"] and not settings["base_url"].startswith(("http://", "https://")):
         raise ConfigError(
-            f"model.claude_chat_base_url is '{found['base_url']}'", hint="it begins with https:// or http://"
+            f"model.claude_chat_base_url is '{settings['base_url']}'", hint="it begins with https:// or http://"
         )
-    return Settings(**found)
+    return Settings(**settings)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

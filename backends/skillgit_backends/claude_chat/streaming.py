@@ -23,14 +23,14 @@ class StreamError(Exception):
     said: str
 
 
-def read_message(body: bytes, *, streamed: bool) -> object:
+def read_message(body: bytes, *, is_stream: bool) -> object:
     """Return the message in ``body``; a server may answer with one document where a stream was asked for.
 
     Raises:
         DocumentError: It is not JSON, or beyond a limit.
         StreamError: It is an error, though its status was 200.
     """
-    if streamed and not body.lstrip().startswith(b"{"):
+    if is_stream and not body.lstrip().startswith(b"{"):
         return read_stream(body)
     message = read_document(body)
     if isinstance(message, dict) and message.get("type") == "error":
@@ -40,8 +40,8 @@ def read_message(body: bytes, *, streamed: bool) -> object:
 
 def _told(event: dict[str, Any]) -> StreamError:
     error = event.get("error")
-    known = error if isinstance(error, dict) else {}
-    return StreamError(kind=str(known.get("type")), said=str(known.get("message") or ""))
+    fields = error if isinstance(error, dict) else {}
+    return StreamError(kind=str(fields.get("type")), said=str(fields.get("message") or ""))
 
 
 def read_stream(body: bytes) -> dict[str, Any]:
@@ -99,18 +99,18 @@ def _end(message: dict[str, Any], event: dict[str, Any]) -> None:
     if isinstance(delta, dict):
         message |= delta
     if isinstance(usage, dict):
-        told = {name: count for name, count in usage.items() if count is not None}
-        message["usage"] = (before if isinstance(before, dict) else {}) | told
+        counts = {name: count for name, count in usage.items() if count is not None}
+        message["usage"] = (before if isinstance(before, dict) else {}) | counts
 
 
 def _events(body: bytes) -> Iterator[dict[str, Any]]:
     """Yield what the events of a stream hold; one that is not ended by an empty line was cut."""
     data: list[bytes] = []
     for line in io.BytesIO(body):
-        written = line.rstrip(b"\r\n")
-        if written.startswith(b"data:"):
-            data.append(written.removeprefix(b"data:"))
-        elif not written and data:
+        content = line.rstrip(b"\r\n")
+        if content.startswith(b"data:"):
+            data.append(content.removeprefix(b"data:"))
+        elif not content and data:
             event = read_document(b"\n".join(data))
             data.clear()
             if isinstance(event, dict):

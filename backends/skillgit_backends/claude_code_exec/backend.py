@@ -65,49 +65,49 @@ class ClaudeCodeExecBackend(AgentBackend):
         return await tell_login(self._settings, workspace, environment)
 
     async def _work(self, request: Request, workspace: Workspace, environment: dict[str, str]) -> Reply:
-        given = assignment(request)
+        task = assignment(request)
         environment[_OUTPUT_TOKENS] = str(request.max_output_tokens)
-        workspace.place_skills(SKILLS, given.skills)
-        pictures = workspace.place_pictures(given.pictures)
+        workspace.place_skills(SKILLS, task.skills)
+        pictures = workspace.place_pictures(task.pictures)
         session = Session()
         lines = EventLines(give=session.hear)
-        added = instructions(given, pictures, offer(request.tools))
-        ended = await run(
-            command(self._settings, request, workspace, added),
-            given=prompt(given),
+        guidance = instructions(task, pictures, offer(request.tools))
+        result = await run(
+            command(self._settings, request, workspace, guidance),
+            stdin=prompt(task),
             folder=workspace.work,
             root=workspace.root,
             environment=environment,
             limits=Limits(timeout_s=self._settings.timeout_s),
             take=lines.take,
         )
-        if ended.code or session.is_failed or not session.result:
-            raise self._failure(ended, session, lines.noise, environment)
+        if result.code or session.is_failed or not session.result:
+            raise self._failure(result, session, lines.noise, environment)
         return _reply(request, session)
 
-    def _failure(self, ended: Ended, session: Session, noise: str, environment: Mapping[str, str]) -> Exception:
+    def _failure(self, result: Ended, session: Session, noise: str, environment: Mapping[str, str]) -> Exception:
         secrets = (login.KEY, *login.TOKENS, *self._settings.pass_env)
-        told = session.text or text_at(session.result, "subtype") if session.is_failed else ""
+        message = session.text or text_at(session.result, "subtype") if session.is_failed else ""
         # In some modes it tells on standard output, and as if it were its answer, that nobody is logged in.
-        said = without_secrets(f"{session.trouble} {told or ended.errors or noise}", environment, secrets)
+        text = without_secrets(f"{session.trouble} {message or result.errors or noise}", environment, secrets)
         if session.is_failed:
             status = number_at(session.result, "api_error_status")
-            return failure(NAME, said, status=status, login=login.HOW, used=session.usage)
-        if ended.code > 0:
+            return failure(NAME, text, status=status, login=login.HOW, usage=session.usage)
+        if result.code > 0:
             return failure(
-                NAME, f"exit code {ended.code}: {said}", login=login.HOW, sure=not session.result, used=session.usage
+                NAME, f"exit code {result.code}: {text}", login=login.HOW, sure=not session.result, usage=session.usage
             )
-        how = f"signal {-ended.code}" if ended.code else "it gave no result"
+        how = f"signal {-result.code}" if result.code else "it gave no result"
         return RetryableBackendError(
-            f"{NAME} broke off: {how}: {redact(said)[:500]}",
+            f"{NAME} broke off: {how}: {redact(text)[:500]}",
             hint="run the agent by hand to see more",
             usage=session.usage,
         )
 
 
 def _reply(request: Request, session: Session) -> Reply:
-    structured = session.result.get("structured_output")
-    text = json.dumps(structured, ensure_ascii=False) if request.tools and structured else session.text
+    document = session.result.get("structured_output")
+    text = json.dumps(document, ensure_ascii=False) if request.tools and document else session.text
     usage = session.usage or estimate(NAME, request, text)
     if not text.strip():
         raise UnusableAnswerError(
@@ -147,21 +147,21 @@ def command(settings: Settings, request: Request, workspace: Workspace, instruct
     return [*words, "--model", request.model, "--verbose"]
 
 
-def instructions(given: Assignment, pictures: Sequence[Path], offered: str) -> str:
+def instructions(task: Assignment, pictures: Sequence[Path], tool_text: str) -> str:
     """Return what is added to the agent's own system prompt."""
-    parts = [given.instructions, offered]
+    parts = [task.instructions, tool_text]
     parts += [
         f"Before you begin, load the skill {skill.name} with the Skill tool, or read {SKILLS}/{skill.name}/SKILL.md."
-        for skill in given.skills
+        for skill in task.skills
     ]
     if pictures:
         parts.append("Look at the pictures that the task names with the Read tool.")
     return "\n\n".join(part for part in parts if part)
 
 
-def prompt(given: Assignment) -> bytes:
+def prompt(task: Assignment) -> bytes:
     """Return what the agent reads; a task that begins with a slash must not be taken for a command."""
-    return f"<task>\n{given.task}\n</task>\n".encode("utf-8", "replace")
+    return f"<task>\n{task.task}\n</task>\n".encode("utf-8", "replace")
 
 
 async def tell_login(settings: Settings, workspace: Workspace, environment: Mapping[str, str]) -> tuple[bool, str]:
@@ -173,14 +173,14 @@ async def tell_login(settings: Settings, workspace: Workspace, environment: Mapp
     for name in (login.KEY, *login.TOKENS):
         if name in environment:
             return True, f"the credential in {settings.api_key_env if name == login.KEY else name}"
-    code, said = await ask([settings.path, "auth", "status"], workspace, environment)
-    logged_in = code == 0 and _tells_login(said)
+    code, output = await ask([settings.path, "auth", "status"], workspace, environment)
+    logged_in = code == 0 and _tells_login(output)
     return logged_in, "the account of 'claude auth login'" if logged_in else login.HOW
 
 
-def _tells_login(said: str) -> bool:
+def _tells_login(output: str) -> bool:
     try:
-        status = json.loads(said)
+        status = json.loads(output)
     except ValueError:
         return False
     return isinstance(status, dict) and status.get("loggedIn") is True
@@ -231,13 +231,17 @@ class Session:
     def usage(self) -> Usage | None:
         """What it has used: that of all models that took part, or else of the main one; None if that was not told."""
         models = [event for event in event_at(self.result, "modelUsage").values() if isinstance(event, dict)]
-        told = [counts_at(model, *_OF_A_MODEL) for model in models]
-        told = told or [counts_at(event_at(self.result, "usage"), *_OF_THE_MAIN_MODEL)]
-        counts = [each for each in told if each is not None]
-        fresh, out, cached, written = (sum(column) for column in zip(*counts, strict=True)) if counts else (0,) * 4
-        used = Usage(tokens_in=fresh + cached + written, tokens_out=out, cached=cached, cache_written=written)
-        known = len(counts) == len(told) and (used.tokens_in or used.tokens_out)
-        return used if known and used.plausible else None
+        rows = [counts_at(model, *_OF_A_MODEL) for model in models]
+        rows = rows or [counts_at(event_at(self.result, "usage"), *_OF_THE_MAIN_MODEL)]
+        counts = [each for each in rows if each is not None]
+        fresh, out, cache_reads, cache_writes = (
+            (sum(column) for column in zip(*counts, strict=True)) if counts else (0,) * 4
+        )
+        usage = Usage(
+            tokens_in=fresh + cache_reads + cache_writes, tokens_out=out, cached=cache_reads, cache_written=cache_writes
+        )
+        is_complete = len(counts) == len(rows) and (usage.tokens_in or usage.tokens_out)
+        return usage if is_complete and usage.plausible else None
 
 
 def _blocks(event: Event) -> Iterator[Event]:

@@ -29,7 +29,7 @@ def prepare(settings: Settings, environ: Mapping[str, str], workspace: Workspace
     credential = _credential(settings, environ)
     if not credential:
         _copy_account(environ, workspace)
-    added = {
+    variables = {
         _BASE_URL: settings.base_url or environ.get(_BASE_URL, ""),
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "CLAUDE_CODE_DISABLE_TERMINAL_TITLE": "1",  # a title is another request to the model
@@ -39,7 +39,7 @@ def prepare(settings: Settings, environ: Mapping[str, str], workspace: Workspace
         "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB": "1" if settings.sandbox and "Bash" in settings.tools else "",
         "IS_SANDBOX": "1" if settings.allow_root else "",  # else it refuses to bypass permissions as root
     }
-    return child_environment(environ, workspace, passed=settings.pass_env, **added, **credential)
+    return child_environment(environ, workspace, names=settings.pass_env, **variables, **credential)
 
 
 def _credential(settings: Settings, environ: Mapping[str, str]) -> dict[str, str]:

@@ -53,13 +53,13 @@ class Settings:
     pass_env: tuple[str, ...]
 
 
-def read_settings(given: Mapping[str, object]) -> Settings:
+def read_settings(values: Mapping[str, object]) -> Settings:
     """Return the settings.
 
     Raises:
         ConfigError: There is no such setting, or its value is not allowed.
     """
-    read = read_keys(NAME, _KEYS, given)
+    read = read_keys(NAME, _KEYS, values)
     if cast("float", read["timeout_s"]) <= 0:
         raise ConfigError(f"model.{NAME}_timeout_s is {read['timeout_s']}", hint="it must be more than 0")
     return Settings(
@@ -75,7 +75,7 @@ def read_settings(given: Mapping[str, object]) -> Settings:
         request_retries=max(int(cast("float", read["request_retries"])), 0),
         base_url=str(read["base_url"]),
         api_key_env=str(read["api_key_env"]),
-        key_named="api_key_env" in given,
+        key_named="api_key_env" in values,
         pass_env=_names(read["pass_env"]),
     )
 

@@ -60,37 +60,37 @@ class CodexExecBackend(AgentBackend):
         return await tell_login(self._settings, os.environ, workspace, environment)
 
     async def _work(self, request: Request, workspace: Workspace, environment: dict[str, str]) -> Reply:
-        given = assignment(request)
-        workspace.place_skills(SKILLS, given.skills)
-        pictures = workspace.place_pictures(given.pictures)
+        task = assignment(request)
+        workspace.place_skills(SKILLS, task.skills)
+        pictures = workspace.place_pictures(task.pictures)
         turn = Turn()
         lines = EventLines(give=turn.hear)
-        ended = await run(
+        result = await run(
             command(self._settings, request, workspace, pictures, environment),
-            given=prompt(given, offer(request.tools)),
+            stdin=prompt(task, offer(request.tools)),
             folder=workspace.work,
             root=workspace.root,
             environment=environment,
             limits=Limits(timeout_s=self._settings.timeout_s),
             take=lines.take,
         )
-        if ended.code or turn.failure or not turn.completed:
-            raise self._failure(ended, turn, lines.noise, environment)
+        if result.code or turn.failure or not turn.completed:
+            raise self._failure(result, turn, lines.noise, environment)
         return _reply(request, turn, _read(workspace) or turn.message)
 
-    def _failure(self, ended: Ended, turn: Turn, noise: str, environment: Mapping[str, str]) -> Exception:
+    def _failure(self, result: Ended, turn: Turn, noise: str, environment: Mapping[str, str]) -> Exception:
         secrets = (login.KEY, self._settings.api_key_env, *self._settings.pass_env)
-        said = without_secrets(turn.failure or ended.errors or noise, environment, secrets)
+        text = without_secrets(turn.failure or result.errors or noise, environment, secrets)
         if turn.failure:
-            return failure(NAME, said, login=login.HOW, used=turn.usage)
-        if ended.code > 0:
+            return failure(NAME, text, login=login.HOW, usage=turn.usage)
+        if result.code > 0:
             # It did not even tell that its turn failed: its settings or its command line are not to its liking.
             return failure(
-                NAME, f"exit code {ended.code}: {said}", login=login.HOW, sure=not turn.thread, used=turn.usage
+                NAME, f"exit code {result.code}: {text}", login=login.HOW, sure=not turn.thread, usage=turn.usage
             )
-        how = f"signal {-ended.code}" if ended.code else "its turn did not complete"
+        how = f"signal {-result.code}" if result.code else "its turn did not complete"
         return RetryableBackendError(
-            f"{NAME} broke off: {how}: {redact(said)[:500]}",
+            f"{NAME} broke off: {how}: {redact(text)[:500]}",
             hint="run the agent by hand to see more",
             usage=turn.usage,
         )
@@ -148,16 +148,16 @@ def command(
     return [*words, "-"]
 
 
-def prompt(given: Assignment, offered: str) -> bytes:
+def prompt(task: Assignment, tool_text: str) -> bytes:
     """Return what the agent reads; ``$name`` is how Codex is told to load a skill."""
-    parts = [" ".join(f"${skill.name}" for skill in given.skills)]
-    instructions = "\n\n".join(text for text in (given.instructions, offered) if text)
+    parts = [" ".join(f"${skill.name}" for skill in task.skills)]
+    instructions = "\n\n".join(text for text in (task.instructions, tool_text) if text)
     parts += [f"<instructions>\n{instructions}\n</instructions>"] if instructions else []
-    return "\n\n".join(part for part in (*parts, given.task) if part).encode("utf-8", "replace")
+    return "\n\n".join(part for part in (*parts, task.task) if part).encode("utf-8", "replace")
 
 
 def _overrides(settings: Settings, request: Request, environment: Mapping[str, str]) -> dict[str, str]:
-    said = {
+    overrides = {
         "analytics.enabled": "false",  # else every run waits for it at its end
         "approval_policy": _quoted("never"),
         "web_search": _quoted("live" if settings.web_search else "disabled"),
@@ -169,12 +169,12 @@ def _overrides(settings: Settings, request: Request, environment: Mapping[str, s
     }
     effort = settings.reasoning_effort or request.reasoning_effort
     if effort:
-        said["model_reasoning_effort"] = _quoted(effort)
+        overrides["model_reasoning_effort"] = _quoted(effort)
     if settings.provider:
-        said["model_provider"] = _quoted(settings.provider)
+        overrides["model_provider"] = _quoted(settings.provider)
     if settings.base_url:
-        said[f"model_providers.{settings.provider}"] = _provider(settings, environment)
-    return said
+        overrides[f"model_providers.{settings.provider}"] = _provider(settings, environment)
+    return overrides
 
 
 def _provider(settings: Settings, environment: Mapping[str, str]) -> str:
@@ -286,9 +286,11 @@ class Turn:
             self.actions[kind] = self.actions.get(kind, 0) + 1
 
 
-def _usage(told: Event) -> Usage | None:
-    counts = counts_at(told, *_COUNTS) if told else None
+def _usage(event: Event) -> Usage | None:
+    counts = counts_at(event, *_COUNTS) if event else None
     if counts is None:
         return None
-    tokens_in, tokens_out, cached, written, reasoning = counts
-    return Usage(tokens_in=tokens_in, tokens_out=tokens_out, cached=cached, cache_written=written, reasoning=reasoning)
+    tokens_in, tokens_out, cache_reads, cache_writes, reasoning = counts
+    return Usage(
+        tokens_in=tokens_in, tokens_out=tokens_out, cached=cache_reads, cache_written=cache_writes, reasoning=reasoning
+    )

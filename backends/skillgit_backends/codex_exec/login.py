@@ -46,14 +46,14 @@ def prepare(settings: Settings, environ: Mapping[str, str], workspace: Workspace
                 f"there is no profile {profile}", hint="check model.codex_exec_profile and CODEX_HOME"
             )
         workspace.place_private(home / profile.name, profile.read_text(encoding="utf-8"))
-    return child_environment(environ, workspace, passed=settings.pass_env, CODEX_HOME=str(home), **keys)
+    return child_environment(environ, workspace, names=settings.pass_env, CODEX_HOME=str(home), **keys)
 
 
 def is_missing(settings: Settings, environ: Mapping[str, str]) -> bool:
     """Say whether Codex would call OpenAI with neither a key nor an account."""
     account = users_home(environ) / "auth.json"
-    others = settings.provider not in ("", "openai") or settings.profile
-    return not others and not account.is_file() and not _keys(settings, environ, account)
+    has_provider = settings.provider not in ("", "openai") or settings.profile
+    return not has_provider and not account.is_file() and not _keys(settings, environ, account)
 
 
 def key_name(settings: Settings, environ: Mapping[str, str]) -> str:
@@ -74,5 +74,5 @@ def _keys(settings: Settings, environ: Mapping[str, str], account: Path) -> dict
         return {settings.api_key_env: key} if key and (settings.key_named or not settings.base_url) else {}
     if key:
         return {KEY: key}
-    other = environ.get(OTHER_KEY, "")
-    return {KEY: other} if other and not account.is_file() else {}
+    fallback = environ.get(OTHER_KEY, "")
+    return {KEY: fallback} if fallback and not account.is_file() else {}

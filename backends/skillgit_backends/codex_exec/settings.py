@@ -54,13 +54,13 @@ class Settings:
     pass_env: tuple[str, ...]
 
 
-def read_settings(given: Mapping[str, object]) -> Settings:
+def read_settings(values: Mapping[str, object]) -> Settings:
     """Return the settings.
 
     Raises:
         ConfigError: There is no such setting, or its value is not allowed.
     """
-    read = read_keys(NAME, _KEYS, given)
+    read = read_keys(NAME, _KEYS, values)
     for key in ("profile", "model_provider"):
         if not _PLAIN.fullmatch(str(read[key])):
             raise ConfigError(
@@ -83,7 +83,7 @@ def read_settings(given: Mapping[str, object]) -> Settings:
         provider=str(read["model_provider"]) or (_OWN_PROVIDER if base_url else ""),
         base_url=base_url,
         api_key_env=str(read["api_key_env"]),
-        key_named="api_key_env" in given,
+        key_named="api_key_env" in values,
         request_retries=max(int(cast("float", read["request_retries"])), 0),
         network_access=bool(read["network_access"]),
         web_search=bool(read["web_search"]),

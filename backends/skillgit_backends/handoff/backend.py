@@ -42,11 +42,11 @@ class HandoffBackend:
     )
 
     def __init__(self, settings: Mapping[str, object]) -> None:
-        found = read_keys("handoff", _KEYS, settings)
-        self._settle_s = float(found["settle_s"])
-        if not found["dir"] or self._settle_s < 0:
+        values = read_keys("handoff", _KEYS, settings)
+        self._settle_s = float(values["settle_s"])
+        if not values["dir"] or self._settle_s < 0:
             raise ConfigError("handoff needs a folder and a time of 0 or more", hint="unset the model.handoff_* keys")
-        self._folder = open_folder(Path(str(found["dir"])).expanduser())
+        self._folder = open_folder(Path(str(values["dir"])).expanduser())
 
     async def complete(self, request: Request) -> Reply:
         """Answer ``request`` from its file.
@@ -59,8 +59,8 @@ class HandoffBackend:
         text = self._folder.answer(name)
         if text is not None:
             self._folder.pending.pop(name, None)
-            said = -(-len(text) // 4)
-            usage = Usage(tokens_in=-(-len(flatten(request.messages)) // 4), tokens_out=said)
+            tokens_out = -(-len(text) // 4)
+            usage = Usage(tokens_in=-(-len(flatten(request.messages)) // 4), tokens_out=tokens_out)
             return read_answer(text, request, usage, self._folder.answer_path(name))
         self._folder.pending[name] = request
         self._folder.write_prompt(name, request)
@@ -75,8 +75,8 @@ class HandoffBackend:
     async def _quiet(self) -> None:
         """Wait until no call has arrived for a while: answers that are there bring about further questions."""
         loop = asyncio.get_running_loop()
-        while (left := self._folder.last_call + self._settle_s - loop.time()) > 0:  # noqa: ASYNC110 - no event: that is the point
-            await asyncio.sleep(left)
+        while (delay := self._folder.last_call + self._settle_s - loop.time()) > 0:  # noqa: ASYNC110 - no event: that is the point
+            await asyncio.sleep(delay)
 
     def _waiting(self) -> HandoffError:
         self._folder.write_overview()
@@ -165,9 +165,9 @@ class Folder:
         ]
         table = ["| prompt | answer | model | ends with |", "|---|---|---|---|", *rows]
         text = "\n".join([_HOW, *(table if rows else ["Nothing waits for an answer now."]), ""])
-        listed = {"schema": SCHEMA, "pending": [_listed(name, request) for name, request in sorted(pending.items())]}
+        listing = {"schema": SCHEMA, "pending": [_listed(name, request) for name, request in sorted(pending.items())]}
         self._write(OVERVIEW, redact(text).encode("utf-8", "replace"))
-        self._write(LIST, json.dumps(redact_json(listed), indent=1).encode() + b"\n")
+        self._write(LIST, json.dumps(redact_json(listing), indent=1).encode() + b"\n")
 
     def _write(self, name: str, data: bytes) -> None:
         """Write a file so that nobody ever sees half of it."""
@@ -194,8 +194,8 @@ _OPEN: WeakValueDictionary[Path, Folder] = WeakValueDictionary()
 
 def open_folder(path: Path) -> Folder:
     """Return the folder at ``path``; backends of several roles that share it share its lists too."""
-    place = path.resolve()
-    return _OPEN.setdefault(place, Folder(path))
+    real_path = path.resolve()
+    return _OPEN.setdefault(real_path, Folder(path))
 
 
 def _beginning(request: Request) -> str:

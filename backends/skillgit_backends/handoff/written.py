@@ -35,10 +35,10 @@ def prompt_text(request: Request, images: list[str], answer: str) -> str:
         images: The names of the files with its pictures, in their order.
         answer: The name of the file that the answer belongs in.
     """
-    left = iter(images)
+    names = iter(images)
     parts = [
         f"<!-- To be answered as {request.model}: write the answer, and nothing else, to {answer} -->",
-        *(_message(message, left) for message in request.messages),
+        *(_message(message, names) for message in request.messages),
     ]
     if request.tools:
         tools = [
@@ -60,24 +60,24 @@ def read_answer(text: str, request: Request, usage: Usage, path: Path) -> Reply:
     Raises:
         HandoffError: It ends with calls of tools that cannot be read.
     """
-    found = _CALLS.search(text) if request.tools else None
-    if found is None:
+    match = _CALLS.search(text) if request.tools else None
+    if match is None:
         return Reply(text=text, usage=usage)
     try:
-        calls = tuple(_tool_calls(read_document(found["calls"]), path.name))
+        calls = tuple(_tool_calls(read_document(match["calls"]), path.name))
     except ValueError as error:
         why = f"the block {error}" if isinstance(error, DocumentError) else error
         raise HandoffError(
             f"the calls of tools in {path} cannot be read: {why}", hint="write them as its prompt says"
         ) from error
-    return Reply(text=text[: found.start()].rstrip(), usage=usage, finish_reason="tool_calls", tool_calls=calls)
+    return Reply(text=text[: match.start()].rstrip(), usage=usage, finish_reason="tool_calls", tool_calls=calls)
 
 
 def _message(message: Message, images: Iterator[str]) -> str:
     head = f"# {message.role}" + (f" (result of {message.tool_call_id})" if message.tool_call_id else "")
-    said = [part.text if isinstance(part, Text) else f"![picture]({next(images)})" for part in message.parts]
+    parts = [part.text if isinstance(part, Text) else f"![picture]({next(images)})" for part in message.parts]
     calls = [f"called {call.id}: `{call.name}` with `{call.arguments}`" for call in message.tool_calls]
-    return "\n\n".join([head, "".join(said), *calls])
+    return "\n\n".join([head, "".join(parts), *calls])
 
 
 def _tool_calls(value: object, name: str) -> Iterator[ToolCall]:

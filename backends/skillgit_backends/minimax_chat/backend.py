@@ -50,12 +50,12 @@ def _thinking(settings: Settings, request: Request) -> dict[str, Any]:
 
 
 def _fault(document: Mapping[str, object]) -> tuple[int, str] | None:
-    told = mapping(document.get("base_resp"))
-    code = told.get("status_code")
+    fields = mapping(document.get("base_resp"))
+    code = fields.get("status_code")
     if not isinstance(code, int) or not code:
         return None
     policy = "content filter: " if code in _POLICY else ""
-    return _STATUS.get(code, 0), f"{policy}{told.get('status_msg') or ''} ({code})"
+    return _STATUS.get(code, 0), f"{policy}{fields.get('status_msg') or ''} ({code})"
 
 
 class MiniMaxChatBackend(OpenAIWireBackend):

@@ -63,12 +63,12 @@ class OpenAIWireBackend:
 
     async def _answer(self, request: Request, endpoint: Endpoint) -> Reply:
         client = self._connection.client(endpoint)
-        asked = self._adapted(request, endpoint)
-        if self._wants_responses(asked, endpoint):
-            document = self._checked(await self._ask_responses(client, asked, endpoint), endpoint)
-            return responses.read(document, asked, self.variant.name)
-        document = self._checked(await self._ask_chat(client, asked, endpoint), endpoint)
-        return chat.read(document, asked, self.variant.name)
+        adapted_request = self._adapted(request, endpoint)
+        if self._wants_responses(adapted_request, endpoint):
+            document = self._checked(await self._ask_responses(client, adapted_request, endpoint), endpoint)
+            return responses.read(document, adapted_request, self.variant.name)
+        document = self._checked(await self._ask_chat(client, adapted_request, endpoint), endpoint)
+        return chat.read(document, adapted_request, self.variant.name)
 
     def play(self, role: str) -> tuple[str, ...]:
         """Look for the variables of ``role`` before the shared ones; return those of its own that are set."""
@@ -125,29 +125,31 @@ class OpenAIWireBackend:
         return endpoint.official and (both or responses.only_here(request.model))
 
     async def _ask_responses(self, client: AsyncOpenAI, request: Request, endpoint: Endpoint) -> bytes:
-        asked = responses.parameters(request, limit=request.max_output_tokens)
+        payload = responses.parameters(request, limit=request.max_output_tokens)
         old = endpoint.azure and endpoint.version < responses.AZURE_VERSION
         query = {"api-version": responses.AZURE_VERSION} if old else {}
-        return await self._posted(client, "/responses", asked | self._extra(request), endpoint, query)
+        return await self._posted(client, "/responses", payload | self._extra(request), endpoint, query)
 
     async def _ask_chat(self, client: AsyncOpenAI, request: Request, endpoint: Endpoint) -> bytes:
         """Ask by chat completions; a server that knows the reply's limit by its other name is asked by that one.
 
         The refusal costs nothing, and it happens once: what a server wants is remembered.
         """
-        place, wanted = (endpoint.url, request.model), self._settings.token_parameter
-        known = wanted if wanted != "auto" else self._learnt.get(place, _NEWER if endpoint.official else _OLDER)
+        key, parameter = (endpoint.url, request.model), self._settings.token_parameter
+        limit_name = (
+            parameter if parameter != "auto" else self._learnt.get(key, _NEWER if endpoint.official else _OLDER)
+        )
         try:
-            return await self._ask_chat_by(known, client, request, endpoint)
+            return await self._ask_chat_by(limit_name, client, request, endpoint)
         except FatalBackendError as error:
-            if wanted != "auto" or known not in error.message or not _NOT_KNOWN.search(error.message):
+            if parameter != "auto" or limit_name not in error.message or not _NOT_KNOWN.search(error.message):
                 raise
-        self._learnt[place] = _OLDER if known == _NEWER else _NEWER
-        return await self._ask_chat_by(self._learnt[place], client, request, endpoint)
+        self._learnt[key] = _OLDER if limit_name == _NEWER else _NEWER
+        return await self._ask_chat_by(self._learnt[key], client, request, endpoint)
 
     async def _ask_chat_by(self, limit_name: str, client: AsyncOpenAI, request: Request, endpoint: Endpoint) -> bytes:
-        asked = chat.parameters(request, limit=request.max_output_tokens, token_parameter=limit_name)
-        return await self._posted(client, "/chat/completions", asked | self._extra(request), endpoint, {})
+        payload = chat.parameters(request, limit=request.max_output_tokens, token_parameter=limit_name)
+        return await self._posted(client, "/chat/completions", payload | self._extra(request), endpoint, {})
 
     def _extra(self, request: Request) -> dict[str, Any]:
         return dict(self.variant.extra_body(self._settings, request) or {})
@@ -160,19 +162,21 @@ class OpenAIWireBackend:
 
         # As the typed methods have it; what the SDK takes without it sends a key of an administrator that it finds.
         options = {"security": {"bearer_auth": True}, **({"params": query} if query else {})}
-        asked = {"path": path, "cast_to": Response, "body": body, "options": options}
-        return await self._sent(client.post, asked, endpoint)
+        arguments = {"path": path, "cast_to": Response, "body": body, "options": options}
+        return await self._sent(client.post, arguments, endpoint)
 
-    async def _sent(self, create: Callable[..., Awaitable[Any]], asked: dict[str, Any], endpoint: Endpoint) -> bytes:
+    async def _sent(
+        self, create: Callable[..., Awaitable[Any]], arguments: dict[str, Any], endpoint: Endpoint
+    ) -> bytes:
         try:
-            answer = await create(**asked)
+            answer = await create(**arguments)
         except BackendError:
             raise
         except Exception as error:  # SDK, transport and sign-in raise classes of their own; the rest is raised again
-            known = failure(error, endpoint, self.variant.name)
-            if known is None:
+            fault = failure(error, endpoint, self.variant.name)
+            if fault is None:
                 raise
-            raise known from None  # the SDK's error may quote the key
+            raise fault from None  # the SDK's error may quote the key
         body: bytes = answer.content
         return body
 
@@ -186,10 +190,10 @@ class OpenAIWireBackend:
         if not isinstance(document, dict):
             raise not_an_answer(name, "is not an object of JSON")
         fault = self.variant.fault(document)
-        told = judged(Fault(status=fault[0], said=fault[1]), endpoint, name) if fault is not None else None
-        if told is None and document.get("error"):
-            told = embedded(document["error"], endpoint, name)
-        if told is None:
+        problem = judged(Fault(status=fault[0], said=fault[1]), endpoint, name) if fault is not None else None
+        if problem is None and document.get("error"):
+            problem = embedded(document["error"], endpoint, name)
+        if problem is None:
             return document
-        told.usage = billed(document)
-        raise told
+        problem.usage = billed(document)
+        raise problem

@@ -38,18 +38,18 @@ def parameters(request: Request, *, limit: int, token_parameter: str) -> dict[st
         limit: The reply's length in tokens at most.
         token_parameter: The name that the server gives this limit.
     """
-    asked: dict[str, Any] = {
+    payload: dict[str, Any] = {
         "model": request.model,
         "messages": list(_messages(request.messages)),
         token_parameter: limit,
     }
     if request.temperature is not None:
-        asked["temperature"] = request.temperature
+        payload["temperature"] = request.temperature
     if request.reasoning_effort:
-        asked["reasoning_effort"] = request.reasoning_effort
+        payload["reasoning_effort"] = request.reasoning_effort
     if request.tools:
-        asked["tools"] = [_tool(tool) for tool in request.tools]
-    return asked
+        payload["tools"] = [_tool(tool) for tool in request.tools]
+    return payload
 
 
 def read(document: Mapping[str, object], request: Request, name: str) -> Reply:
@@ -65,20 +65,20 @@ def read(document: Mapping[str, object], request: Request, name: str) -> Reply:
     message, reason = choices[0].get("message"), text_of(choices[0].get("finish_reason"))
     if not isinstance(message, dict):
         raise not_an_answer(name, "has a choice without a message", billed(document))
-    thought, text = split_thought(text_of(message.get("content")))
-    thought = text_of(message.get("reasoning_content") or message.get("reasoning")) or thought
+    thinking, text = split_thought(text_of(message.get("content")))
+    thinking = text_of(message.get("reasoning_content") or message.get("reasoning")) or thinking
     calls = tuple(_tool_call(entry, document, name) for entry in mappings(message.get("tool_calls")))
-    used = _usage(document, request, (thought, written_by(text, calls)), name)
+    usage = _usage(document, request, (thinking, written_by(text, calls)), name)
     if isinstance(message.get("refusal"), str) and message["refusal"]:
-        raise refused(message["refusal"], name, used)
+        raise refused(message["refusal"], name, usage)
     if reason == "content_filter":
-        raise withheld("its answer was withheld", name, used)
+        raise withheld("its answer was withheld", name, usage)
     if not text and not calls:
-        raise nothing_said(name, used, cut=reason in _FINISH)
+        raise nothing_said(name, usage, cut=reason in _FINISH)
     finish = _FINISH.get(reason, "tool_calls" if calls else "stop")
     return Reply(
         text=text,
-        usage=used,
+        usage=usage,
         finish_reason=finish,
         tool_calls=calls,
         model=text_of(document.get("model")),
@@ -87,22 +87,22 @@ def read(document: Mapping[str, object], request: Request, name: str) -> Reply:
 
 
 def _messages(messages: Iterable[Message]) -> Iterable[dict[str, Any]]:
-    shown: list[Part] = []
+    pictures: list[Part] = []
     for message in messages:
-        if message.role != "tool" and shown:
-            yield {"role": "user", "content": _content(shown)}
-            shown = []
+        if message.role != "tool" and pictures:
+            yield {"role": "user", "content": _content(pictures)}
+            pictures = []
         if message.role == "tool":
             # A tool's message holds only text; its pictures follow when all tools have answered.
-            shown += [part for part in message.parts if isinstance(part, Image)]
+            pictures += [part for part in message.parts if isinstance(part, Image)]
             yield {"role": "tool", "tool_call_id": message.tool_call_id, "content": message.text}
         elif message.tool_calls:
             calls = [_called(call) for call in message.tool_calls]
             yield {"role": "assistant", "content": message.text or None, "tool_calls": calls}
         else:
             yield {"role": message.role, "content": _content(message.parts)}
-    if shown:
-        yield {"role": "user", "content": _content(shown)}
+    if pictures:
+        yield {"role": "user", "content": _content(pictures)}
 
 
 def _content(parts: Sequence[Part]) -> str | list[dict[str, Any]]:
@@ -119,8 +119,8 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 def _tool(tool: Tool) -> dict[str, Any]:
-    described = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
-    return {"type": "function", "function": described}
+    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+    return {"type": "function", "function": function}
 
 
 def _called(call: ToolCall) -> dict[str, Any]:
@@ -132,19 +132,23 @@ def _tool_call(entry: Mapping[str, object], document: Mapping[str, object], name
     tool, arguments = function.get("name"), function.get("arguments")
     if not isinstance(tool, str) or not tool:
         raise not_an_answer(name, "has a tool call without a name", billed(document))
-    written = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
-    return ToolCall(id=str(entry.get("id") or ""), name=tool, arguments=written)
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
+    return ToolCall(id=str(entry.get("id") or ""), name=tool, arguments=text)
 
 
-def _usage(document: Mapping[str, object], request: Request, written: tuple[str, str], name: str) -> Usage:
-    told, (thought, said) = mapping(document.get("usage")), written
-    sent = mapping(told.get("prompt_tokens_details"))
-    reasoning = count(mapping(told.get("completion_tokens_details")).get("reasoning_tokens"))
+def _usage(document: Mapping[str, object], request: Request, texts: tuple[str, str], name: str) -> Usage:
+    counts, (thinking, answer) = mapping(document.get("usage")), texts
+    input_details = mapping(counts.get("prompt_tokens_details"))
+    reasoning = count(mapping(counts.get("completion_tokens_details")).get("reasoning_tokens"))
     return usage(
-        (count(told.get("prompt_tokens")), count(told.get("completion_tokens"))),
-        (count(sent.get("cached_tokens")), count(sent.get("cache_write_tokens")), reasoning or tokens(thought)),
+        (count(counts.get("prompt_tokens")), count(counts.get("completion_tokens"))),
+        (
+            count(input_details.get("cached_tokens")),
+            count(input_details.get("cache_write_tokens")),
+            reasoning or tokens(thinking),
+        ),
         request,
-        thought + said,
+        thinking + answer,
         name,
     )
 
@@ -158,11 +162,11 @@ def split_thought(text: str) -> tuple[str, str]:
     Some servers put the opening mark into the prompt, so that only the closing one comes back; a thought that was cut
     off has no closing one. Marks further on belong to the answer.
     """
-    begun = text.lstrip()
-    if begun.startswith(_OPEN):
-        thought, closed, rest = begun[len(_OPEN) :].partition(_CLOSE)
-        return thought, rest.lstrip() if closed else ""
-    thought, closed, rest = text.partition(_CLOSE)
-    if closed and _OPEN not in thought:
-        return thought, rest.lstrip()
+    body = text.lstrip()
+    if body.startswith(_OPEN):
+        thinking, closing, rest = body[len(_OPEN) :].partition(_CLOSE)
+        return thinking, rest.lstrip() if closing else ""
+    thinking, closing, rest = text.partition(_CLOSE)
+    if closing and _OPEN not in thinking:
+        return thinking, rest.lstrip()
     return "", text

@@ -55,8 +55,8 @@ class Connection:
         """Close everything that was opened."""
         closing, self._to_close = self._to_close, []
         self._client, self._made_for = None, None
-        for opened in closing:
-            await opened.close()
+        for handle in closing:
+            await handle.close()
 
     def _made(self, endpoint: Endpoint) -> AsyncOpenAI:
         with deferred("openai.types"):  # bodies are posted as they stand, so that its 400 modules are of no use
@@ -109,5 +109,5 @@ def context_in(document: object, model: str) -> int | None:
     """Return the tokens that ``model`` takes as ``GET /models`` tells them; None if it does not."""
     for entry in mappings(mapping(document).get("data")):
         if entry.get("id") == model:
-            return next((told for told in (count(entry.get(name)) for name in _NAMES) if told), None)
+            return next((number for number in (count(entry.get(name)) for name in _NAMES) if number), None)
     return None

@@ -85,9 +85,9 @@ def find_endpoint(variant: Variant, settings: Settings, environ: Mapping[str, st
         endpoint = _azure(variant, settings, variables)
         if endpoint is not None:
             return endpoint
-    default, named = variant.default_url(settings), variables.exactly(variables.first(variant.url_variables))
-    url = settings.base_url or named or default
-    own = [default, named, *(f"https://{host}" for host in OFFICIAL if server(default) in OFFICIAL)]
+    default, env_url = variant.default_url(settings), variables.exactly(variables.first(variant.url_variables))
+    url = settings.base_url or env_url or default
+    own = [default, env_url, *(f"https://{host}" for host in OFFICIAL if server(default) in OFFICIAL)]
     usual = gets_usual_key(settings.base_url, own)
     name = settings.api_key_env or (variables.first(variant.key_variables) if usual else "")
     key = variables.exactly(name)
@@ -97,7 +97,7 @@ def find_endpoint(variant: Variant, settings: Settings, environ: Mapping[str, st
             f"{variant.name}: there is no key in the environment variable {missing}",
             hint=f"export {missing}, or name another variable in model.{variant.name}_api_key_env",
         )
-    source = variables.first(variant.url_variables) if named and not settings.base_url else ""
+    source = variables.first(variant.url_variables) if env_url and not settings.base_url else ""
     return Endpoint(url=url, source=source or f"model.{variant.name}_base_url", key=key or NO_KEY, key_name=name)
 
 
@@ -109,12 +109,12 @@ def looked_at(variant: Variant) -> tuple[str, ...]:
 
 def _azure(variant: Variant, settings: Settings, variables: Variables) -> Endpoint | None:
     """Return an Azure endpoint, or a compatible one that the variables of Azure name; None if they name nothing."""
-    named = variables.get(_AZURE_ENDPOINT)
-    url = settings.azure_endpoint or ("" if _is_covered(variables) else named)
+    env_url = variables.get(_AZURE_ENDPOINT)
+    url = settings.azure_endpoint or ("" if _is_covered(variables) else env_url)
     if not url:
         return None
     source = f"model.{variant.name}_azure_endpoint" if settings.azure_endpoint else variables.name(_AZURE_ENDPOINT)
-    usual = gets_usual_key(settings.azure_endpoint, [named]) or _is_azure(url)
+    usual = gets_usual_key(settings.azure_endpoint, [env_url]) or _is_azure(url)
     name = settings.api_key_env or (variables.name(_AZURE_KEY) if usual else "")
     key = variables.exactly(name)
     mode = _mode(variant, settings, variables, key=key)
@@ -146,11 +146,11 @@ def _azure(variant: Variant, settings: Settings, variables: Variables) -> Endpoi
 
 
 def _mode(variant: Variant, settings: Settings, variables: Variables, *, key: str) -> str:
-    given = (settings.auth_mode or variables.get("AZURE_OPENAI_AUTH_MODE")).lower()
-    mode = _MODES.get(given, given) or ("api_key" if key else "azure_cli")
+    value = (settings.auth_mode or variables.get("AZURE_OPENAI_AUTH_MODE")).lower()
+    mode = _MODES.get(value, value) or ("api_key" if key else "azure_cli")
     if mode not in ("api_key", "azure_cli", "managed_identity", "openai_compatible"):
         raise FatalBackendError(
-            f"{variant.name}: AZURE_OPENAI_AUTH_MODE is '{given}'",
+            f"{variant.name}: AZURE_OPENAI_AUTH_MODE is '{value}'",
             hint="it must be api_key, azure_cli, managed_identity or openai_compatible",
         )
     return mode

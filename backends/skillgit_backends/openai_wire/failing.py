@@ -93,9 +93,9 @@ def failure(error: Exception, endpoint: Endpoint, name: str) -> BackendError | N
         ("aiohttp.", "httpx2.", "httpx2_", "httpcore")
     ):
         cause = _broke(error) or error.__cause__ or error
-        said = clean(str(cause), endpoint)
+        reason = clean(str(cause), endpoint)
         return RetryableBackendError(
-            f"{name}: the connection to {endpoint.host} broke: {type(cause).__name__}{f': {said}' if said else ''}",
+            f"{name}: the connection to {endpoint.host} broke: {type(cause).__name__}{f': {reason}' if reason else ''}",
             hint=f"check the network, and model.{name}_base_url where it is set",
             sent=not _unreached(error),
         )
@@ -121,20 +121,20 @@ def judged(fault: Fault, endpoint: Endpoint, name: str) -> BackendError:
 
 def _judged(fault: Fault, endpoint: Endpoint, name: str) -> BackendError:
     text, status = f"{fault.code} {fault.said}", fault.status
-    said = clean(fault.said, endpoint)
+    reason = clean(fault.said, endpoint)
     if status == 402 or EMPTY_PURSE.search(text):  # noqa: PLR2004 - payment required
-        return FatalBackendError(f"{name}: the quota at {endpoint.host} is used up: {said}", hint="check the billing")
+        return FatalBackendError(f"{name}: the quota at {endpoint.host} is used up: {reason}", hint="check the billing")
     if status == _TOO_LARGE or (OVERFLOW.search(text) and status < 500 and status != 429):  # noqa: PLR2004 - a server's own failures pass
         return PromptTooLongError(
-            f"{name}: the prompt does not fit into the model's context: {said}",
+            f"{name}: the prompt does not fit into the model's context: {reason}",
             hint="shorten the items or the skill, lower calls.max_output_tokens, or take another model",
         )
     if POLICY.search(text) and status in (0, 400, 403):
-        return withheld(said, name)
+        return withheld(reason, name)
     if status in _RETRYABLE or status >= 500:  # noqa: PLR2004 - the server's own failures
-        what = {429: "its rate limit is reached", 529: "it is overloaded"}.get(status, f"it answered {status}")
+        state = {429: "its rate limit is reached", 529: "it is overloaded"}.get(status, f"it answered {status}")
         return RetryableBackendError(
-            f"{name}: {endpoint.host} cannot answer now: {what}{f': {said}' if said else ''}",
+            f"{name}: {endpoint.host} cannot answer now: {state}{f': {reason}' if reason else ''}",
             hint="lower calls.concurrency, or wait for your quota" if status == 429 else "",  # noqa: PLR2004
             retry_after=fault.retry_after,
         )
@@ -143,7 +143,7 @@ def _judged(fault: Fault, endpoint: Endpoint, name: str) -> BackendError:
         return FatalBackendError(f"{name}: {endpoint.host} refused the key ({status})", hint=_whose(endpoint, name))
     kind = BadRequestError if status in _REQUEST and _is_its_own(fault, text) else FatalBackendError
     return kind(
-        f"{name}: {endpoint.host} refused the request{f' ({status})' if status else ''}: {said}",
+        f"{name}: {endpoint.host} refused the request{f' ({status})' if status else ''}: {reason}",
         hint=_hint(text, status, name),
     )
 
@@ -161,35 +161,39 @@ def _is_its_own(fault: Fault, text: str) -> bool:
 
 def embedded(error: object, endpoint: Endpoint, name: str) -> BackendError:
     """Return the error that the ``error`` of a body of status 200 is; gateways pass failures on in this way."""
-    told = mapping(error) or {"message": str(error)}
-    code = told.get("code") if told.get("code") is not None else told.get("type")
+    fields = mapping(error) or {"message": str(error)}
+    code = fields.get("code") if fields.get("code") is not None else fields.get("type")
     status = code if isinstance(code, int) and code in _STATUSES else _CODES.get(str(code), 0)
     fault = Fault(
         status=status,
-        said=_word(told.get("message")),
+        said=_word(fields.get("message")),
         code=_word(code),
-        param=_word(told.get("param")),
+        param=_word(fields.get("param")),
     )
     return judged(fault, endpoint, name)
 
 
-def withheld(said: str, name: str, used: Usage | None = None) -> ContentFilterError:
-    """Return the error of a question or an answer that the provider's filter keeps back; ``used`` is billed for it."""
+def withheld(reason: str, name: str, usage: Usage | None = None) -> ContentFilterError:
+    """Return the error of a question or an answer that the provider's filter keeps back; ``usage`` is billed for it."""
     return ContentFilterError(
-        f"{name}: the provider's content filter withholds it{f': {said}' if said else ''}", hint=_POLICY, usage=used
+        f"{name}: the provider's content filter withholds it{f': {reason}' if reason else ''}",
+        hint=_POLICY,
+        usage=usage,
     )
 
 
-def refused(said: str, name: str, used: Usage) -> RefusalError:
-    """Return the error of an answer in which the model declines; ``used`` is billed for it."""
-    said = quoted(said, longest=_LONG)
-    return RefusalError(f"{name}: the model refuses by policy{f': {said}' if said else ''}", hint=_POLICY, usage=used)
+def refused(reason: str, name: str, usage: Usage) -> RefusalError:
+    """Return the error of an answer in which the model declines; ``usage`` is billed for it."""
+    reason = quoted(reason, longest=_LONG)
+    return RefusalError(
+        f"{name}: the model refuses by policy{f': {reason}' if reason else ''}", hint=_POLICY, usage=usage
+    )
 
 
-def clean(said: str, endpoint: Endpoint) -> str:
+def clean(text: str, endpoint: Endpoint) -> str:
     """Return a provider's words on one line, not too long, and without the key."""
     secrets = (endpoint.key,) if len(endpoint.key) >= _SHORTEST_KEY else ()
-    return quoted(said, *secrets, longest=_LONG)
+    return quoted(text, *secrets, longest=_LONG)
 
 
 def _broke(error: BaseException) -> ConnectionError | None:
@@ -206,10 +210,10 @@ def _unreached(error: BaseException) -> bool:
 
 def _fault(error: APIStatusError) -> Fault:
     body = mapping(error.body)
-    said = body.get("message") or body.get("detail") or body.get("error") or error.message
+    message = body.get("message") or body.get("detail") or body.get("error") or error.message
     return Fault(
         status=error.status_code,
-        said=_word(said),
+        said=_word(message),
         code=_word(body.get("code")),
         param=_word(body.get("param")),
         retry_after=asked_pause(error.response.headers),
@@ -247,7 +251,7 @@ def _hint(text: str, status: int, name: str) -> str:
 
 def _sign_in(error: Exception, endpoint: Endpoint, name: str) -> BackendError:
     exceptions = sys.modules["azure.core.exceptions"]
-    said = clean(str(error), endpoint)
+    reason = clean(str(error), endpoint)
     if isinstance(error, exceptions.ClientAuthenticationError):
-        return FatalBackendError(f"{name}: signing in to Azure failed: {said}", hint=_whose(endpoint, name))
-    return RetryableBackendError(f"{name}: Azure's sign-in gave no answer: {said}", hint=_whose(endpoint, name))
+        return FatalBackendError(f"{name}: signing in to Azure failed: {reason}", hint=_whose(endpoint, name))
+    return RetryableBackendError(f"{name}: Azure's sign-in gave no answer: {reason}", hint=_whose(endpoint, name))

@@ -43,9 +43,9 @@ def count(value: object) -> int | None:
 
 def billed(document: Mapping[str, object]) -> Usage | None:
     """Return the tokens that an answer tells, whatever else is wrong with it; None if it tells none."""
-    told = mapping(document.get("usage"))
-    for sent, said in (("prompt_tokens", "completion_tokens"), ("input_tokens", "output_tokens")):
-        tokens_in, tokens_out = count(told.get(sent)), count(told.get(said))
+    counts = mapping(document.get("usage"))
+    for input_key, output_key in (("prompt_tokens", "completion_tokens"), ("input_tokens", "output_tokens")):
+        tokens_in, tokens_out = count(counts.get(input_key)), count(counts.get(output_key))
         if tokens_in is not None and tokens_out is not None:
             return Usage(tokens_in=tokens_in, tokens_out=tokens_out)
     return None
@@ -62,63 +62,63 @@ def tokens(text: str) -> int:
 
 
 def usage(
-    counted: tuple[int | None, int | None],
+    counts: tuple[int | None, int | None],
     details: tuple[int | None, int | None, int | None],
     request: Request,
-    written: str,
+    text: str,
     name: str,
 ) -> Usage:
     """Return what a call used; what the server does not count, or counts as nothing, is estimated.
 
     Args:
-        counted: Tokens in and out.
+        counts: Tokens in and out.
         details: Those of them that came from a cache, were written to it, and were spent on reasoning.
         request: What was asked.
-        written: Everything that the model wrote.
+        text: Everything that the model wrote.
         name: The backend.
     """
-    tokens_in, tokens_out = counted
-    if not tokens_in or tokens_out is None or (written and not tokens_out):
+    tokens_in, tokens_out = counts
+    if not tokens_in or tokens_out is None or (text and not tokens_out):
         _say_estimated(name, request.model)
         tokens_in = tokens_in or tokens(flatten(request.messages))
-        tokens_out = tokens_out or tokens(written)
-    cached, written_to_cache, reasoning = (number or 0 for number in details)
-    cached = min(cached, tokens_in)
+        tokens_out = tokens_out or tokens(text)
+    cache_reads, written_to_cache, reasoning = (number or 0 for number in details)
+    cache_reads = min(cache_reads, tokens_in)
     return Usage(
         tokens_in=tokens_in,
         tokens_out=tokens_out,
-        cached=cached,
-        cache_written=min(written_to_cache, tokens_in - cached),
+        cached=cache_reads,
+        cache_written=min(written_to_cache, tokens_in - cache_reads),
         reasoning=min(reasoning, tokens_out),
     )
 
 
-def not_an_answer(name: str, what: str, used: Usage | None = None) -> RetryableBackendError:
-    """Return the error of an answer that has not the shape of one; ``used`` is billed for it."""
-    kind = RetryableBackendError if used is None else UnusableAnswerError
+def not_an_answer(name: str, fault: str, usage: Usage | None = None) -> RetryableBackendError:
+    """Return the error of an answer that has not the shape of one; ``usage`` is billed for it."""
+    kind = RetryableBackendError if usage is None else UnusableAnswerError
     return kind(
-        f"{name}: the server's answer {what}",
+        f"{name}: the server's answer {fault}",
         hint=f"if this lasts, check that model.{name}_base_url is the address of an OpenAI-compatible API",
-        usage=used,
+        usage=usage,
     )
 
 
-def nothing_said(name: str, used: Usage, *, cut: bool) -> UnusableAnswerError | NoAnswerError:
+def nothing_said(name: str, usage: Usage, *, cut: bool) -> UnusableAnswerError | NoAnswerError:
     """Return the error of an answer without text and tool call.
 
     Args:
         name: The backend.
-        used: What is billed for it.
+        usage: What is billed for it.
         cut: Whether the model had reached the limit of its length.
     """
     if cut:
         return NoAnswerError(
             f"{name}: the model reached the limit of its length before it said anything",
             hint="raise calls.max_output_tokens, which counts thinking too, or lower model.reasoning_effort",
-            usage=used,
+            usage=usage,
         )
     return UnusableAnswerError(
-        f"{name}: the model's answer is empty", hint="if this lasts, look at the prompt", usage=used
+        f"{name}: the model's answer is empty", hint="if this lasts, look at the prompt", usage=usage
     )
 
 

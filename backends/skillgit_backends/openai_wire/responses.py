@@ -38,21 +38,21 @@ def only_here(model: str) -> bool:
 def parameters(request: Request, *, limit: int) -> dict[str, Any]:
     """Return what to call Responses with; the length of a reply is at most ``limit`` tokens."""
     instructions = _instructions(request.messages)
-    asked: dict[str, Any] = {
+    payload: dict[str, Any] = {
         "model": request.model,
         "input": list(_items(request.messages[len(instructions) :])),
         "max_output_tokens": limit,
         "store": False,
     }
     if instructions:
-        asked["instructions"] = "\n\n".join(message.text for message in instructions)
+        payload["instructions"] = "\n\n".join(message.text for message in instructions)
     if request.temperature is not None:
-        asked["temperature"] = request.temperature
+        payload["temperature"] = request.temperature
     if request.reasoning_effort:
-        asked["reasoning"] = {"effort": request.reasoning_effort}
+        payload["reasoning"] = {"effort": request.reasoning_effort}
     if request.tools:
-        asked["tools"] = [_tool(tool) for tool in request.tools]
-    return asked
+        payload["tools"] = [_tool(tool) for tool in request.tools]
+    return payload
 
 
 def read(document: Mapping[str, object], request: Request, name: str) -> Reply:
@@ -71,17 +71,17 @@ def read(document: Mapping[str, object], request: Request, name: str) -> Reply:
     text = text_of(parts)
     refusals = [str(part.get("refusal") or "") for part in parts if part.get("type") == "refusal"]
     calls = tuple(_tool_call(entry, document, name) for entry in entries if entry.get("type") == "function_call")
-    used = _usage(document, request, written_by(text, calls), name)
+    usage = _usage(document, request, written_by(text, calls), name)
     if why == "content_filter":
-        raise withheld("its answer was withheld", name, used)
+        raise withheld("its answer was withheld", name, usage)
     if refusals and not text:
-        raise refused(refusals[0], name, used)
+        raise refused(refusals[0], name, usage)
     if not text and not calls:
-        raise nothing_said(name, used, cut=status == "incomplete")
+        raise nothing_said(name, usage, cut=status == "incomplete")
     whole: FinishReason = "tool_calls" if calls else "stop"
     return Reply(
         text=text,
-        usage=used,
+        usage=usage,
         finish_reason="length" if status == "incomplete" else whole,
         tool_calls=calls,
         model=text_of(document.get("model")),
@@ -134,14 +134,14 @@ def _tool_call(entry: Mapping[str, object], document: Mapping[str, object], name
     return ToolCall(id=str(call or ""), name=tool, arguments=arguments if isinstance(arguments, str) else "{}")
 
 
-def _usage(document: Mapping[str, object], request: Request, written: str, name: str) -> Usage:
-    told = mapping(document.get("usage"))
-    sent = mapping(told.get("input_tokens_details"))
-    reasoning = count(mapping(told.get("output_tokens_details")).get("reasoning_tokens"))
+def _usage(document: Mapping[str, object], request: Request, text: str, name: str) -> Usage:
+    counts = mapping(document.get("usage"))
+    input_details = mapping(counts.get("input_tokens_details"))
+    reasoning = count(mapping(counts.get("output_tokens_details")).get("reasoning_tokens"))
     return usage(
-        (count(told.get("input_tokens")), count(told.get("output_tokens"))),
-        (count(sent.get("cached_tokens")), count(sent.get("cache_write_tokens")), reasoning),
+        (count(counts.get("input_tokens")), count(counts.get("output_tokens"))),
+        (count(input_details.get("cached_tokens")), count(input_details.get("cache_write_tokens")), reasoning),
         request,
-        written,
+        text,
         name,
     )

@@ -111,25 +111,25 @@ class Variant:
     fault: Callable[[Mapping[str, object]], tuple[int, str] | None] = _no_fault
 
 
-def read_settings(variant: Variant, given: Mapping[str, object]) -> Settings:
+def read_settings(variant: Variant, values: Mapping[str, object]) -> Settings:
     """Return the settings of ``variant``.
 
     Raises:
         ConfigError: A key does not exist, or a value is not allowed.
     """
-    found = cast("dict[str, Any]", read_keys(variant.name, {**SHARED, **variant.keys}, given))
+    settings = cast("dict[str, Any]", read_keys(variant.name, {**SHARED, **variant.keys}, values))
     for name in ("base_url", "azure_endpoint"):
-        if found.get(name) and not found[name].startswith(("http://", "https://")):
+        if settings.get(name) and not settings[name].startswith(("http://", "https://")):
             raise ConfigError(
-                f"model.{variant.name}_{name} is '{found[name]}'", hint="it begins with https:// or http://"
+                f"model.{variant.name}_{name} is '{settings[name]}'", hint="it begins with https:// or http://"
             )
     for name in ("timeout_s", "max_tokens"):
-        if found[name] <= 0:
-            raise ConfigError(f"model.{variant.name}_{name} is {found[name]:g}", hint="it must be greater than 0")
-    if found["base_url"] and found.get("azure_endpoint"):
+        if settings[name] <= 0:
+            raise ConfigError(f"model.{variant.name}_{name} is {settings[name]:g}", hint="it must be greater than 0")
+    if settings["base_url"] and settings.get("azure_endpoint"):
         raise ConfigError(
             f"model.{variant.name}_base_url and model.{variant.name}_azure_endpoint are both set", hint="keep one"
         )
     for name, kind in (("temperature", float), ("max_tokens", int)):
-        found[name] = None if math.isnan(found[name]) else kind(found[name])
-    return Settings(**found)
+        settings[name] = None if math.isnan(settings[name]) else kind(settings[name])
+    return Settings(**settings)

@@ -35,10 +35,10 @@ class ReplayBackend:
     )
 
     def __init__(self, settings: Mapping[str, object]) -> None:
-        found = cast("dict[str, str]", read_keys("replay", {"path": FreeKey(default="")}, settings))
-        if not found["path"]:
+        values = cast("dict[str, str]", read_keys("replay", {"path": FreeKey(default="")}, settings))
+        if not values["path"]:
             raise ConfigError("replay has nothing to answer from", hint="set model.replay_path to a ledger.db or JSONL")
-        self._path = Path(found["path"]).expanduser()
+        self._path = Path(values["path"]).expanduser()
         if not self._path.is_file():
             raise ConfigError(
                 f"there is no file {self._path} to replay", hint="model.replay_path names a ledger.db or a JSONL file"
@@ -71,11 +71,11 @@ class ReplayBackend:
 
     def _unknown(self, request: Request, digest: str, record: Record) -> FatalBackendError:
         text = " ".join(request.messages[-1].text.split()) if request.messages else ""
-        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+        excerpt = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
         without = f"; {record.undated} of its replies were recorded without their requests" if record.undated else ""
         return FatalBackendError(
             f"{self._path} has no reply of {request.model} to request {digest[:12]}, which ends with a message of"
-            f" {request.messages[-1].role if request.messages else 'nobody'}: '{shown}'{without}",
+            f" {request.messages[-1].role if request.messages else 'nobody'}: '{excerpt}'{without}",
             hint="a replay needs the same model, parameters, skill, items and prompts as the recording",
         )
 
@@ -203,12 +203,12 @@ def _read_line(value: object) -> tuple[str, Reply]:
     raise ValueError("a line has the keys request and reply")
 
 
-def _usage(said: Mapping[str, object]) -> Usage:
-    match said.get("usage"):
+def _usage(reply: Mapping[str, object]) -> Usage:
+    match reply.get("usage"):
         case None:
-            return _estimate(str(said.get("text", "")))
-        case dict(given) if all(type(value) is int for value in given.values()):
-            return Usage(**cast("dict[str, int]", given))
+            return _estimate(str(reply.get("text", "")))
+        case dict(counts) if all(type(value) is int for value in counts.values()):
+            return Usage(**cast("dict[str, int]", counts))
     raise ValueError(f"usage has the keys {', '.join(_COUNTS)}, all of them numbers")
 
 

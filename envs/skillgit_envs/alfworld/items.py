@@ -32,16 +32,16 @@ def load(options: Mapping[str, str | float | bool], root: Path) -> Splits:
         DataError: The data cannot be used.
     """
     games.check_installed()
-    found = games.data_root(str(options["data_root"]), root)
-    divided, whole = root / str(options["split_dir"]), root / str(options["data_path"])
+    data_root = games.data_root(str(options["data_root"]), root)
+    split_dir, whole = root / str(options["split_dir"]), root / str(options["data_path"])
     limit = int(options["limit"]) or None
-    if options["split_mode"] == "split_dir" and options["split_dir"] and _holds_games(divided):
-        splits = check({split: _of_folder(folder, divided) for split, folder in _split_folders(divided)})
+    if options["split_mode"] == "split_dir" and options["split_dir"] and _holds_games(split_dir):
+        splits = check({split: _of_folder(folder, split_dir) for split, folder in _split_folders(split_dir)})
     elif options["split_mode"] == "ratio" and options["data_path"] and _holds_games(whole):
         ratio, seed = str(options["split_ratio"]), int(options["split_seed"])
         splits = check(divide(_of_folder(whole, whole), ratio, seed))
     else:
-        return load_splits(options, root, SHIPPED, _manifest_reader(found))
+        return load_splits(options, root, SHIPPED, _manifest_reader(data_root))
     return {split: items[:limit] for split, items in splits.items()}
 
 
@@ -99,8 +99,8 @@ def _item(identity: str, row: Mapping[str, Any], where: str, root: Path) -> Item
     path = games.located(gamefile, root)
     if games.parsed(path).get("solvable") is False:
         raise DataError(f"the game {gamefile} cannot be won", hint="leave it out, as ALFWorld does")
-    named = str(row.get("task_type", ""))
-    return _game_item(identity, gamefile, path, named if named in TASK_TYPES else "")
+    task_type = str(row.get("task_type", ""))
+    return _game_item(identity, gamefile, path, task_type if task_type in TASK_TYPES else "")
 
 
 def _rows(path: Path) -> Sequence[object]:

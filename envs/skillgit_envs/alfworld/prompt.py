@@ -55,7 +55,7 @@ def conversation(
         last = first == len(replies)
         opening = f"{opening}\n\n{gap}\n\n{seen(observations[first], commands if last else ())}"
     messages = [system(instructions), user(opening)]
-    for place in range(first, len(replies)):
-        shown = commands if place == len(replies) - 1 else ()
-        messages += [assistant(replies[place]), user(seen(observations[place + 1], shown))]
+    for index in range(first, len(replies)):
+        options = commands if index == len(replies) - 1 else ()
+        messages += [assistant(replies[index]), user(seen(observations[index + 1], options))]
     return messages

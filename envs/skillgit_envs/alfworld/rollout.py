@@ -56,8 +56,8 @@ async def play(
         state = await game.step(commands[-1])
         observations.append(state.observation if commands[-1] else NO_COMMAND)
     turns = [Turn(role="user", content=seen(observations[0]))]
-    for said, observation in zip(replies, observations[1:], strict=True):
-        turns += [Turn(role="assistant", content=said), Turn(role="user", content=seen(observation))]
+    for text, observation in zip(replies, observations[1:], strict=True):
+        turns += [Turn(role="assistant", content=text), Turn(role="user", content=seen(observation))]
     result = {"won": state.won, "max_steps": max_steps, "commands": commands, "observations": observations}
     return Trajectory(
         item_id=item.id,
@@ -107,11 +107,11 @@ def _feedback(result: dict[str, Any]) -> str:
     task = observations[0].rpartition("Your task is to:")[2].strip().rstrip(".")
     if result["won"]:
         return f"done in {len(commands)} steps: {task}"
-    told = [f"not done after {len(commands)} steps, of which {result['max_steps']} are allowed: {task}"]
+    parts = [f"not done after {len(commands)} steps, of which {result['max_steps']} are allowed: {task}"]
     idle = sum(observation == _NOTHING for observation in observations[1:])
     silent = observations[1:].count(NO_COMMAND)
-    repeated = len(commands) - len(set(commands))
-    told += [f"{idle} commands changed nothing"] if idle else []
-    told += [f"{silent} replies had no command"] if silent else []
-    told += [f"{repeated} commands repeat an earlier one"] if repeated else []
-    return "; ".join(told)
+    repeats = len(commands) - len(set(commands))
+    parts += [f"{idle} commands changed nothing"] if idle else []
+    parts += [f"{silent} replies had no command"] if silent else []
+    parts += [f"{repeats} commands repeat an earlier one"] if repeats else []
+    return "; ".join(parts)

@@ -85,8 +85,8 @@ class DocVQA(PackagedEnvironment):
     @property
     def digest(self) -> str:
         """Identify prompts, what is shown, and the scorer."""
-        shown = [self._prompt_file("system"), self._detail, AGAIN, self._turns]
-        return short_digest([self.info.name, RULES[self._rule].name, *shown])
+        parts = [self._prompt_file("system"), self._detail, AGAIN, self._turns]
+        return short_digest([self.info.name, RULES[self._rule].name, *parts])
 
     def _load(self) -> Splits:
         return self._load_with(partial(read_items, pages=self._pages))
@@ -105,8 +105,8 @@ class DocVQA(PackagedEnvironment):
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         """Score the answer, and say what was expected."""
         del judge
-        scored = score(trajectory.answer, _answers(item), RULES[self._rule])
-        return scored, feedback(trajectory.answer, _answers(item), scored.soft)
+        scores = score(trajectory.answer, _answers(item), RULES[self._rule])
+        return scores, feedback(trajectory.answer, _answers(item), scores.soft)
 
 
 def _answers(item: Item) -> tuple[str, ...]:

@@ -36,9 +36,9 @@ def _item(row: Row, pages: Pages, folder: Path) -> Item:
     question = _TRAILING_PATH.sub("", text_field(row.where, fields, "question"))
     image = text_field(row.where, fields, "image", "image_path")
     answers = _answers(row.where, fields)
-    for what, value in (("id", identity), ("question", question), ("image", image), ("answers", answers)):
+    for name, value in (("id", identity), ("question", question), ("image", image), ("answers", answers)):
         if not value:
-            raise DataError(f"{row.where} has no {what}", hint=_HINT)
+            raise DataError(f"{row.where} has no {name}", hint=_HINT)
     page = pages.find(row.where, image, fields, folder)
     content = {"question": question, "answers": answers, "image": image, "page": page}
     return Item(id=identity, content=content, task_type=_type(row))
@@ -56,10 +56,10 @@ def _answers(where: str, fields: Mapping[str, object]) -> list[str]:
 def _list_literal(where: str, text: str) -> list[object]:
     """Read a list as Python writes it; any other cell is an answer as it stands, ``1,234`` and ``0.50`` too."""
     try:
-        found = ast.literal_eval(text.strip())
+        value = ast.literal_eval(text.strip())
     except (SyntaxError, ValueError) as error:
         raise DataError(f"{where} has answers that are no list: {text[:60]}", hint="write ['one', 'two']") from error
-    return found if isinstance(found, list) else [text]
+    return value if isinstance(value, list) else [text]
 
 
 def _type(row: Row) -> str:

@@ -71,8 +71,8 @@ def feedback(answer: str, golds: Sequence[str], best: float) -> str:
     """Say in one line what was expected and how near the answer came."""
     if best >= SOLVED:
         return f"correct: {_quoted(answer)}"
-    expected = ", ".join(_quoted(gold) for gold in golds)
-    return f"expected one of: {expected}; the answer {_quoted(answer)} has a similarity of {best:.2f}"
+    quotes = ", ".join(_quoted(gold) for gold in golds)
+    return f"expected one of: {quotes}; the answer {_quoted(answer)} has a similarity of {best:.2f}"
 
 
 def _quoted(text: str) -> str:

@@ -107,6 +107,6 @@ class LiveMathematicianBench(PackagedEnvironment):
         """Score the label, and say which choice is right."""
         del judge
         choices = items.arranged(item, self._shown)
-        scored, feedback = scoring.score(trajectory.answer, choices, str(item.content["correct"]))
-        told = (str(item.content[key]) for key in ("theorem", "sketch")) if self._options["explain"] else ()
-        return scored, "\n\n".join(filter(None, (feedback, *told)))
+        scores, feedback = scoring.score(trajectory.answer, choices, str(item.content["correct"]))
+        explanation = (str(item.content[key]) for key in ("theorem", "sketch")) if self._options["explain"] else ()
+        return scores, "\n\n".join(filter(None, (feedback, *explanation)))

@@ -36,39 +36,39 @@ def read_items(files: Sequence[Path]) -> list[Item]:
 
 def _item(row: Row, path: Path) -> Item:
     fields = row.fields
-    asked = fields.get("mcq", fields)
-    if not isinstance(asked, Mapping):
+    mcq = fields.get("mcq", fields)
+    if not isinstance(mcq, Mapping):
         raise DataError(f"{row.where}: 'mcq' is not an object", hint=_HINT)
-    question = _text(asked, "question")
+    question = _text(mcq, "question")
     if not question:
         raise DataError(f"{row.where} has no question", hint=_HINT)
-    choices, correct = _choices(row.where, asked)
+    choices, correct = _choices(row.where, mcq)
     types = fields.get("theorem_type") or []
-    named = [types] if isinstance(types, str) else types
+    names = [types] if isinstance(types, str) else types
     content = {
         "question": question,
         "choices": choices,
         "correct": correct,
         "theorem": _text(fields, "theorem"),
         "sketch": _text(fields, "sketch"),
-        "types": [str(kind) for kind in named] if isinstance(named, list) else [],
+        "types": [str(kind) for kind in names] if isinstance(names, list) else [],
     }
     return Item(
         id=_identity(row, path), content=content, task_type=content["types"][0] if content["types"] else "default"
     )
 
 
-def _choices(where: str, asked: Mapping[str, object]) -> tuple[list[str], str]:
+def _choices(where: str, mcq: Mapping[str, object]) -> tuple[list[str], str]:
     """Return all choices, in the order of the file, and the right one; it may stand apart from the others."""
-    given = asked.get("choices")
-    if not isinstance(given, list) or not all(isinstance(choice, Mapping | str) for choice in given):
+    entries = mcq.get("choices")
+    if not isinstance(entries, list) or not all(isinstance(choice, Mapping | str) for choice in entries):
         raise DataError(f"{where} has no list of choices", hint=_HINT)
-    labelled = [
+    pairs = [
         (_text(choice, "label"), _text(choice, "text")) if isinstance(choice, Mapping) else ("", choice.strip())
-        for choice in given
+        for choice in entries
     ]
-    correct = _correct(asked.get("correct_choice"), dict(labelled))
-    texts = [text for _, text in labelled]
+    correct = _correct(mcq.get("correct_choice"), dict(pairs))
+    texts = [text for _, text in pairs]
     if correct not in texts:
         texts.insert(0, correct)
     if not correct or not all(texts):
@@ -95,8 +95,8 @@ def _identity(row: Row, path: Path) -> str:
     if identity := text_field(row.where, fields, "id"):
         return identity
     number = text_field(row.where, fields, "no")
-    named = _MONTH.search(path.name) or _MONTH.search(path.parent.name)
-    month = text_field(row.where, fields, "month") or (named.group() if named else "")
+    match = _MONTH.search(path.name) or _MONTH.search(path.parent.name)
+    month = text_field(row.where, fields, "month") or (match.group() if match else "")
     if not number or not month:
         raise DataError(f"{row.where} has neither an id nor a month and a number", hint="give every row an 'id'")
     return f"{month}:{number}"
@@ -125,18 +125,18 @@ class Shown:
     sketch: bool = False
 
 
-def arranged(item: Item, shown: Shown) -> dict[str, str]:
+def arranged(item: Item, display: Shown) -> dict[str, str]:
     """Return label to choice; the order depends on seed, item and choices alone."""
     texts = cast("Sequence[str]", item.content["choices"])
-    if shown.shuffle:
+    if display.shuffle:
         # A sort by digest, for the standard library does not promise that its shuffle stays the same.
-        texts = sorted(texts, key=lambda text: hashlib.sha256(f"{shown.seed}:{item.id}:{text}".encode()).digest())
+        texts = sorted(texts, key=lambda text: hashlib.sha256(f"{display.seed}:{item.id}:{text}".encode()).digest())
     return dict(zip(ascii_uppercase, texts, strict=False))
 
 
-def question(item: Item, shown: Shown) -> str:
+def question(item: Item, display: Shown) -> str:
     """Return the user prompt."""
-    listed = "\n".join(f"{label}. {text}" for label, text in arranged(item, shown).items())
-    wanted = {"theorem": shown.theorem, "sketch": shown.sketch}
-    more = "".join(f"\n\n<{key}>\n{item.content[key]}\n</{key}>" for key, use in wanted.items() if use)
-    return f"<question>\n{item.content['question']}\n</question>\n\n<choices>\n{listed}\n</choices>{more}"
+    listing = "\n".join(f"{label}. {text}" for label, text in arranged(item, display).items())
+    extras = {"theorem": display.theorem, "sketch": display.sketch}
+    more = "".join(f"\n\n<{key}>\n{item.content[key]}\n</{key}>" for key, use in extras.items() if use)
+    return f"<question>\n{item.content['question']}\n</question>\n\n<choices>\n{listing}\n</choices>{more}"

@@ -42,8 +42,8 @@ def label_of(answer: str, choices: Mapping[str, str]) -> str:
         label = _as_label(text, choices) or _as_text(text, choices)
         if label:
             return label
-        named = _NAMED.fullmatch(text)
-        if named and (label := _as_label(named.group(1).strip(), choices) or _as_text(named.group(1), choices)):
+        match = _NAMED.fullmatch(text)
+        if match and (label := _as_label(match.group(1).strip(), choices) or _as_text(match.group(1), choices)):
             return label
     return _as_text(answer, choices)
 
@@ -53,22 +53,22 @@ def _as_label(text: str, choices: Mapping[str, str]) -> str:
     if alone:
         label = alone.group(1).upper()
         return label if label in choices else ""
-    spelled = _LABEL_AND_TEXT.fullmatch(text)
-    label = (spelled.group(1) or spelled.group(2)) if spelled else ""
+    match = _LABEL_AND_TEXT.fullmatch(text)
+    label = (match.group(1) or match.group(2)) if match else ""
     return label if label in choices else ""
 
 
 def _as_text(text: str, choices: Mapping[str, str]) -> str:
-    wanted = _folded(text)
-    return next((label for label, choice in choices.items() if wanted and _folded(choice) == wanted), "")
+    key = _folded(text)
+    return next((label for label, choice in choices.items() if key and _folded(choice) == key), "")
 
 
 def _undressed(text: str) -> str:
     """Return ``text`` without Markdown, without LaTeX around words, and without a box."""
-    found = text.strip()
-    while (boxed := _BOXED.search(found)) is not None:
-        found = boxed.group(1).strip()
-    return " ".join(_DRESS.sub("", _COMMAND.sub(r"\1", found)).split())
+    core = text.strip()
+    while (box := _BOXED.search(core)) is not None:
+        core = box.group(1).strip()
+    return " ".join(_DRESS.sub("", _COMMAND.sub(r"\1", core)).split())
 
 
 def _last_line(text: str) -> str:
@@ -88,10 +88,10 @@ def score(answer: str, choices: Mapping[str, str], correct: str) -> tuple[Scored
         choices: Label to text, as the target saw them.
         correct: The text of the right choice.
     """
-    given = label_of(answer, choices)
+    guess = label_of(answer, choices)
     right = next(label for label, text in choices.items() if text == correct)
-    hit = float(given == right)
+    hit = float(guess == right)
     if hit:
         return Scored(hard=hit, soft=hit), f"correct: {right}"
-    chosen = f"{given}. {choices[given]}" if given else "no label"
-    return Scored(hard=hit, soft=hit), f"expected {right}. {correct}\nthe answer gives {chosen}"
+    description = f"{guess}. {choices[guess]}" if guess else "no label"
+    return Scored(hard=hit, soft=hit), f"expected {right}. {correct}\nthe answer gives {description}"

@@ -95,8 +95,8 @@ class OfficeQA(PackagedEnvironment):
         search = [self._search.url, self._search.provider, self._search.most, LONGEST_RESULT] if self._search else []
         pages = [PAGE_CHARACTERS, ALL_CHARACTERS] if self._oracle else []
         tolerance = self._tolerance if self._scorer == "official" else 0.0
-        given = [self._prompt_file("system"), self._own, pages, tools, search, self._turns]
-        return short_digest([self.info.name, SCORERS[self._scorer], tolerance, *given])
+        parts = [self._prompt_file("system"), self._own, pages, tools, search, self._turns]
+        return short_digest([self.info.name, SCORERS[self._scorer], tolerance, *parts])
 
     def _load(self) -> Splits:
         """Return the items of all splits.
@@ -138,17 +138,17 @@ class OfficeQA(PackagedEnvironment):
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
         """Let the target look into the documents, and answer."""
         only = sources(item) if self._own else None
-        asked = question(item, documents=only or (), pages=oracle_pages(item, self._corpus) if self._oracle else "")
+        task = question(item, documents=only or (), pages=oracle_pages(item, self._corpus) if self._oracle else "")
         desk = Desk(
             corpus=self._corpus,
             sandbox=self._made_sandbox(),
             search=self._search,
             max_turns=self._turns,
         )
-        return await desk.work(target, item.id, with_skill(self._prompt_file("system"), skill), asked, only)
+        return await desk.work(target, item.id, with_skill(self._prompt_file("system"), skill), task, only)
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         """Score the answer and say what was expected."""
         del judge
-        given = (trajectory.answer, str(item.content["answer"]), self._scorer, self._tolerance)
-        return score(*given), feedback(*given)
+        arguments = (trajectory.answer, str(item.content["answer"]), self._scorer, self._tolerance)
+        return score(*arguments), feedback(*arguments)

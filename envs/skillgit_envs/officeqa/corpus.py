@@ -43,8 +43,8 @@ class Corpus:
             DataError: There is no document.
         """
         if self._names is None:
-            found = (path for path in self.folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
-            self._names = tuple(sorted(path.relative_to(self.folder).as_posix() for path in found))
+            paths = (path for path in self.folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
+            self._names = tuple(sorted(path.relative_to(self.folder).as_posix() for path in paths))
             if not self._names:
                 raise DataError(
                     f"there is no document in {self.folder}",
@@ -75,11 +75,11 @@ class Corpus:
         """
         paths = [self.folder, *(self.folder / name for name in self.names)]
         folders = {folder for path in paths[1:] for folder in path.parents if folder.is_relative_to(self.folder)}
-        needed = dict.fromkeys(paths, stat.S_IROTH) | dict.fromkeys(folders, stat.S_IROTH | stat.S_IXOTH)
-        closed = [path for path, bits in needed.items() if path.stat().st_mode & bits != bits]
-        if closed:
+        permissions = dict.fromkeys(paths, stat.S_IROTH) | dict.fromkeys(folders, stat.S_IROTH | stat.S_IXOTH)
+        unreadable = [path for path, bits in permissions.items() if path.stat().st_mode & bits != bits]
+        if unreadable:
             raise ConfigError(
-                f"the tools, which do not run as root, cannot read {closed[0]}",
+                f"the tools, which do not run as root, cannot read {unreadable[0]}",
                 hint=f"chmod -R o+rX {self.folder}",
             )
 
@@ -95,12 +95,12 @@ class Corpus:
         """
         if name in self.names:
             return name
-        found = self._stems.get(PurePosixPath(name).stem, [])
-        if len(found) == 1:
-            return found[0]
+        candidates = self._stems.get(PurePosixPath(name).stem, [])
+        if len(candidates) == 1:
+            return candidates[0]
         wrong = (
-            f"{len(found)} documents are called {name}: {', '.join(found)},"
-            if found
+            f"{len(candidates)} documents are called {name}: {', '.join(candidates)},"
+            if candidates
             else f"there is no document {name}"
         )
         raise DataError(f"{where}: {wrong} in {self.folder}", hint="set env.docs_dir, or mend source_files")
@@ -138,8 +138,8 @@ class Corpus:
         Raises:
             EnvironmentFaultError: A document cannot be read.
         """
-        with TemporaryDirectory(prefix="skillgit-documents-") as place:
-            folder = Path(place).resolve()
+        with TemporaryDirectory(prefix="skillgit-documents-") as scratch:
+            folder = Path(scratch).resolve()
             folder.chmod(0o755)  # who looks into it is another user
             for name in names:
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)

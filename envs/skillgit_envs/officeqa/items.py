@@ -37,11 +37,11 @@ def _item(row: Row, corpus: Corpus) -> Item:
     fields = row.fields
     identity = text_field(row.where, fields, "uid", "id") or row.name
     question, answer = text_field(row.where, fields, "question"), _first(fields, "answer", "ground_truth")
-    for what, value in (("uid", identity), ("question", question), ("answer", answer)):
+    for label, value in (("uid", identity), ("question", question), ("answer", answer)):
         if not value:
-            raise DataError(f"{row.where} has no {what}", hint=_HINT)
-    named = _several(row.where, fields, "source_files", _BETWEEN_FILES)
-    sources = list(dict.fromkeys(corpus.find(row.where, name) for name in named))
+            raise DataError(f"{row.where} has no {label}", hint=_HINT)
+    names = _several(row.where, fields, "source_files", _BETWEEN_FILES)
+    sources = list(dict.fromkeys(corpus.find(row.where, name) for name in names))
     content = {
         "question": question,
         "answer": answer,
@@ -57,8 +57,8 @@ def _item(row: Row, corpus: Corpus) -> Item:
 def _first(fields: Mapping[str, object], *names: str) -> str:
     """Return the first of the fields ``names`` that is not empty; a list as it is written."""
     values = (fields.get(name) for name in names)
-    known = (value for value in values if value is not None)
-    texts = (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in known)
+    cells = (value for value in values if value is not None)
+    texts = (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in cells)
     return next((text.strip() for text in texts if text.strip()), "")
 
 
@@ -67,9 +67,9 @@ def _several(where: str, fields: Mapping[str, object], name: str, between: re.Pa
     value = fields.get(name) or []
     if isinstance(value, str):
         value = _json_list(where, name, value) if value.lstrip().startswith("[") else between.split(value)
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise DataError(f"{where} has {name} that are no texts", hint=_HINT)
-    return [one.strip() for one in value if one.strip()]
+    return [text.strip() for text in value if text.strip()]
 
 
 def _json_list(where: str, name: str, text: str) -> object:

@@ -43,10 +43,10 @@ def pages_of(where: str, sources: Sequence[str], addresses: Sequence[str]) -> li
 
 def _page(where: str, address: str) -> int:
     query = parse_qs(urlsplit(address).query)
-    found = next((query[key][0] for key in _KEYS if key in query), "")
-    if not (found.isascii() and found.isdigit()):
+    number = next((query[key][0] for key in _KEYS if key in query), "")
+    if not (number.isascii() and number.isdigit()):
         raise DataError(f"{where}: {address[:80]} names no page", hint="env.oracle_pages needs ?page=NUMBER")
-    return int(found)
+    return int(number)
 
 
 def page_text(where: str, corpus: Corpus, document: str, number: int) -> str:
@@ -57,26 +57,26 @@ def page_text(where: str, corpus: Corpus, document: str, number: int) -> str:
         EnvironmentFaultError: The document cannot be read.
     """
     pieces = _MARK.split(corpus.text(document))
-    found = dict(zip(pieces[1::2], pieces[2::2], strict=True))
-    if str(number) not in found:
-        said = f"has no page {number}" if found else "does not mark its pages"
+    pages = dict(zip(pieces[1::2], pieces[2::2], strict=True))
+    if str(number) not in pages:
+        problem = f"has no page {number}" if pages else "does not mark its pages"
         raise DataError(
-            f"{where}: {document} {said}", hint="env.oracle_pages needs texts with lines like '--- PAGE 15 ---'"
+            f"{where}: {document} {problem}", hint="env.oracle_pages needs texts with lines like '--- PAGE 15 ---'"
         )
-    return found[str(number)].strip()
+    return pages[str(number)].strip()
 
 
-def oracle(where: str, corpus: Corpus, places: Sequence[tuple[str, int]]) -> str:
-    """Return the pages ``places`` as the target reads them, each and all of them cut to their limits.
+def oracle(where: str, corpus: Corpus, references: Sequence[tuple[str, int]]) -> str:
+    """Return the pages ``references`` as the target reads them, each and all of them cut to their limits.
 
     Raises:
         DataError: A page is not there.
         EnvironmentFaultError: A document cannot be read.
     """
-    shown, left = [], ALL_CHARACTERS
-    for document, number in dict.fromkeys(places):
-        text = page_text(where, corpus, document, number)[: min(PAGE_CHARACTERS, left)]
-        left -= len(text)
+    sections, budget = [], ALL_CHARACTERS
+    for document, number in dict.fromkeys(references):
+        text = page_text(where, corpus, document, number)[: min(PAGE_CHARACTERS, budget)]
+        budget -= len(text)
         if text:
-            shown.append(f'<page document="{document}" number="{number}">\n{text}\n</page>')
-    return "\n\n".join(shown)
+            sections.append(f'<page document="{document}" number="{number}">\n{text}\n</page>')
+    return "\n\n".join(sections)

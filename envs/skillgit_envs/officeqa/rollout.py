@@ -105,8 +105,8 @@ class Desk:
                     folder = await asyncio.to_thread(manager.__enter__)
                     stack.push_async_callback(asyncio.to_thread, manager.__exit__, None, None, None)
                 tools = replace(tools, documents=SandboxTools(sandbox=self.sandbox, documents=folder, offered=LOOKING))
-            held = await converse(target, (system(prompt), user(question)), tools, self.max_turns)
-        return Trajectory(item_id=item_id, turns=held.turns, answer=final_answer(held.text))
+            conversation = await converse(target, (system(prompt), user(question)), tools, self.max_turns)
+        return Trajectory(item_id=item_id, turns=conversation.turns, answer=final_answer(conversation.text))
 
 
 SCOPES = ("all", "item")
@@ -153,8 +153,8 @@ def question(item: Item, *, documents: Sequence[str] = (), pages: str = "") -> s
         documents: The documents that the target may look into, if they are to be named.
         pages: The pages on which the answer stands, if they are given away.
     """
-    listed = ("<documents>", *documents, "</documents>") if documents else ()
-    sections = ("\n".join(listed), pages, f"<question>\n{item.content['question']}\n</question>")
+    listing = ("<documents>", *documents, "</documents>") if documents else ()
+    sections = ("\n".join(listing), pages, f"<question>\n{item.content['question']}\n</question>")
     return "\n\n".join(section for section in sections if section)
 
 

@@ -23,8 +23,8 @@ SCORERS: Mapping[str, str] = {"official": "officeqa-reward/1", "skillopt": "offi
 
 def final_answer(reply: str) -> str:
     """Return the answer in a reply: the last ``FINAL_ANSWER`` or ``answer`` block, else the last line."""
-    tagged = in_tag(reply, "final_answer")
-    return extract(reply) if tagged is None else tagged
+    block = in_tag(reply, "final_answer")
+    return extract(reply) if block is None else block
 
 
 def score(answer: str, gold: str, scorer: str, tolerance: float) -> Scored:
@@ -72,8 +72,8 @@ def exact(answer: str, gold: str) -> bool:
 def f1(answer: str, gold: str) -> float:
     """Return the harmonic mean of precision and recall of the answer's words."""
     ours, theirs = tokens(answer), tokens(gold)
-    shared = (Counter(ours) & Counter(theirs)).total()
-    return 2 * shared / (len(ours) + len(theirs)) if shared else 0.0
+    overlap = (Counter(ours) & Counter(theirs)).total()
+    return 2 * overlap / (len(ours) + len(theirs)) if overlap else 0.0
 
 
 YEARS = range(1900, 2101)
@@ -117,10 +117,10 @@ class Number:
         """Whether its value could be a year."""
         return self.value.denominator == 1 and int(self.value) in YEARS
 
-    def near(self, other: Number, tolerance: Fraction) -> bool:
-        """Say whether ``other`` is at most the share ``tolerance`` of this number away, in a unit that fits."""
-        units = self.unit == other.unit or not (self.unit and other.unit)
-        return units and close(self.value, other.value, tolerance)
+    def near(self, candidate: Number, tolerance: Fraction) -> bool:
+        """Say whether ``candidate`` is at most the share ``tolerance`` of this number away, in a unit that fits."""
+        units = self.unit == candidate.unit or not (self.unit and candidate.unit)
+        return units and close(self.value, candidate.value, tolerance)
 
 
 def close(gold: Fraction, value: Fraction, tolerance: Fraction) -> bool:
@@ -147,9 +147,9 @@ def without_numbers(text: str) -> str:
 
 def _number(match: re.Match[str], unit: str) -> Number:
     value = Fraction(match["digits"].replace(",", ""))
-    bracketed = bool(match["open"] and match["close"])
+    in_brackets = bool(match["open"] and match["close"])
     # Accounts write a loss in brackets, prose a year; a currency sign tells them apart.
-    loss = bracketed and (bool(match["money"]) or value.denominator != 1 or int(value) not in YEARS)
+    loss = in_brackets and (bool(match["money"]) or value.denominator != 1 or int(value) not in YEARS)
     negative = bool(match["before"] or match["behind"] or loss)
     return Number(value=-value if negative else value, unit=unit, bare=not (match["money"] or match["percent"] or unit))
 
@@ -164,14 +164,14 @@ def _units(text: str, matches: Sequence[re.Match[str]]) -> Iterator[str]:
 
 
 def _first(gap: str) -> str:
-    found = [(match.start(), unit) for unit, pattern in _UNITS.items() if (match := pattern.search(gap))]
-    return min(found)[1] if found else ""
+    hits = [(match.start(), unit) for unit, pattern in _UNITS.items() if (match := pattern.search(gap))]
+    return min(hits)[1] if hits else ""
 
 
 def _last(gap: str) -> str:
     # A single letter is a unit only right behind its number.
-    found = [(m.start(), unit) for unit, pattern in _UNITS.items() for m in pattern.finditer(gap) if len(m[0]) > 1]
-    return max(found)[1] if found else ""
+    hits = [(m.start(), unit) for unit, pattern in _UNITS.items() for m in pattern.finditer(gap) if len(m[0]) > 1]
+    return max(hits)[1] if hits else ""
 
 
 LONGEST = 250
@@ -191,20 +191,20 @@ def fault(answer: str, gold: str, tolerance: float) -> str:
         gold: The accepted answer.
         tolerance: The greatest relative error of a number, 0.01 for 1 %; it is within the limit if it equals it.
     """
-    tagged = in_tag(answer, "final_answer")
-    answer = (answer if tagged is None else tagged).strip()
+    block = in_tag(answer, "final_answer")
+    answer = (answer if block is None else block).strip()
     if not answer:
         return "there is no answer"
     if len(answer) > LONGEST or "\n" in answer:
         return f"an answer is one line of at most {LONGEST} characters"
     if _GIVEN_UP in answer.lower():
         return "nothing was determined"
-    expected = numbers(gold)
-    if not expected:
+    targets = numbers(gold)
+    if not targets:
         return _text_fault(answer, gold)
     if _MARKUP.search(answer):
         return "there is markup in the answer"
-    return _number_fault(answer, gold, expected, Fraction(str(tolerance)))
+    return _number_fault(answer, gold, targets, Fraction(str(tolerance)))
 
 
 def _text_fault(answer: str, gold: str) -> str:
@@ -214,48 +214,48 @@ def _text_fault(answer: str, gold: str) -> str:
 
 
 def _bare(text: str) -> str:
-    unquoted = plain(text).strip().lower().strip('"').strip("'")
-    return " ".join(re.sub(r"\([^()]*\)", " ", unquoted).split())
+    core = plain(text).strip().lower().strip('"').strip("'")
+    return " ".join(re.sub(r"\([^()]*\)", " ", core).split())
 
 
-def _number_fault(answer: str, gold: str, expected: Sequence[Number], tolerance: Fraction) -> str:
+def _number_fault(answer: str, gold: str, targets: Sequence[Number], tolerance: Fraction) -> str:
     words = _words(gold)
-    counted = _counted(numbers(answer), expected, words)
+    candidates = _counted(numbers(answer), targets, words)
     if gold.strip().startswith("[") and gold.strip().endswith("]") and not words:
-        return _list_fault(answer, counted, expected, tolerance)
-    if len(counted) != len(expected):
-        return f"its count of numbers is {len(counted)} where {len(expected)} is expected"
-    if not all(any(one.near(other, tolerance) for other in counted) for one in expected):
+        return _list_fault(answer, candidates, targets, tolerance)
+    if len(candidates) != len(targets):
+        return f"its count of numbers is {len(candidates)} where {len(targets)} is expected"
+    if not all(any(target.near(candidate, tolerance) for candidate in candidates) for target in targets):
         return "a number is another one"
-    said = _words(answer)
-    if words and not (said and (words in said or said in words)):
+    answer_words = _words(answer)
+    if words and not (answer_words and (words in answer_words or answer_words in words)):
         return "the words beside the number are other ones"
     return ""
 
 
-def _counted(found: list[Number], expected: Sequence[Number], words: str) -> list[Number]:
+def _counted(candidates: list[Number], targets: Sequence[Number], words: str) -> list[Number]:
     """Return the numbers of an answer that count: years in passing do not, where no year is asked for."""
-    if words or any(number.like_a_year for number in expected):
-        return found
-    return [number for number in found if not (number.like_a_year and number.bare)]
+    if words or any(number.like_a_year for number in targets):
+        return candidates
+    return [number for number in candidates if not (number.like_a_year and number.bare)]
 
 
 def _words(text: str) -> str:
     """Return what a text says beside numbers and units; nothing, if it is less than two letters."""
-    left = _UNIT_WORDS.sub(" ", without_numbers(text).lower())
-    cleaned = " ".join(re.sub(r"[^\w\s]|_", " ", left).split())
-    return cleaned if len(cleaned) >= _SHORTEST_TEXT else ""
+    rest = _UNIT_WORDS.sub(" ", without_numbers(text).lower())
+    phrase = " ".join(re.sub(r"[^\w\s]|_", " ", rest).split())
+    return phrase if len(phrase) >= _SHORTEST_TEXT else ""
 
 
-def _list_fault(answer: str, found: Sequence[Number], expected: Sequence[Number], tolerance: Fraction) -> str:
-    if len(found) == len(expected):
-        pairs = zip(expected, found, strict=True)
-        if all(one.near(other, tolerance) for one, other in pairs):
+def _list_fault(answer: str, candidates: Sequence[Number], targets: Sequence[Number], tolerance: Fraction) -> str:
+    if len(candidates) == len(targets):
+        pairs = zip(targets, candidates, strict=True)
+        if all(target.near(candidate, tolerance) for target, candidate in pairs):
             return ""
-    if _divides_into(answer, [number.value for number in expected], tolerance):
+    if _divides_into(answer, [number.value for number in targets], tolerance):
         return ""
-    if len(found) != len(expected):
-        return f"its count of numbers is {len(found)} where {len(expected)} is expected"
+    if len(candidates) != len(targets):
+        return f"its count of numbers is {len(candidates)} where {len(targets)} is expected"
     return "a number of the list is another one, or stands in another place"
 
 
@@ -267,21 +267,23 @@ def _divides_into(answer: str, golds: Sequence[Fraction], tolerance: Fraction) -
     parts = [part.strip(" []$€£¥%") for part in plain(answer).split(",")]
     if not all(_ATOM.fullmatch(part) for part in parts):
         return False
-    used = {0}
+    positions = {0}
     for gold in golds:
-        used = {end for start in used for end, value in _readings(parts, start) if close(gold, value, tolerance)}
-    return len(parts) in used
+        positions = {
+            end for start in positions for end, value in _readings(parts, start) if close(gold, value, tolerance)
+        }
+    return len(parts) in positions
 
 
 def _readings(parts: Sequence[str], start: int) -> list[tuple[int, Fraction]]:
     """Return the numbers that begin with the part ``start``, each with the part behind its end."""
-    found = [(start + 1, Fraction(parts[start]))] if start < len(parts) else []
-    if not found or not _HEAD.fullmatch(parts[start]):
-        return found
-    joined = parts[start]
+    readings = [(start + 1, Fraction(parts[start]))] if start < len(parts) else []
+    if not readings or not _HEAD.fullmatch(parts[start]):
+        return readings
+    digits = parts[start]
     for end in range(start + 1, len(parts)):
-        if not _GROUP.fullmatch(parts[end]) or "." in joined:
+        if not _GROUP.fullmatch(parts[end]) or "." in digits:
             break
-        joined += parts[end]
-        found.append((end + 1, Fraction(joined)))
-    return found
+        digits += parts[end]
+        readings.append((end + 1, Fraction(digits)))
+    return readings

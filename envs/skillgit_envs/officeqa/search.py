@@ -74,10 +74,10 @@ class Search:
         Raises:
             ConfigError: It is not set.
         """
-        found = os.environ.get(self.token_variable, "") if self.token_variable else ""
-        if self.token_variable and not found:
+        token = os.environ.get(self.token_variable, "") if self.token_variable else ""
+        if self.token_variable and not token:
             raise ConfigError(f"the variable {self.token_variable} is not set", hint="it holds the search token")
-        return found
+        return token
 
     async def ask(self, query: str) -> str:
         """Return what the service finds.
@@ -85,19 +85,19 @@ class Search:
         Raises:
             EnvironmentFaultError: It cannot be reached, refuses, or answers in a form that is not known.
         """
-        asked: dict[str, object] = {"query": query, "max_num_results": self.most}
-        status, body = await self._post(asked | ({"provider": self.provider} if self.provider else {}))
+        request: dict[str, object] = {"query": query, "max_num_results": self.most}
+        status, body = await self._post(request | ({"provider": self.provider} if self.provider else {}))
         if status != _OK:
             raise self._fault(f"answered with status {status}")
         try:
-            found = _results(json.loads(body))
+            results = _results(json.loads(body))
         except ValueError as error:
             raise self._fault("answered with something that is no JSON") from error
-        if found is None:
+        if results is None:
             raise self._fault(f"answered without a list of results called {', '.join(_LISTS)}")
-        return "\n\n".join(_lines(found[: self.most])) or "no result"
+        return "\n\n".join(_lines(results[: self.most])) or "no result"
 
-    async def _post(self, asked: Mapping[str, object]) -> tuple[int, bytes]:
+    async def _post(self, request: Mapping[str, object]) -> tuple[int, bytes]:
         import aiohttp  # noqa: PLC0415 - slow to import
 
         headers = {"Authorization": self.token} if self.token_variable else {}
@@ -106,7 +106,7 @@ class Search:
             async with (
                 aiohttp.ClientSession(timeout=timeout) as session,
                 # A redirection would take the token to another place.
-                session.post(self.url, json=asked, headers=headers, allow_redirects=False) as answer,
+                session.post(self.url, json=request, headers=headers, allow_redirects=False) as answer,
             ):
                 body = bytearray()
                 async for chunk in answer.content.iter_any():
@@ -119,9 +119,9 @@ class Search:
         except aiohttp.ClientError as error:
             raise self._fault(f"cannot be reached ({type(error).__name__})") from error
 
-    def _fault(self, what: str) -> EnvironmentFaultError:
-        place = urlsplit(self.url).hostname
-        return EnvironmentFaultError(f"the search service at {place} {what}", hint="check env.search_url")
+    def _fault(self, problem: str) -> EnvironmentFaultError:
+        host = urlsplit(self.url).hostname
+        return EnvironmentFaultError(f"the search service at {host} {problem}", hint="check env.search_url")
 
 
 def _is_here(host: str) -> bool:

@@ -36,10 +36,10 @@ def load(options: Mapping[str, str | float | bool], root: Path) -> Splits:
 def _read(files: Sequence[Path]) -> list[Item]:
     """Read one file of many items, or many files of one item."""
     if len(files) > 1:
-        others = [path for path in files if not is_single_crawl(path)]
-        if others:
+        strays = [path for path in files if not is_single_crawl(path)]
+        if strays:
             raise DataError(
-                f"{files[0].parent} has {len(files)} data files and {others[0].name} is not a single crawled item",
+                f"{files[0].parent} has {len(files)} data files and {strays[0].name} is not a single crawled item",
                 hint="keep one *.json or *.jsonl file in the folder",
             )
     return [item for path in files for item in read_file(path)]
@@ -119,10 +119,10 @@ def _answers(where: str, row: Row) -> list[str]:
     answers = [value] if isinstance(value, str | int) else value
     if not isinstance(answers, list) or not all(_is_answer(answer) for answer in answers):
         raise DataError(f"{where} has no answers", hint="'answers' is a list of texts, or one text")
-    kept = [str(answer) for answer in answers if str(answer).strip()]
-    if not kept:
+    texts = [str(answer) for answer in answers if str(answer).strip()]
+    if not texts:
         raise DataError(f"{where} has no answer that is not empty", hint=HINT)
-    return kept
+    return texts
 
 
 def _is_answer(value: object) -> bool:
@@ -131,8 +131,8 @@ def _is_answer(value: object) -> bool:
 
 def _detected(where: str, row: Row) -> list[object]:
     """Return the answers that MRQA found in the context, each once."""
-    found = _list(where, row, "detected_answers") if row.get("detected_answers") else []
-    return list(dict.fromkeys(answer.get("text") for answer in found))
+    answers = _list(where, row, "detected_answers") if row.get("detected_answers") else []
+    return list(dict.fromkeys(answer.get("text") for answer in answers))
 
 
 def _context(where: str, row: Row) -> str:

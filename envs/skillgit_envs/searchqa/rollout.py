@@ -33,15 +33,15 @@ async def ask(item: Item, skill: Skill, target: Target, max_turns: int = 1) -> T
     prompt = system(system_prompt(skill))
     task = user_prompt(str(item.content["question"]), str(item.content["context"]))
     turns: list[Turn] = []
-    question, answer, answered = task, "", False
+    question, answer, has_answer = task, "", False
     while True:
         reply = await target.chat([prompt, user(question)])
         turns += [Turn(role="user", content=question), Turn(role="assistant", content=reply.text)]
-        tagged = in_tag(reply.text) is not None
-        if tagged or not answered:
-            answer, answered = extract(reply.text), tagged
-        reviewed = tagged and len(turns) > 2  # noqa: PLR2004 - the first turn is a question and a reply
-        if reviewed or len(turns) >= 2 * max_turns:
+        has_tag = in_tag(reply.text) is not None
+        if has_tag or not has_answer:
+            answer, has_answer = extract(reply.text), has_tag
+        is_review = has_tag and len(turns) > 2  # noqa: PLR2004 - the first turn is a question and a reply
+        if is_review or len(turns) >= 2 * max_turns:
             return Trajectory(item_id=item.id, turns=tuple(turns), answer=answer)
         question = review_prompt(task, answer)
 

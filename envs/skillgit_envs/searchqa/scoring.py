@@ -43,8 +43,8 @@ def f1(answer: str, gold: str) -> float:
     if exact_match(answer, gold):
         return 1.0
     ours, theirs = normalise(answer).split(), normalise(gold).split()
-    shared = (Counter(ours) & Counter(theirs)).total()
-    return 2 * shared / (len(ours) + len(theirs)) if shared else 0.0
+    overlap = (Counter(ours) & Counter(theirs)).total()
+    return 2 * overlap / (len(ours) + len(theirs)) if overlap else 0.0
 
 
 def score(answer: str, golds: Sequence[str]) -> Scored:
@@ -57,15 +57,15 @@ def score(answer: str, golds: Sequence[str]) -> Scored:
 
 def feedback(answer: str, golds: Sequence[str]) -> str:
     """Say in one line what was expected and how near the answer came; the target never sees it."""
-    matched = next((gold for gold in golds if exact_match(answer, gold)), None)
-    if matched is not None:
-        return f"correct: the answer {_quoted(answer)} matches {_quoted(matched)}"
-    expected = f"expected one of: {', '.join(_quoted(gold) for gold in golds)}"
+    match = next((gold for gold in golds if exact_match(answer, gold)), None)
+    if match is not None:
+        return f"correct: the answer {_quoted(answer)} matches {_quoted(match)}"
+    message = f"expected one of: {', '.join(_quoted(gold) for gold in golds)}"
     if not answer.strip():
-        return f"{expected}; there is no answer"
+        return f"{message}; there is no answer"
     words = normalise(answer).split()
-    shared = max((Counter(words) & Counter(normalise(gold).split())).total() for gold in golds)
-    return f"{expected}; the answer {_quoted(answer)} shares {shared} of {len(words)} words"
+    overlap = max((Counter(words) & Counter(normalise(gold).split())).total() for gold in golds)
+    return f"{message}; the answer {_quoted(answer)} shares {overlap} of {len(words)} words"
 
 
 def _quoted(text: str) -> str:

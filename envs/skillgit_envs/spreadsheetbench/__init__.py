@@ -94,10 +94,10 @@ class SpreadsheetBench(PackagedEnvironment):
     @property
     def digest(self) -> str:
         """Identify prompts, the mode, the limits and the scorer."""
-        said = [prompt.NO_PROGRAM, prompt.FAILED, prompt.CHECK, sorted(SHOWN.items())]
+        parts = [prompt.NO_PROGRAM, prompt.FAILED, prompt.CHECK, sorted(SHOWN.items())]
         turns = 1 if self._mode == "single" else self._turns
         limits = [self._mode, turns, self._seconds]
-        return short_digest([self.info.name, self._rule.name, self._prompt, *said, *limits])
+        return short_digest([self.info.name, self._rule.name, self._prompt, *parts, *limits])
 
     @property
     def _prompt(self) -> str:
@@ -160,6 +160,6 @@ class SpreadsheetBench(PackagedEnvironment):
             answers={case.number: book(case.answer) for case in self._tasks.cases[item.id]},
             expected=cast("int", item.content["expected_cases"]),
         )
-        made = {int(number): content for number, content in trajectory.products.items()}
-        found = await faults(task, made, self._rule, self._made_sandbox())
-        return score(found, task.expected, self._rule), feedback(found, task.expected, self._rule)
+        workbooks = {int(number): content for number, content in trajectory.products.items()}
+        case_faults = await faults(task, workbooks, self._rule, self._made_sandbox())
+        return score(case_faults, task.expected, self._rule), feedback(case_faults, task.expected, self._rule)

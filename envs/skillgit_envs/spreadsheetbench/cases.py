@@ -45,26 +45,31 @@ def find_cases(where: str, folder: Path) -> list[Case]:
     Raises:
         DataError: There is no pair, or a workbook is there twice.
     """
-    found: dict[tuple[int, str], Path] = {}
+    workbooks: dict[tuple[int, str], Path] = {}
     for number, part, path in _named(folder):
-        if (number, part) in found:
+        if (number, part) in workbooks:
             raise DataError(
                 f"{where}: {folder} has two workbooks for the {part} of case {number}", hint="keep one of them"
             )
-        found[number, part] = path
-    numbers = sorted({number for number, part in found if (number, "answer") in found and (number, "input") in found})
+        workbooks[number, part] = path
+    numbers = sorted(
+        {number for number, part in workbooks if (number, "answer") in workbooks and (number, "input") in workbooks}
+    )
     if not numbers:
         raise DataError(
             f"{where}: there is no pair of workbooks in {folder}",
             hint="set env.data_root to the folder that spreadsheet_path is relative to",
         )
-    return [Case(number=number, question=found[number, "input"], answer=found[number, "answer"]) for number in numbers]
+    return [
+        Case(number=number, question=workbooks[number, "input"], answer=workbooks[number, "answer"])
+        for number in numbers
+    ]
 
 
 def expected_cases(cases: list[Case]) -> int:
     """Return how many cases the benchmark's own script looks for: the first release should have three of each task."""
-    found = _NUMBERED.fullmatch(cases[0].question.name)
-    return OFFICIAL_CASES if found and found[2].lower() == "input" else len(cases)
+    match = _NUMBERED.fullmatch(cases[0].question.name)
+    return OFFICIAL_CASES if match and match[2].lower() == "input" else len(cases)
 
 
 def book(path: Path) -> bytes:
@@ -86,8 +91,8 @@ def digest(path: Path) -> str:
 
 def _named(folder: Path) -> Iterator[tuple[int, str, Path]]:
     for path in sorted(folder.glob("*.xlsx")):
-        numbered = _NUMBERED.fullmatch(path.name)
-        if numbered:
-            yield int(numbered[1]), _PARTS[numbered[2].lower()], path
+        match = _NUMBERED.fullmatch(path.name)
+        if match:
+            yield int(match[1]), _PARTS[match[2].lower()], path
         elif path.stem.lower() in _ALONE:
             yield 1, _ALONE[path.stem.lower()], path

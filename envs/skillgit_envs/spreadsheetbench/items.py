@@ -49,13 +49,13 @@ class Tasks:
         ):
             if not value:
                 raise DataError(f"{row.where} has no {name}", hint=_HINT)
-        place = text_field(row.where, row.fields, "spreadsheet_path") or f"spreadsheet/{identity}"
-        if fault := path_fault(place):
+        path = text_field(row.where, row.fields, "spreadsheet_path") or f"spreadsheet/{identity}"
+        if fault := path_fault(path):
             raise DataError(
-                f"{row.where} has the spreadsheet_path {shown(place)}, which cannot be used: {fault}",
+                f"{row.where} has the spreadsheet_path {shown(path)}, which cannot be used: {fault}",
                 hint="set env.data_root to the folder that it is relative to",
             )
-        cases = find_cases(row.where, folder / place)
+        cases = find_cases(row.where, folder / path)
         self.cases[identity] = tuple(cases)
         kind = text_field(row.where, row.fields, "instruction_type")
         content = {
@@ -73,4 +73,4 @@ class Tasks:
 
 
 def _type(kind: str) -> str:
-    return next((known for known in TASK_TYPES if kind.lower().startswith(known)), "default")
+    return next((name for name in TASK_TYPES if kind.lower().startswith(name)), "default")

@@ -40,19 +40,21 @@ def cells(path: Path, areas: list[list[Any]], first: str | None, *, formulas: bo
         book = openpyxl.load_workbook(path, data_only=not formulas)
     except Exception as error:  # noqa: BLE001 - a file that a model's program made can be wrong in any way
         return {"error": f"{type(error).__name__}: {error}"}
-    found = []
+    parts = []
     for sheet, *corners in areas:
         name = sheet if sheet is not None else first if first is not None else book.sheetnames[0]
         there = name in book.sheetnames and hasattr(book[name], "iter_rows")
-        found.append([name, dict(_filled(book[name], *corners)) if there else None])
-    return {"first": book.sheetnames[0], "areas": found}
+        parts.append([name, dict(_filled(book[name], *corners)) if there else None])
+    return {"first": book.sheetnames[0], "areas": parts}
 
 
-def _filled(sheet: Worksheet, left: int, top: int, right: int, bottom: int) -> Iterator[tuple[str, list[str]]]:
-    right, bottom = min(right, sheet.max_column), min(bottom, sheet.max_row)
-    if right < left or bottom < top:
+def _filled(
+    sheet: Worksheet, first_column: int, first_row: int, last_column: int, last_row: int
+) -> Iterator[tuple[str, list[str]]]:
+    last_column, last_row = min(last_column, sheet.max_column), min(last_row, sheet.max_row)
+    if last_column < first_column or last_row < first_row:
         return
-    for row in sheet.iter_rows(min_row=top, max_row=bottom, min_col=left, max_col=right):
+    for row in sheet.iter_rows(min_row=first_row, max_row=last_row, min_col=first_column, max_col=last_column):
         for cell in row:
             if cell.value is not None and cell.value != "":
                 yield f"{get_column_letter(cell.column)}{cell.row}", written(cell.value)

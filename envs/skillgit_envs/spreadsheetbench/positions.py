@@ -89,8 +89,8 @@ def skillopt(position: str, answer_sheet: str) -> list[Area]:
         sheet, bang, cells = part.strip().replace("$", "").partition("!")
         if not bang:
             sheet, cells = "", sheet
-        named = sheet.strip().strip("'\"") if bang else None
-        areas.append(_area(named, cells.strip().strip("'\"").strip()))
+        name = sheet.strip().strip("'\"") if bang else None
+        areas.append(_area(name, cells.strip().strip("'\"").strip()))
     return areas
 
 
@@ -105,13 +105,13 @@ def lenient(position: str, answer_sheet: str) -> list[Area]:
     """
     del answer_sheet
     text = position.replace("\uff1a", ":").replace("\uff0c", ",").replace("\uff01", "!").strip(_BLANKS + ",")
-    areas, place = [], 0
-    while place < len(text):
-        found = next(filter(None, (pattern.match(text, place) for pattern in _PARTS)), None)
-        if found is None:
+    areas, offset = [], 0
+    while offset < len(text):
+        match = next(filter(None, (pattern.match(text, offset) for pattern in _PARTS)), None)
+        if match is None:
             raise UnreadablePositionError(f"'{position}' is no answer position")
-        areas.append(_meant(found["sheet"], found["cells"]))
-        place = found.end()
+        areas.append(_meant(match["sheet"], match["cells"]))
+        offset = match.end()
     if not areas:
         raise UnreadablePositionError("the answer position is empty")
     return areas
@@ -164,8 +164,8 @@ def _area(sheet: str | None, cells: str) -> Area:
         return _checked(cells, Area(sheet=sheet, left=column, top=row, right=column, bottom=row))
     if len(corners) != 2:  # noqa: PLR2004 - two opposite cells
         raise UnreadablePositionError(f"'{cells}' is no range of cells")
-    (left, top), (right, bottom) = (_corner(corner) for corner in corners)
-    return _checked(cells, Area(sheet=sheet, left=left, top=top, right=right, bottom=bottom))
+    (first_column, first_row), (last_column, last_row) = (_corner(corner) for corner in corners)
+    return _checked(cells, Area(sheet=sheet, left=first_column, top=first_row, right=last_column, bottom=last_row))
 
 
 def _corner(text: str) -> tuple[int, int]:
@@ -183,8 +183,8 @@ def _checked(cells: str, area: Area) -> Area:
 
 
 def _meant(sheet: str | None, cells: str) -> Area:
-    (left, top), (right, bottom) = _corners(cells)
-    columns, rows = sorted((left, right or left)), sorted((top or 1, bottom or LAST_ROW))
+    (first_column, first_row), (last_column, last_row) = _corners(cells)
+    columns, rows = sorted((first_column, last_column or first_column)), sorted((first_row or 1, last_row or LAST_ROW))
     area = Area(sheet=_sheet(sheet), left=columns[0], top=rows[0], right=columns[1], bottom=rows[1])
     return _checked(cells, area)
 
@@ -193,8 +193,8 @@ def _corners(cells: str) -> Iterator[tuple[int, int]]:
     """Yield column and row of two corners, 0 for what is left out; a single cell is both of them."""
     corners = [corner.strip() for corner in cells.split(":")]
     for corner in (corners[0], corners[-1]):
-        found = _CORNER.fullmatch(corner)
-        letters, digits = found.groups() if found else ("", "")
+        match = _CORNER.fullmatch(corner)
+        letters, digits = match.groups() if match else ("", "")
         yield column_number(letters.upper()), int(digits or 0)
 
 

@@ -69,19 +69,19 @@ async def run(code: str, book: bytes, sandbox: Sandbox, seconds: float) -> Run:
     files = {PROGRAM: code.encode(errors="replace"), INPUT: book}
     result = await sandbox.run(sandbox.python_job(_START, files=files, limits=limits, collect=(OUTPUT,)))
     output = result.files.get(OUTPUT) if result.ok else None
-    return Run(output=output, told=_told(result, made=output is not None, seconds=seconds))
+    return Run(output=output, told=_told(result, has_output=output is not None, seconds=seconds))
 
 
-def _told(result: Result, *, made: bool, seconds: float) -> str:
+def _told(result: Result, *, has_output: bool, seconds: float) -> str:
     if result.ok:
-        end = "the program ended well" if made else "the program ended well, but wrote nothing to OUTPUT_PATH"
+        end = "the program ended well" if has_output else "the program ended well, but wrote nothing to OUTPUT_PATH"
     elif result.ended == "exit":
         end = f"the program failed with exit code {result.exit_code}"
     else:
         end = f"the program was stopped after {seconds:g} seconds" if result.ended == "timeout" else "the program"
         end += "" if result.ended == "timeout" else f" broke a limit of the sandbox: {result.ended}"
-    written = "\n".join(part.strip("\n") for part in (result.stdout, result.stderr) if part.strip())
-    cut = written if len(written) <= _LONGEST else f"[...]\n{written[-_LONGEST:]}"
+    output = "\n".join(part.strip("\n") for part in (result.stdout, result.stderr) if part.strip())
+    cut = output if len(output) <= _LONGEST else f"[...]\n{output[-_LONGEST:]}"
     return "\n".join(filter(None, (cut, f"[{end}]")))
 
 
@@ -89,14 +89,14 @@ def _blocks(reply: str) -> Iterator[tuple[str, str]]:
     """Yield language and text of each fenced block, as Markdown has them."""
     fence, language, lines = "", "", list[str]()
     for line in reply.splitlines():
-        found = _FENCE.fullmatch(line)
-        if fence and found and found[1].startswith(fence) and not found[2]:
+        match = _FENCE.fullmatch(line)
+        if fence and match and match[1].startswith(fence) and not match[2]:
             yield language, "\n".join(lines) + "\n"
             fence = ""
         elif fence:
             lines.append(line)
-        elif found:
-            fence, language, lines = found[1], found[2].lower(), []
+        elif match:
+            fence, language, lines = match[1], match[2].lower(), []
     if fence:
         yield language, "\n".join(lines) + "\n"
 

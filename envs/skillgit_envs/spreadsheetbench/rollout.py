@@ -66,61 +66,61 @@ async def roll_out(work: Work, target: Target, mode: str, max_turns: int) -> Tra
         BackendError: A call of the target failed for good.
         EnvironmentFaultError: The sandbox failed.
     """
-    said = task(work.item, await preview(work.first, work.sandbox))
+    request = task(work.item, await preview(work.first, work.sandbox))
     if mode == "react":
-        code, turns = await _with_tool(work, target, said, max_turns)
+        code, turns = await _with_tool(work, target, request, max_turns)
     else:
-        code, turns = await _in_turns(work, target, said, 1 if mode == "single" else max_turns)
+        code, turns = await _in_turns(work, target, request, 1 if mode == "single" else max_turns)
     if not code:
         end = Turn(role="tool", content="[there is no program to run]")
         return Trajectory(item_id=work.item.id, turns=(*turns, end), answer="")
     runs = await asyncio.gather(*(work.run(code, book) for book in work.books.values()))
     by_case = dict(zip(work.books, runs, strict=True))
     end = Turn(role="tool", content=_ends(by_case))
-    made = {str(number): run.output for number, run in by_case.items() if run.output is not None}
-    return Trajectory(item_id=work.item.id, turns=(*turns, end), answer=code, products=made)
+    products = {str(number): run.output for number, run in by_case.items() if run.output is not None}
+    return Trajectory(item_id=work.item.id, turns=(*turns, end), answer=code, products=products)
 
 
 def _ends(runs: Mapping[int, Run]) -> str:
     """Return how the last program fared; cases in which it wrote the same are told together."""
-    told: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for number, run_ in runs.items():
-        told.setdefault(run_.told, []).append(str(number))
-    return "\n".join(f"case {', '.join(numbers)}: {text}" for text, numbers in told.items())
+        groups.setdefault(run_.told, []).append(str(number))
+    return "\n".join(f"case {', '.join(numbers)}: {text}" for text, numbers in groups.items())
 
 
-async def _in_turns(work: Work, target: Target, said: str, most: int) -> tuple[str, Sequence[Turn]]:
+async def _in_turns(work: Work, target: Target, request: str, most: int) -> tuple[str, Sequence[Turn]]:
     """Return the last program that was written in ``most`` replies; it is tried on the first workbook in between.
 
     A reply without a program ends it, but for the first one: that may have been a plan.
     """
-    messages, turns, code = [system(work.system), user(said)], [Turn(role="user", content=said)], ""
+    messages, turns, code = [system(work.system), user(request)], [Turn(role="user", content=request)], ""
     for number in range(1, most + 1):
         reply = await target.chat(messages)
         turns.append(Turn(role="assistant", content=reply.text))
-        found = find_program(reply.text)
-        code = found or code
-        if number == most or (number > 1 and not found):
+        program = find_program(reply.text)
+        code = program or code
+        if number == most or (number > 1 and not program):
             break
-        told = await _tried(work, code) if found else NO_PROGRAM
-        messages += [assistant(reply.text), user(told)]
-        turns.append(Turn(role="user", content=told))
+        report = await _tried(work, code) if program else NO_PROGRAM
+        messages += [assistant(reply.text), user(report)]
+        turns.append(Turn(role="user", content=report))
     return code, turns
 
 
 async def _tried(work: Work, code: str) -> str:
     """Return what is said after a program has run on the first workbook."""
-    tried = await work.run(code, work.first)
-    if tried.output is None or not work.areas:
-        return after_run(tried, None)
-    found = await contents({"output": tried.output}, work.areas, work.sandbox, formulas=True)
-    return after_run(tried, found["output"])
+    run = await work.run(code, work.first)
+    if run.output is None or not work.areas:
+        return after_run(run, None)
+    books = await contents({"output": run.output}, work.areas, work.sandbox, formulas=True)
+    return after_run(run, books["output"])
 
 
-async def _with_tool(work: Work, target: Target, said: str, most: int) -> tuple[str, Sequence[Turn]]:
+async def _with_tool(work: Work, target: Target, request: str, most: int) -> tuple[str, Sequence[Turn]]:
     limits = Limits(wall_s=work.seconds, cpu_s=max(1, round(work.seconds)))
     toolbox = SandboxTools(sandbox=work.sandbox, offered=("python",), files={INPUT: work.first}, limits=limits)
-    talk = await converse(target, [system(work.system), user(said)], toolbox, most)
+    talk = await converse(target, [system(work.system), user(request)], toolbox, most)
     return find_program(talk.text), talk.turns
 
 
@@ -144,29 +144,29 @@ def task(item: Item, preview: str) -> str:
     )
 
 
-def after_run(run: Run, found: Contents | None) -> str:
+def after_run(run: Run, content: Contents | None) -> str:
     """Return what is said after a program has run on the first workbook.
 
     Args:
         run: How it fared.
-        found: What stands in the answer cells of its output, as it was written; None where that is not known.
+        content: What stands in the answer cells of its output, as it was written; None where that is not known.
     """
     if run.output is None:
         return f"{run.told}\n\n{FAILED}"
-    return "\n\n".join(filter(None, (run.told, _cells(found) if found else "", CHECK)))
+    return "\n\n".join(filter(None, (run.told, _cells(content) if content else "", CHECK)))
 
 
-def _cells(found: Contents) -> str:
-    if found.error:
-        return f"The saved workbook cannot be opened: {found.error}"
+def _cells(content: Contents) -> str:
+    if content.error:
+        return f"The saved workbook cannot be opened: {content.error}"
     lines, count = [], 0
-    for part in found.parts:
+    for part in content.parts:
         if part.cells is None:
             lines.append(f"There is no sheet '{part.sheet}'.")
             continue
-        shown = list(part.cells.items())[: _MOST_CELLS - count]
-        count += len(shown)
-        lines += [f"{part.sheet}!{cell}: {text[:_LONGEST_CELL]}" for cell, (_, text) in shown]
-        left = len(part.cells) - len(shown)
-        lines += [f"[{left} more]"] if left else [] if shown else [f"{part.sheet}: the answer cells are empty"]
+        cells = list(part.cells.items())[: _MOST_CELLS - count]
+        count += len(cells)
+        lines += [f"{part.sheet}!{cell}: {text[:_LONGEST_CELL]}" for cell, (_, text) in cells]
+        rest = len(part.cells) - len(cells)
+        lines += [f"[{rest} more]"] if rest else [] if cells else [f"{part.sheet}: the answer cells are empty"]
     return "The answer cells of the saved workbook:\n" + "\n".join(lines)

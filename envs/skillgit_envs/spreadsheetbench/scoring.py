@@ -73,12 +73,12 @@ class Task:
     expected: int
 
 
-async def faults(task: Task, made: Mapping[int, bytes], rule: Rule, sandbox: Sandbox) -> dict[int, str]:
+async def faults(task: Task, workbooks: Mapping[int, bytes], rule: Rule, sandbox: Sandbox) -> dict[int, str]:
     """Return for each case what is wrong, empty if it passes.
 
     Args:
         task: The task.
-        made: Number of a case to the workbook that the program made.
+        workbooks: Number of a case to the workbook that the program made.
         rule: How it is scored.
         sandbox: Where workbooks are opened.
 
@@ -89,58 +89,61 @@ async def faults(task: Task, made: Mapping[int, bytes], rule: Rule, sandbox: San
         areas = READINGS[rule.reading](task.position, task.answer_sheet)
     except UnreadablePositionError as error:
         return dict.fromkeys(task.answers, f"no workbook can pass: {error}")
-    books = {str(number): book for number, book in made.items()}
+    books = {str(number): book for number, book in workbooks.items()}
     ready = dict(await recalculate(books, sandbox)) if rule.recalculates else books
     pairs = await _pairs(task.answers, {int(number): book for number, book in ready.items()}, areas, sandbox)
-    lost = dict.fromkeys(made.keys() - {int(number) for number in ready}, "LibreOffice cannot read the workbook")
-    return {number: lost.get(number) or _fault(*pairs[number]) for number in task.answers}
+    failures = dict.fromkeys(
+        workbooks.keys() - {int(number) for number in ready}, "LibreOffice cannot read the workbook"
+    )
+    return {number: failures.get(number) or _fault(*pairs[number]) for number in task.answers}
 
 
 async def _pairs(
-    answers: Mapping[int, bytes], made: Mapping[int, bytes], areas: Sequence[Area], sandbox: Sandbox
+    answers: Mapping[int, bytes], workbooks: Mapping[int, bytes], areas: Sequence[Area], sandbox: Sandbox
 ) -> dict[int, tuple[Contents, Contents | None]]:
     """Return what stands in the answer cells of the right workbook of each case, and of the one that was made."""
     books, like = {}, {}
     for number, answer in answers.items():
         books[f"right {number}"] = answer
-        if number in made:
-            books[f"made {number}"], like[f"made {number}"] = made[number], f"right {number}"
-    found = await contents(books, areas, sandbox, like=like)
-    if len(answers) > 1 and any(found[f"right {number}"].error for number in answers):
+        if number in workbooks:
+            books[f"made {number}"], like[f"made {number}"] = workbooks[number], f"right {number}"
+    readings = await contents(books, areas, sandbox, like=like)
+    if len(answers) > 1 and any(readings[f"right {number}"].error for number in answers):
         # One workbook may have brought down the job in which all were read.
         alone = [
-            _pairs({n: answer}, {n: made[n]} if n in made else {}, areas, sandbox) for n, answer in answers.items()
+            _pairs({n: answer}, {n: workbooks[n]} if n in workbooks else {}, areas, sandbox)
+            for n, answer in answers.items()
         ]
-        return {number: pair for one in await asyncio.gather(*alone) for number, pair in one.items()}
+        return {number: pair for pairs in await asyncio.gather(*alone) for number, pair in pairs.items()}
     for number, answer in answers.items():
-        if found[f"right {number}"].error:
+        if readings[f"right {number}"].error:
             right = (await contents({"right": answer}, areas, sandbox))["right"]
             if right.error:
                 raise EnvironmentFaultError(
                     f"the answer of case {number} cannot be read: {right.error}", hint="is it a whole xlsx file?"
                 )
-            found[f"right {number}"] = right
-    return {number: (found[f"right {number}"], found.get(f"made {number}")) for number in answers}
+            readings[f"right {number}"] = right
+    return {number: (readings[f"right {number}"], readings.get(f"made {number}")) for number in answers}
 
 
-def _fault(right: Contents, made: Contents | None) -> str:
-    if made is None:
+def _fault(right: Contents, output: Contents | None) -> str:
+    if output is None:
         return "the program made no workbook"
-    if made.error:
-        return f"the workbook that was made cannot be read: {made.error}"
-    return "; ".join(filter(None, (_difference(*pair) for pair in zip(right.parts, made.parts, strict=True))))
+    if output.error:
+        return f"the workbook that was made cannot be read: {output.error}"
+    return "; ".join(filter(None, (_difference(*pair) for pair in zip(right.parts, output.parts, strict=True))))
 
 
-def _difference(right: Part, found: Part) -> str:
+def _difference(right: Part, output: Part) -> str:
     """Return how the cells of an area differ; empty if they do not."""
     if right.cells is None:
         return f"no workbook can pass: the answer has no sheet '{right.sheet}'"
-    if found.cells is None:
+    if output.cells is None:
         return f"there is no sheet '{right.sheet}'"
     wrong = [
-        f"{right.sheet}!{cell} is {_told(found.cells.get(cell))}, expected {_told(right.cells.get(cell))}"
-        for cell in {**right.cells, **found.cells}
-        if not same(_value(right.cells.get(cell)), _value(found.cells.get(cell)))
+        f"{right.sheet}!{cell} is {_told(output.cells.get(cell))}, expected {_told(right.cells.get(cell))}"
+        for cell in {**right.cells, **output.cells}
+        if not same(_value(right.cells.get(cell)), _value(output.cells.get(cell)))
     ]
     more = f", and {len(wrong) - _SHOWN_CELLS} more cells are wrong" if len(wrong) > _SHOWN_CELLS else ""
     return ", ".join(wrong[:_SHOWN_CELLS]) + more
@@ -154,25 +157,25 @@ def _told(cell: tuple[str, str] | None) -> str:
     if cell is None:
         return "empty"
     kind, text = cell
-    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
-    return json.dumps(shown, ensure_ascii=False) if kind == "text" else shown
+    excerpt = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return json.dumps(excerpt, ensure_ascii=False) if kind == "text" else excerpt
 
 
-def score(found: Mapping[int, str], expected: int, rule: Rule) -> Scored:
+def score(case_faults: Mapping[int, str], count: int, rule: Rule) -> Scored:
     """Return the share of the cases that pass as the soft score; the hard one is whether all do."""
-    passed, whole = sum(not fault for fault in found.values()), len(found)
+    passes, whole = sum(not fault for fault in case_faults.values()), len(case_faults)
     if rule.expects_all:
-        whole = max(whole, expected)
-    return Scored(hard=float(passed == whole), soft=passed / whole)
+        whole = max(whole, count)
+    return Scored(hard=float(passes == whole), soft=passes / whole)
 
 
-def feedback(found: Mapping[int, str], expected: int, rule: Rule) -> str:
+def feedback(case_faults: Mapping[int, str], count: int, rule: Rule) -> str:
     """Say which cases pass and what is wrong with the others."""
-    passed = sum(not fault for fault in found.values())
-    lines = [f"{passed} of {len(found)} cases pass"]
-    lines += [f"case {number}: {fault}" for number, fault in found.items() if fault]
-    if rule.expects_all and expected > len(found):
-        lines.append(f"{expected - len(found)} of the {expected} cases of this task are missing, and count as failed")
+    passes = sum(not fault for fault in case_faults.values())
+    lines = [f"{passes} of {len(case_faults)} cases pass"]
+    lines += [f"case {number}: {fault}" for number, fault in case_faults.items() if fault]
+    if rule.expects_all and count > len(case_faults):
+        lines.append(f"{count - len(case_faults)} of the {count} cases of this task are missing, and count as failed")
     return "\n".join(lines)
 
 
@@ -198,9 +201,9 @@ def read_value(kind: str, text: str) -> Value:
     return timedelta(microseconds=int(text)) if kind == "microseconds" else text
 
 
-def same(one: Value | None, other: Value | None) -> bool:
+def same(first: Value | None, second: Value | None) -> bool:
     """Say whether two cells hold the same value; None is a cell without one."""
-    ours, theirs = normalised(one), normalised(other)
+    ours, theirs = normalised(first), normalised(second)
     return type(ours) is type(theirs) and ours == theirs
 
 

@@ -71,8 +71,8 @@ async def contents(
     Raises:
         EnvironmentFaultError: The sandbox failed.
     """
-    wanted = [[area.sheet, area.left, area.top, area.right, area.bottom] for area in areas]
-    answer = await _asked(books, like or {}, {"areas": wanted, "formulas": formulas}, sandbox)
+    corners = [[area.sheet, area.left, area.top, area.right, area.bottom] for area in areas]
+    answer = await _asked(books, like or {}, {"areas": corners, "formulas": formulas}, sandbox)
     return {name: _contents(answer[name]) for name in books}
 
 
@@ -82,27 +82,27 @@ async def preview(book: bytes, sandbox: Sandbox) -> str:
     Raises:
         EnvironmentFaultError: The workbook cannot be read, or the sandbox failed.
     """
-    told = (await _asked({"book": book}, {}, {"limits": SHOWN}, sandbox))["book"]
-    if "error" in told:
+    answer = (await _asked({"book": book}, {}, {"limits": SHOWN}, sandbox))["book"]
+    if "error" in answer:
         raise EnvironmentFaultError(
-            f"the workbook of a task cannot be read: {told['error']}", hint="is it a whole file?"
+            f"the workbook of a task cannot be read: {answer['error']}", hint="is it a whole file?"
         )
-    hidden = told["names"][len(told["sheets"]) :]
+    hidden = answer["names"][len(answer["sheets"]) :]
     more = [f"[more sheets: {', '.join(hidden)}]"] if hidden else []
-    return "\n\n".join([*(_sheet(sheet) for sheet in told["sheets"]), *more])
+    return "\n\n".join([*(_sheet(sheet) for sheet in answer["sheets"]), *more])
 
 
-def _sheet(told: Mapping[str, Any]) -> str:
-    head = f"Sheet {json.dumps(told['name'], ensure_ascii=False)}, cells {told['size']}"
-    return "\n".join([head, *(f"{number}: {' | '.join(row)}" for number, row in enumerate(told["rows"], start=1))])
+def _sheet(sheet: Mapping[str, Any]) -> str:
+    head = f"Sheet {json.dumps(sheet['name'], ensure_ascii=False)}, cells {sheet['size']}"
+    return "\n".join([head, *(f"{number}: {' | '.join(row)}" for number, row in enumerate(sheet["rows"], start=1))])
 
 
-def _contents(told: Mapping[str, Any]) -> Contents:
-    if "error" in told:
-        return Contents(error=told["error"])
+def _contents(answer: Mapping[str, Any]) -> Contents:
+    if "error" in answer:
+        return Contents(error=answer["error"])
     parts = (
         Part(sheet=sheet, cells=None if cells is None else {name: (kind, text) for name, (kind, text) in cells.items()})
-        for sheet, cells in told["areas"]
+        for sheet, cells in answer["areas"]
     )
     return Contents(parts=tuple(parts))
 
@@ -112,10 +112,10 @@ async def _asked(
 ) -> Mapping[str, Any]:
     """Carry out a request about workbooks; where that takes too much or fails, all of them are at fault."""
     files = {name: f"{number}.xlsx" for number, name in enumerate(books)}
-    named = {file: files[like[name]] if name in like else None for name, file in files.items()}
-    given = {file: books[name] for name, file in files.items()}
-    asked = json.dumps({**request, "books": named}).encode()
-    job = sandbox.python_job(_program(), files={**given, REQUEST: asked}, limits=LIMITS, collect=(ANSWER,))
+    counterparts = {file: files[like[name]] if name in like else None for name, file in files.items()}
+    workbooks = {file: books[name] for name, file in files.items()}
+    body = json.dumps({**request, "books": counterparts}).encode()
+    job = sandbox.python_job(_program(), files={**workbooks, REQUEST: body}, limits=LIMITS, collect=(ANSWER,))
     result = await sandbox.run(job)
     if result.ended == "timeout":
         raise EnvironmentFaultError("reading workbooks took too long", hint="is the machine overloaded?")
@@ -123,8 +123,8 @@ async def _asked(
         last = (result.stderr.strip().splitlines() or [""])[-1]
         error = f"reading it failed: {last}" if result.ended == "exit" else f"reading it broke a limit: {result.ended}"
         return {name: {"error": error} for name in books}
-    told = json.loads(result.files[ANSWER])
-    return {name: told[file] for name, file in files.items()}
+    answer = json.loads(result.files[ANSWER])
+    return {name: answer[file] for name, file in files.items()}
 
 
 @cache

@@ -93,9 +93,9 @@ class Tasks(PackagedEnvironment):
     @property
     def digest(self) -> str:
         """Identify prompts, tools and checks; what a judge grades by is part of its item."""
-        shown = [self._prompt_file("system"), *sorted(prompt.FORMS.values()), prompt.LOOK, prompt.RUN]
+        texts = [self._prompt_file("system"), *sorted(prompt.FORMS.values()), prompt.LOOK, prompt.RUN]
         working = [self._tools, self._turns, self._options["tool_timeout"]] if self._tools != "none" else []
-        return short_digest([self.info.name, *scorers(), *shown, *working, self._options["check_timeout"]])
+        return short_digest([self.info.name, *scorers(), *texts, *working, self._options["check_timeout"]])
 
     @property
     def asks_judge(self) -> bool:
@@ -105,7 +105,7 @@ class Tasks(PackagedEnvironment):
     def _load(self) -> Splits:
         """Return the items of all splits; without a sandbox there are none that need one."""
         splits = load(self._options, self._root, self._reader)
-        every = [item for found in splits.values() for item in found]
+        every = [item for items in splits.values() for item in items]
         if self._tools == "none":
             prompt.check_readable(every, self._reader.attachments)
         if self._tools != "none" or any(check["type"] in _PROGRAMS for item in every for check in _checks(item)):
@@ -126,9 +126,9 @@ class Tasks(PackagedEnvironment):
 
     def call_bounds(self, item: Item) -> CallBounds:
         """Return how many calls a task takes: the judge is asked by some checks only, and once more if need be."""
-        asked = sum(judging.QUESTIONS["against" in check] for check in _checks(item) if check["type"] == "judge")
+        questions = sum(judging.QUESTIONS["against" in check] for check in _checks(item) if check["type"] == "judge")
         target = (1, 1 if self._tools == "none" else self._turns)
-        return CallBounds(target=target, judge=(asked, asked), repairs=asked)
+        return CallBounds(target=target, judge=(questions, questions), repairs=questions)
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
         """Let the target do the task."""

@@ -47,22 +47,22 @@ class Attachments:
         Raises:
             DataError: A file is not there, lies outside, or is too large.
         """
-        found = [entry for name in names for entry in self._found(where, name, folders)]
-        listed = [entry["name"] for entry in found]
-        twice = next((name for name in listed if listed.count(name) > 1), "")
+        entries = [entry for name in names for entry in self._found(where, name, folders)]
+        paths = [entry["name"] for entry in entries]
+        twice = next((name for name in paths if paths.count(name) > 1), "")
         if twice:
             raise DataError(f"{where} names the file {twice} twice", hint="name it once")
-        for clash in clashes(listed):
+        for clash in clashes(paths):
             raise DataError(f"{where}: {clash}", hint="rename one of them")
-        return found
+        return entries
 
     def _found(self, where: str, name: str, folders: Sequence[Path]) -> Iterator[dict[str, str]]:
         path = _path(where, str(PurePosixPath(name)) if name else "")
         folder = next((folder for folder in folders if (folder / path).exists()), None)
         if folder is None:
             raise DataError(f"{where}: there is no file {name} in {folders[0]}", hint="check the name")
-        place = folder / path
-        files = sorted(file for file in place.rglob("*") if file.is_file()) if place.is_dir() else [place]
+        target = folder / path
+        files = sorted(file for file in target.rglob("*") if file.is_file()) if target.is_dir() else [target]
         if not files:
             raise DataError(f"{where}: the folder {name} is empty", hint="put files into it, or do not name it")
         for file in files:
@@ -120,12 +120,12 @@ def _path(where: str, name: str) -> TreePath:
         ) from error
 
 
-def check_pictures(where: str, listed: Listed) -> None:
+def check_pictures(where: str, entries: Listed) -> None:
     """Check that files are pictures, by their names.
 
     Raises:
         DataError: One is not.
     """
-    for entry in listed:
+    for entry in entries:
         if Path(entry["name"]).suffix.lower() not in _PICTURES:
             raise DataError(f"{where}: {entry['name']} is no PNG, JPEG, GIF or WebP", hint="convert it")

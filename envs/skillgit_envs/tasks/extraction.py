@@ -25,14 +25,14 @@ def json_text(reply: str) -> str:
     blocks = [block for block in _blocks(reply) if _is_json(block)]
     if blocks:
         return blocks[-1]
-    found, position, decoder = "", 0, json.JSONDecoder()
+    value, position, decoder = "", 0, json.JSONDecoder()
     while (match := _OPENING.search(reply, position)) is not None:
         try:
             _, position = decoder.raw_decode(reply, match.start())
-            found = reply[match.start() : position]
+            value = reply[match.start() : position]
         except (ValueError, RecursionError):
             position = match.end()
-    return found or reply.strip()
+    return value or reply.strip()
 
 
 def code_block(reply: str) -> str:

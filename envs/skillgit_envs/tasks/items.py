@@ -32,15 +32,15 @@ def load(options: Mapping[str, str | float | bool], root: Path, reader: Reader) 
     if whole and options["split_mode"] == "ratio" and limit >= 0:
         items = reader.read(data_files(root / whole))
         if reader.splits:
-            return {split: found[: limit or None] for split, found in _by_column(items, reader.splits).items()}
+            return {split: part[: limit or None] for split, part in _by_column(items, reader.splits).items()}
     return load_splits(options, root, SHIPPED, reader.read)
 
 
-def _by_column(items: Sequence[Item], named: Mapping[str, Split]) -> Splits:
-    without = next((item.id for item in items if item.id not in named), "")
+def _by_column(items: Sequence[Item], assignment: Mapping[str, Split]) -> Splits:
+    without = next((item.id for item in items if item.id not in assignment), "")
     if without:
         raise DataError(f"item {without} has no split, though others have", hint="give every row a split, or none")
     splits: dict[Split, tuple[Item, ...]] = dict.fromkeys(Split, ())
     for item in items:
-        splits[named[item.id]] += (item,)
+        splits[assignment[item.id]] += (item,)
     return check(splits)

@@ -89,7 +89,7 @@ class Reader:
         choices = _choices(where, row)
         # The files of evals/evals.json are named from the folder of the skill.
         folders = [path.parent, *([path.parent.parent] if path.parent.name == "evals" else [])]
-        place = Place(
+        source = Place(
             where=where,
             folder=path.parent,
             find=lambda names: self.attachments.find(where, names, folders),
@@ -97,7 +97,7 @@ class Reader:
             choices=choices,
             expected=text_field(where, row, "expected_output"),
         )
-        checks = read_checks(place, self._given(where, row, place))
+        checks = read_checks(source, self._given(where, row, source))
         images = self.attachments.find(where, _names(where, row, "images"), folders)
         check_pictures(where, images)
         content: dict[str, object] = {
@@ -115,12 +115,12 @@ class Reader:
         names = (self.prompt_field,) if self.prompt_field else PROMPTS
         text = text_field(where, row, *names)
         if not text:
-            known = ", ".join(row) or "nothing"
-            raise DataError(f"{where} has no {' or '.join(names)} with text; it has {known}", hint=_HINT)
-        listed = "\n".join(f"{label}. {choice}" for label, choice in choices.items())
-        return "\n\n".join(filter(None, (text_field(where, row, "context"), text, listed)))
+            fields = ", ".join(row) or "nothing"
+            raise DataError(f"{where} has no {' or '.join(names)} with text; it has {fields}", hint=_HINT)
+        listing = "\n".join(f"{label}. {choice}" for label, choice in choices.items())
+        return "\n\n".join(filter(None, (text_field(where, row, "context"), text, listing)))
 
-    def _given(self, where: str, row: Mapping[str, Any], place: Place) -> Sequence[object]:
+    def _given(self, where: str, row: Mapping[str, Any], source: Place) -> Sequence[object]:
         """Return the checks of a row as it says them, or what follows from its other fields."""
         if row.get("checks") and row.get("check"):
             raise DataError(f"{where} has both 'check' and 'checks'", hint="keep one of them")
@@ -132,11 +132,11 @@ class Reader:
         if row.get("check"):
             return [row["check"]]
         if criteria or row.get("rubric"):
-            given = {"criteria": criteria, "rubric": row.get("rubric")}
-            return [{"type": "judge"} | {name: value for name, value in given.items() if value}]
-        if place.answers:
+            fields = {"criteria": criteria, "rubric": row.get("rubric")}
+            return [{"type": "judge"} | {name: value for name, value in fields.items() if value}]
+        if source.answers:
             return [self.scorer]
-        if place.expected:
+        if source.expected:
             return ["judge"]
         raise DataError(
             f"{where} does not say what a right result is",
@@ -155,14 +155,14 @@ def _tasks(row: Row, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     value = row.fields
     evals = value.get("evals")
     if not isinstance(evals, list):
-        named = {"id": row.name} if row.name and row.where != str(path) else {}
-        yield row.where, named | {name: _cell(row.where, name, cell) for name, cell in value.items()}
+        identity = {"id": row.name} if row.name and row.where != str(path) else {}
+        yield row.where, identity | {name: _cell(row.where, name, cell) for name, cell in value.items()}
         return
-    for number, one in enumerate(evals, start=1):
+    for number, task in enumerate(evals, start=1):
         where = f"{row.where}, eval {number}"
-        if not isinstance(one, dict):
+        if not isinstance(task, dict):
             raise DataError(f"{where} is no object", hint="it has a prompt and expectations")
-        yield where, one
+        yield where, task
 
 
 def _cell(where: str, name: str, value: object) -> object:
@@ -170,35 +170,35 @@ def _cell(where: str, name: str, value: object) -> object:
     if name not in _LISTS or not isinstance(value, str) or not value.lstrip().startswith(("[", "{")):
         return value
     try:
-        listed = json.loads(value)
+        data = json.loads(value)
     except ValueError as error:
         raise DataError(f"{where} has a '{name}' that is no JSON: {error}", hint=_HINT) from error
-    check_storable(where, listed)
-    return listed
+    check_storable(where, data)
+    return data
 
 
 def _answers(where: str, row: Mapping[str, Any]) -> tuple[str, ...]:
     value = next((row[name] for name in ANSWERS if row.get(name) not in (None, "", [])), None)
-    listed = [] if value is None else value if isinstance(value, list) else [value]
-    if not all(isinstance(answer, str | int | float) and not isinstance(answer, bool) for answer in listed):
+    values = [] if value is None else value if isinstance(value, list) else [value]
+    if not all(isinstance(answer, str | int | float) and not isinstance(answer, bool) for answer in values):
         raise DataError(f"{where} has an answer that is neither text nor number", hint=_HINT)
-    return tuple(answer if isinstance(answer, str) else json.dumps(answer) for answer in listed)
+    return tuple(answer if isinstance(answer, str) else json.dumps(answer) for answer in values)
 
 
 def _choices(where: str, row: Mapping[str, Any]) -> dict[str, str]:
-    given = row.get("choices") or []
-    if isinstance(given, dict):
-        given = list(given.values()) if list(given) == list(ascii_uppercase[: len(given)]) else None
-    if not isinstance(given, list) or not all(isinstance(choice, str) and choice.strip() for choice in given):
+    entries = row.get("choices") or []
+    if isinstance(entries, dict):
+        entries = list(entries.values()) if list(entries) == list(ascii_uppercase[: len(entries)]) else None
+    if not isinstance(entries, list) or not all(isinstance(choice, str) and choice.strip() for choice in entries):
         raise DataError(f"{where} has 'choices' that are no list of texts", hint='write ["one", "another"]')
-    if len(given) > len(ascii_uppercase) or len({choice.strip() for choice in given}) < len(given):
+    if len(entries) > len(ascii_uppercase) or len({choice.strip() for choice in entries}) < len(entries):
         raise DataError(f"{where} has too many choices, or one twice", hint="there are 26 labels")
-    return dict(zip(ascii_uppercase, (choice.strip() for choice in given), strict=False))
+    return dict(zip(ascii_uppercase, (choice.strip() for choice in entries), strict=False))
 
 
 def _names(where: str, row: Mapping[str, Any], name: str) -> list[str]:
     value = row.get(name) or []
     names = [value] if isinstance(value, str) else value
-    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+    if not isinstance(names, list) or not all(isinstance(entry, str) for entry in names):
         raise DataError(f"{where} has '{name}' that are no list of paths", hint="paths start at the folder of the data")
     return names

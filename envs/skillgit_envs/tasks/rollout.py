@@ -74,13 +74,13 @@ async def work(
     """
     async with _laid_out(item, attachments) as folder:
         toolbox = SandboxTools(sandbox=sandbox, documents=folder, offered=TOOLS[tools], limits=limits)  # type: ignore[arg-type]
-        said = await converse(target, messages(item, skill, attachments, tools), toolbox, max_turns)
-    return replace(_trajectory(item, said), products=toolbox.files)
+        conversation = await converse(target, messages(item, skill, attachments, tools), toolbox, max_turns)
+    return replace(_trajectory(item, conversation), products=toolbox.files)
 
 
-def _trajectory(item: Item, said: Conversation) -> Trajectory:
-    answer = EXTRACTORS[str(item.content["extract"])](said.text)
-    return Trajectory(item_id=item.id, turns=said.turns, answer=answer)
+def _trajectory(item: Item, conversation: Conversation) -> Trajectory:
+    answer = EXTRACTORS[str(item.content["extract"])](conversation.text)
+    return Trajectory(item_id=item.id, turns=conversation.turns, answer=answer)
 
 
 @asynccontextmanager

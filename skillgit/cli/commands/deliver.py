@@ -39,13 +39,13 @@ def checkout_command(session: Session, revision: str, paths: tuple[str, ...], fo
 
 
 def _line(result: CheckedOut, *, whole: bool) -> str:
-    what = f"{name(result.row)} of {result.row.run}" if result.row else short(result.commit)
+    version = f"{name(result.row)} of {result.row.run}" if result.row else short(result.commit)
     files = f"{plural(len(result.files), 'file')} written"
     if not whole:
-        return f"{files} from {what}; see: git diff"
-    place = f"is on branch {result.branch}" if result.branch else f"holds {what}"
+        return f"{files} from {version}; see: git diff"
+    state = f"is on branch {result.branch}" if result.branch else f"holds {version}"
     back = f"; back: git switch {result.back}" if result.back else ""
-    return f"work tree {place}, {files}{back}"
+    return f"work tree {state}, {files}{back}"
 
 
 AGENTS, SCOPES = ("claude", "codex", "copilot"), ("user", "project")
@@ -197,8 +197,8 @@ def export_command(
     With --layout, --csv or --mlflow it is the run of REV that is written; --json without --to prints its data as one
     document.
     """
-    kinds = [name for name, given in (("--layout", layout), ("--csv", as_csv), ("--mlflow", store)) if given]
-    of_skill = [name for name, given in (("--strip-markers", strip_markers), ("--force", force)) if given]
+    kinds = [name for name, value in (("--layout", layout), ("--csv", as_csv), ("--mlflow", store)) if value]
+    of_skill = [name for name, value in (("--strip-markers", strip_markers), ("--force", force)) if value]
     _check_kinds(kinds, of_skill, place, table)
     if layout is not None and place is not None:
         return _layout(session, revision, place, form)
@@ -213,30 +213,30 @@ def export_command(
     return _skill(session, revision, place, form, strip_markers=strip_markers, force=force)
 
 
-def _check_kinds(kinds: list[str], of_skill: list[str], place: str | None, table: str | None) -> None:
+def _check_kinds(kinds: list[str], of_skill: list[str], path: str | None, table: str | None) -> None:
     """Refuse options that do not belong together."""
-    told = ""
+    problem = ""
     if len(kinds) > 1:
-        told = f"{' and '.join(kinds)} write different things; give one of them"
+        problem = f"{' and '.join(kinds)} write different things; give one of them"
     elif kinds and of_skill:
-        told = f"{of_skill[0]} is for skills, and {kinds[0]} writes a run"
+        problem = f"{of_skill[0]} is for skills, and {kinds[0]} writes a run"
     elif table is not None and kinds != ["--csv"]:
-        told = "--table chooses a table of --csv"
-    elif kinds == ["--layout"] and place is None:
-        told = "say where to write: --to DIR"
-    elif kinds == ["--mlflow"] and place is not None:
-        told = "--mlflow names the store itself, without --to"
-    elif kinds == ["--csv"] and place is None and table is None:
-        told = f"stdout takes one table: --table {'|'.join(_TABLES)}, or --to DIR for all"
-    if told:
-        raise click.UsageError(told, click.get_current_context())
+        problem = "--table chooses a table of --csv"
+    elif kinds == ["--layout"] and path is None:
+        problem = "say where to write: --to DIR"
+    elif kinds == ["--mlflow"] and path is not None:
+        problem = "--mlflow names the store itself, without --to"
+    elif kinds == ["--csv"] and path is None and table is None:
+        problem = f"stdout takes one table: --table {'|'.join(_TABLES)}, or --to DIR for all"
+    if problem:
+        raise click.UsageError(problem, click.get_current_context())
 
 
-def _layout(session: Session, revision: str, place: str, form: Form) -> None:
+def _layout(session: Session, revision: str, path: str, form: Form) -> None:
     from skillgit.app.deliver.export.skillopt import export_layout  # noqa: PLC0415 - see the package
     from skillgit.view.delivered import layout_written  # noqa: PLC0415 - see the package
 
-    result = export_layout(session.context, revision, place)
+    result = export_layout(session.context, revision, path)
     if form is Form.JSON:
         session.output.document("export-layout/1", result)
         return
@@ -245,7 +245,7 @@ def _layout(session: Session, revision: str, place: str, form: Form) -> None:
         session.diagnostics.note(sentence)
 
 
-def _csv(session: Session, revision: str, place: str | None, table: str | None, form: Form) -> None:
+def _csv(session: Session, revision: str, path: str | None, table: str | None, form: Form) -> None:
     from skillgit.app.deliver.export.tables import (  # noqa: PLC0415 - see the package
         export_tables,
         run_data,
@@ -254,10 +254,10 @@ def _csv(session: Session, revision: str, place: str | None, table: str | None, 
     from skillgit.view.delivered import tables_written  # noqa: PLC0415 - see the package
 
     data = run_data(session.context, revision)
-    if place is None and table is not None:
+    if path is None and table is not None:
         session.output.raw(table_text(data, table).encode("utf-8", "replace"))
         return
-    result = export_tables(session.context, data, place or "", table)
+    result = export_tables(session.context, data, path or "", table)
     if form is Form.JSON:
         session.output.document("export-csv/1", result)
     else:
@@ -281,12 +281,12 @@ def _document(session: Session, revision: str) -> None:
     session.output.document("run-export/1", run_data(session.context, revision))
 
 
-def _skill(session: Session, revision: str, place: str, form: Form, *, strip_markers: bool, force: bool) -> None:
+def _skill(session: Session, revision: str, path: str, form: Form, *, strip_markers: bool, force: bool) -> None:
     from skillgit.app.deliver.export.folder import FolderRequest, export_skill  # noqa: PLC0415 - see the package
     from skillgit.app.format.folders import DiffersError  # noqa: PLC0415 - see the package
     from skillgit.view.delivered import exported, would_change  # noqa: PLC0415 - see the package
 
-    request = FolderRequest(revision=revision, place=place, strip_markers=strip_markers, force=force)
+    request = FolderRequest(revision=revision, place=path, strip_markers=strip_markers, force=force)
     try:
         result = export_skill(session.context, request)
     except DiffersError as error:

@@ -33,8 +33,8 @@ class _Diff(Verb):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Set aside what stands behind ``--``: it is no revision."""
         if "--" in args:
-            place = args.index("--")
-            args, ctx.meta[_PATHS] = args[:place], tuple(args[place + 1 :])
+            index = args.index("--")
+            args, ctx.meta[_PATHS] = args[:index], tuple(args[index + 1 :])
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
@@ -73,53 +73,53 @@ def diff_command(
     if b is None and ".." in a:
         a, b = _ends(ctx, a)
     paths: tuple[str, ...] = ctx.meta.get(_PATHS, ())
-    what = _way(ctx, [way for way, chosen in ways.items() if chosen])
-    _refuse(ctx, what, form, lines=lines is not None, exit_code=exit_code, paths=bool(paths))
-    if what == "tui":
+    view = _way(ctx, [way for way, is_chosen in ways.items() if is_chosen])
+    _refuse(ctx, view, form, lines=lines is not None, exit_code=exit_code, paths=bool(paths))
+    if view == "tui":
         return _on_screen(session, a, b)
-    if what == "items":
+    if view == "items":
         differs = _items(session, a, b, form)
-    elif what == "rules":
+    elif view == "rules":
         differs = _rules(session, a, b, paths, form)
-    elif what == "stat":
+    elif view == "stat":
         differs = _stat(session, a, b, paths, form)
     else:
-        differs = _text(session, _Wanted(a=a, b=b, paths=paths, lines=lines, what=what, form=form))
+        differs = _text(session, _Wanted(a=a, b=b, paths=paths, lines=lines, what=view, form=form))
     return ExitCode.NO if differs and exit_code else ExitCode.OK
 
 
-def _way(ctx: click.Context, chosen: Sequence[str]) -> str:
+def _way(ctx: click.Context, names: Sequence[str]) -> str:
     """Return the one way to show the difference; empty for its text.
 
     Raises:
         click.UsageError: There is more than one.
     """
-    if len(chosen) > 1:
-        raise click.UsageError(f"{_option(chosen[0])} and {_option(chosen[1])} do not go together", ctx)
-    return "".join(chosen)
+    if len(names) > 1:
+        raise click.UsageError(f"{_option(names[0])} and {_option(names[1])} do not go together", ctx)
+    return "".join(names)
 
 
 def _option(way: str) -> str:
     return f"--{way.replace('_', '-')}"
 
 
-def _refuse(ctx: click.Context, what: str, form: Form, *, lines: bool, exit_code: bool, paths: bool) -> None:
+def _refuse(ctx: click.Context, view: str, form: Form, *, lines: bool, exit_code: bool, paths: bool) -> None:
     """Refuse options that this way to show the difference would ignore.
 
     Raises:
         click.UsageError: There is one.
     """
-    if form in {Form.PLAIN, Form.NUL} and what not in _LISTS:
+    if form in {Form.PLAIN, Form.NUL} and view not in _LISTS:
         raise click.UsageError("--plain and -z go with --items and --rules", ctx)
-    if form is Form.JSON and what in _FOR_PEOPLE:
-        raise click.UsageError(f"{_option(what)} is for people; --json has the same lines", ctx)
-    if lines and what in _WITHOUT_TEXT:
-        raise click.UsageError(f"-U goes with the text of a difference, not with {_option(what)}", ctx)
-    if what == "items" and paths:
+    if form is Form.JSON and view in _FOR_PEOPLE:
+        raise click.UsageError(f"{_option(view)} is for people; --json has the same lines", ctx)
+    if lines and view in _WITHOUT_TEXT:
+        raise click.UsageError(f"-U goes with the text of a difference, not with {_option(view)}", ctx)
+    if view == "items" and paths:
         raise click.UsageError("--items goes without PATH: scores are those of the whole skill", ctx)
-    if what == "tui" and paths:
+    if view == "tui" and paths:
         raise click.UsageError("--tui goes without PATH: it shows the whole skill", ctx)
-    if what == "tui" and exit_code:
+    if view == "tui" and exit_code:
         raise click.UsageError("--tui and --exit-code do not go together", ctx)
 
 
@@ -129,11 +129,11 @@ def _on_screen(session: Session, a: str, b: str | None) -> ExitCode:
     from skillgit.cli.session import require_terminal  # noqa: PLC0415 - likewise
 
     require_terminal(session, "diff --tui", instead="skillgit diff")
-    found = diff(session.context, a, b)
+    result = diff(session.context, a, b)
     from skillgit.tui.app import SkillgitApp  # noqa: PLC0415 - slow to import
     from skillgit.tui.screens.compare import CompareScreen  # noqa: PLC0415 - likewise
 
-    sides = [str(row.address) if row is not None else name for row, name in ((found.a, a), (found.b, b or a))]
+    sides = [str(row.address) if row is not None else name for row, name in ((result.a, a), (result.b, b or a))]
     opening = partial(CompareScreen, *sides)
     SkillgitApp(session.context, opening=opening, unicode=session.screen.unicode).run()
     return ExitCode.OK
@@ -162,22 +162,22 @@ class _Wanted:
     form: Form
 
 
-def _text(session: Session, wanted: _Wanted) -> bool:
+def _text(session: Session, request: _Wanted) -> bool:
     from skillgit.app.history.diff.text import diff  # noqa: PLC0415 - see the package
 
-    screen, by_word = session.screen_for_diff(), wanted.what == "word"
-    view = _view(session, wanted)
+    screen, by_word = session.screen_for_diff(), request.what == "word"
+    view = _view(session, request)
     result = diff(
         session.context,
-        wanted.a,
-        wanted.b,
-        wanted.paths,
-        lines=wanted.lines,
+        request.a,
+        request.b,
+        request.paths,
+        lines=request.lines,
         words=by_word,
-        colour=by_word and screen.colour and wanted.form is Form.TEXT,
-        as_data=wanted.form is Form.JSON or view is not None,
+        colour=by_word and screen.colour and request.form is Form.TEXT,
+        as_data=request.form is Form.JSON or view is not None,
     )
-    if wanted.form is Form.JSON:
+    if request.form is Form.JSON:
         session.output.document("diff/1", result)
     elif view is not None:
         with session.output.paged():
@@ -192,14 +192,14 @@ def _text(session: Session, wanted: _Wanted) -> bool:
     return bool(result.text)
 
 
-def _view(session: Session, wanted: _Wanted) -> Callable[[Diffed, Screen], Iterator[str]] | None:
+def _view(session: Session, request: _Wanted) -> Callable[[Diffed, Screen], Iterator[str]] | None:
     """Return what shows the text to a person; None where git's own text is wanted: by a pipe, by a pager like delta."""
     screen = session.screen
-    if wanted.what == "side_by_side":
+    if request.what == "side_by_side":
         from skillgit.view.diff import side_by_side_lines as paired  # noqa: PLC0415 - a pipe does not need it
 
         return paired
-    if wanted.what == "word" or not (screen.terminal or screen.colour) or session.screen_for_diff() is not screen:
+    if request.what == "word" or not (screen.terminal or screen.colour) or session.screen_for_diff() is not screen:
         return None
     from skillgit.view.diff import unified_lines as unified  # noqa: PLC0415 - a pipe does not need it
 
@@ -286,14 +286,14 @@ def show_command(session: Session, revision: str, *, stat: bool, form: Form) -> 
         return session.output.raw(cat(session.context, revision))
     from skillgit.app.history.show import show  # noqa: PLC0415 - see the package
 
-    shown = show(session.context, revision)
+    report = show(session.context, revision)
     if stat:
         from skillgit.app.history.log import changes  # noqa: PLC0415 - see the package
 
-        texts = changes(session.context, [shown.row], patch=False, stat=True)
-        shown = replace(shown, diff="".join(text.decode(errors="replace") for _, text in texts))
+        texts = changes(session.context, [report.row], patch=False, stat=True)
+        report = replace(report, diff="".join(text.decode(errors="replace") for _, text in texts))
     if form is Form.JSON:
-        return session.output.document("show/1", shown)
+        return session.output.document("show/1", report)
     with session.output.paged():
-        session.output.text(lines(shown, session.screen, session.now, session.screen_for_diff()))
+        session.output.text(lines(report, session.screen, session.now, session.screen_for_diff()))
     return None

@@ -97,13 +97,13 @@ def _push(session: Session, request: PushRequest, person: Listener, *, yes: bool
     try:
         return push(session.context, request, person)
     except RemoteError as error:
-        found = creatable(session.context, request.remote) if error.missing and not request.dry_run else None
-        if found is None:
+        repository = creatable(session.context, request.remote) if error.missing and not request.dry_run else None
+        if repository is None:
             raise
-        if not found.by_gh or not (yes or _agreed(found.name)):
-            raise RemoteError(error.message, hint=found.hint) from error
-        create(session.context, found)
-        session.diagnostics.note(f"created the private repository {found.name} on GitHub")
+        if not repository.by_gh or not (yes or _agreed(repository.name)):
+            raise RemoteError(error.message, hint=repository.hint) from error
+        create(session.context, repository)
+        session.diagnostics.note(f"created the private repository {repository.name} on GitHub")
         return push(session.context, request, person)
 
 
@@ -276,8 +276,8 @@ def remove_command(session: Session, name: str) -> None:
     from skillgit.app.exchange.remote import remove  # noqa: PLC0415 - see the package
     from skillgit.view.words import plural  # noqa: PLC0415 - see the package
 
-    gone = remove(session.context, name)
-    session.output.text([f"{name} is forgotten, with {plural(gone, 'copy of its refs', 'copies of its refs')}"])
+    count = remove(session.context, name)
+    session.output.text([f"{name} is forgotten, with {plural(count, 'copy of its refs', 'copies of its refs')}"])
 
 
 @remote_command.command(cls=Verb, name="set-url", short_help="Give NAME the address URL")

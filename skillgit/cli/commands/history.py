@@ -42,11 +42,11 @@ class LogVerb(Verb):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments."""
         options = (param for param in self.params if isinstance(param, click.Option) and not param.is_flag)
-        valued = {name for option in options for name in option.opts}
+        names = {name for option in options for name in option.opts}
         end = args.index("--") if "--" in args else len(args)
-        counts = [place for place in range(end) if _COUNT.fullmatch(args[place]) and not {*args[:place][-1:]} & valued]
-        told = [f"--limit={arg[1:]}" if place in counts else arg for place, arg in enumerate(args)]
-        return super().parse_args(ctx, told)
+        counts = [index for index in range(end) if _COUNT.fullmatch(args[index]) and not {*args[:index][-1:]} & names]
+        words = [f"--limit={arg[1:]}" if index in counts else arg for index, arg in enumerate(args)]
+        return super().parse_args(ctx, words)
 
 
 @click.command("log", cls=LogVerb)
@@ -126,7 +126,7 @@ def log_command(
     from skillgit.app.history.log import Wanted, log  # noqa: PLC0415 - see the package
 
     _refuse(form, graph=graph, reverse=reverse, change=patch or stat)
-    wanted = Wanted(
+    request = Wanted(
         words=revisions,
         all_runs=all_runs,
         rejected=rejected,
@@ -139,8 +139,8 @@ def log_command(
         reverse=reverse,
         graph=graph,
     )
-    result = log(session.context, wanted)
-    _tell_gaps(session, result, wanted)
+    result = log(session.context, request)
+    _tell_gaps(session, result, request)
     if form is Form.TEXT:
         _show(session, result, graph=graph, patch=patch, stat=stat, runs=all_runs, several=len(set(items)) > 1)
         return
@@ -163,34 +163,34 @@ def _show(session: Session, result: Log, *, graph: bool, patch: bool, stat: bool
         session.diagnostics.hint("" if result.run or runs else "skillgit train CONFIG")
         return
     edges, flips = result.parents if graph else None, _flips(result, several=several)
-    shown = log_lines(result.rows, session.screen, session.now, graph=edges, runs=runs, flips=flips)
+    lines = log_lines(result.rows, session.screen, session.now, graph=edges, runs=runs, flips=flips)
     with session.output.paged():
         if not (patch or stat):
-            session.output.text(line.text for line in shown)
+            session.output.text(line.text for line in lines)
             return
-        for text in with_changes(shown, _changes(session, result, patch=patch, stat=stat), session.screen_for_diff()):
+        for text in with_changes(lines, _changes(session, result, patch=patch, stat=stat), session.screen_for_diff()):
             if isinstance(text, bytes):
                 session.output.raw(text)
             else:
                 session.output.text([text])
 
 
-def _tell_gaps(session: Session, result: Log, wanted: Wanted) -> None:
+def _tell_gaps(session: Session, result: Log, request: Wanted) -> None:
     """Tell what is missing from the list: runs that cannot be read, and what nobody knows of items any more."""
-    if not wanted.words:
+    if not request.words:
         tell_unreadable(session)
     if result.untold and result.absence is not None:
         names = f"{', '.join(result.untold[:_NAMED])}{', …' if len(result.untold) > _NAMED else ''}"
-        lost = result.absence.sentence("what they are compared by")
-        session.diagnostics.note(f"whether {names} fixed or broke {' or '.join(wanted.items)} is not known: {lost}")
+        reason = result.absence.sentence("what they are compared by")
+        session.diagnostics.note(f"whether {names} fixed or broke {' or '.join(request.items)} is not known: {reason}")
         session.diagnostics.hint(result.absence.remedy(result.untold[0]))
 
 
 def _flips(result: Log, *, several: bool) -> dict[str, str]:
     """Return commit to what its event did to the items that were asked for; a single one need not be named."""
     return {
-        commit: ", ".join(f"{flip} {item}" if several else flip for item, flip in moved.items())
-        for commit, moved in result.flips.items()
+        commit: ", ".join(f"{flip} {item}" if several else flip for item, flip in changes.items())
+        for commit, changes in result.flips.items()
     }
 
 
@@ -242,12 +242,12 @@ def trailers_command(session: Session, revision: str, form: Form) -> None:
     """
     from skillgit.app.history.plumbing import trailers  # noqa: PLC0415 - see the package
 
-    commit, found = trailers(session.context, revision)
+    commit, rows = trailers(session.context, revision)
     if form is Form.JSON:
-        pairs = [{"key": trailer.key, "value": trailer.value} for trailer in found]
+        pairs = [{"key": trailer.key, "value": trailer.value} for trailer in rows]
         session.output.document("trailers/1", {"commit": commit, "trailers": pairs})
     else:
-        session.output.text(f"{trailer.key}: {trailer.value}" for trailer in found)
+        session.output.text(f"{trailer.key}: {trailer.value}" for trailer in rows)
 
 
 @verb("rev-parse")
@@ -262,8 +262,8 @@ def rev_parse_command(session: Session, revisions: tuple[str, ...], *, short: bo
     """
     from skillgit.app.history.plumbing import rev_parse  # noqa: PLC0415 - see the package
 
-    named = rev_parse(session.context, revisions, short=short)
-    session.output.text(f"{'^' if one.excluded else ''}{one.commit}" for one in named)
+    revs = rev_parse(session.context, revisions, short=short)
+    session.output.text(f"{'^' if rev.excluded else ''}{rev.commit}" for rev in revs)
 
 
 @verb("best")

@@ -86,7 +86,7 @@ def items_command(
         return
     from skillgit.app.history.items import Order, Wanted, items  # noqa: PLC0415 - see the package
 
-    wanted = Wanted(
+    request = Wanted(
         rejected=rejected,
         flaky=flaky,
         never_solved=never_solved,
@@ -94,7 +94,7 @@ def items_command(
         task_type=task_type,
         order=Order(sort),
     )
-    table = items(session.context, run, wanted)
+    table = items(session.context, run, request)
     if form is not Form.TEXT:
         _listing(session, table, form)
         return
@@ -122,14 +122,14 @@ def _one(session: Session, run: str | None, item: str, trajectory: str | None, f
     from skillgit.app.history.item import item_story, item_trajectory  # noqa: PLC0415 - see the package
 
     if trajectory is not None:
-        happened = item_trajectory(session.context, item, trajectory)
+        result = item_trajectory(session.context, item, trajectory)
         if form is Form.JSON:
-            session.output.document("trajectory/1", happened)
+            session.output.document("trajectory/1", result)
         elif form is Form.JSONL:
-            session.output.records(happened.turns)
+            session.output.records(result.turns)
         elif form is Form.TEXT:
             with session.output.paged():
-                session.output.text(one.trajectory(happened, session.screen))
+                session.output.text(one.trajectory(result, session.screen))
         else:
             raise click.UsageError("--plain and -z do not go with --trajectory", click.get_current_context())
         return
@@ -194,14 +194,14 @@ def bisect_command(
         caps=caps,
         dry_run=dry_run,
     )
-    found = _bisected(session, request, quiet=quiet or dry_run)
-    if isinstance(found, Plan):
-        return show_plan(session, found, form)
+    result = _bisected(session, request, quiet=quiet or dry_run)
+    if isinstance(result, Plan):
+        return show_plan(session, result, form)
     if form is Form.JSON:
-        session.output.document("bisect/1", found)
+        session.output.document("bisect/1", result)
     else:
-        session.output.text(bisect_lines(found, session.screen, session.now))
-    return ExitCode.OK if found.flip is not None else ExitCode.NO
+        session.output.text(bisect_lines(result, session.screen, session.now))
+    return ExitCode.OK if result.flip is not None else ExitCode.NO
 
 
 def _bisected(session: Session, request: BisectRequest, *, quiet: bool) -> Bisected | Plan:
@@ -235,14 +235,14 @@ def matrix_command(session: Session, run: str | None, split: str, form: Form) ->
     """
     from skillgit.app.history.matrix import matrix  # noqa: PLC0415 - see the package
 
-    found = matrix(session.context, run, split)
+    table = matrix(session.context, run, split)
     if form is not Form.TEXT:
-        head = {"run": found.run, "split": found.split, "metric": found.metric, "models": found.models}
+        head = {"run": table.run, "split": table.split, "metric": table.metric, "models": table.models}
         session.output.listing(
-            form, matrix_records(found), schema="matrix/1", name="scores", columns=MATRIX_COLUMNS, head=head
+            form, matrix_records(table), schema="matrix/1", name="scores", columns=MATRIX_COLUMNS, head=head
         )
-    elif found.rows:
-        session.output.text(matrix_lines(found, session.screen))
+    elif table.rows:
+        session.output.text(matrix_lines(table, session.screen))
     else:
-        session.diagnostics.note(f"no version of run {found.run} has a score on the {found.split} split")
-        session.diagnostics.hint(f"skillgit eval {found.run} --split {found.split}")
+        session.diagnostics.note(f"no version of run {table.run} has a score on the {table.split} split")
+        session.diagnostics.hint(f"skillgit eval {table.run} --split {table.split}")

@@ -239,7 +239,7 @@ def gate_command(
     markdown: bool,
     output: Path | None,
     form: Form,
-    **asked: object,
+    **options: object,
 ) -> int:
     """Judge the skills that a pull request changes by their scores.
 
@@ -258,7 +258,7 @@ def gate_command(
     if markdown and form is Form.JSON:
         raise click.UsageError("choose one output format", click.get_current_context())
     # The other options bear the names of what is asked for.
-    request = GateRequest(rule=rule, dry_run=dry_run, **asked)  # type: ignore[arg-type]
+    request = GateRequest(rule=rule, dry_run=dry_run, **options)  # type: ignore[arg-type]
 
     with watching(session, quiet=quiet or dry_run) as watcher:
         report = gate(session.context, request, watcher)

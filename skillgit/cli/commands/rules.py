@@ -46,7 +46,7 @@ def blame_command(session: Session, revision: str, path: str, wanted: tuple[str,
     from skillgit.app.place.workspace import BRING  # noqa: PLC0415 - see the package
     from skillgit.app.rules.blame import blame  # noqa: PLC0415
 
-    result = blame(session.context, revision, path, [_range(one) for one in wanted])
+    result = blame(session.context, revision, path, [_range(text) for text in wanted])
     if form is not Form.TEXT:
         head = {"run": result.run, "version": result.version, "commit": result.commit, "path": result.path}
         session.output.listing(form, result.lines, schema="blame/1", name="lines", columns=COLUMNS, head=head)
@@ -57,22 +57,22 @@ def blame_command(session: Session, revision: str, path: str, wanted: tuple[str,
         session.diagnostics.hint(f"the evidence is not here, so that items and some sources are not known: {BRING}")
 
 
-def _range(wanted: str) -> tuple[int, int | None]:
+def _range(text: str) -> tuple[int, int | None]:
     """Return first and last line of ``N,M``, ``N,+COUNT``, ``N,`` or ``N``."""
-    found = _RANGE.fullmatch(wanted)
-    first = int(found["first"]) if found else 0
-    last = _last(found, first) if found else None
-    if found is None or (last is not None and last < first):
-        raise click.UsageError(f"-L {wanted} names no lines; write -L 3,7", click.get_current_context())
+    match = _RANGE.fullmatch(text)
+    first = int(match["first"]) if match else 0
+    last = _last(match, first) if match else None
+    if match is None or (last is not None and last < first):
+        raise click.UsageError(f"-L {text} names no lines; write -L 3,7", click.get_current_context())
     return first, last
 
 
-def _last(found: re.Match[str], first: int) -> int | None:
-    if not found["comma"]:
+def _last(match: re.Match[str], first: int) -> int | None:
+    if not match["comma"]:
         return first
-    if not found["last"]:
+    if not match["last"]:
         return None
-    return first + int(found["last"]) - 1 if found["plus"] else int(found["last"])
+    return first + int(match["last"]) - 1 if match["plus"] else int(match["last"])
 
 
 @verb("why")

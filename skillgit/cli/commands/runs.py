@@ -41,7 +41,7 @@ def runs_command(session: Session, form: Form) -> None:
         return
     with session.output.paged():
         session.output.text(run_lines(rows, session.screen, session.now))
-        session.output.text(unfinished(making, session.screen, named=True))
+        session.output.text(unfinished(making, session.screen, with_run=True))
     if not rows:
         session.diagnostics.note("there are no runs yet")
         session.diagnostics.hint("skillgit train CONFIG")
@@ -149,11 +149,11 @@ def sql_command(session: Session, query: str, form: Form) -> None:
     from skillgit.app.history.plumbing import sql  # noqa: PLC0415 - see the package
 
     with sql(session.context, query) as answer:
-        named = (dict(zip(answer.columns, row, strict=True)) for row in answer.rows)
+        records = (dict(zip(answer.columns, row, strict=True)) for row in answer.rows)
         if form is Form.JSON:
-            session.output.document("sql/1", {"columns": answer.columns, "rows": list(named)})
+            session.output.document("sql/1", {"columns": answer.columns, "rows": list(records)})
         elif form is Form.JSONL:
-            session.output.records(named)
+            session.output.records(records)
         elif form in {Form.PLAIN, Form.NUL}:
             session.output.table(answer.rows, nul=form is Form.NUL)
         else:
@@ -177,8 +177,8 @@ def reindex_command(session: Session, form: Form) -> None:
     if form is Form.JSON:
         session.output.document("reindex/1", result)
     else:
-        counted = f"{plural(result.runs, 'run')}, {plural(result.events, 'event')}"
-        session.output.text([f"indexed {counted} in {result.seconds:.2f} s"])
+        counts = f"{plural(result.runs, 'run')}, {plural(result.events, 'event')}"
+        session.output.text([f"indexed {counts} in {result.seconds:.2f} s"])
 
 
 _STDOUT = "-"
@@ -214,23 +214,23 @@ def report_command(session: Session, run: str | None, *, target: str, opens: boo
 
     if target == _STDOUT and (opens or form is Form.JSON):
         raise click.UsageError("--output - goes without --open and --json", click.get_current_context())
-    found = report(session.context, run)
-    content = page(found).encode()
+    result = report(session.context, run)
+    content = page(result).encode()
     if target == _STDOUT:
         session.output.raw(content)
         return
     path = _place(session.context.directory / target)
     with output_to(path) as file:
         file.raw(content)
-    name, best = found.run.name, found.run.best_version
+    name, best = result.run.name, result.run.best_version
     if form is Form.JSON:
-        document = {"run": name, "version": best, "commit": found.rows[-1].commit, "path": path, "bytes": len(content)}
+        document = {"run": name, "version": best, "commit": result.rows[-1].commit, "path": path, "bytes": len(content)}
         session.output.document("report/1", document)
     else:
-        told = f" {session.screen.glyphs.dot} ".join(
+        summary = f" {session.screen.glyphs.dot} ".join(
             (str(path), f"run {name}", f"best v{best}", f"{count(len(content))}B")
         )
-        session.output.text([f"wrote {told}"])
+        session.output.text([f"wrote {summary}"])
     if opens and not webbrowser.open(path.as_uri()):
         session.diagnostics.note("there is no browser to show it in")
 
@@ -242,9 +242,9 @@ def _place(path: Path) -> Path:
         UsageError: It is a folder.
         NotFoundError: It would lie in a folder that does not exist.
     """
-    found = refuse_way_out(path.absolute(), followed=True).resolve()
-    if found.is_dir():
+    target = refuse_way_out(path.absolute(), followed=True).resolve()
+    if target.is_dir():
         raise UsageError(f"{path} is a folder", hint=f"--output {path / 'report.html'}")
-    if not found.parent.is_dir():
-        raise NotFoundError(f"there is no folder {found.parent}", hint=f"mkdir -p {found.parent}")
-    return found
+    if not target.parent.is_dir():
+        raise NotFoundError(f"there is no folder {target.parent}", hint=f"mkdir -p {target.parent}")
+    return target

@@ -112,12 +112,12 @@ def config_command(session: Session, config: str, overrides: tuple[str, ...], *,
     """
     from skillgit.app.setup.config import load_config  # noqa: PLC0415 - see the package
 
-    resolved = load_config(session.context, config, overrides)
-    entries = resolved.entries
+    result = load_config(session.context, config, overrides)
+    entries = result.entries
     if form is Form.JSON:
         settings = [{"key": entry.key, "value": entry.value, "origin": str(entry.origin)} for entry in entries]
-        body = {"name": resolved.name, "path": resolved.path, "digest": resolved.digest, "settings": settings}
-        session.output.document("config/1", {**body, "notes": resolved.notes})
+        body = {"name": result.name, "path": result.path, "digest": result.digest, "settings": settings}
+        session.output.document("config/1", {**body, "notes": result.notes})
     elif form is Form.JSONL:
         session.output.records(
             {"key": entry.key, "value": entry.value, "origin": str(entry.origin)} for entry in entries
@@ -128,7 +128,7 @@ def config_command(session: Session, config: str, overrides: tuple[str, ...], *,
         cells = ((entry.key, _value(entry.value), str(entry.origin)) for entry in entries)
         session.output.table(cells, nul=form is Form.NUL)
     if form is Form.TEXT:
-        for note in resolved.notes:
+        for note in result.notes:
             session.diagnostics.note(note)
 
 
@@ -176,16 +176,16 @@ def doctor_command(
 
     if overrides and config is None:
         raise click.UsageError("-o goes with a CONFIG", click.get_current_context())
-    found = doctor(session.context, config, overrides, call=call, caps=caps, dry_run=dry_run)
-    if isinstance(found, Plan):
-        return show_plan(session, found, form)
-    for note in found.notes:
+    checkup = doctor(session.context, config, overrides, call=call, caps=caps, dry_run=dry_run)
+    if isinstance(checkup, Plan):
+        return show_plan(session, checkup, form)
+    for note in checkup.notes:
         session.diagnostics.note(note)
     if form is Form.JSON:
-        session.output.document("doctor/1", found)
+        session.output.document("doctor/1", checkup)
     else:
-        session.output.text(lines(found, session.screen))
-    return int(found.exit_code)
+        session.output.text(lines(checkup, session.screen))
+    return int(checkup.exit_code)
 
 
 _ENVIRONMENT_HELP = """\
@@ -241,17 +241,17 @@ def completion_command(session: Session, shell: str) -> None:
     zsh   eval "$(skillgit completion zsh)"          in ~/.zshrc
     fish  skillgit completion fish | source          in ~/.config/fish/config.fish
     """  # noqa: D301 - click reads the mark
-    found = get_completion_class(shell)
-    if found is None:
+    kind = get_completion_class(shell)
+    if kind is None:
         raise click.UsageError(f"there is no completion for {shell}", click.get_current_context())
-    maker = found(click.get_current_context().find_root().command, {}, PROGRAM, COMPLETION_VARIABLE)
+    maker = kind(click.get_current_context().find_root().command, {}, PROGRAM, COMPLETION_VARIABLE)
     # Not source(): for bash that runs bash to look at its version, and this only has to print.
     session.output.text((maker.source_template % maker.source_vars()).strip("\n").split("\n"))
 
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    found = ctx.params.get(param.name or "")
-    if found:
+    words = ctx.params.get(param.name or "")
+    if words:
         return []
     return [CompletionItem(name, help=entry.summary) for name, entry in ENTRIES.items() if name.startswith(incomplete)]
 
@@ -279,16 +279,16 @@ def help_command(ctx: click.Context, words: tuple[str, ...], *, every: bool, man
 
 def _context_of(ctx: click.Context, words: tuple[str, ...]) -> click.Context:
     root = ctx.find_root()
-    here, found = root, root.command
+    here, command = root, root.command
     for word in words:
-        if not isinstance(found, click.Group):
+        if not isinstance(command, click.Group):
             raise click.UsageError(f"{here.command_path} has no commands of its own", here)
         # it tells what was meant if there is no such command
-        name, inner, _ = found.resolve_command(here, [word])
+        name, inner, _ = command.resolve_command(here, [word])
         if inner is None:
             raise click.UsageError(f"there is no command '{word}'", here)
         here = click.Context(inner, info_name=name, parent=here)
-        found = inner
+        command = inner
     return here
 
 

@@ -67,9 +67,9 @@ def init_command(
 
 
 def _lines(result: Initialised, screen: Screen) -> Iterator[str]:
-    made = "created" if result.created else "prepared"
+    verb_of = "created" if result.created else "prepared"
     seed = "seed" if result.added else "skill there before"
-    yield f"{made} {result.path}, {seed} {result.skill_path} on main {screen.glyphs.dot} {short(result.commit)}"
+    yield f"{verb_of} {result.path}, {seed} {result.skill_path} on main {screen.glyphs.dot} {short(result.commit)}"
     yield "next: skillgit train CONFIG"
 
 
@@ -254,12 +254,12 @@ def check_command(session: Session, config: str, overrides: tuple[str, ...], for
     """
     from skillgit.app.sources.data_check import check_data  # noqa: PLC0415 - see the package
 
-    found = check_data(session.context, config, overrides)
+    check = check_data(session.context, config, overrides)
     if form is Form.JSON:
-        session.output.document("data-check/1", found)
+        session.output.document("data-check/1", check)
     else:
-        session.output.text(render.checked(found, session.screen))
-    return int(found.exit_code)
+        session.output.text(render.checked(check, session.screen))
+    return int(check.exit_code)
 
 
 @data_command.command(cls=Verb, name="fetch", short_help="Write the public data of environment NAME to a folder")
@@ -285,8 +285,8 @@ def fetch_command(
     """
     from skillgit.app.sources.data_fetch import fetch  # noqa: PLC0415 - see the package
 
-    found = fetch(session.context, name, to=to, revision=revision, ids=ids, remark=session.diagnostics.note)
+    dataset = fetch(session.context, name, to=to, revision=revision, ids=ids, remark=session.diagnostics.note)
     if form is Form.JSON:
-        session.output.document("data-fetch/1", found)
+        session.output.document("data-fetch/1", dataset)
     else:
-        session.output.text(render.fetched(found, session.screen))
+        session.output.text(render.fetched(dataset, session.screen))

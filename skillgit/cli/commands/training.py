@@ -160,9 +160,9 @@ def _note(session: Session, revision: str, text: str, form: Form) -> None:
     from skillgit.app.change.note import note  # noqa: PLC0415 - see the package
     from skillgit.view.show import masked, noted  # noqa: PLC0415 - see the package
 
-    said = sys.stdin.read() if text == _FROM_STDIN else text
-    result = note(session.context, revision, said)
-    if masked(result, said):
+    message = sys.stdin.read() if text == _FROM_STDIN else text
+    result = note(session.context, revision, message)
+    if masked(result, message):
         session.diagnostics.note("something in it looked like a credential and was masked")
     if form is Form.JSON:
         session.output.document("note/1", result)

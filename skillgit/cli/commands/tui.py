@@ -32,13 +32,11 @@ def served(
 
     # an error that concerns all screens is told before there are any
     runs(session.context)
-    place = listen(host or LOOPBACK, port)
+    site = listen(host or LOOPBACK, port)
     tell = session.diagnostics
-    if not place.local:
-        tell.note(f"warning: other machines reach {place.host}, and what goes there can be read and changed on its way")
-        tell.hint(
-            f"better: ssh -L {place.port}:{LOOPBACK}:{place.port} HOST, and skillgit tui --web --port {place.port}"
-        )
+    if not site.local:
+        tell.note(f"warning: other machines reach {site.host}, and what goes there can be read and changed on its way")
+        tell.hint(f"better: ssh -L {site.port}:{LOOPBACK}:{site.port} HOST, and skillgit tui --web --port {site.port}")
 
     def ready(link: str) -> None:
         session.output.text([link])
@@ -48,13 +46,13 @@ def served(
             tell.note("there is no browser to open it in")
 
     serve(
-        place,
+        site,
         tuple(_words(session, run, ascii_only=ascii_only, mouse=mouse)),
         {**session.context.environ, "TEXTUAL_DRIVER": DRIVER, "TEXTUAL_COLOR_SYSTEM": "truecolor"},
         title=f"skillgit {session.context.directory.name}",
         entropy=session.context.entropy,
         ready=ready,
-        entered=lambda page: tell.note(f"the link was used; that browser finds the screens at {page}"),
+        on_entry=lambda page: tell.note(f"the link was used; that browser finds the screens at {page}"),
     )
 
 

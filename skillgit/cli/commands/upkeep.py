@@ -43,33 +43,33 @@ def fsck_command(session: Session, run: str | None, *, deep: bool, repair: bool,
     """
     from skillgit.app.upkeep.fsck import fsck  # noqa: PLC0415 - see the package
 
-    checked = fsck(session.context, run, deep=deep, repair=repair)
+    report = fsck(session.context, run, deep=deep, repair=repair)
     if form is Form.TEXT:
-        session.output.text(_problem_lines(checked, session.screen))
-        if any(problem.repairable for problem in checked.problems):
+        session.output.text(_problem_lines(report, session.screen))
+        if any(problem.repairable for problem in report.problems):
             if repair:
                 session.diagnostics.note("what can be repaired in a run waits until nothing in it is broken")
             else:
                 session.diagnostics.hint("skillgit fsck --repair")
     else:
-        head = {"runs": checked.runs, "commits": checked.commits, "mended": checked.mended}
-        problems = checked.problems
+        head = {"runs": report.runs, "commits": report.commits, "mended": report.mended}
+        problems = report.problems
         session.output.listing(form, problems, schema="fsck/1", name="problems", columns=FSCK_COLUMNS, head=head)
-    return ExitCode.OK if checked.sound else ExitCode.NO
+    return ExitCode.OK if report.sound else ExitCode.NO
 
 
-def _problem_lines(checked: Checked, screen: Screen) -> Iterator[str]:
-    for told in checked.mended:
-        yield f"{pad(screen.paint(Style.ACCEPTED, 'mended'), _WIDTH)}  {told}"
-    for problem in checked.problems:
-        place = f"{screen.paint(Style.OID, short(problem.commit))}  " if problem.commit else ""
+def _problem_lines(report: Checked, screen: Screen) -> Iterator[str]:
+    for repair in report.mended:
+        yield f"{pad(screen.paint(Style.ACCEPTED, 'mended'), _WIDTH)}  {repair}"
+    for problem in report.problems:
+        commit = f"{screen.paint(Style.OID, short(problem.commit))}  " if problem.commit else ""
         word, style = _severity(problem)
         run = f"{problem.run}  " if problem.run else ""
-        yield f"{pad(screen.paint(style, word), _WIDTH)}  {run}{place}{problem.sentence}"
-    remarks = sum(problem.remark for problem in checked.problems)
-    count = "no problems" if checked.sound else plural(len(checked.problems) - remarks, "problem")
+        yield f"{pad(screen.paint(style, word), _WIDTH)}  {run}{commit}{problem.sentence}"
+    remarks = sum(problem.remark for problem in report.problems)
+    count = "no problems" if report.sound else plural(len(report.problems) - remarks, "problem")
     also = f", {plural(remarks, 'remark')}" if remarks else ""
-    yield f"checked {plural(checked.runs, 'run')}, {plural(checked.commits, 'event')}: {count}{also}"
+    yield f"checked {plural(report.runs, 'run')}, {plural(report.commits, 'event')}: {count}{also}"
 
 
 def _severity(problem: Problem) -> tuple[str, Style]:
@@ -93,13 +93,13 @@ def lint_command(session: Session, *, words: tuple[str, ...], strict: bool, form
     from skillgit.app.format.lint import lint  # noqa: PLC0415 - see the package
     from skillgit.view.checks import linted  # noqa: PLC0415 - see the package
 
-    found = lint(session.context, words)
+    report = lint(session.context, words)
     if form is Form.JSON:
-        counts = {"errors": found.errors, "warnings": found.warnings}
-        session.output.document("lint/1", {**counts, "skills": found.skills})
+        counts = {"errors": report.errors, "warnings": report.warnings}
+        session.output.document("lint/1", {**counts, "skills": report.skills})
     else:
-        session.output.text(linted(found, session.screen))
-    return ExitCode.NO if found.errors or (strict and found.warnings) else ExitCode.OK
+        session.output.text(linted(report, session.screen))
+    return ExitCode.NO if report.errors or (strict and report.warnings) else ExitCode.OK
 
 
 @verb("scan")
@@ -145,19 +145,19 @@ def replay_command(session: Session, run: str | None, *, quiet: bool, form: Form
     """
     from skillgit.app.upkeep.replay import replay  # noqa: PLC0415 - see the package
 
-    done = replay(session.context, run)
+    result = replay(session.context, run)
     if form is Form.TEXT:
-        session.output.text(replay_lines(done, session.screen, quiet=quiet))
+        session.output.text(replay_lines(result, session.screen, quiet=quiet))
     else:
         head = {
-            "run": done.run,
-            "same": done.same,
-            "differing": done.differing,
-            "index": done.index,
-            "history": done.history,
+            "run": result.run,
+            "same": result.same,
+            "differing": result.differing,
+            "index": result.index,
+            "history": result.history,
         }
-        session.output.listing(form, done.events, schema="replay/1", name="events", columns=REPLAY_COLUMNS, head=head)
-    return ExitCode.OK if done.same else ExitCode.NO
+        session.output.listing(form, result.events, schema="replay/1", name="events", columns=REPLAY_COLUMNS, head=head)
+    return ExitCode.OK if result.same else ExitCode.NO
 
 
 GC_COLUMNS = ("run", "folded", "unfolded", "attic", "dropped", "freed", "left")
@@ -191,45 +191,45 @@ def gc_command(
     from skillgit.app.upkeep.gc import Request, gc  # noqa: PLC0415 - see the package
 
     request = Request(runs=runs, fold=fold, unfold=unfold, evidence_older=evidence_older, dry_run=dry_run)
-    done = gc(session.context, request)
+    rows = gc(session.context, request)
     if form is not Form.TEXT:
-        session.output.listing(form, done, schema="gc/1", name="runs", columns=GC_COLUMNS, head={"dry_run": dry_run})
+        session.output.listing(form, rows, schema="gc/1", name="runs", columns=GC_COLUMNS, head={"dry_run": dry_run})
         return
-    session.output.text(_gc_lines(done, dry_run=dry_run))
-    if any(one.dropped for one in done) and not dry_run:
+    session.output.text(_gc_lines(rows, dry_run=dry_run))
+    if any(row.dropped for row in rows) and not dry_run:
         session.diagnostics.hint("git gc --prune=now frees the space")
 
 
-def _gc_lines(done: Sequence[Tidied], *, dry_run: bool) -> Iterator[str]:
-    width = max((len(one.run) for one in done), default=0)
-    for one in done:
-        for told in _told(one, dry_run=dry_run):
-            yield f"{one.run.ljust(width)}  {told}"
-    if not done:
+def _gc_lines(rows: Sequence[Tidied], *, dry_run: bool) -> Iterator[str]:
+    width = max((len(row.run) for row in rows), default=0)
+    for row in rows:
+        for sentence in _told(row, dry_run=dry_run):
+            yield f"{row.run.ljust(width)}  {sentence}"
+    if not rows:
         yield "there are no runs yet"
 
 
-def _told(one: Tidied, *, dry_run: bool) -> Iterator[str]:
+def _told(row: Tidied, *, dry_run: bool) -> Iterator[str]:
     would = "would " if dry_run else ""
-    if one.left:
-        yield f"left as it is: {one.left}"
+    if row.left:
+        yield f"left as it is: {row.left}"
         return
-    if one.folded:
+    if row.folded:
         verb_of = "fold" if dry_run else "folded"
-        yield f"{would}{verb_of} {plural(one.folded, 'candidate')}; undo: skillgit gc --unfold {one.run}"
-    if one.unfolded:
+        yield f"{would}{verb_of} {plural(row.folded, 'candidate')}; undo: skillgit gc --unfold {row.run}"
+    if row.unfolded:
         verb_of = "give back" if dry_run else "gave back"
-        yield f"{would}{verb_of} {plural(one.unfolded, 'branch', 'branches')}"
-    if one.dropped:
+        yield f"{would}{verb_of} {plural(row.unfolded, 'branch', 'branches')}"
+    if row.dropped:
         verb_of = "drop" if dry_run else "dropped"
-        yield f"{would}{verb_of} the evidence of {plural(one.dropped, 'event')}, {_size(one.freed)} uncompressed"
-    if not (one.folded or one.unfolded or one.dropped):
-        yield "nothing to do" + (f", {plural(one.attic, 'candidate')} in the attic" if one.attic else "")
+        yield f"{would}{verb_of} the evidence of {plural(row.dropped, 'event')}, {_size(row.freed)} uncompressed"
+    if not (row.folded or row.unfolded or row.dropped):
+        yield "nothing to do" + (f", {plural(row.attic, 'candidate')} in the attic" if row.attic else "")
 
 
 def _size(count: int) -> str:
     """Return a number of bytes as people read it."""
-    value, place = float(count), 0
-    while value >= _KILO and place + 1 < len(_UNITS):
-        value, place = value / _KILO, place + 1
-    return f"{value:.1f} {_UNITS[place]}" if place else f"{count} {_UNITS[0]}"
+    value, unit = float(count), 0
+    while value >= _KILO and unit + 1 < len(_UNITS):
+        value, unit = value / _KILO, unit + 1
+    return f"{value:.1f} {_UNITS[unit]}" if unit else f"{count} {_UNITS[0]}"

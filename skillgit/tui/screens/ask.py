@@ -64,8 +64,8 @@ class AskScreen(ModalScreen[bool]):
     async def _planned(self) -> None:
         ran = Ran(argv=self.plan)
         await commands.run(app_of(self).context, ran, lambda: None)
-        told = [line(text) for text in commands.told_plan(ran).splitlines()]
-        self.query_one("#plan", Static).update(Text("\n").join(told))
+        lines = [line(text) for text in commands.told_plan(ran).splitlines()]
+        self.query_one("#plan", Static).update(Text("\n").join(lines))
 
     def action_answer(self, yes: bool) -> None:  # noqa: FBT001 - a binding calls it
         """Close with the answer."""

@@ -103,8 +103,8 @@ class CompareScreen(Screen[None]):
         """Read both versions again."""
         read = app_of(self).read
         self._read_text()
-        read(rule_diff, self.a, self.b, then=self._show_rules, failed=self._without_rules, group="compare-rules")
-        read(items, self.a, self.b, then=self._show_items, failed=self._without_items, group="compare-items")
+        read(rule_diff, self.a, self.b, then=self._show_rules, on_error=self._without_rules, group="compare-rules")
+        read(items, self.a, self.b, then=self._show_items, on_error=self._without_items, group="compare-items")
 
     def _read_text(self) -> None:
         app_of(self).read(
@@ -112,7 +112,7 @@ class CompareScreen(Screen[None]):
             self.a,
             self.b,
             then=self._show_text,
-            failed=self._without_text,
+            on_error=self._without_text,
             group="compare-text",
             lines=self._around,
             as_data=True,
@@ -122,10 +122,10 @@ class CompareScreen(Screen[None]):
     def _facts(self) -> Facts:
         return app_of(self).facts
 
-    def _show_text(self, found: Diffed) -> None:
-        self._rows = (found.a, found.b)
+    def _show_text(self, diff: Diffed) -> None:
+        self._rows = (diff.a, diff.b)
         self._say_sides()
-        self.query_one(DiffView).show(found.files, context=self._around)
+        self.query_one(DiffView).show(diff.files, context=self._around)
 
     def _say_sides(self) -> None:
         """Say which two versions they are, as soon as that is known, and their scores."""
@@ -140,24 +140,24 @@ class CompareScreen(Screen[None]):
         total = words.plural(len(self._items.rows), "item") if self._items else ""
         self.query_one("#sides", OneLine).say([Part(" "), *head], [Part(f"{total} ", Style.FAINT)])
 
-    def _say_differences(self, found: ItemDiff) -> None:
+    def _say_differences(self, diff: ItemDiff) -> None:
         """Say above the scores what else differs between the two versions besides the text."""
-        self.set_class(bool(found.differs), "-differs")
-        told = "  ".join(on_one_line(one.sentence, self._facts) for one in found.differs)
-        self.query_one("#differs", OneLine).say([Part(f" ! {told}", Style.REVERTED)])
+        self.set_class(bool(diff.differs), "-differs")
+        text = "  ".join(on_one_line(difference.sentence, self._facts) for difference in diff.differs)
+        self.query_one("#differs", OneLine).say([Part(f" ! {text}", Style.REVERTED)])
 
-    def _show_rules(self, found: RulesDiffed) -> None:
-        self.query_one(RulesView).show(found)
-        told = sums(found, self._facts)
-        self.query_one("#rules-title", OneLine).say([Part(f" {told} ", Style.STRONG)])
+    def _show_rules(self, diff: RulesDiffed) -> None:
+        self.query_one(RulesView).show(diff)
+        text = sums(diff, self._facts)
+        self.query_one("#rules-title", OneLine).say([Part(f" {text} ", Style.STRONG)])
 
-    def _show_items(self, found: ItemDiff) -> None:
-        self._rows, self._items = (found.a, found.b), found
-        self._say_differences(found)
+    def _show_items(self, diff: ItemDiff) -> None:
+        self._rows, self._items = (diff.a, diff.b), diff
+        self._say_differences(diff)
         self._say_sides()
-        self.query_one(ItemsView).show(found)
-        named = NAMED if self.size.width >= WIDE else 0
-        self.query_one("#sums", OneLine).say([Part(" "), *summary(found, self._facts, named)])
+        self.query_one(ItemsView).show(diff)
+        limit = NAMED if self.size.width >= WIDE else 0
+        self.query_one("#sums", OneLine).say([Part(" "), *summary(diff, self._facts, limit)])
 
     def _without_text(self, error: SkillgitError) -> None:
         self.query_one(DiffView).tell(str(error), error.hint, Style.REJECTED)
@@ -173,7 +173,7 @@ class CompareScreen(Screen[None]):
     def _turn_to(self, view: str) -> None:
         self.view = view
         # all at once: each change makes Textual style the whole screen again
-        self.classes = self.classes - {f"-{known}" for known in VIEWS} | {f"-{view}"}
+        self.classes = self.classes - {f"-{name}" for name in VIEWS} | {f"-{view}"}
         self.query_one(f"#{view}", PaintedLines).focus()
         self._say_bar()
 

@@ -26,7 +26,7 @@ _DIGITS = 9
 
 def numbered(label: str, texts: Sequence[str]) -> list[Choice]:
     """Return choices that digits stand for, as far as there are digits."""
-    return [(str(place) if place <= _DIGITS else " ", label, text) for place, text in enumerate(texts, start=1)]
+    return [(str(number) if number <= _DIGITS else " ", label, text) for number, text in enumerate(texts, start=1)]
 
 
 class _Choices(RowList):
@@ -37,8 +37,8 @@ class _Choices(RowList):
 
     def painted(self, line: int) -> Painted:
         letter, label, text = self.choices[line]
-        shown = fit(one_line(text), max(8, self.room - 16), self.ink.glyphs.ellipsis)
-        return Part(f" {letter}  ", Style.REF), Part(f"{label:<9}"), Part(shown, Style.FAINT)
+        excerpt = fit(one_line(text), max(8, self.room - 16), self.ink.glyphs.ellipsis)
+        return Part(f" {letter}  ", Style.REF), Part(f"{label:<9}"), Part(excerpt, Style.FAINT)
 
 
 class ChoiceScreen(ModalScreen[str | None]):
@@ -69,10 +69,10 @@ class ChoiceScreen(ModalScreen[str | None]):
 
     def on_key(self, event: events.Key) -> None:
         """Choose what the letter stands for."""
-        found = next((text for letter, _, text in self._choices if letter == event.character), None)
-        if found is not None:
+        choice = next((text for letter, _, text in self._choices if letter == event.character), None)
+        if choice is not None:
             event.stop()
-            self.dismiss(found)
+            self.dismiss(choice)
 
     def on_row_list_opened(self, message: RowList.Opened) -> None:
         """Choose the row under the cursor."""

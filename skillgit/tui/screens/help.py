@@ -53,11 +53,11 @@ class HelpScreen(ModalScreen[None]):
         lines.focus()
 
     def _paragraphs(self) -> Iterator[Paragraph]:
-        known = {key.id: (key, keys) for key, keys in keymap.in_force(self._rebound)}
-        told: set[str] = set()
+        entries = {key.id: (key, keys) for key, keys in keymap.in_force(self._rebound)}
+        seen_ids: set[str] = set()
         for title, ids in self._sections():
-            lines = [self._line(*known[name]) for name in known if name in ids and name not in told]
-            told |= ids
+            lines = [self._line(*entries[name]) for name in entries if name in ids and name not in seen_ids]
+            seen_ids |= ids
             if lines:
                 yield Paragraph(title, Style.STRONG)
                 yield from lines
@@ -68,11 +68,11 @@ class HelpScreen(ModalScreen[None]):
 
     def _sections(self) -> Iterator[tuple[str, set[str]]]:
         """Yield the ids of the focused widget's keys, then those of what is around it, then the app's."""
-        focused = self._over.focused
-        nodes = list(focused.ancestors_with_self) if focused is not None else [self._over, self._over.app]
+        focus = self._over.focused
+        nodes = list(focus.ancestors_with_self) if focus is not None else [self._over, self._over.app]
         for node in nodes:
-            ids = {binding.id for found in node._bindings.key_to_bindings.values() for binding in found if binding.id}  # noqa: SLF001 - Textual offers no other list
-            title = "Here" if node is focused else "Everywhere" if node is self._over.app else "On this screen"
+            ids = {binding.id for keys in node._bindings.key_to_bindings.values() for binding in keys if binding.id}  # noqa: SLF001 - Textual offers no other list
+            title = "Here" if node is focus else "Everywhere" if node is self._over.app else "On this screen"
             yield title, ids & set(keymap.BY_ID)
 
     def _line(self, key: keymap.Key, keys: tuple[str, ...]) -> Paragraph:

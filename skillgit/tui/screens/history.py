@@ -135,35 +135,35 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
 
     def reload(self) -> None:
         """Read runs and history again; the cursor stays on its event, or on the newest one."""
-        app_of(self).read(browse.overview, then=self._show_runs, failed=self._without_runs, group="runs")
+        app_of(self).read(browse.overview, then=self._show_runs, on_error=self._without_runs, group="runs")
 
-    def _show_runs(self, found: Overview) -> None:
+    def _show_runs(self, overview: Overview) -> None:
         before = self._run
-        self._show_overview(found)
-        if found.runs:
+        self._show_overview(overview)
+        if overview.runs:
             self._read_list(keep=before == self._run)
             self._read_scores()
 
-    def _show_overview(self, found: Overview) -> None:
-        self.events.held = found.held
-        self.name_panes(fresh=found.fresh, broken=len(found.broken))
-        if not found.runs:
-            self._show_nothing(found)
+    def _show_overview(self, overview: Overview) -> None:
+        self.events.held = overview.held
+        self.name_panes(fresh=overview.fresh, unreadable=len(overview.broken))
+        if not overview.runs:
+            self._show_nothing(overview)
             return
-        wanted = named(found.runs, self._run)
-        if self._run and not wanted:
+        name = named(overview.runs, self._run)
+        if self._run and not name:
             self.notify(f"there is no run '{self._run}'", severity="warning", markup=False)
-        self._run = wanted or found.chosen
-        self.runs.show(found.runs, found.chosen, self._run)
-        if any(run.running_pid is not None for run in found.runs):
+        self._run = name or overview.chosen
+        self.runs.show(overview.runs, overview.chosen, self._run)
+        if any(run.running_pid is not None for run in overview.runs):
             self.say_running()
         self._say_counts()
 
-    def _show_nothing(self, found: Overview) -> None:
-        told = f"{found.broken[0][0]}: {found.broken[0][1]}" if found.broken else "no runs yet"
-        hint = "skillgit fsck" if found.broken else "skillgit train CONFIG"
+    def _show_nothing(self, overview: Overview) -> None:
+        text = f"{overview.broken[0][0]}: {overview.broken[0][1]}" if overview.broken else "no runs yet"
+        hint = "skillgit fsck" if overview.broken else "skillgit train CONFIG"
         self.runs.tell("")
-        self.events.tell(one_line(told), hint)
+        self.events.tell(one_line(text), hint)
         self.detail.clear()
 
     def _without_runs(self, error: SkillgitError) -> None:
@@ -190,7 +190,7 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
         app = app_of(self)
         commit = row.commit if row is not None else ""
         app.read(
-            browse.page, self._narrowing, 0, PAGE, commit, then=self._show_page, failed=self._without, group="page"
+            browse.page, self._narrowing, 0, PAGE, commit, then=self._show_page, on_error=self._without, group="page"
         )
 
     def _show_page(self, page: Page) -> None:
@@ -208,20 +208,20 @@ class HistoryScreen(Panes, VersionActions, Screen[None]):
 
     def _read_scores(self) -> None:
         read = app_of(self).read
-        read(browse.score_line, self._run, STEPS, then=self._show_scores, failed=lambda _: None, group="scores")
+        read(browse.score_line, self._run, STEPS, then=self._show_scores, on_error=lambda _: None, group="scores")
 
-    def _show_scores(self, found: tuple[tuple[Point, ...], int]) -> None:
-        points, apart = found
+    def _show_scores(self, reply: tuple[tuple[Point, ...], int]) -> None:
+        points, apart = reply
         self.query_one(ScorePlot).show(points)
         run, ink = self.runs.current, app_of(self).facts
-        tested = on_test(run, ink) if run is not None and run.name == self._run else ""
-        said = (f"1 step in {apart}" if apart > 1 else "", f"test {tested}" if tested else "")
-        self.say_scores(f" {ink.glyphs.dot} ".join(filter(None, said)))
+        test_score = on_test(run, ink) if run is not None and run.name == self._run else ""
+        notes = (f"1 step in {apart}" if apart > 1 else "", f"test {test_score}" if test_score else "")
+        self.say_scores(f" {ink.glyphs.dot} ".join(filter(None, notes)))
 
     def _want(self, offset: int) -> None:
         then = partial(self._add_stretch, self._narrowing)
-        wanted = (self._narrowing, offset, PAGE, self.events.count)
-        app_of(self).read(browse.stretch, *wanted, then=then, failed=self._without)
+        request = (self._narrowing, offset, PAGE, self.events.count)
+        app_of(self).read(browse.stretch, *request, then=then, on_error=self._without)
 
     def _add_stretch(self, narrowing: Narrowing, stretch: Stretch) -> None:
         if narrowing == self._narrowing:

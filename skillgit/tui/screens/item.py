@@ -92,7 +92,7 @@ class ItemScreen(Screen[None]):
     def reload(self) -> None:
         """Read the item again."""
         app_of(self).read(
-            item_story, self.run_name, self.item, limit=None, then=self._show, failed=self._without, group="item"
+            item_story, self.run_name, self.item, limit=None, then=self._show, on_error=self._without, group="item"
         )
 
     def on_resize(self, event: events.Resize) -> None:
@@ -104,8 +104,8 @@ class ItemScreen(Screen[None]):
     def _facts(self) -> Facts:
         return app_of(self).facts
 
-    def _say(self, name: str, left: list[Part], right: list[Part] | None = None) -> None:
-        self.query_one(f"#{name}", OneLine).say(left, right or [])
+    def _say(self, name: str, parts: list[Part], right: list[Part] | None = None) -> None:
+        self.query_one(f"#{name}", OneLine).say(parts, right or [])
 
     def _view(self, side: str) -> TrajectoryView:
         return self.query_one(f"#{side}-turns", TrajectoryView)
@@ -122,7 +122,7 @@ class ItemScreen(Screen[None]):
             self.version = (versions or names)[-1]
         facts, dot = self._facts, f" {self._facts.glyphs.dot} "
         kind = f"  {on_one_line(story.task_type, facts)}" if story.task_type else ""
-        told = dot.join(
+        summary = dot.join(
             [
                 *who_solves(story),
                 *(f"noisy: {doubt}" for doubt in story.doubts[:1]),
@@ -134,7 +134,7 @@ class ItemScreen(Screen[None]):
                 Part(f" Item {on_one_line(story.item, facts)}", Style.STRONG),
                 Part(f"{kind}  run {story.run}", Style.FAINT),
             ],
-            [Part(f"{told} ", Style.FAINT)],
+            [Part(f"{summary} ", Style.FAINT)],
         )
         self._show_question()
         self._choose(names.index(self.version))
@@ -150,35 +150,39 @@ class ItemScreen(Screen[None]):
             text = f"{text[:head].rstrip()} {self._facts.glyphs.ellipsis} {text[head + 3 - room :].lstrip()}"
         self.query_one("#question", Static).update(Text(text))
 
-    def _choose(self, place: int) -> None:
+    def _choose(self, index: int) -> None:
         story = self._story
         if story is None:
             return
-        chosen = story.attempts[place]
-        base = next((known for known in reversed(story.attempts[:place]) if known.version is not None), None)
-        self.version = chosen.name
-        self.query_one(VersionStrip).show(story.attempts, place)
-        self._say("outcome", _outcome(chosen, self._facts))
-        self._say("chosen-title", _title(chosen, self._facts))
-        self._read(chosen, "chosen")
+        attempt = story.attempts[index]
+        base = next(
+            (candidate for candidate in reversed(story.attempts[:index]) if candidate.version is not None), None
+        )
+        self.version = attempt.name
+        self.query_one(VersionStrip).show(story.attempts, index)
+        self._say("outcome", _outcome(attempt, self._facts))
+        self._say("chosen-title", _title(attempt, self._facts))
+        self._read(attempt, "chosen")
         if base is None:
             self._say("base-title", [Part(" no base ", Style.FAINT)])
-            self._view("base").tell(f"{chosen.name} rests on no other version")
+            self._view("base").tell(f"{attempt.name} rests on no other version")
             return
         self._say("base-title", _title(base, self._facts, " (base)"))
         self._read(base, "base")
 
     def _read(self, attempt: Attempt, side: str) -> None:
-        show, failed = (
+        show, on_error = (
             (self._show_chosen, self._without_chosen) if side == "chosen" else (self._show_base, self._without_base)
         )
-        app_of(self).read(item_trajectory, self.item, attempt.commit, then=show, failed=failed, group=f"item-{side}")
+        app_of(self).read(
+            item_trajectory, self.item, attempt.commit, then=show, on_error=on_error, group=f"item-{side}"
+        )
 
-    def _show_chosen(self, found: ItemTrajectory) -> None:
-        self._view("chosen").show(found)
+    def _show_chosen(self, trajectory: ItemTrajectory) -> None:
+        self._view("chosen").show(trajectory)
 
-    def _show_base(self, found: ItemTrajectory) -> None:
-        self._view("base").show(found)
+    def _show_base(self, trajectory: ItemTrajectory) -> None:
+        self._view("base").show(trajectory)
 
     def _without_chosen(self, error: SkillgitError) -> None:
         self._view("chosen").tell(str(error), error.hint)
@@ -188,9 +192,9 @@ class ItemScreen(Screen[None]):
 
     def _move(self, by: int) -> None:
         strip = self.query_one(VersionStrip)
-        place = strip.chosen + by
-        if 0 <= place < len(strip.attempts):
-            self._choose(place)
+        index = strip.chosen + by
+        if 0 <= index < len(strip.attempts):
+            self._choose(index)
 
     def action_item_earlier(self) -> None:
         """Choose the attempt before."""
@@ -222,12 +226,12 @@ class ItemScreen(Screen[None]):
         story = self._story
         if story is None:
             return
-        chosen = story.attempts[self.query_one(VersionStrip).chosen]
+        attempt = story.attempts[self.query_one(VersionStrip).chosen]
         choices = [
             ("i", "item", story.item),
             ("q", "question", story.question),
-            ("a", "answer", chosen.answer),
-            ("o", "commit", chosen.commit),
+            ("a", "answer", attempt.answer),
+            ("o", "commit", attempt.commit),
         ]
         self.app.push_screen(CopyScreen([choice for choice in choices if choice[2]]), self._copied)
 
@@ -240,20 +244,20 @@ class ItemScreen(Screen[None]):
         self.dismiss()
 
 
-def _title(attempt: Attempt, facts: Facts, what: str = "") -> list[Part]:
+def _title(attempt: Attempt, facts: Facts, suffix: str = "") -> list[Part]:
     """Return what stands above a trajectory: whose it is, and where it ends, which is often far below."""
     answer = on_one_line(attempt.answer, facts)
-    told = [
-        Part(f" {attempt.name}{what} ", Style.STRONG),
+    parts = [
+        Part(f" {attempt.name}{suffix} ", Style.STRONG),
         *rendered([sign(attempt.outcome, replace(facts, colour=True), attempt.absence)])[0],
     ]
-    return [*told, Part(f" {answer} ")]
+    return [*parts, Part(f" {answer} ")]
 
 
 def _outcome(attempt: Attempt, facts: Facts) -> list[Part]:
-    told = [Part(f" {attempt.name}  ", Style.STRONG), Part(_scores(attempt))]
+    parts = [Part(f" {attempt.name}  ", Style.STRONG), Part(_scores(attempt))]
     reason = on_one_line(attempt.feedback, facts)
-    return [*told, Part(f"  {reason}", Style.FAINT)] if reason else told
+    return [*parts, Part(f"  {reason}", Style.FAINT)] if reason else parts
 
 
 def _scores(attempt: Attempt) -> str:
@@ -264,7 +268,7 @@ def _scores(attempt: Attempt) -> str:
         )
     if cell.hard is None or cell.soft is None:
         return "failed to evaluate"
-    told = f"hard {cell.hard:g}  soft {cell.soft:.2f}"
+    text = f"hard {cell.hard:g}  soft {cell.soft:.2f}"
     if cell.noted:
-        return f"{told}  measured after the run"
-    return told if cell.measured else f"({told})  inherited"
+        return f"{text}  measured after the run"
+    return text if cell.measured else f"({text})  inherited"

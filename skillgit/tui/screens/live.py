@@ -126,7 +126,7 @@ class LiveScreen(Screen[None]):
         """Look how the run is going."""
         pid = self._trainer.pid if self._trainer is not None else 0
         app_of(self).read(
-            live, self.run_name, pid=pid, last=self._last, then=self._show, failed=self._without, group="live"
+            live, self.run_name, pid=pid, last=self._last, then=self._show, on_error=self._without, group="live"
         )
 
     def reload(self) -> None:
@@ -137,8 +137,10 @@ class LiveScreen(Screen[None]):
 
     def _read_events(self) -> None:
         read, narrowing = app_of(self).read, Narrowing(run=self.run_name)
-        read(browse.page, narrowing, 0, PAGE, then=self._show_events, failed=self._no_events, group="landed")
-        read(browse.points, self.run_name, _POINTS, then=self._show_points, failed=lambda _: None, group="live-points")
+        read(browse.page, narrowing, 0, PAGE, then=self._show_events, on_error=self._no_events, group="landed")
+        read(
+            browse.points, self.run_name, _POINTS, then=self._show_points, on_error=lambda _: None, group="live-points"
+        )
 
     def _show(self, look: LiveLook) -> None:
         before, was_trained, self.look = self.look, self._trained is not None, look
@@ -164,30 +166,30 @@ class LiveScreen(Screen[None]):
         self._unfinished = ()
         if look.standing not in live_text.ALIVE:
             read = app_of(self).read
-            read(spent_on_unfinished, look.run, then=self._show_unfinished, failed=lambda _: None, group="unfinished")
+            read(spent_on_unfinished, look.run, then=self._show_unfinished, on_error=lambda _: None, group="unfinished")
 
-    def _show_unfinished(self, found: tuple[Unfinished, ...] | None) -> None:
-        self._unfinished = found or ()
+    def _show_unfinished(self, runs: tuple[Unfinished, ...] | None) -> None:
+        self._unfinished = runs or ()
         if self.look is not None:
             self._say_lines(self.look)
 
     def _say_lines(self, look: LiveLook) -> None:
         facts = app_of(self).facts
-        left, right = live_text.head(look, facts)
-        self.query_one("#live-head", OneLine).say(left, right)
-        place = live_text.place(look, facts)
-        room = self.size.width - sum(len(part.text) for part in place) - 2
-        self.query_one("#live-place", OneLine).say(place, live_text.scores(look, self._points, facts, room))
+        title, right = live_text.head(look, facts)
+        self.query_one("#live-head", OneLine).say(title, right)
+        position = live_text.place(look, facts)
+        room = self.size.width - sum(len(part.text) for part in position) - 2
+        self.query_one("#live-place", OneLine).say(position, live_text.scores(look, self._points, facts, room))
         self.query_one("#live-cost", OneLine).say(live_text.cost(look, facts))
-        said, hint, style = live_text.told(look)
-        text = Text(facts.encodable(one_line(said)), style=app_of(self).paint(style))
+        message, hint, style = live_text.told(look)
+        text = Text(facts.encodable(one_line(message)), style=app_of(self).paint(style))
         if hint:
             text.append(f"\nhint: {facts.encodable(one_line(hint))}", app_of(self).paint(Style.FAINT))
-        for line in unfinished(self._unfinished, facts, named=False):
+        for line in unfinished(self._unfinished, facts, with_run=False):
             text.append(f"\n{facts.encodable(line)}")
-        told = self.query_one("#live-told", Static)
-        told.update(text)
-        told.display = bool(said)
+        widget = self.query_one("#live-told", Static)
+        widget.update(text)
+        widget.display = bool(message)
 
     def _without(self, error: SkillgitError) -> None:
         self.landed.tell(str(error), error.hint, Style.REJECTED)
@@ -249,19 +251,19 @@ class LiveScreen(Screen[None]):
             return
         if look.standing is Standing.STOPPING:
             question = f"Process {look.pid} was asked to stop after its step. Stop it now, after the calls in flight?"
-            stop, said = stop_now, "stops after the calls in flight"
+            stop, effect = stop_now, "stops after the calls in flight"
         else:
             question = f"Process {look.pid} would finish its step and stop. The run can go on later; nothing is lost."
-            stop, said = stop_after_step, "stops after this step"
+            stop, effect = stop_after_step, "stops after this step"
 
         def answered(yes: bool | None) -> None:  # noqa: FBT001 - Textual calls it
             if yes:
-                app_of(self).read(stop, look.run, then=partial(self._asked, said))
+                app_of(self).read(stop, look.run, then=partial(self._asked, effect))
 
         self.app.push_screen(AskScreen("", question, yes="Stop"), answered)
 
-    def _asked(self, said: str, pid: int) -> None:
-        self.notify(f"process {pid} {said}")
+    def _asked(self, effect: str, pid: int) -> None:
+        self.notify(f"process {pid} {effect}")
         self.look_again()
 
     def action_pane_next(self) -> None:

@@ -28,24 +28,24 @@ _TITLES: Final = {"runs": "1 Runs", "events": "2 History", "scores": "3 Score", 
 class Panes(_Base):
     """Walking through the panes; on a narrow terminal only the one with the keys is in sight."""
 
-    def name_panes(self, *, fresh: bool = True, broken: int = 0) -> None:
+    def name_panes(self, *, fresh: bool = True, unreadable: int = 0) -> None:
         """Put numbers and names on the panes, and what is out of order."""
         for name in ORDER:
             self.query_one(f"#{name}").border_title = _TITLES[name]
-        wrong = [f"{broken} cannot be read"] if broken else []
+        wrong = [f"{unreadable} cannot be read"] if unreadable else []
         self.query_one(RunList).border_subtitle = ", ".join([*wrong, *([] if fresh else ["index in memory"])])
 
     def say_running(self) -> None:
         """Say beside the name of the runs how to watch the one that is trained."""
         self.query_one(RunList).border_title = f"{_TITLES['runs']}  L live"
 
-    def say_history(self, told: str) -> None:
+    def say_history(self, text: str) -> None:
         """Say beside the name of the history what it holds."""
-        self.query_one(EventList).border_title = f"{_TITLES['events']}  {told}"
+        self.query_one(EventList).border_title = f"{_TITLES['events']}  {text}"
 
-    def say_scores(self, told: str) -> None:
+    def say_scores(self, text: str) -> None:
         """Say beside the name of the scores which of them are drawn."""
-        self.query_one("#scores").border_title = f"{_TITLES['scores']}  {told}".rstrip()
+        self.query_one("#scores").border_title = f"{_TITLES['scores']}  {text}".rstrip()
 
     def compare(self, a: LogRow, b: LogRow) -> None:
         """Open a comparison of two events."""
@@ -67,8 +67,8 @@ class Panes(_Base):
     @property
     def at(self) -> str:
         """The pane that has the keys."""
-        focused = [node.id for node in self.focused.ancestors_with_self] if self.focused is not None else []
-        return next((name for name in ORDER if name in focused), "events")
+        ids = [node.id for node in self.focused.ancestors_with_self] if self.focused is not None else []
+        return next((name for name in ORDER if name in ids), "events")
 
     def on_descendant_focus(self) -> None:
         """Bring the pane with the keys in sight."""

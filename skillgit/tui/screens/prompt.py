@@ -43,8 +43,8 @@ class PromptScreen(ModalScreen[tuple[str, ...] | None]):
     def _changed(self, event: Input.Changed) -> None:
         words = event.value.split()
         fitting = [entry for name, entry in ENTRIES.items() if words and name.startswith(words[0])]
-        told = f"{fitting[0].name}: {fitting[0].summary}" if len(fitting) == 1 else "  ".join(e.name for e in fitting)
-        self.query_one("#told", Static).update(told)
+        text = f"{fitting[0].name}: {fitting[0].summary}" if len(fitting) == 1 else "  ".join(e.name for e in fitting)
+        self.query_one("#told", Static).update(text)
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:

@@ -146,12 +146,12 @@ class Pages:
 
 
 def _wished(query: Mapping[str, str], name: str, usual: int, most: int) -> int:
-    given = query.get(name, "")
-    return _bounded(int(given), most) if given.isascii() and given.isdecimal() else usual
+    text = query.get(name, "")
+    return _bounded(int(text), most) if text.isascii() and text.isdecimal() else usual
 
 
-def _bounded(given: int, most: int) -> int:
-    return max(1, min(given, most))
+def _bounded(value: int, most: int) -> int:
+    return max(1, min(value, most))
 
 
 async def _obey(message: str, screens: Screens, socket: web.WebSocketResponse) -> None:

@@ -71,20 +71,20 @@ def listen(host: str, port: int) -> Place:
     if find_spec("textual_serve") is None:
         raise UsageError("tui --web needs the extra 'web'", hint="pip install 'skillgit[web]'")
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError as error:
         raise UsageError(f"{host} is no name or number of this machine", hint=f"--host {LOOPBACK}") from error
-    family, *_, address = found[0]
+    family, *_, address = addresses[0]
     try:
         listener = socket.create_server(address[:2], family=family)
     except OSError as error:
-        said = error.strerror or str(error)
+        reason = error.strerror or str(error)
         raise UsageError(
-            f"cannot listen on {host}, port {port}: {said}", hint="leave out --port for a free one"
+            f"cannot listen on {host}, port {port}: {reason}", hint="leave out --port for a free one"
         ) from error
     number = ip_address(str(listener.getsockname()[0]))
-    shown = socket.gethostname() if number.is_unspecified else host
-    name = f"[{shown}]" if ":" in shown else shown
+    hostname = socket.gethostname() if number.is_unspecified else host
+    name = f"[{hostname}]" if ":" in hostname else hostname
     return Place(
         listener=listener,
         host=host,
@@ -94,40 +94,40 @@ def listen(host: str, port: int) -> Place:
 
 
 def serve(
-    place: Place,
+    site: Place,
     words: Sequence[str],
     environ: Mapping[str, str],
     *,
     title: str,
     entropy: Callable[[int], bytes],
     ready: Callable[[str], None],
-    entered: Callable[[str], None],
+    on_entry: Callable[[str], None],
 ) -> None:
     """Serve the screens until Ctrl-C, or until somebody ends the process; all processes of the screens end with it.
 
     Args:
-        place: Where.
+        site: Where.
         words: The command of the screens.
         environ: Its environment variables.
         title: What the page is called.
         entropy: Returns so many random bytes.
         ready: Gets the link, which works once, when it works.
-        entered: Gets the address of the page when the link was used.
+        on_entry: Gets the address of the page when the link was used.
     """
     from aiohttp import web  # noqa: PLC0415 - slow to import
 
     from skillgit.tui.web.page import Pages  # noqa: PLC0415 - it needs textual-serve
 
-    names = frozenset({"localhost", place.host.lower(), socket.gethostname().lower()})
-    door = Door(names, entropy, lambda path: entered(f"{place.link}{path}"))
-    served = application(door, Pages(title, words, environ))
+    names = frozenset({"localhost", site.host.lower(), socket.gethostname().lower()})
+    door = Door(names, entropy, lambda path: on_entry(f"{site.link}{path}"))
+    app = application(door, Pages(title, words, environ))
 
     async def started(_: web.Application) -> None:
-        ready(f"{place.link}/?{urlencode({'token': door.token})}")
+        ready(f"{site.link}/?{urlencode({'token': door.token})}")
 
-    served.on_startup.append(started)
+    app.on_startup.append(started)
     # Addresses hold secrets, so none is written down.
-    web.run_app(served, sock=place.listener, print=lambda *_: None, access_log=None, shutdown_timeout=1)
+    web.run_app(app, sock=site.listener, print=lambda *_: None, access_log=None, shutdown_timeout=1)
 
 
 def application(door: Door, pages: Pages) -> web.Application:
@@ -136,11 +136,11 @@ def application(door: Door, pages: Pages) -> web.Application:
 
     inside = web.Application(middlewares=[door.inside])
     pages.add_to(inside)
-    served = web.Application(middlewares=[door.guard])
-    served.router.add_get("/", door.enter, allow_head=False)
-    served.add_subapp(door.path, inside)
-    served.on_response_prepare.append(_protect)
-    return served
+    app = web.Application(middlewares=[door.guard])
+    app.router.add_get("/", door.enter, allow_head=False)
+    app.add_subapp(door.path, inside)
+    app.on_response_prepare.append(_protect)
+    return app
 
 
 async def _protect(_: web.Request, response: web.StreamResponse) -> None:
@@ -169,27 +169,27 @@ class Door:
     """
 
     def __init__(
-        self, names: frozenset[str], entropy: Callable[[int], bytes], entered: Callable[[str], None] = lambda _: None
+        self, names: frozenset[str], entropy: Callable[[int], bytes], on_entry: Callable[[str], None] = lambda _: None
     ) -> None:
         self._names = names
-        self._entered = entered
+        self._entered = on_entry
         self.token, self._cookie, secret = (_secret(entropy) for _ in range(3))
         self.path = f"/{secret}/"
         self._used = False
 
     async def enter(self, request: web.Request) -> web.Response:
         """Take the token, and send the browser to the page with a cookie."""
-        given = request.query.get("token", "")
-        if not given or not compare_digest(given.encode(), self.token.encode()):
+        token = request.query.get("token", "")
+        if not token or not compare_digest(token.encode(), self.token.encode()):
             raise web.HTTPForbidden(text=_NO_LINK)
         if self._used:
             raise web.HTTPForbidden(text=_USED)
         self._used = True
         self._entered(self.path)
-        found = web.Response(status=303, headers={"Location": self.path})
+        response = web.Response(status=303, headers={"Location": self.path})
         # Lax and not Strict: a link in a chat may lead here, and its cookie must hold for the page that it leads to.
-        found.set_cookie(COOKIE, self._cookie, path=self.path, httponly=True, samesite="Lax")
-        return found
+        response.set_cookie(COOKIE, self._cookie, path=self.path, httponly=True, samesite="Lax")
+        return response
 
     @web.middleware
     async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:

@@ -51,11 +51,11 @@ class FilterBar(Horizontal):
         self.app.stylesheet.update(self)
         self.screen.set_focus(self.query_one(Input))
 
-    def say(self, told: str, *, wrong: bool = False) -> None:
+    def say(self, text: str, *, wrong: bool = False) -> None:
         """Tell how much is left, or what is wrong with the filter."""
-        left = self.query_one("#left", Static)
-        left.update(told)
-        left.set_class(wrong, "-wrong")
+        label = self.query_one("#left", Static)
+        label.update(text)
+        label.set_class(wrong, "-wrong")
 
     def clear(self) -> None:
         """Narrow nothing any more, and hide."""

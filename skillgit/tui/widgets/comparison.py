@@ -94,9 +94,9 @@ class ItemsView(RenderedLines):
 
 def _cells(row: ItemChange, diff: ItemDiff, screen: Screen) -> tuple[str, ...]:
     glyphs = screen.glyphs
-    told = "not measured" if row.change == "not-measured" else change_words(diff.differs)[row.change]
+    label = "not measured" if row.change == "not-measured" else change_words(diff.differs)[row.change]
     return (
-        screen.paint(STYLES[row.change], f"{sign(row.change, glyphs)} {told}"),
+        screen.paint(STYLES[row.change], f"{sign(row.change, glyphs)} {label}"),
         row.item,
         row.task_type,
         words.score(row.before) or "none",
@@ -105,28 +105,28 @@ def _cells(row: ItemChange, diff: ItemDiff, screen: Screen) -> tuple[str, ...]:
     )
 
 
-def summary(diff: ItemDiff, screen: Screen, named: int = NAMED) -> Iterator[Part]:
-    """Yield how many items were fixed and broken, at most ``named`` of each by name, and how many stayed."""
+def summary(diff: ItemDiff, screen: Screen, limit: int = NAMED) -> Iterator[Part]:
+    """Yield how many items were fixed and broken, at most ``limit`` of each by name, and how many stayed."""
     dot = f" {screen.glyphs.dot} "
-    known = disarmed(diff, screen)
+    items = disarmed(diff, screen)
     named_changes = change_words(diff.differs)
-    changed: tuple[tuple[Change, tuple[str, ...]], ...] = (
-        ("fixed", known.fixed),
-        *((("gained", known.gained),) if known.gained else ()),
-        ("broken", known.broken),
-        *((("lost", known.lost),) if known.lost else ()),
+    groups: tuple[tuple[Change, tuple[str, ...]], ...] = (
+        ("fixed", items.fixed),
+        *((("gained", items.gained),) if items.gained else ()),
+        ("broken", items.broken),
+        *((("lost", items.lost),) if items.lost else ()),
     )
-    for kind, found in changed:
-        yield Part(f"{len(found)} {named_changes[kind]}", STYLES[kind] if found else "")
-        if found and named:
-            more = f" {screen.glyphs.ellipsis}" if len(found) > named else ""
-            yield Part(f" ({' '.join(found[:named])}{more})", Style.FAINT)
+    for kind, names in groups:
+        yield Part(f"{len(names)} {named_changes[kind]}", STYLES[kind] if names else "")
+        if names and limit:
+            more = f" {screen.glyphs.ellipsis}" if len(names) > limit else ""
+            yield Part(f" ({' '.join(names[:limit])}{more})", Style.FAINT)
         yield Part(dot, Style.FAINT)
-    yield Part(f"{len(known.stable_pass)} stable pass{dot}{len(known.stable_fail)} stable fail")
-    if known.not_measured:
-        yield Part(f"{dot}{len(known.not_measured)} of {len(known.rows)} not measured", Style.FAINT)
-    if known.missing:
-        yield Part(f"{dot}{len(known.missing)} missing", Style.REVERTED)
+    yield Part(f"{len(items.stable_pass)} stable pass{dot}{len(items.stable_fail)} stable fail")
+    if items.not_measured:
+        yield Part(f"{dot}{len(items.not_measured)} of {len(items.rows)} not measured", Style.FAINT)
+    if items.missing:
+        yield Part(f"{dot}{len(items.missing)} missing", Style.REVERTED)
 
 
 _HEAD = 2

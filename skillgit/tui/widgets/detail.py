@@ -73,44 +73,44 @@ class Detail(Vertical):
         """What is on the open tab."""
         return self.query_one(f"#{_IDS[self.place]}", PaintedLines)
 
-    def clear(self, told: str = "", hint: str = "") -> None:
+    def clear(self, text: str = "", hint: str = "") -> None:
         """Show no event."""
         self.row = self.detail = None
         self.query_one("#what", OneLine).say([])
         self.query_one("#where", OneLine).say([])
         for view in self.query(PaintedLines):
-            view.tell(told, hint)
+            view.tell(text, hint)
 
     def show(self, row: LogRow) -> None:
         """Show an event: its head at once, the rest when it has been read."""
         app = app_of(self)
         self.row = row
-        what, where = head(row, app.facts, app.now)
-        self.query_one("#what", OneLine).say(what)
+        title, where = head(row, app.facts, app.now)
+        self.query_one("#what", OneLine).say(title)
         self.query_one("#where", OneLine).say(where)
-        app.read(_detail, row.commit, then=self._show, failed=self._without, group="detail")
+        app.read(_detail, row.commit, then=self._show, on_error=self._without, group="detail")
 
-    def _show(self, found: EventDetail) -> None:
-        if self.row is None or found.shown.row.commit != self.row.commit:
+    def _show(self, detail: EventDetail) -> None:
+        if self.row is None or detail.shown.row.commit != self.row.commit:
             return
-        self.detail = found
+        self.detail = detail
         ink = app_of(self).facts
-        self.query_one(DiffView).show(found.files)
-        if not found.files:
+        self.query_one(DiffView).show(detail.files)
+        if not detail.files:
             self.query_one(DiffView).tell("the event changed nothing in the skill")
-        self.query_one("#edits", Paragraphs).show(list(edits(found)))
-        self.query_one(EventItems).show(found.shown.items)
-        self.query_one("#trace", Paragraphs).show(list(trace(found, ink)))
-        self.query_one(EventMessage).show(found.shown)
+        self.query_one("#edits", Paragraphs).show(list(edits(detail)))
+        self.query_one(EventItems).show(detail.shown.items)
+        self.query_one("#trace", Paragraphs).show(list(trace(detail, ink)))
+        self.query_one(EventMessage).show(detail.shown)
 
     def _without(self, error: SkillgitError) -> None:
         for view in self.query(PaintedLines):
             view.tell(str(error), error.hint, Style.REJECTED)
 
-    def turn_to(self, place: int) -> None:
-        """Open the tab at ``place``, the first one after the last."""
+    def turn_to(self, index: int) -> None:
+        """Open the tab at ``index``, the first one after the last."""
         had_focus = self.view.has_focus
-        self.place = place % len(TABS)
+        self.place = index % len(TABS)
         self.query_one(ContentSwitcher).current = _IDS[self.place]
         self.query_one(TabBar).open(self.place)
         if had_focus:
@@ -143,14 +143,14 @@ class Detail(Vertical):
         app_of(self).read(
             _diff,
             self.row.commit,
-            then=lambda found: self._with_context(found, lines),
+            then=lambda diff: self._with_context(diff, lines),
             group="context",
             lines=lines,
         )
 
-    def _with_context(self, found: Diffed, lines: int) -> None:
-        if self.is_attached and self.row is not None and found.b is not None and found.b.commit == self.row.commit:
-            self.query_one(DiffView).show(found.files, context=lines)
+    def _with_context(self, diff: Diffed, lines: int) -> None:
+        if self.is_attached and self.row is not None and diff.b is not None and diff.b.commit == self.row.commit:
+            self.query_one(DiffView).show(diff.files, context=lines)
 
 
 def _detail(context: Context, commit: str) -> EventDetail:
@@ -176,9 +176,9 @@ class EventMessage(RenderedLines):
         self._shown: Shown | None = None
         self._message = ""
 
-    def show(self, shown: Shown) -> None:
-        """Show ``shown``; its difference has a place of its own."""
-        self._shown, self._message = disarmed(replace(shown, diff="", message="")), inert(shown.message)
+    def show(self, report: Shown) -> None:
+        """Show ``report``; its difference has a place of its own."""
+        self._shown, self._message = disarmed(replace(report, diff="", message="")), inert(report.message)
         self.shown()
         self.lay_out()
         self.scroll_to(y=0, animate=False)
@@ -210,7 +210,7 @@ def head(row: LogRow, ink: Screen, now: datetime) -> tuple[Painted, Painted]:
         Part(f"   {ink.encodable(cells.score(entry)).strip()}", Style.STRONG),
         Part(f" {words.delta(entry.delta) if entry.measured else ''}", cells.style(entry)),
     )
-    place = [
+    parts = [
         f"epoch {row.epoch}" if row.epoch else "",
         f"step {row.step}" if row.step else "",
         f"base v{row.base}" if row.base is not None else "",
@@ -218,7 +218,7 @@ def head(row: LogRow, ink: Screen, now: datetime) -> tuple[Painted, Painted]:
         words.short(row.commit),
         row.run,
     ]
-    return first, (Part(f" {dot.join(part for part in place if part)}", Style.FAINT),)
+    return first, (Part(f" {dot.join(part for part in parts if part)}", Style.FAINT),)
 
 
 def edits(detail: EventDetail) -> Iterator[Paragraph]:
@@ -236,15 +236,15 @@ def edits(detail: EventDetail) -> Iterator[Paragraph]:
             yield _MISSING
     for number, edit in enumerate(detail.edits, 1):
         yield from _edit(number, edit)
-    for left in detail.shown.left_out:
-        yield Paragraph(f"not applied: {left.edit}", Style.STRONG, indent=4, lead="   ")
-        yield Paragraph(f"{left.status}: {left.reason}", Style.FAINT, indent=6)
+    for omission in detail.shown.left_out:
+        yield Paragraph(f"not applied: {omission.edit}", Style.STRONG, indent=4, lead="   ")
+        yield Paragraph(f"{omission.status}: {omission.reason}", Style.FAINT, indent=6)
         yield Paragraph("")
 
 
 def _edit(number: int, edit: AppliedEdit) -> Iterator[Paragraph]:
-    told = f"{edit.op} {edit.file}, support {edit.support} {edit.source}"
-    yield Paragraph(told, Style.STRONG, indent=4, lead=f" {number}")
+    text = f"{edit.op} {edit.file}, support {edit.support} {edit.source}"
+    yield Paragraph(text, Style.STRONG, indent=4, lead=f" {number}")
     if edit.anchor:
         removes = edit.op in {"replace", "delete"}
         yield Paragraph(edit.anchor, "" if removes else Style.FAINT, indent=6, lead="   -" if removes else "   @")
@@ -271,10 +271,10 @@ def trace(detail: EventDetail, ink: Screen) -> Iterator[Paragraph]:
 
 
 def _attempt(attempt: Attempt, ink: Screen) -> Iterator[Paragraph]:
-    solved = bool(attempt.hard)
-    sign = ink.glyphs.passed if solved else ink.glyphs.rejected
+    is_solved = bool(attempt.hard)
+    sign = ink.glyphs.passed if is_solved else ink.glyphs.rejected
     scores = f"{attempt.item}  hard {words.score(attempt.hard) or 'none'}  soft {words.score(attempt.soft) or 'none'}"
-    yield Paragraph(scores, Style.ACCEPTED if solved else Style.REJECTED, indent=4, lead=f" {sign}")
+    yield Paragraph(scores, Style.ACCEPTED if is_solved else Style.REJECTED, indent=4, lead=f" {sign}")
     for label, text in (("asked", attempt.question), ("said", attempt.answer), ("judged", attempt.feedback)):
         if text:
             yield Paragraph(text[:_LONGEST], "", indent=12, lead=f"    {label}")

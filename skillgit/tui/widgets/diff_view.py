@@ -215,8 +215,8 @@ class DiffView(PaintedLines):
     @property
     def _top(self) -> Line | None:
         """The line that the screen begins with; nothing at the beginning, which stays there."""
-        place = self.scroll_offset.y
-        rows = islice(self._rows.rows, place, None) if place else ()
+        start = self.scroll_offset.y
+        rows = islice(self._rows.rows, start, None) if start else ()
         return next((piece.line for row in rows for piece in (row.left, row.right) if piece), None)
 
     def painted(self, line: int) -> Painted:
@@ -228,23 +228,23 @@ class DiffView(PaintedLines):
         head = cut(row.text, self.room - 1, self.ink)
         return (mark, Part(head, _HEADS.get(row.kind, "")))
 
-    def _sign(self, place: int) -> str:
-        return _SIGNS[self._rows.layout.unicode][place]
+    def _sign(self, index: int) -> str:
+        return _SIGNS[self._rows.layout.unicode][index]
 
-    def _sides(self, place: int, row: Row) -> Iterator[Part]:
+    def _sides(self, index: int, row: Row) -> Iterator[Part]:
         layout = self._rows.layout
         if not layout.side:
             if row.left is not None:
-                yield from self._piece(place, row.left, row.left.line.new or row.left.line.old)
+                yield from self._piece(index, row.left, row.left.line.new or row.left.line.old)
             return
-        left = tuple(self._piece(place, row.left, row.left.line.old)) if row.left is not None else ()
-        yield from left
-        yield Part(" " * (layout.half - 1 - sum(cell_len(part.text) for part in left)))
+        parts = tuple(self._piece(index, row.left, row.left.line.old)) if row.left is not None else ()
+        yield from parts
+        yield Part(" " * (layout.half - 1 - sum(cell_len(part.text) for part in parts)))
         yield Part(self.ink.glyphs.line, Style.FAINT)
         if row.right is not None:
-            yield from self._piece(place, row.right, row.right.line.new)
+            yield from self._piece(index, row.right, row.right.line.new)
 
-    def _piece(self, place: int, piece: Piece, number: int | None) -> Iterator[Part]:
+    def _piece(self, index: int, piece: Piece, number: int | None) -> Iterator[Part]:
         line, layout = piece.line, self._rows.layout
         style = "diff--moved" if line.moved is not None else _STYLES[Sign(line.sign)]
         if piece.start or piece.note:
@@ -255,26 +255,26 @@ class DiffView(PaintedLines):
         if piece.note:
             yield Part(piece.note, Style.FAINT)
             return
-        marks: list[Mark] = self.marks(place, piece.shown.text) if self.sought else []
+        marks: list[Mark] = self.marks(index, piece.shown.text) if self.sought else []
         if self.word and line.sign in _WORDS:
             marks = [*((span, _WORDS[line.sign]) for span in piece.shown.spans(line.spans)), *marks]
         yield from emphasised(piece.shown.text, piece.start, piece.end, style, marks)
 
     def lines_with(self) -> Iterator[int]:
         """Yield the rows with a hit; one over the end of a row counts where it begins."""
-        known: tuple[str, list[Span]] = ("", [])
-        for place, row in enumerate(self._rows.rows):
+        cache: tuple[str, list[Span]] = ("", [])
+        for index, row in enumerate(self._rows.rows):
             if row.kind is not Kind.LINE:
                 if self.matches(row.text):
-                    yield place
+                    yield index
                 continue
             for piece in (row.left, row.right):
                 if piece is None or piece.note:
                     continue
-                if piece.shown.text is not known[0]:
-                    known = (piece.shown.text, self.matches(piece.shown.text))
-                if any(piece.start <= start < piece.end for start, _ in known[1]):
-                    yield place
+                if piece.shown.text is not cache[0]:
+                    cache = (piece.shown.text, self.matches(piece.shown.text))
+                if any(piece.start <= start < piece.end for start, _ in cache[1]):
+                    yield index
                     break
 
     def _walk(self, by: int) -> None:
@@ -286,9 +286,9 @@ class DiffView(PaintedLines):
         if top <= hunks[self.hunk] < top + height:
             self.hunk = max(0, min(self.hunk + by, len(hunks) - 1))
         elif by > 0:
-            self.hunk = next((place for place, row in enumerate(hunks) if row >= top), len(hunks) - 1)
+            self.hunk = next((index for index, row in enumerate(hunks) if row >= top), len(hunks) - 1)
         else:
-            self.hunk = next((place for place in reversed(range(len(hunks))) if hunks[place] < top), 0)
+            self.hunk = next((index for index in reversed(range(len(hunks))) if hunks[index] < top), 0)
         self.scroll_to(y=hunks[self.hunk] if self.hunk else 0, animate=False)
         self.refresh()
         self.post_message(self.Changed())
@@ -336,9 +336,9 @@ def divided(files: Sequence[FileDiff], width: int, *, side: bool, unicode: bool 
 def arranged(files: Sequence[FileDiff], layout: Layout, top: Line | None = None) -> Arranged:
     """Return the rows of ``files``, and where the line ``top`` of other rows is among them."""
     rows = list(_rows(files, layout))
-    hunks = [place for place, row in enumerate(rows) if row.kind is Kind.HUNK]
-    wanted = None if top is None else (top.old, top.new, top.text)
-    at = next((place for place, row in enumerate(rows) if wanted and wanted in _said(row)), 0)
+    hunks = [index for index, row in enumerate(rows) if row.kind is Kind.HUNK]
+    key = None if top is None else (top.old, top.new, top.text)
+    at = next((index for index, row in enumerate(rows) if key and key in _said(row)), 0)
     return Arranged(layout, rows, hunks, at)
 
 
@@ -349,8 +349,8 @@ def _said(row: Row) -> list[tuple[int | None, int | None, str]]:
 def _rows(files: Sequence[FileDiff], layout: Layout) -> Iterator[Row]:
     screen = Screen(unicode=layout.unicode)
     number = 0
-    for place, file in enumerate(files):
-        if place:
+    for index, file in enumerate(files):
+        if index:
             yield Row(Kind.BLANK)
         counts = f"   +{file.added} -{file.removed}" if file.hunks else ""
         yield Row(Kind.FILE, text=f"{shown(file.path, screen).text}{counts}")
@@ -368,9 +368,9 @@ def _lines(file: FileDiff, hunk: Hunk, number: int, layout: Layout) -> Iterator[
                 yield Row(Kind.LINE, number, "", piece)
         return
     for old, new in beside(hunk):
-        left = _pieces(file, old, layout) if old else ()
-        right = left if new is old else _pieces(file, new, layout) if new else ()
-        for first, second in zip_longest(left, right):
+        old_pieces = _pieces(file, old, layout) if old else ()
+        new_pieces = old_pieces if new is old else _pieces(file, new, layout) if new else ()
+        for first, second in zip_longest(old_pieces, new_pieces):
             yield Row(Kind.LINE, number, "", first, second)
 
 
@@ -378,9 +378,9 @@ def _pieces(file: FileDiff, line: Line, layout: Layout) -> Sequence[Piece]:
     """Return the parts of one line, and what is to be said of it."""
     screen = Screen(unicode=layout.unicode)
     text = shown(line.text, screen)
-    found = [Piece(line, text, start, end) for start, end in broken(text.text, layout.columns)]
+    pieces = [Piece(line, text, start, end) for start, end in broken(text.text, layout.columns)]
     notes = ([f"({moved(file, line)})"] if line.moved is not None else []) + ([] if line.ended else [UNENDED])
     for note in (shown(note, screen).text for note in notes):
         end = len(text.text)
-        found += [Piece(line, text, end, end, note[a:b]) for a, b in broken(note, layout.columns)]
-    return found
+        pieces += [Piece(line, text, end, end, note[a:b]) for a, b in broken(note, layout.columns)]
+    return pieces

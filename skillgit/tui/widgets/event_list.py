@@ -52,14 +52,14 @@ class EventList(RowList):
         self.held = ""
         self.runs = False
 
-    def event_at(self, place: int) -> LogRow | None:
-        """Return the event at ``place``; None while it is being read."""
-        offset = place // PAGE * PAGE
+    def event_at(self, index: int) -> LogRow | None:
+        """Return the event at ``index``; None while it is being read."""
+        offset = index // PAGE * PAGE
         page = self._pages.get(offset)
         if page is None:
             self._ask(offset)
             return None
-        return page[place - offset] if 0 <= place - offset < len(page) else None
+        return page[index - offset] if 0 <= index - offset < len(page) else None
 
     @property
     def current(self) -> LogRow | None:
@@ -157,9 +157,9 @@ def _delta(entry: Entry) -> str:
 
 
 def _state(row: LogRow, setting: Setting) -> str:
-    held = " held" if row.commit == setting.held else ""
+    held_mark = " held" if row.commit == setting.held else ""
     best = " best" if row.is_best else ""
-    return best + held if setting.ink.width >= _DELTA_FROM else held or best
+    return best + held_mark if setting.ink.width >= _DELTA_FROM else held_mark or best
 
 
 def _sign(row: LogRow, above: LogRow | None, setting: Setting) -> Iterator[Part]:

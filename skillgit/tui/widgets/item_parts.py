@@ -60,21 +60,21 @@ class TrajectoryView(RenderedLines):
             return ()
         return list(self._lines(self._trajectory))
 
-    def _lines(self, found: ItemTrajectory) -> Iterator[Painted]:
-        for number, turn in enumerate(found.turns, start=1):
+    def _lines(self, trajectory: ItemTrajectory) -> Iterator[Painted]:
+        for number, turn in enumerate(trajectory.turns, start=1):
             role = shown(turn.role, self.ink).text
             yield (Part(f"{number} {role}", _ROLES.get(turn.role, Style.REF)),)
             yield from self._text(turn.content)
             yield ()
-        for told, text in (("answer", found.attempt.answer), ("feedback", found.attempt.feedback)):
-            yield (Part(told, Style.STRONG),)
+        for label, text in (("answer", trajectory.attempt.answer), ("feedback", trajectory.attempt.feedback)):
+            yield (Part(label, Style.STRONG),)
             yield from self._text(text or "none")
 
     def _text(self, text: str) -> Iterator[Painted]:
         ink, columns = self.ink, self.room - len(_INDENT)
         for line in text.split("\n"):
-            one = shown(line.removesuffix("\r"), ink).text
-            yield from ((Part(_INDENT + one[start:end]),) for start, end in broken(one, columns))
+            row = shown(line.removesuffix("\r"), ink).text
+            yield from ((Part(_INDENT + row[start:end]),) for start, end in broken(row, columns))
 
 
 _GAP = 2
@@ -89,9 +89,9 @@ class VersionStrip(OneLine):
         self.attempts: Sequence[Attempt] = ()
         self.chosen = 0
 
-    def show(self, attempts: Sequence[Attempt], chosen: int) -> None:
+    def show(self, attempts: Sequence[Attempt], index: int) -> None:
         """Show ``attempts`` with one of them chosen."""
-        self.attempts, self.chosen = attempts, chosen
+        self.attempts, self.chosen = attempts, index
         self._arrange()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -104,31 +104,31 @@ class VersionStrip(OneLine):
         if not self.attempts or not self.size.width:
             return
         ink = app_of(self).facts
-        cells = [_cell(attempt, ink, chosen=place == self.chosen) for place, attempt in enumerate(self.attempts)]
+        cells = [_cell(attempt, ink, is_chosen=index == self.chosen) for index, attempt in enumerate(self.attempts)]
         sizes = [sum(cell_len(part.text) for part in cell) + _GAP for cell in cells]
         first, last = _window(sizes, self.chosen, self.size.width - 2 * _GAP)
         more = ink.glyphs.ellipsis
-        left = [Part(more if first else " ", Style.FAINT), Part(" ")]
+        parts = [Part(more if first else " ", Style.FAINT), Part(" ")]
         for cell in cells[first:last]:
-            left += [*cell, Part(" " * _GAP)]
-        self.say(left[:-1], [Part(more, Style.FAINT)] if last < len(cells) else [])
+            parts += [*cell, Part(" " * _GAP)]
+        self.say(parts[:-1], [Part(more, Style.FAINT)] if last < len(cells) else [])
 
 
-def _cell(attempt: Attempt, ink: Screen, *, chosen: bool) -> Painted:
+def _cell(attempt: Attempt, ink: Screen, *, is_chosen: bool) -> Painted:
     name = shown(attempt.name, ink).text
     [mark] = rendered([sign(attempt.outcome, replace(ink, colour=True), attempt.absence)])
-    style = Style.STRONG if chosen else "" if attempt.version is not None else Style.FAINT
-    return (Part(_CHOSEN[ink.unicode] if chosen else " ", Style.RUNNING), Part(f"{name} ", style), *mark)
+    style = Style.STRONG if is_chosen else "" if attempt.version is not None else Style.FAINT
+    return (Part(_CHOSEN[ink.unicode] if is_chosen else " ", Style.RUNNING), Part(f"{name} ", style), *mark)
 
 
-def _window(sizes: Sequence[int], chosen: int, room: int) -> tuple[int, int]:
-    """Return which stretch around ``chosen`` fits into ``room``: as many on both sides, more where one has fewer."""
-    first, last, used = chosen, chosen + 1, sizes[chosen]
+def _window(sizes: Sequence[int], index: int, room: int) -> tuple[int, int]:
+    """Return which stretch around ``index`` fits into ``room``: as many on both sides, more where one has fewer."""
+    first, last, width = index, index + 1, sizes[index]
     while True:
         grown = False
-        if first and used + sizes[first - 1] <= room:
-            first, used, grown = first - 1, used + sizes[first - 1], True
-        if last < len(sizes) and used + sizes[last] <= room:
-            last, used, grown = last + 1, used + sizes[last], True
+        if first and width + sizes[first - 1] <= room:
+            first, width, grown = first - 1, width + sizes[first - 1], True
+        if last < len(sizes) and width + sizes[last] <= room:
+            last, width, grown = last + 1, width + sizes[last], True
         if not grown:
             return first, last

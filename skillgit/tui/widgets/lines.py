@@ -40,9 +40,9 @@ class OneLine(Widget):
         """What it says."""
         return "".join(part.text for part in (*self._left, *self._right))
 
-    def say(self, left: Iterable[Part], right: Iterable[Part] = ()) -> None:
+    def say(self, parts: Iterable[Part], right: Iterable[Part] = ()) -> None:
         """Say something else."""
-        self._left, self._right = tuple(left), tuple(right)
+        self._left, self._right = tuple(parts), tuple(right)
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
@@ -50,12 +50,12 @@ class OneLine(Widget):
         width, ground = self.size.width, self.rich_style
         if y:
             return Strip.blank(width, ground)
-        taken = sum(cell_len(part.text) for part in self._left)
+        left_width = sum(cell_len(part.text) for part in self._left)
         ends = sum(cell_len(part.text) for part in self._right)
         fill = self._fill if app_of(self).facts.unicode or self._fill.isascii() else "-"
-        space = width - taken - (ends if taken + ends < width else 0)
+        space = width - left_width - (ends if left_width + ends < width else 0)
         between = Part(fill * max(0, space), Style.FAINT)
-        parts = (*self._left, between, *(self._right if taken + ends < width else ()))
+        parts = (*self._left, between, *(self._right if left_width + ends < width else ()))
         paint = app_of(self).paint
         segments = [
             Segment(part.text, ground + paint(part.style) if isinstance(part.style, Style) else ground)
@@ -89,9 +89,9 @@ class KeyLine(Footer):
 
     def _shown(self, screen: Screen[Any]) -> _Shown:
         return tuple(
-            (one.binding.action, self.app.get_key_display(one.binding), one.binding.description, one.enabled)
-            for one in screen.active_bindings.values()
-            if one.binding.show
+            (entry.binding.action, self.app.get_key_display(entry.binding), entry.binding.description, entry.enabled)
+            for entry in screen.active_bindings.values()
+            if entry.binding.show
         )
 
 
@@ -104,28 +104,28 @@ class TabBar(OneLine):
     class Chosen(Message):
         """A tab was clicked."""
 
-        def __init__(self, place: int) -> None:
+        def __init__(self, index: int) -> None:
             super().__init__()
-            self.place = place
+            self.place = index
 
     def __init__(self, names: Sequence[str], *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
         super().__init__(id=id)
         self.names = tuple(names)
 
-    def open(self, place: int) -> None:
-        """Mark the tab at ``place`` as the open one."""
+    def open(self, index: int) -> None:
+        """Mark the tab at ``index`` as the open one."""
         sign = app_of(self).facts.glyphs.running
         parts = []
         for number, name in enumerate(self.names):
-            here = number == place
+            here = number == index
             parts.append(Part(f"{sign if here else ' '}{name}{' ' * _GAP}", Style.REF if here else Style.FAINT))
         self.say(parts)
 
     def on_click(self, event: events.Click) -> None:
         """Choose the tab under the mouse."""
         at = 0
-        for place, name in enumerate(self.names):
+        for index, name in enumerate(self.names):
             at += 1 + len(name) + _GAP
             if event.x < at:
-                self.post_message(self.Chosen(place))
+                self.post_message(self.Chosen(index))
                 return

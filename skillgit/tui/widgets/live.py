@@ -44,106 +44,110 @@ _ASCII_BARS: Final = "_.-=+*%#"
 
 def head(look: LiveLook, screen: Screen) -> tuple[list[Part], list[Part]]:
     """Return which run it is, and whether somebody works on it."""
-    left = [Part(" Live  ", Style.FAINT), Part(on_one_line(look.run, screen), Style.STRONG)]
+    title = [Part(" Live  ", Style.FAINT), Part(on_one_line(look.run, screen), Style.STRONG)]
     match look.standing:
         case Standing.STARTING | Standing.RUNNING | Standing.STOPPING:
-            said = {Standing.RUNNING: "", Standing.STARTING: "starting  ", Standing.STOPPING: "stops after this step  "}
-            told, style = f"{said[look.standing]}{screen.glyphs.running} pid {look.pid}", Style.RUNNING
+            prefixes = {
+                Standing.RUNNING: "",
+                Standing.STARTING: "starting  ",
+                Standing.STOPPING: "stops after this step  ",
+            }
+            status, style = f"{prefixes[look.standing]}{screen.glyphs.running} pid {look.pid}", Style.RUNNING
         case Standing.ENDED if look.snapshot is not None and look.snapshot.end is not None:
-            told = look.snapshot.end.outcome
-            style = Style.BEST if told in _GOOD else Style.REJECTED
+            status = look.snapshot.end.outcome
+            style = Style.BEST if status in _GOOD else Style.REJECTED
         case Standing.KILLED:
-            told, style = "stopped without a word", Style.REJECTED
+            status, style = "stopped without a word", Style.REJECTED
         case _:
-            told, style = "not running", Style.FAINT
-    return left, [Part(f"{told} ", style)]
+            status, style = "not running", Style.FAINT
+    return title, [Part(f"{status} ", style)]
 
 
 def place(look: LiveLook, screen: Screen) -> list[Part]:
     """Return where in the run it is, the edit budget of the step, and the time left."""
-    found, dot = look.snapshot, f" {screen.glyphs.dot} "
-    if found is None or not found.steps:
+    snapshot, dot = look.snapshot, f" {screen.glyphs.dot} "
+    if snapshot is None or not snapshot.steps:
         return [Part(" ")]
-    left = seconds_left(found) if look.standing in ALIVE else None
+    seconds = seconds_left(snapshot) if look.standing in ALIVE else None
     parts = [
-        progress.place(found),
-        f"budget {found.budget}" if found.budget is not None else "",
-        f"ETA {words.duration(left)}" if left is not None else "",
+        progress.place(snapshot),
+        f"budget {snapshot.budget}" if snapshot.budget is not None else "",
+        f"ETA {words.duration(seconds)}" if seconds is not None else "",
     ]
     return [Part(f" {dot.join(part for part in parts if part)}")]
 
 
 def seconds_left(snapshot: Snapshot) -> float | None:
     """Return how long the rest takes at the pace of this process; None before it has one."""
-    begun = snapshot.beginning
-    if begun is None:
+    start = snapshot.beginning
+    if start is None:
         return None
-    then = replace(snapshot, step=begun.step, stage=begun.stage, done=begun.done, total=begun.total)
+    then = replace(snapshot, step=start.step, stage=start.stage, done=start.done, total=start.total)
     return progress.seconds_left(
-        now=progress.fraction(snapshot), then=progress.fraction(then), elapsed=snapshot.seconds - begun.seconds
+        now=progress.fraction(snapshot), then=progress.fraction(then), seconds=snapshot.seconds - start.seconds
     )
 
 
 def scores(look: LiveLook, points: Sequence[Point], screen: Screen, room: int) -> list[Part]:
     """Return the current and the best score, and the scores of versions as a line of bars in ``room`` columns."""
-    found = look.snapshot
+    snapshot = look.snapshot
     values = [point.score.value for point in points if point.kind != EventKind.REJECTED and not point.score.at_most]
     newest = values[-1] if values else None
-    score = found.score if found is not None and found.score is not None else newest
-    best = found.best if found is not None and found.best is not None else max(values, default=None)
+    score = snapshot.score if snapshot is not None and snapshot.score is not None else newest
+    best = snapshot.best if snapshot is not None and snapshot.best is not None else max(values, default=None)
     if score is None:
         return []
-    told = f"current {words.score(score)}  best {words.score(best)} "
-    return [Part(told), Part(f" {spark(values, screen, room - len(told) - 2)} ", Style.BEST)]
+    text = f"current {words.score(score)}  best {words.score(best)} "
+    return [Part(text), Part(f" {spark(values, screen, room - len(text) - 2)} ", Style.BEST)]
 
 
 def spark(values: Sequence[float], screen: Screen, columns: int) -> str:
     """Return the newest ``values`` as bars between the lowest and the highest of them."""
-    shown = values[-columns:] if columns > 0 else []
-    if len(shown) < 2:  # noqa: PLR2004 - one bar tells nothing
+    tail = values[-columns:] if columns > 0 else []
+    if len(tail) < 2:  # noqa: PLR2004 - one bar tells nothing
         return ""
-    bars, low, high = _BARS if screen.unicode else _ASCII_BARS, min(shown), max(shown)
+    bars, low, high = _BARS if screen.unicode else _ASCII_BARS, min(tail), max(tail)
     span = (high - low) or 1.0
-    return "".join(bars[round((value - low) / span * (len(bars) - 1))] for value in shown)
+    return "".join(bars[round((value - low) / span * (len(bars) - 1))] for value in tail)
 
 
 def cost(look: LiveLook, screen: Screen) -> list[Part]:
     """Return what the run has cost, against the caps."""
-    found = look.snapshot
-    if found is None:
+    snapshot = look.snapshot
+    if snapshot is None:
         return [Part(" ")]
-    spent, limits = found.spent, found.limits
-    tokens = spent.tokens_in + spent.tokens_out
+    usage, limits = snapshot.spent, snapshot.limits
+    tokens = usage.tokens_in + usage.tokens_out
     parts = [
-        _against(words.plural(spent.calls, "call"), spent.calls, limits.calls, f"{limits.calls or 0:,}"),
+        _against(words.plural(usage.calls, "call"), usage.calls, limits.calls, f"{limits.calls or 0:,}"),
         _against(f"{words.count(tokens)} tokens", tokens, limits.tokens, words.count(limits.tokens or 0)),
-        _against(_money(found), spent.usd, limits.usd, words.money(limits.usd or 0.0)),
+        _against(_money(snapshot), usage.usd, limits.usd, words.money(limits.usd or 0.0)),
     ]
-    told: list[Part] = [Part(" cost  ", Style.FAINT)]
+    line: list[Part] = [Part(" cost  ", Style.FAINT)]
     for number, part in enumerate(part for part in parts if part.text):
-        told += [Part(f" {screen.glyphs.dot} ", Style.FAINT)] if number else []
-        told.append(part)
-    return told if any(parts) else []
+        line += [Part(f" {screen.glyphs.dot} ", Style.FAINT)] if number else []
+        line.append(part)
+    return line if any(parts) else []
 
 
 def _money(snapshot: Snapshot) -> str:
-    spent = snapshot.spent
-    if not spent.usd:
-        return "price unknown" if spent.unpriced else "$0" if snapshot.limits.usd else ""
-    return words.dollars(spent.usd, is_all=not spent.unpriced)
+    usage = snapshot.spent
+    if not usage.usd:
+        return "price unknown" if usage.unpriced else "$0" if snapshot.limits.usd else ""
+    return words.dollars(usage.usd, is_all=not usage.unpriced)
 
 
-def _against(told: str, value: float, cap: float | None, most: str) -> Part:
+def _against(text: str, value: float, cap: float | None, most: str) -> Part:
     """Return what was spent of a cap; from nine tenths of it on it stands out."""
     if cap is None:
-        return Part(told)
+        return Part(text)
     near = value >= 0.9 * cap
-    return Part(f"{told} of {most} ({value / cap:.0%})", Style.REJECTED if near else "")
+    return Part(f"{text} of {most} ({value / cap:.0%})", Style.REJECTED if near else "")
 
 
 def told(look: LiveLook) -> tuple[str, str, Style]:
     """Return what is to be said of the run beside its numbers, a hint, and how it looks."""
-    found = look.snapshot
+    snapshot = look.snapshot
     match look.standing:
         case Standing.IDLE:
             hint = f"skillgit train CONFIG --run {look.run}" if look.run else "skillgit train CONFIG"
@@ -151,15 +155,15 @@ def told(look: LiveLook) -> tuple[str, str, Style]:
         case Standing.STARTING:
             process = f"process {look.pid} " if look.pid else "the trainer "
             return f"{process}has begun and told nothing yet", "", Style.FAINT
-        case Standing.ENDED if found is not None and found.end is not None:
-            style = Style.STRONG if found.end.outcome in _GOOD else Style.REJECTED
-            return found.end.message, found.end.hint, style
-        case Standing.KILLED if found is not None:
-            sentence = f"process {found.pid} is gone without a word; what it had written is kept"
-            return sentence, f"{found.command} goes on where it stands", Style.REJECTED
+        case Standing.ENDED if snapshot is not None and snapshot.end is not None:
+            style = Style.STRONG if snapshot.end.outcome in _GOOD else Style.REJECTED
+            return snapshot.end.message, snapshot.end.hint, style
+        case Standing.KILLED if snapshot is not None:
+            sentence = f"process {snapshot.pid} is gone without a word; what it had written is kept"
+            return sentence, f"{snapshot.command} goes on where it stands", Style.REJECTED
         case _:
-            said = found.remarks[-1] if found is not None and found.remarks else ""
-            return said, "", Style.FAINT
+            remark = snapshot.remarks[-1] if snapshot is not None and snapshot.remarks else ""
+            return remark, "", Style.FAINT
 
 
 _INDENT = 6
@@ -175,14 +179,14 @@ class FailingList(Paragraphs, inherit_bindings=False):
     def look(self, snapshot: Snapshot | None) -> None:
         """Show what fails in ``snapshot``."""
         self.border_title = title(snapshot)
-        found = snapshot.failing if snapshot is not None else ()
-        if not found:
-            rolled = snapshot is not None and snapshot.rolled
-            self.tell("nothing fails so far" if rolled else "no item was rolled out yet")
+        items = snapshot.failing if snapshot is not None else ()
+        if not items:
+            is_rolled = snapshot is not None and snapshot.rolled
+            self.tell("nothing fails so far" if is_rolled else "no item was rolled out yet")
             return
-        wanted = [paragraph for failing in found for paragraph in _paragraphs(failing, self.ink)]
-        if wanted != self._paragraphs or not self.count:
-            self._paragraphs = wanted
+        paragraphs = [paragraph for failing in items for paragraph in _paragraphs(failing, self.ink)]
+        if paragraphs != self._paragraphs or not self.count:
+            self._paragraphs = paragraphs
             self.shown()
             self.lay_out()
 
@@ -237,7 +241,7 @@ class LiveEvents(RowList):
         self.show_count(len(self.rows))
         stays = before is not None and not self.following
         commit = before.commit if before is not None and stays else self.rows[0].commit
-        self.choose(next((place for place, row in enumerate(self.rows) if row.commit == commit), self.cursor))
+        self.choose(next((index for index, row in enumerate(self.rows) if row.commit == commit), self.cursor))
 
     def follow(self, *, on: bool) -> None:
         """Let the cursor follow the newest event, or stay."""
@@ -320,27 +324,27 @@ class StageBars(Static):
 
 def bars(snapshot: Snapshot | None, screen: Screen, *, working: bool) -> list[list[Part]]:
     """Return the parts of each stage's bar."""
-    seen = {count.stage: count for count in snapshot.stages} if snapshot is not None else {}
+    counts = {count.stage: count for count in snapshot.stages} if snapshot is not None else {}
     current = snapshot.stage if snapshot is not None else ""
-    own = [name for name in seen if name not in STAGES and name == current]
-    reached = max((STAGES.index(name) for name in seen if name in STAGES), default=-1)
-    found = []
+    own = [name for name in counts if name not in STAGES and name == current]
+    furthest = max((STAGES.index(name) for name in counts if name in STAGES), default=-1)
+    parts = []
     for name in (*own, *STAGES):
         here = name == current and working
-        over = name in STAGES and (STAGES.index(name) < reached or (name in seen and not here))
-        found.append(_bar(name, seen.get(name), screen, here=here, over=over))
-    return found
+        over = name in STAGES and (STAGES.index(name) < furthest or (name in counts and not here))
+        parts.append(_bar(name, counts.get(name), screen, here=here, over=over))
+    return parts
 
 
 def _bar(name: str, count: StageCount | None, screen: Screen, *, here: bool, over: bool) -> list[Part]:
     full, empty = ("█", "░") if screen.unicode else ("#", ".")
     length = _LONG if here else _SHORT
     share = count.done / count.total if count is not None and count.total else float(over)
-    filled = length if over and not here else min(length, round(length * share))
-    told = f" {min(count.done, count.total)}/{count.total}" if count is not None and count.total else ""
+    width = length if over and not here else min(length, round(length * share))
+    text = f" {min(count.done, count.total)}/{count.total}" if count is not None and count.total else ""
     return [
         Part(f"{name} ", Style.STRONG if here else Style.FAINT),
-        Part(full * filled, Style.RUNNING if here else Style.FAINT),
-        Part(empty * (length - filled), Style.FAINT),
-        Part(told, "" if here else Style.FAINT),
+        Part(full * width, Style.RUNNING if here else Style.FAINT),
+        Part(empty * (length - width), Style.FAINT),
+        Part(text, "" if here else Style.FAINT),
     ]

@@ -74,9 +74,9 @@ def emphasised(text: str, start: int, end: int, style: Style | str, marks: Itera
     """Yield ``text[start:end]`` in ``style``, with ``marks`` in styles of their own; the last of several is seen."""
     inside = [((max(a, start), min(b, end)), own) for (a, b), own in marks if a < end and b > start]
     edges = sorted({start, end, *(edge for span, _ in inside for edge in span)})
-    for left, right in pairwise(edges):
-        own = [name for (a, b), name in inside if a <= left and right <= b]
-        yield Part(text[left:right], own[-1] if own else style)
+    for low, high in pairwise(edges):
+        own = [name for (a, b), name in inside if a <= low and high <= b]
+        yield Part(text[low:high], own[-1] if own else style)
 
 
 class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
@@ -124,8 +124,8 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
 
     def tell(self, text: str, hint: str = "", style: Style = Style.FAINT) -> None:
         """Say ``text`` instead of showing lines: that they are not there yet, that there are none, or why not."""
-        told = [Part(text, style)] if text else []
-        self._told = (*told, Part(f"hint: {hint}", Style.FAINT)) if hint else tuple(told)
+        parts = [Part(text, style)] if text else []
+        self._told = (*parts, Part(f"hint: {hint}", Style.FAINT)) if hint else tuple(parts)
         self.show_count(0)
 
     def _told_lines(self) -> Iterator[Painted]:
@@ -172,8 +172,8 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
         """Return line ``y`` of the screen."""
         width, line, ground = self.size.width, self.scroll_offset.y + y, self.rich_style
         if self._told:
-            told = next(islice(self._told_lines(), y, None), None)
-            return Strip.blank(width, ground) if told is None else self._strip(told, ground)
+            message = next(islice(self._told_lines(), y, None), None)
+            return Strip.blank(width, ground) if message is None else self._strip(message, ground)
         if line >= self.count:
             return Strip.blank(width, ground)
         if self.has_cursor and self.has_focus and line == self.cursor:
@@ -214,7 +214,7 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
         self._pattern = re.compile(re.escape(text), re.IGNORECASE)
         self._find_again()
         top = self._at
-        self.hit = next((place for place, line in enumerate(self.hits) if line >= top), 0)
+        self.hit = next((index for index, line in enumerate(self.hits) if line >= top), 0)
         self._go_to_hit(0)
 
     def _find_again(self) -> None:

@@ -40,8 +40,8 @@ def _disarmed(facts: object, screen: Screen) -> object:
     if is_dataclass(facts) and not isinstance(facts, type):
         own = {field.name: getattr(facts, field.name) for field in fields(facts) if field.init}
         clean = {name: _disarmed(value, screen) for name, value in own.items()}
-        changed = {name: value for name, value in clean.items() if value != own[name]}
-        return replace(facts, **changed) if changed else facts
+        changes = {name: value for name, value in clean.items() if value != own[name]}
+        return replace(facts, **changes) if changes else facts
     return facts
 
 

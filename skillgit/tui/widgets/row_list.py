@@ -42,9 +42,9 @@ class RowList(PaintedLines):
     class Moved(Message):
         """The cursor stands on another row."""
 
-        def __init__(self, rows: RowList, place: int) -> None:
+        def __init__(self, rows: RowList, index: int) -> None:
             super().__init__()
-            self.rows, self.place = rows, place
+            self.rows, self.place = rows, index
 
         @property
         def control(self) -> RowList:
@@ -69,11 +69,11 @@ class RowList(PaintedLines):
         if self.count:
             self._go(self.cursor)
 
-    def choose(self, place: int) -> None:
+    def choose(self, index: int) -> None:
         """Put the cursor on a row, and tell even if it stands there already: the row may be another one."""
-        before, self.cursor = self.cursor, max(0, place)
+        before, self.cursor = self.cursor, max(0, index)
         if self.count:
-            self._go(place)
+            self._go(index)
             if self.cursor == before:
                 self.post_message(self.Moved(self, self.cursor))
 
@@ -101,9 +101,9 @@ class RowList(PaintedLines):
 
     def on_click(self, event: events.Click) -> None:
         """Choose the row that was clicked; a double click opens it."""
-        place = self.scroll_offset.y + event.get_content_offset_capture(self).y
-        if 0 <= place < self.count:
-            self._go(place)
+        index = self.scroll_offset.y + event.get_content_offset_capture(self).y
+        if 0 <= index < self.count:
+            self._go(index)
             if event.chain >= _DOUBLE:
                 self.action_list_open()
 

@@ -36,23 +36,23 @@ class RunList(RowList):
         """The chosen run; None without runs."""
         return self.all[self.cursor] if self.all else None
 
-    def show(self, runs: Sequence[RunRow], default: str, wanted: str) -> None:
-        """Show ``runs`` with the cursor on ``wanted``, else where it stands."""
+    def show(self, runs: Sequence[RunRow], default: str, name: str) -> None:
+        """Show ``runs`` with the cursor on ``name``, else where it stands."""
         self.all, self.default = tuple(runs), default
         self.shown()
         self.show_count(len(self.all))
-        self.choose(next((place for place, run in enumerate(self.all) if run.name == wanted), self.cursor))
+        self.choose(next((index for index, run in enumerate(self.all) if run.name == name), self.cursor))
 
     def painted(self, line: int) -> Painted:
         """Return the row of a run."""
         app, ink, run = app_of(self), self.ink, self.all[line]
         running = run.running_pid is not None
         back = f" {steps(run):>6}  {words.score(run.best_score)} "
-        if ink.width >= _TEST_FROM and any(other.best_test is not None for other in self.all):
+        if ink.width >= _TEST_FROM and any(row.best_test is not None for row in self.all):
             back += f" {'' if run.best_test is None else f'test {words.score(run.best_test)}':<10} "
         if ink.width >= _OUTCOME_FROM:
-            told = "running" if running else run.outcome or "unfinished"
-            back += f" {told:<14}{words.age(run.updated, app.now):>4} "
+            status = "running" if running else run.outcome or "unfinished"
+            back += f" {status:<14}{words.age(run.updated, app.now):>4} "
         room = max(_LEAST, ink.width - width(back) - 2)
         name = pad(fit(one_line(run.name), room, ink.glyphs.ellipsis), room)
         return (

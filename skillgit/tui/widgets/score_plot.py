@@ -73,12 +73,12 @@ class Scale(NamedTuple):
 
 def marks(points: Sequence[Point], scale: Scale, glyphs: Glyphs) -> dict[tuple[int, int], Mark]:
     """Return column and row to the sign that stands there."""
-    found: dict[tuple[int, int], Mark] = {}
+    grid: dict[tuple[int, int], Mark] = {}
     for point in points:
         where, sign = scale.at(point), mark(point, glyphs)
-        if where not in found or sign.rank >= found[where].rank:
-            found[where] = sign
-    return found
+        if where not in grid or sign.rank >= grid[where].rank:
+            grid[where] = sign
+    return grid
 
 
 class ScorePlot(Widget, can_focus=True):
@@ -96,11 +96,11 @@ class ScorePlot(Widget, can_focus=True):
 
     def point_at(self, row: LogRow) -> None:
         """Let an event stand out, which need not be among the points; one without a score does not."""
-        chosen = None
+        point = None
         if row.known is not None:
-            chosen = Point(step=row.step, score=row.known, kind=row.kind, decision=row.decision, commit=row.commit)
-        if chosen != self.chosen:
-            self.chosen = chosen
+            point = Point(step=row.step, score=row.known, kind=row.kind, decision=row.decision, commit=row.commit)
+        if point != self.chosen:
+            self.chosen = point
             self.refresh()
 
     def render(self) -> Text:
@@ -111,20 +111,20 @@ class ScorePlot(Widget, can_focus=True):
             return Text("" if self.points else " no scores yet", style=app.paint(Style.FAINT))
         points = self.points if self.chosen is None else (*self.points, self.chosen)
         scale = Scale.over(points, columns, rows)
-        found = marks(points, scale, app.facts.glyphs)
-        return self._drawn(scale, found, scale.at(self.chosen) if self.chosen is not None else None)
+        grid = marks(points, scale, app.facts.glyphs)
+        return self._drawn(scale, grid, scale.at(self.chosen) if self.chosen is not None else None)
 
-    def _drawn(self, scale: Scale, found: Mapping[tuple[int, int], Mark], chosen: tuple[int, int] | None) -> Text:
+    def _drawn(self, scale: Scale, grid: Mapping[tuple[int, int], Mark], highlight: tuple[int, int] | None) -> Text:
         app: Any = self.app
         faint, text = app.paint(Style.FAINT), Text(no_wrap=True, end="")
         for y in range(scale.rows):
-            told = words.score(scale.score(y)) if y in {0, scale.rows // 2, scale.rows - 1} else ""
-            text.append(f"{told:>5} {app.facts.glyphs.line}", faint)
+            label = words.score(scale.score(y)) if y in {0, scale.rows // 2, scale.rows - 1} else ""
+            text.append(f"{label:>5} {app.facts.glyphs.line}", faint)
             at = 0
-            for x in sorted(column for column, row in found if row == y):
-                sign = found[x, y]
+            for x in sorted(column for column, row in grid if row == y):
+                sign = grid[x, y]
                 style = app.paint(sign.style)
-                text.append(" " * (x - at)).append(sign.sign, style + _CHOSEN if (x, y) == chosen else style)
+                text.append(" " * (x - at)).append(sign.sign, style + _CHOSEN if (x, y) == highlight else style)
                 at = x + 1
             text.append(" " * (scale.columns - at) + "\n")
         first, last = scale.steps

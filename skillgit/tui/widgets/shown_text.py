@@ -72,7 +72,7 @@ def broken(text: str, columns: int) -> Sequence[Span]:
     narrow = text.isascii()
     if columns <= 0 or (len(text) if narrow else cell_len(text)) <= columns:
         return [(0, len(text))]
-    found: list[Span] = []
+    spans: list[Span] = []
     start = 0
     while start < len(text):
         end = min(start + columns, len(text)) if narrow else _fitting(text, start, columns)
@@ -80,9 +80,9 @@ def broken(text: str, columns: int) -> Sequence[Span]:
             break
         space = text.rfind(" ", start, end + 1)
         stop, following = (space, space + 1) if space > start else (end, end)
-        found.append((start, stop))
+        spans.append((start, stop))
         start = following
-    return [*found, (start, len(text))] if start < len(text) else found
+    return [*spans, (start, len(text))] if start < len(text) else spans
 
 
 def _fitting(text: str, start: int, columns: int) -> int:

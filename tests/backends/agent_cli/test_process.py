@@ -23,7 +23,7 @@ async def ran(path: str, given: bytes = b"", limits: Limits = LIMITS) -> tuple[E
     with fresh_workspace() as workspace:
         ended = await run(
             [path],
-            given=given,
+            stdin=given,
             folder=workspace.work,
             root=workspace.root,
             environment={"HOME": str(workspace.home), "TMPDIR": str(workspace.temporary)},

@@ -59,7 +59,7 @@ def test_only_named_variables_reach_an_agent():
         "T": "t",
     }
     with fresh_workspace() as workspace:
-        made = child_environment(environ, workspace, passed=["EXTRA"], ADDED="a", EMPTY="")
+        made = child_environment(environ, workspace, names=["EXTRA"], ADDED="a", EMPTY="")
         assert set(made) <= {*ALLOWED, "HOME", "TMPDIR", "TERM", "NO_COLOR", "EXTRA", "ADDED"}
         assert made["HOME"] == str(workspace.home)
         assert (made["EXTRA"], made["ADDED"], made["HTTPS_PROXY"]) == ("e", "a", "p")

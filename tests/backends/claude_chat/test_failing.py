@@ -83,7 +83,7 @@ def test_an_error_in_the_middle_of_a_stream_has_status_200_and_is_known_by_its_t
 def test_an_error_under_the_status_200_keeps_its_reason(streamed):
     body = b'{"type": "error", "error": {"type": "overloaded_error", "message": "come back later"}}'
     with pytest.raises(StreamError) as caught:
-        read_message(body, streamed=streamed)
+        read_message(body, is_stream=streamed)
     told = failure(caught.value, "")
     assert isinstance(told, RetryableBackendError)
     assert told.message.endswith("it is overloaded: come back later")

@@ -79,7 +79,7 @@ def play(folder: Path, keys: tuple[str, ...]) -> dict[str, object]:
     account = Account()
     account.open()
     pressed: list[tuple[str, float, float]] = []
-    app = SkillgitApp(Context.from_process(folder), watched=False)
+    app = SkillgitApp(Context.from_process(folder), watch=False)
 
     async def session(pilot: Pilot[None]) -> None:
         await _calm(app)

@@ -37,7 +37,7 @@ class ScreenStage(SkillgitApp):
     CSS_PATH = None
 
     def __init__(self, context: Context, first: Screen[None], *, unicode: bool = True) -> None:
-        super().__init__(context, unicode=unicode, watched=False)
+        super().__init__(context, unicode=unicode, watch=False)
         self.first = first
 
     def on_mount(self, event: events.Mount) -> None:

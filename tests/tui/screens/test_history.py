@@ -411,7 +411,7 @@ def test_a_folder_without_repository_is_told(context_of, tmp_path):
     from skillgit.tui.app import SkillgitApp  # noqa: PLC0415 - used here only
 
     async def run():
-        app = SkillgitApp(context_of(tmp_path), watched=False)
+        app = SkillgitApp(context_of(tmp_path), watch=False)
         async with app.run_test(size=(104, 30)) as pilot:
             while "reading" in shown(app):
                 await pilot.pause(0.01)

@@ -25,7 +25,7 @@ class WidgetStage(SkillgitApp):
     CSS_PATH = None
 
     def __init__(self, context: Context, widget: Widget, *, unicode: bool = True) -> None:
-        super().__init__(context, unicode=unicode, watched=False)
+        super().__init__(context, unicode=unicode, watch=False)
         self.widget = widget
 
     def compose(self) -> ComposeResult:

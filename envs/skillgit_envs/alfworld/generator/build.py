@@ -43,18 +43,18 @@ def build(recipe: Recipe) -> dict[str, object]:
         RecipeError: The room lacks the target, or the object cannot go there.
     """
     _check(recipe)
-    named = (GENERATOR, recipe.task, recipe.room, recipe.thing, recipe.target, recipe.seed)
-    random = Random("/".join(map(str, named)))  # noqa: S311 - a game, not a secret
+    key = (GENERATOR, recipe.task, recipe.room, recipe.thing, recipe.target, recipe.seed)
+    random = Random("/".join(map(str, key)))  # noqa: S311 - a game, not a secret
     receptacles = _receptacles(recipe)
-    placed = _placed(recipe, receptacles, random)
+    things = _placed(recipe, receptacles, random)
     templates = goal_library.gdict[recipe.task]["templates"]
-    place = {"recep": recipe.target.lower(), "toggle": recipe.target.lower()}
-    sentence = _pick(random, templates).format(obj=recipe.thing.lower(), **place)
+    slots = {"recep": recipe.target.lower(), "toggle": recipe.target.lower()}
+    sentence = _pick(random, templates).format(obj=recipe.thing.lower(), **slots)
     data = Path(alfworld.BUILTIN_DATA_PATH)
     return {
         "pddl_domain": (data / "alfred.pddl").read_text(encoding="utf-8"),
         "grammar": (data / "alfred.twl2").read_text(encoding="utf-8").replace("UNKNOWN GOAL", sentence),
-        "pddl_problem": _problem(recipe, receptacles, placed),
+        "pddl_problem": _problem(recipe, receptacles, things),
         "solvable": True,
     }
 
@@ -92,67 +92,67 @@ def _id(kind: str, number: int) -> str:
 
 def _placed(recipe: Recipe, receptacles: Sequence[tuple[str, str]], random: Random) -> list[tuple[str, str, str]]:
     """Return kind and id of every object and the id of the receptacle that it lies in."""
-    room, found = ROOMS[recipe.room], list[tuple[str, str, str]]()
-    wanted = _COUNTS.get(recipe.task, 1) + int(random.random() * _SPARE)
-    kinds = [recipe.thing] * wanted + [kind for kind in room.clutter if kind != recipe.thing]
+    room, things = ROOMS[recipe.room], list[tuple[str, str, str]]()
+    count = _COUNTS.get(recipe.task, 1) + int(random.random() * _SPARE)
+    kinds = [recipe.thing] * count + [kind for kind in room.clutter if kind != recipe.thing]
     if recipe.task == "look_at_obj_in_light":
         lamp = _pick(random, [id_ for kind, id_ in receptacles if kind in room.lamps])
-        found.append((recipe.target, _id(recipe.target, 1), lamp))
+        things.append((recipe.target, _id(recipe.target, 1), lamp))
     counts: dict[str, int] = {}
     for kind in kinds:
         counts[kind] = counts.get(kind, 0) + 1
         homes = [id_ for home, id_ in receptacles if kind in constants.VAL_RECEPTACLE_OBJECTS.get(home, ())]
         away = [id_ for id_ in homes if not id_.startswith(f"{recipe.target}_bar")] if kind == recipe.thing else homes
         if away:
-            found.append((kind, _id(kind, counts[kind]), _pick(random, away)))
-    return found
+            things.append((kind, _id(kind, counts[kind]), _pick(random, away)))
+    return things
 
 
 def _pick(random: Random, options: Sequence[str]) -> str:
     return options[int(random.random() * len(options))]
 
 
-def _problem(recipe: Recipe, receptacles: Sequence[tuple[str, str]], placed: Sequence[tuple[str, str, str]]) -> str:
-    places = {id_: f"loc_bar_{number}_bar_0_bar_0_bar_60" for number, (_, id_) in enumerate(receptacles, start=1)}
-    kinds = sorted({f"{kind}Type" for kind, _, _ in placed} | set(_TYPES))
+def _problem(recipe: Recipe, receptacles: Sequence[tuple[str, str]], things: Sequence[tuple[str, str, str]]) -> str:
+    locations = {id_: f"loc_bar_{number}_bar_0_bar_0_bar_60" for number, (_, id_) in enumerate(receptacles, start=1)}
+    kinds = sorted({f"{kind}Type" for kind, _, _ in things} | set(_TYPES))
     receptacle_kinds = sorted({f"{kind}Type" for kind, _ in receptacles} | set(_RECEPTACLE_TYPES))
     objects = [
         "agent1 - agent",
-        *(f"{id_} - object" for _, id_, _ in placed),
+        *(f"{id_} - object" for _, id_, _ in things),
         *(f"{id_} - receptacle" for _, id_ in receptacles),
-        *(f"{place} - location" for place in ("loc_bar_0_bar_0_bar_0_bar_60", *places.values())),
+        *(f"{location} - location" for location in ("loc_bar_0_bar_0_bar_0_bar_60", *locations.values())),
         *(f"{kind} - otype" for kind in kinds),
         *(f"{kind} - rtype" for kind in receptacle_kinds),
     ]
     facts = ["(= (total-cost) 0)", "(atLocation agent1 loc_bar_0_bar_0_bar_0_bar_60)"]
-    facts += _furniture(receptacles, places, {kind for kind, _, _ in placed})
-    facts += [fact for thing in placed for fact in _thing(*thing, places)]
+    facts += _furniture(receptacles, locations, {kind for kind, _, _ in things})
+    facts += [fact for thing in things for fact in _thing(*thing, locations)]
     goal = goal_library.gdict[recipe.task]["pddl"].format(
         obj=recipe.thing, recep=recipe.target, toggle=recipe.target, mrecep=""
     )
-    listed, init = "\n  ".join(objects), "\n  ".join(facts)
+    declarations, init = "\n  ".join(objects), "\n  ".join(facts)
     return (
-        f"(define (problem skillgit)\n(:domain alfred)\n(:objects\n  {listed}\n)\n(:init\n  {init}\n)\n"
+        f"(define (problem skillgit)\n(:domain alfred)\n(:objects\n  {declarations}\n)\n(:init\n  {init}\n)\n"
         # The goal of the library closes the problem's own bracket.
         f"{goal.replace('#', '-')}"
     )
 
 
-def _furniture(receptacles: Sequence[tuple[str, str]], places: dict[str, str], kinds: set[str]) -> Iterator[str]:
+def _furniture(receptacles: Sequence[tuple[str, str]], locations: dict[str, str], kinds: set[str]) -> Iterator[str]:
     for kind, id_ in receptacles:
         yield f"(receptacleType {id_} {kind}Type)"
-        yield f"(receptacleAtLocation {id_} {places[id_]})"
+        yield f"(receptacleAtLocation {id_} {locations[id_]})"
         if kind in constants.OPENABLE_CLASS_SET:
             yield f"(openable {id_})"
     for kind in sorted({kind for kind, _ in receptacles}):
-        for held in sorted(kinds & set(constants.VAL_RECEPTACLE_OBJECTS.get(kind, ()))):
-            yield f"(canContain {kind}Type {held}Type)"
+        for thing in sorted(kinds & set(constants.VAL_RECEPTACLE_OBJECTS.get(kind, ()))):
+            yield f"(canContain {kind}Type {thing}Type)"
 
 
-def _thing(kind: str, id_: str, receptacle: str, places: dict[str, str]) -> Iterator[str]:
+def _thing(kind: str, id_: str, receptacle: str, locations: dict[str, str]) -> Iterator[str]:
     yield f"(objectType {id_} {kind}Type)"
     yield f"(inReceptacle {id_} {receptacle})"
-    yield f"(objectAtLocation {id_} {places[receptacle]})"
+    yield f"(objectAtLocation {id_} {locations[receptacle]})"
     yield f"({'toggleable' if kind in constants.VAL_ACTION_OBJECTS['Toggleable'] else 'pickupable'} {id_})"
     for name, ability in _ABILITIES.items():
         if kind in constants.VAL_ACTION_OBJECTS[name]:

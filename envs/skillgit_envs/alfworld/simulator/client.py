@@ -151,11 +151,11 @@ class Simulator:
 
 
 def _start(descriptor: int, folder: str) -> subprocess.Popen[bytes]:
-    kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    environ = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     return subprocess.Popen(  # noqa: S603 - our own module
         [sys.executable, "-P", "-m", "skillgit_envs.alfworld.simulator.zygote", str(descriptor), folder],
         # Libraries for numbers start a thread for each core, which forks do not survive.
-        env={**kept, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"},
+        env={**environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"},
         pass_fds=(descriptor,),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

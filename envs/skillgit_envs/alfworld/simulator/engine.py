@@ -79,20 +79,20 @@ def install(folder: Path, *, planner: bool = False) -> None:
 def _kept(folder: Path, produce: Callable[[], Any], *key: str) -> Any:
     """Return what ``produce`` makes, read from ``folder`` if it was made before."""
     name = hashlib.sha256("\0".join(key).encode()).hexdigest()
-    place = folder / name
-    if place.is_file():
-        return pickle.loads(place.read_bytes())  # noqa: S301 - only this class of processes writes there
-    made = produce()
+    path = folder / name
+    if path.is_file():
+        return pickle.loads(path.read_bytes())  # noqa: S301 - only this class of processes writes there
+    product = produce()
     draft = folder / f"{name}.{os.getpid()}"
-    draft.write_bytes(pickle.dumps(made, protocol=pickle.HIGHEST_PROTOCOL))
-    draft.replace(place)
-    return made
+    draft.write_bytes(pickle.dumps(product, protocol=pickle.HIGHEST_PROTOCOL))
+    draft.replace(path)
+    return product
 
 
 @lru_cache(maxsize=4096)
 def _remembered_symbols(text: str, rule_name: str) -> list[Any]:
-    found: list[Any] = _parse_symbols(text, rule_name=rule_name)
-    return found
+    symbols: list[Any] = _parse_symbols(text, rule_name=rule_name)
+    return symbols
 
 
 def _symbols(text: str, rule_name: str = "symbols", **_: object) -> list[Any]:
@@ -110,11 +110,11 @@ def _copied_context(context: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _copied(symbol: Any, context: Mapping[str, Any] | None) -> Any:
-    made = copy.copy(symbol)
-    made.context = {} if context is None else _copied_context(context)
-    if isinstance(made, textgen.ListSymbol):
-        made.symbol = _copied(made.symbol, None)
-    return made
+    clone = copy.copy(symbol)
+    clone.context = {} if context is None else _copied_context(context)
+    if isinstance(clone, textgen.ListSymbol):
+        clone.symbol = _copied(clone.symbol, None)
+    return clone
 
 
 def _copied_symbols(value: Any) -> Any:

@@ -45,9 +45,9 @@ def _compiled(node: ast.expr, expression: str) -> Callable[[Mapping[str, Any]], 
         owner, attribute = node.value.id, node.attr
         return lambda variables: getattr(variables[owner], attribute)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        left, right = _compiled(node.left, expression), _compiled(node.right, expression)
-        return lambda variables: left(variables) + right(variables)
+        first, second = _compiled(node.left, expression), _compiled(node.right, expression)
+        return lambda variables: first(variables) + second(variables)
     if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
         options = [_compiled(value, expression) for value in node.values]
-        return lambda variables: next((found for option in options if (found := option(variables))), "")
+        return lambda variables: next((result for option in options if (result := option(variables))), "")
     raise ExpressionError(f"'{expression}' is more than a game's grammar may say")

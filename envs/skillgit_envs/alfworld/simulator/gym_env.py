@@ -69,6 +69,6 @@ def observed(text: str) -> str:
 
 def _info(state: Any) -> dict[str, Any]:  # noqa: ANN401 - TextWorld has no types
     commands = [command.strip() for command in state["admissible_commands"] if command.strip() != "help"]
-    found = {"commands": commands[:COMMANDS], "won": bool(state["won"])}
+    info = {"commands": commands[:COMMANDS], "won": bool(state["won"])}
     plan = state.get("policy_commands")
-    return found | ({"plan": list(plan)} if plan is not None else {})
+    return info | ({"plan": list(plan)} if plan is not None else {})

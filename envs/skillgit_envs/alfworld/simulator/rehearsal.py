@@ -33,13 +33,13 @@ def warm_up() -> None:
     for recipe in _REHEARSED:
         game = GameEnv(build(recipe), _STEPS)
         _, info = game.reset()
-        given: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for _ in range(_STEPS):
-            command = min(info["commands"], key=lambda text: (given.get(_kind(text), 0), given.get(text, 0), text))
+            command = min(info["commands"], key=lambda text: (counts.get(_kind(text), 0), counts.get(text, 0), text))
             for name in (_kind(command), command):
-                given[name] = given.get(name, 0) + 1
-            _, _, terminated, truncated, info = game.step(command)
-            if terminated or truncated:
+                counts[name] = counts.get(name, 0) + 1
+            _, _, is_terminal, is_truncated, info = game.step(command)
+            if is_terminal or is_truncated:
                 break
 
 

@@ -53,12 +53,12 @@ def _prepare(folder: Path) -> str:
     """Load the engine; return why it cannot be loaded, or nothing."""
     # Importing alfworld creates this folder.
     os.environ["ALFWORLD_DATA"] = str(folder / "data")
-    parsed = folder / "parsed"
-    parsed.mkdir()
+    cache = folder / "parsed"
+    cache.mkdir()
     try:
         from skillgit_envs.alfworld.simulator import engine, rehearsal  # noqa: PLC0415 - slow to import
 
-        engine.install(parsed)
+        engine.install(cache)
         rehearsal.warm_up()
         # What is there now is never collected, so that forks go on sharing its pages.
         gc.freeze()
@@ -70,10 +70,10 @@ def _prepare(folder: Path) -> str:
 def _frames(control: socket.socket) -> Iterator[tuple[bytes, int, list[int]]]:
     data, descriptors = b"", list[int]()
     while True:
-        more, attached, _, _ = socket.recv_fds(control, FRAME.size - len(data), 1)
+        more, more_descriptors, _, _ = socket.recv_fds(control, FRAME.size - len(data), 1)
         if not more:
             return
-        data, descriptors = data + more, [*descriptors, *attached]
+        data, descriptors = data + more, [*descriptors, *more_descriptors]
         if len(data) == FRAME.size:
             letter, token = FRAME.unpack(data)
             yield letter, token, descriptors
@@ -129,8 +129,8 @@ def _answers(stream: TextIO) -> Iterator[dict[str, Any]]:
     observation, info = game.reset()
     yield {"observation": observation, **info, "over": info["won"]}
     for line in iter(stream.readline, ""):
-        observation, _, terminated, truncated, info = game.step(json.loads(line)["command"])
-        yield {"observation": observation, **info, "over": terminated or truncated}
+        observation, _, is_terminal, is_truncated, info = game.step(json.loads(line)["command"])
+        yield {"observation": observation, **info, "over": is_terminal or is_truncated}
 
 
 if __name__ == "__main__":

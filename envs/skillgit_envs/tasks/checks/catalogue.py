@@ -30,22 +30,22 @@ def scorers() -> list[str]:
     return [*texts.SCORERS, numbers.SCORER, structured.SCORER, programs.SCORER, *judging.scorer()]
 
 
-def read_checks(place: Place, given: Sequence[object]) -> list[Fields]:
+def read_checks(source: Place, values: Sequence[object]) -> list[Fields]:
     """Return the checks of a row, completed.
 
     Args:
-        place: The row.
-        given: The checks as the row has them: objects, or names of kinds that need nothing more.
+        source: The row.
+        values: The checks as the row has them: objects, or names of kinds that need nothing more.
 
     Raises:
         DataError: A check is of no known kind, or its fields are wrong.
     """
-    return [_read(place, number, one) for number, one in enumerate(given, start=1)]
+    return [_read(source, number, value) for number, value in enumerate(values, start=1)]
 
 
-def _read(place: Place, number: int, given: object) -> Fields:
-    where = f"{place.where}: check {number}"
-    fields = {"type": given} if isinstance(given, str) else given
+def _read(source: Place, number: int, value: object) -> Fields:
+    where = f"{source.where}: check {number}"
+    fields = {"type": value} if isinstance(value, str) else value
     if not isinstance(fields, dict):
         raise DataError(f"{where} is no object", hint='write it like {"type": "exact"}')
     kind = KINDS.get(str(fields.get("type")))
@@ -55,18 +55,18 @@ def _read(place: Place, number: int, given: object) -> Fields:
         )
     try:
         _check_types(kind, fields)
-        return kind.prepare({"weight": 1, "pass": 1} | fields, place)
+        return kind.prepare({"weight": 1, "pass": 1} | fields, source)
     except ValueError as error:
         hint = f"{kind.help} See the README of the environment tasks"
         raise DataError(f"{where}, {kind.name}, {error}", hint=hint) from error
 
 
 def _check_types(kind: Kind, fields: Fields) -> None:
-    known = {**_COMMON, **kind.takes}
+    types = {**_COMMON, **kind.takes}
     for name, value in fields.items():
-        if name not in known:
-            raise ValueError(f"has no field '{name}'; it takes {', '.join(known)}")
-        if not isinstance(value, known[name]) or (isinstance(value, bool) and bool not in known[name]):
+        if name not in types:
+            raise ValueError(f"has no field '{name}'; it takes {', '.join(types)}")
+        if not isinstance(value, types[name]) or (isinstance(value, bool) and bool not in types[name]):
             raise ValueError(f"has a '{name}' of the wrong type")
     if kind.needs and not any(name in fields for name in kind.needs):
         raise ValueError(f"needs {' or '.join(repr(name) for name in kind.needs)}")
@@ -78,5 +78,5 @@ def _check_types(kind: Kind, fields: Fields) -> None:
 
 def reading_of(checks: Sequence[Fields]) -> Reads:
     """Return how a result is taken out of a reply if the row does not say: as the strictest check needs it."""
-    asked = {KINDS[check["type"]].reads for check in checks}
-    return "tag" if "tag" in asked else "json" if "json" in asked else "whole"
+    readings = {KINDS[check["type"]].reads for check in checks}
+    return "tag" if "tag" in readings else "json" if "json" in readings else "whole"

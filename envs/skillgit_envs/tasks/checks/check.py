@@ -77,9 +77,9 @@ class Place:
     expected: str = ""
 
 
-def as_read(fields: Fields, place: Place) -> Fields:
+def as_read(fields: Fields, source: Place) -> Fields:
     """Return the fields of a check as they are."""
-    del place
+    del source
     return fields
 
 

@@ -23,16 +23,16 @@ async def graded(checks: Sequence[Fields], sheet: Sheet) -> tuple[Scored, str]:
         EnvironmentFaultError: A check could not do its part.
     """
     grades = [await KINDS[check["type"]].grade(check, sheet) for check in checks]
-    passed = [grade.score >= check["pass"] for check, grade in zip(checks, grades, strict=True)]
+    passes = [grade.score >= check["pass"] for check, grade in zip(checks, grades, strict=True)]
     whole = fsum(check["weight"] for check in checks)
     soft = fsum(check["weight"] * grade.score for check, grade in zip(checks, grades, strict=True)) / whole
-    said = [_said(check, grade, passed=ok) for check, grade, ok in zip(checks, grades, passed, strict=True)]
-    told = (
-        said[0]
-        if len(said) == 1
-        else "\n".join(f"- {check['type']}: {text}" for check, text in zip(checks, said, strict=True))
+    messages = [_said(check, grade, ok=ok) for check, grade, ok in zip(checks, grades, passes, strict=True)]
+    feedback = (
+        messages[0]
+        if len(messages) == 1
+        else "\n".join(f"- {check['type']}: {text}" for check, text in zip(checks, messages, strict=True))
     )
-    return Scored(hard=float(all(passed)), soft=min(1.0, soft), parts=_parts(checks, grades)), told
+    return Scored(hard=float(all(passes)), soft=min(1.0, soft), parts=_parts(checks, grades)), feedback
 
 
 def _parts(checks: Sequence[Fields], grades: Sequence[Grade]) -> tuple[tuple[str, float], ...]:
@@ -47,5 +47,5 @@ def _parts(checks: Sequence[Fields], grades: Sequence[Grade]) -> tuple[tuple[str
     return tuple(parts)
 
 
-def _said(check: Fields, grade: Grade, *, passed: bool) -> str:
-    return check["message"] if "message" in check and not passed else grade.said
+def _said(check: Fields, grade: Grade, *, ok: bool) -> str:
+    return check["message"] if "message" in check and not ok else grade.said

@@ -22,10 +22,10 @@ def outcome(value: Any) -> dict[str, object]:  # noqa: ANN401 - a function of th
     Raises:
         TypeError: It returned something else.
     """
-    score, said = value if isinstance(value, tuple) and len(value) == 2 else (value, "")  # noqa: PLR2004 - a pair
+    score, reason = value if isinstance(value, tuple) and len(value) == 2 else (value, "")  # noqa: PLR2004 - a pair
     if not isinstance(score, bool | int | float):
         raise TypeError(f"it returned {value!r}, which is neither a truth value nor a number")
-    return {"score": float(score), "said": str(said)}
+    return {"score": float(score), "said": str(reason)}
 
 
 def called(file: str, name: str) -> dict[str, object]:
@@ -39,10 +39,10 @@ def called(file: str, name: str) -> dict[str, object]:
     spec.loader.exec_module(module)
     function = getattr(module, name)
     item = json.loads(Path(ITEM).read_text(encoding="utf-8"))
-    given = (Path(ANSWER).read_text(encoding="utf-8"), item, Path(MADE).resolve())
-    taken = len(inspect.signature(function).parameters)
+    arguments = (Path(ANSWER).read_text(encoding="utf-8"), item, Path(MADE).resolve())
+    count = len(inspect.signature(function).parameters)
     try:
-        return outcome(function(*given[:taken]))
+        return outcome(function(*arguments[:count]))
     except AssertionError as error:
         return {"score": 0.0, "said": str(error)}
 
@@ -51,12 +51,12 @@ def main(file: str, name: str) -> None:
     """Write the outcome, or the error of the check itself."""
     Path(MADE).mkdir(exist_ok=True)
     try:
-        found = called(file, name)
+        result = called(file, name)
     except Exception as error:  # noqa: BLE001 - a check of the user may fail in any way
-        found = {"error": f"{type(error).__name__}: {error}"}
-    Path(RESULT).write_text(json.dumps(found), encoding="utf-8")
+        result = {"error": f"{type(error).__name__}: {error}"}
+    Path(RESULT).write_text(json.dumps(result), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    asked = json.loads(Path("call.json").read_text(encoding="utf-8"))
-    main(asked["file"], asked["function"])
+    request = json.loads(Path("call.json").read_text(encoding="utf-8"))
+    main(request["file"], request["function"])

@@ -35,11 +35,11 @@ def scorer() -> list[str]:
     return ["tasks-judge/1", prompt_file(_PROMPTS, "judge"), prompt_file(_PROMPTS, "compare")]
 
 
-def _prepared(fields: Fields, place: Place) -> Fields:
+def _prepared(fields: Fields, source: Place) -> Fields:
     """Return the fields with ``criteria``, a list of texts, made of whatever says them."""
     criteria = [*fields.pop("criteria", []), *([fields.pop("rubric")] if "rubric" in fields else [])]
-    if not criteria and place.expected:
-        criteria = [_AS_EXPECTED.format(place.expected)]
+    if not criteria and source.expected:
+        criteria = [_AS_EXPECTED.format(source.expected)]
     if not criteria or not all(isinstance(text, str) and text.strip() for text in criteria):
         raise ValueError("needs a 'rubric', or 'criteria', a list of texts")
     return fields | {"criteria": criteria}
@@ -65,13 +65,13 @@ async def _judge(fields: Fields, sheet: Sheet) -> Grade:
         return [float(score) for score in scores], str(reply.get("reason", ""))
 
     scores, reason = await _asked(sheet, "judge", question, read)
-    missed = [number for number, score in enumerate(scores, start=1) if score < 1]
+    misses = [number for number, score in enumerate(scores, start=1) if score < 1]
     total = sum(scores) / count
-    return Grade(score=total, said=f"the judge gives {total:.2f}{_which(missed, count)}: {reason}")
+    return Grade(score=total, said=f"the judge gives {total:.2f}{_which(misses, count)}: {reason}")
 
 
-def _which(missed: Sequence[int], count: int) -> str:
-    return f", less than full for {len(missed)} of {count} criteria" if missed and count > 1 else ""
+def _which(misses: Sequence[int], count: int) -> str:
+    return f", less than full for {len(misses)} of {count} criteria" if misses and count > 1 else ""
 
 
 async def _compared(fields: Fields, sheet: Sheet) -> Grade:
@@ -85,10 +85,10 @@ async def _compared(fields: Fields, sheet: Sheet) -> Grade:
         return _WINS[winner], str(reply.get("reason", ""))
 
     points, reasons = [], []
-    for place, (one, other) in enumerate(((ours, reference), (reference, ours))):
-        parts = [_material(mark, "task", sheet.prompt), _material(mark, "A", one), _material(mark, "B", other)]
-        found, reason = await _asked(sheet, "compare", "\n\n".join([_criteria(fields), *parts]), read)
-        points.append(found[place])
+    for index, (first, second) in enumerate(((ours, reference), (reference, ours))):
+        parts = [_material(mark, "task", sheet.prompt), _material(mark, "A", first), _material(mark, "B", second)]
+        pair, reason = await _asked(sheet, "compare", "\n\n".join([_criteria(fields), *parts]), read)
+        points.append(pair[index])
         reasons.append(reason)
     score = sum(points) / len(points)
     return Grade(score=score, said=f"compared with a reference, the judge gives {score:.2f}: {' / '.join(reasons)}")

@@ -25,16 +25,16 @@ def number_in(text: str) -> float | None:
     Commas part thousands. A currency sign before and a unit or a per cent sign behind are passed over, and change
     nothing: 12% is 12.
     """
-    found = list(_NUMBER.finditer(text))
-    if not found:
+    matches = list(_NUMBER.finditer(text))
+    if not matches:
         return None
-    sign = "-" if found[-1]["sign"] in {"-", "\u2212"} else ""
-    value = float(f"{sign}{found[-1]['digits'].replace(',', '')}{found[-1]['power'] or ''}")
+    sign = "-" if matches[-1]["sign"] in {"-", "\u2212"} else ""
+    value = float(f"{sign}{matches[-1]['digits'].replace(',', '')}{matches[-1]['power'] or ''}")
     return value if math.isfinite(value) else None
 
 
-def _prepared(fields: Fields, place: Place) -> Fields:
-    fields = with_answers(fields, place)
+def _prepared(fields: Fields, source: Place) -> Fields:
+    fields = with_answers(fields, source)
     if any(number_in(answer) is None for answer in fields["answers"]):
         raise ValueError("has an answer without a number")
     for name in ("abs", "rel"):
@@ -44,18 +44,18 @@ def _prepared(fields: Fields, place: Place) -> Fields:
 
 
 async def _numeric(fields: Fields, sheet: Sheet) -> Grade:
-    given = number_in(sheet.answer)
-    if given is None:
+    number = number_in(sheet.answer)
+    if number is None:
         return Grade(score=0.0, said=f"{expected(fields['answers'])}; the answer has no number")
     relative, absolute = fields.get("rel", 0.0 if "abs" in fields else _RELATIVE), fields.get("abs", 0.0)
     golds = [number_in(answer) for answer in fields["answers"]]
     # isclose takes the larger of the two as the base of the relative tolerance; here it is the accepted answer.
     if any(
-        gold is not None and math.isclose(given, gold, rel_tol=0.0, abs_tol=max(absolute, relative * abs(gold)))
+        gold is not None and math.isclose(number, gold, rel_tol=0.0, abs_tol=max(absolute, relative * abs(gold)))
         for gold in golds
     ):
         return Grade(score=1.0, said="correct")
-    return Grade(score=0.0, said=f"{expected(fields['answers'])}; the answer gives {given:g}")
+    return Grade(score=0.0, said=f"{expected(fields['answers'])}; the answer gives {number:g}")
 
 
 KINDS = (

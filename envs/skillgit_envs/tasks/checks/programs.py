@@ -28,34 +28,34 @@ _TOLD = 600
 _RESERVED = (ANSWER, ITEM, MADE, RESULT, _CALL)
 
 
-def _found(fields: Fields, place: Place, files: list[str]) -> Fields:
-    found = place.find(files) if files else []
-    taken = next((entry["name"] for entry in found if Path(entry["name"]).parts[0] in _RESERVED), "")
-    if taken:
-        raise ValueError(f"has a file called {taken}; that name is taken")
-    return fields | {"files": found}
+def _found(fields: Fields, source: Place, files: list[str]) -> Fields:
+    entries = source.find(files) if files else []
+    clash = next((entry["name"] for entry in entries if Path(entry["name"]).parts[0] in _RESERVED), "")
+    if clash:
+        raise ValueError(f"has a file called {clash}; that name is taken")
+    return fields | {"files": entries}
 
 
-def _function(fields: Fields, place: Place) -> Fields:
+def _function(fields: Fields, source: Place) -> Fields:
     file, colon, name = fields["function"].rpartition(":")
     if not (colon and file.endswith(".py") and name.isidentifier()):
         raise ValueError("has a 'function' that is not written like checks.py:score")
-    return _found(fields, place, [file, *fields.get("files", [])])
+    return _found(fields, source, [file, *fields.get("files", [])])
 
 
-def _command(fields: Fields, place: Place) -> Fields:
+def _command(fields: Fields, source: Place) -> Fields:
     command = fields["command"]
     words = shlex.split(command) if isinstance(command, str) else command
     if not words or not all(isinstance(word, str) for word in words):
         raise ValueError("has a 'command' that is neither text nor a list of texts")
-    return _found(fields | {"command": words}, place, fields.get("files", []))
+    return _found(fields | {"command": words}, source, fields.get("files", []))
 
 
 def _files(sheet: Sheet) -> dict[str, bytes]:
     """Return what every check may look at: the answer, the row, and what the target made."""
-    made = {f"{MADE}/{name}": content for name, content in sheet.products.items()}
+    products = {f"{MADE}/{name}": content for name, content in sheet.products.items()}
     item = json.dumps({"prompt": sheet.prompt, **sheet.row}, ensure_ascii=False)
-    return {ANSWER: storable(sheet.answer).encode(), ITEM: storable(item).encode(), **made}
+    return {ANSWER: storable(sheet.answer).encode(), ITEM: storable(item).encode(), **products}
 
 
 async def _python(fields: Fields, sheet: Sheet) -> Grade:
@@ -70,26 +70,26 @@ async def _python(fields: Fields, sheet: Sheet) -> Grade:
     if result.ended != "exit":
         return Grade(score=0.0, said=f"the check was stopped ({result.ended})")
     try:
-        found: Any = read_document(result.files.get(RESULT, b"{}"))
+        outcome: Any = read_document(result.files.get(RESULT, b"{}"))
     except DocumentError as error:
-        found = {"error": f"its result {error}"}
-    if not isinstance(found, dict) or not isinstance(found.get("score"), int | float):
-        found = found if isinstance(found, dict) else {}
-        reason = found.get("error") or result.stderr.strip()[-_TOLD:] or f"exit code {result.exit_code}"
+        outcome = {"error": f"its result {error}"}
+    if not isinstance(outcome, dict) or not isinstance(outcome.get("score"), int | float):
+        outcome = outcome if isinstance(outcome, dict) else {}
+        reason = outcome.get("error") or result.stderr.strip()[-_TOLD:] or f"exit code {result.exit_code}"
         raise EnvironmentFaultError(
             f"the check {fields['function']} failed: {reason}",
             hint="a check returns a score for every answer; it raises AssertionError for a wrong one",
         )
-    score = _share(found["score"], fields["function"])
+    score = _share(outcome["score"], fields["function"])
     return Grade(
         score=score,
-        said=str(found.get("said") or "")[:_TOLD] or ("correct" if score >= 1 else "the check is not content"),
+        said=str(outcome.get("said") or "")[:_TOLD] or ("correct" if score >= 1 else "the check is not content"),
     )
 
 
-def _share(score: float, what: str) -> float:
+def _share(score: float, check: str) -> float:
     if not (math.isfinite(score) and 0.0 <= score <= 1.0):
-        raise EnvironmentFaultError(f"the check {what} returned {score}", hint="a score lies between 0 and 1")
+        raise EnvironmentFaultError(f"the check {check} returned {score}", hint="a score lies between 0 and 1")
     return score
 
 
@@ -123,15 +123,13 @@ def _read(result: Result, command: str) -> Grade:
         )
     *lines, last = result.stdout.strip().splitlines() or [""]
     partial = _number(last)
-    passed = result.exit_code == 0
+    ok = result.exit_code == 0
     if partial is None:
         lines.append(last)
-    score = float(passed) if partial is None else _share(partial, command)
-    said = "\n".join(lines).strip()[-_TOLD:]
+    score = float(ok) if partial is None else _share(partial, command)
+    output = "\n".join(lines).strip()[-_TOLD:]
     # A command that ends with a failure has not passed, whatever it prints.
-    return Grade(
-        score=score if passed or score < 1 else 0.0, said=said or ("correct" if passed else "the check failed")
-    )
+    return Grade(score=score if ok or score < 1 else 0.0, said=output or ("correct" if ok else "the check failed"))
 
 
 def _number(text: str) -> float | None:

@@ -19,14 +19,14 @@ _TOLD = 3
 _MISSING = object()
 
 
-def _prepared(fields: Fields, place: Place) -> Fields:
+def _prepared(fields: Fields, source: Place) -> Fields:
     from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415 - slow to import
 
     schema = fields.get("schema")
     if isinstance(schema, str):
-        (entry,) = place.find([schema])
+        (entry,) = source.find([schema])
         try:
-            schema = json.loads((place.folder / entry["name"]).read_text(encoding="utf-8"))
+            schema = json.loads((source.folder / entry["name"]).read_text(encoding="utf-8"))
         except ValueError as error:
             raise ValueError(f"has a schema that is no JSON: {error}") from error
         fields = fields | {"schema": schema}
@@ -43,7 +43,7 @@ def _prepared(fields: Fields, place: Place) -> Fields:
 
 def _links(value: object) -> Iterator[str]:
     if isinstance(value, dict):
-        yield from (str(found) for name, found in value.items() if name in {"$ref", "$dynamicRef"})
+        yield from (str(link) for name, link in value.items() if name in {"$ref", "$dynamicRef"})
     for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         yield from _links(part)
 
@@ -56,12 +56,12 @@ async def _json(fields: Fields, sheet: Sheet) -> Grade:
     faults = list(islice(_faults(fields.get("schema"), value), _TOLD))
     if faults:
         return Grade(score=0.0, said=f"the JSON has not the form that is asked for: {'; '.join(faults)}")
-    wanted: dict[str, object] = fields.get("fields", {})
-    wrong = {path: gold for path, gold in wanted.items() if not _equal(_field(value, path), gold)}
+    golds: dict[str, object] = fields.get("fields", {})
+    wrong = {path: gold for path, gold in golds.items() if not _equal(_field(value, path), gold)}
     if not wrong:
         return Grade(score=1.0, said="correct")
-    told = "; ".join(f"{path}: expected {json.dumps(gold, ensure_ascii=False)}" for path, gold in wrong.items())
-    return Grade(score=1.0 - len(wrong) / len(wanted), said=f"wrong fields: {told}")
+    details = "; ".join(f"{path}: expected {json.dumps(gold, ensure_ascii=False)}" for path, gold in wrong.items())
+    return Grade(score=1.0 - len(wrong) / len(golds), said=f"wrong fields: {details}")
 
 
 def _faults(schema: dict[str, Any] | None, value: object) -> Iterator[str]:
@@ -85,15 +85,15 @@ def _field(value: object, path: str) -> object:
     return value
 
 
-def _equal(one: object, other: object) -> bool:
+def _equal(first: object, second: object) -> bool:
     """Say whether two values are equal as JSON, where true is not 1, but 1 is 1.0."""
-    if one is _MISSING or isinstance(one, bool) != isinstance(other, bool):
+    if first is _MISSING or isinstance(first, bool) != isinstance(second, bool):
         return False
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_equal, one, other))
-    return one == other
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(_equal(first[key], second[key]) for key in first)
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(_equal, first, second))
+    return first == second
 
 
 KINDS = (

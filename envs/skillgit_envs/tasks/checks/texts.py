@@ -27,11 +27,11 @@ _REGEX_SECONDS = 2.0
 _SHOWN = 300
 
 
-def with_answers(fields: Fields, place: Place) -> Fields:
+def with_answers(fields: Fields, source: Place) -> Fields:
     """Return the fields with ``answers``, a list of texts: the check's own, else those of the row."""
-    given = fields.pop("answers", fields.pop("answer", None))
+    value = fields.pop("answers", fields.pop("answer", None))
     fields.pop("answer", None)
-    answers = list(place.answers) if given is None else given if isinstance(given, list) else [given]
+    answers = list(source.answers) if value is None else value if isinstance(value, list) else [value]
     texts = [_text(answer) for answer in answers]
     if not [text for text in texts if text.strip()]:
         raise ValueError("needs 'answers', in the check or in the row")
@@ -48,8 +48,8 @@ def _text(value: object) -> str:
 
 def expected(answers: Sequence[str]) -> str:
     """Say what would have been right."""
-    one = "expected" if len(answers) == 1 else "expected one of"
-    return f"{one}: {', '.join(json.dumps(answer, ensure_ascii=False) for answer in answers)}"
+    lead = "expected" if len(answers) == 1 else "expected one of"
+    return f"{lead}: {', '.join(json.dumps(answer, ensure_ascii=False) for answer in answers)}"
 
 
 def _compared(score: Callable[[str, str], float]) -> Callable[[Fields, Sheet], Any]:
@@ -59,8 +59,8 @@ def _compared(score: Callable[[str, str], float]) -> Callable[[Fields, Sheet], A
             return Grade(score=1.0, said="correct")
         if not sheet.answer.strip():
             return Grade(score=0.0, said=f"{expected(fields['answers'])}; there is no answer")
-        given = json.dumps(sheet.answer[:_SHOWN], ensure_ascii=False)
-        return Grade(score=best, said=f"{expected(fields['answers'])}; the answer is {given}")
+        excerpt = json.dumps(sheet.answer[:_SHOWN], ensure_ascii=False)
+        return Grade(score=best, said=f"{expected(fields['answers'])}; the answer is {excerpt}")
 
     return grade
 
@@ -77,30 +77,30 @@ def _contains(answer: str, gold: str) -> float:
     return float(" ".join(gold.split()).casefold() in " ".join(answer.split()).casefold())
 
 
-def _choice_answer(fields: Fields, place: Place) -> Fields:
+def _choice_answer(fields: Fields, source: Place) -> Fields:
     """Return the fields with the choices, and the label of the right one as the only answer."""
-    if not place.choices:
+    if not source.choices:
         raise ValueError("needs the field 'choices' in the row, a list of texts")
-    fields = with_answers(fields, place)
-    labels = [label_of(answer, place.choices) for answer in fields["answers"]]
+    fields = with_answers(fields, source)
+    labels = [label_of(answer, source.choices) for answer in fields["answers"]]
     if len(labels) != 1 or not labels[0]:
         raise ValueError("needs one answer: the label or the text of a choice")
-    return fields | {"answers": labels, "choices": dict(place.choices)}
+    return fields | {"answers": labels, "choices": dict(source.choices)}
 
 
 async def _choice(fields: Fields, sheet: Sheet) -> Grade:
     choices, (right,) = fields["choices"], fields["answers"]
-    given = label_of(sheet.answer, choices)
-    if given == right:
+    guess = label_of(sheet.answer, choices)
+    if guess == right:
         return Grade(score=1.0, said="correct")
-    chosen = f"gives {given}. {choices[given]}" if given else "gives no label"
-    return Grade(score=0.0, said=f'expected: "{right}. {choices[right]}"; the answer {chosen}')
+    description = f"gives {guess}. {choices[guess]}" if guess else "gives no label"
+    return Grade(score=0.0, said=f'expected: "{right}. {choices[right]}"; the answer {description}')
 
 
-def _compiled(fields: Fields, place: Place) -> Fields:
+def _compiled(fields: Fields, source: Place) -> Fields:
     import regex  # noqa: PLC0415 - few files have such a check
 
-    del place
+    del source
     if fields.setdefault("match", "search") not in {"search", "full"}:
         raise ValueError("has a 'match' that is neither search nor full")
     try:
@@ -116,13 +116,13 @@ async def _regex(fields: Fields, sheet: Sheet) -> Grade:
     pattern = regex.compile(fields["pattern"], regex.IGNORECASE if fields.get("ignore_case") else 0)
     look = pattern.fullmatch if fields["match"] == "full" else pattern.search
     try:
-        found = look(sheet.answer, timeout=_REGEX_SECONDS)
+        match = look(sheet.answer, timeout=_REGEX_SECONDS)
     except TimeoutError as error:
         raise EnvironmentFaultError(
             f"a regular expression took more than {_REGEX_SECONDS:g} seconds", hint="write it without nested repetition"
         ) from error
-    said = "the form is right" if found else "the answer does not have the form that is asked for"
-    return Grade(score=float(found is not None), said=said)
+    message = "the form is right" if match else "the answer does not have the form that is asked for"
+    return Grade(score=float(match is not None), said=message)
 
 
 _ANSWERS: dict[str, tuple[type, ...]] = {"answer": (str, int, float), "answers": (list,)}
