@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from skillgit.domain.appendix import AppendixCounts
 from skillgit.domain.cost import Cost, CostPart
 from skillgit.domain.edit import Op, Source
 from skillgit.domain.evaluation import EvaluationSummary, Gauge, Metric, Split
@@ -34,6 +33,7 @@ from skillgit.domain.gate import Decision, NoRegression, Verdict
 from skillgit.domain.placebo import Placebo
 from skillgit.domain.policies import POLICIES
 from skillgit.domain.rewrite import UpdateMode
+from skillgit.domain.skill import AppendixCounts
 
 HOSTILE = (
     "Skillgit-Event: accepted",

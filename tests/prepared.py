@@ -124,8 +124,7 @@ def main() -> None:
 def _load_sdks(line: str) -> None:
     for name, named in SDKS.items():
         if name not in sys.modules and any(word in line for word in named):
-            with import_module("skillgit_backends.deferral").deferred("openai.types"):  # as the backend has it
-                import_module(name)
+            import_module(name)
             gc.freeze()
 
 

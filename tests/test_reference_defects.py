@@ -22,7 +22,7 @@ from toy import SEED, History, ToyBackend, ToyEnvironment, run_to_end, trainer
 from trained_runs import trained_run
 
 from skillgit.calls.ledger import Ledger
-from skillgit.domain.caps import Caps
+from skillgit.domain.cost import Caps
 from skillgit.domain.edit import Edit, EditStatus, Op, apply
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Scored, Split
 from skillgit.domain.event import (
@@ -41,7 +41,7 @@ from skillgit.domain.rewrite import RewriteError, rewritten
 from skillgit.domain.skill import SLOW_END, SLOW_START, Skill, slow_guidance, with_slow_guidance
 from skillgit.domain.state import StepMemory, fold
 from skillgit.engine.batches import slow_sample, step_items
-from skillgit.engine.history import history_section
+from skillgit.engine.memory import history_section
 from skillgit.engine.replies import Finding
 from skillgit.engine.schedule import edit_budget
 from skillgit.engine.settings import OptimizerSettings

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.calls.deadline import waiting
 from skillgit.calls.pricing import dollars
-from skillgit.domain.caps import Caps
-from skillgit.domain.cost import Cost, CostPart
-from skillgit.domain.cost_sum import CostSum
+from skillgit.domain.cost import Caps, Cost, CostPart, CostSum
 from skillgit.errors import BudgetError, StoppedError
 from skillgit.plugin.backend import Usage, flatten
 

@@ -18,13 +18,11 @@ from skillgit.calls.deadline import Stop, item_deadline
 from skillgit.calls.failures import Failures
 from skillgit.calls.fingerprints import QUESTION, STAGE, reply_key
 from skillgit.calls.ledger_rows import JSON, KnownRollout, PaidReply, encode_json
-from skillgit.calls.limiter import lanes
+from skillgit.calls.limiter import Policy, lanes
 from skillgit.calls.pipeline import Asking, Order, Question, Route
-from skillgit.calls.policy import Policy
 from skillgit.calls.pricing import call_cost
 from skillgit.calls.single_flight import Flights
-from skillgit.domain.caps import Caps
-from skillgit.domain.cost import Cost
+from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import FailureKind
 from skillgit.domain.ids import digest
 from skillgit.domain.untrusted.text import storable

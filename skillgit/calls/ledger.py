@@ -24,7 +24,7 @@ from skillgit.calls.ledger_rows import (
     read_paid,
     read_rollout,
 )
-from skillgit.domain.cost_sum import CostSum
+from skillgit.domain.cost import CostSum
 from skillgit.domain.evaluation import FailureKind
 from skillgit.errors import FormatVersionError, HistoryError
 from skillgit.plugin.exchange import reply_json

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from skillgit.calls.budget import Budget
     from skillgit.calls.deadline import Stop
-    from skillgit.calls.limiter import Lane
-    from skillgit.calls.policy import Policy
+    from skillgit.calls.limiter import Lane, Policy
     from skillgit.domain.cost import Cost
     from skillgit.plugin.backend import Backend, Message, Price, Reply, Tool
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 import os
 import sys
@@ -178,16 +177,8 @@ def _check_words(words: Sequence[str]) -> None:
 
 def main() -> NoReturn:
     """Run the command line of this process."""
-    # Nearly all that a command allocates lives to its end; looking through it for garbage as often as Python does by
-    # itself takes a tenth of a training's time.
-    gc.set_threshold(20_000, 20, 50)
     _open_missing_streams()
-    # Plug-ins of pydantic's observe a service; to look for them it would read what every installed package declares.
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    code = run()
-    # Python ends with one more look through everything that was loaded, a tenth of what a short command takes in all.
-    gc.freeze()
-    sys.exit(code)
+    sys.exit(run())
 
 
 def _open_missing_streams() -> None:

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from skillgit.app.setup.plan import Plan
     from skillgit.cli.diagnostics import Diagnostics
     from skillgit.cli.session import Session
-    from skillgit.domain.caps import Caps
-    from skillgit.domain.cost import Cost
+    from skillgit.domain.cost import Caps, Cost
 
 
 _LONGEST_BAR = 24
@@ -212,7 +211,7 @@ def spending_options() -> Callable[[Callable[..., _R]], Callable[..., _R]]:
         def with_caps(
             *args: object, max_calls: int | None, max_tokens: int | None, max_usd: float | None, **kwargs: object
         ) -> _R:
-            from skillgit.domain.caps import Caps  # noqa: PLC0415 - help needs none
+            from skillgit.domain.cost import Caps  # noqa: PLC0415 - help needs none
 
             caps = Caps(max_calls=max_calls, max_tokens=max_tokens, max_usd=max_usd)
             return command(*args, caps=caps, **kwargs)

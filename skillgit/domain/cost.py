@@ -1,9 +1,12 @@
-"""What model calls cost: counts, dollars and time, as a whole and by role and stage."""
+"""What model calls cost, what they may cost at most, and amounts as people read them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from fractions import Fraction
+from operator import attrgetter
+from typing import Any
 
 
 class Grouping(StrEnum):
@@ -87,3 +90,92 @@ def _merged(some: tuple[CostPart, ...], more: tuple[CostPart, ...]) -> tuple[Cos
         key = (part.role, part.stage)
         costs[key] = costs[key] + part.cost if key in costs else part.cost
     return tuple(CostPart(role=role, stage=stage, cost=costs[role, stage]) for role, stage in sorted(costs))
+
+
+_COUNTS = ("calls", "tokens_in", "tokens_out", "cached", "cache_written", "reasoning", "unpriced")
+_counts = attrgetter(*_COUNTS)
+
+
+class CostSum:
+    """Adds up costs exactly: the total is the same, to the bit, in whatever order they come; parts are left out."""
+
+    def __init__(self) -> None:
+        self._counts = [0] * len(_COUNTS)
+        self._usd = Fraction()
+        self._seconds = Fraction()
+        self._total: Cost | None = Cost()
+
+    def add(self, cost: Cost) -> None:
+        """Add ``cost``."""
+        self._counts = [before + more for before, more in zip(self._counts, _counts(cost), strict=True)]
+        self._usd += Fraction(cost.usd)
+        self._seconds += Fraction(cost.seconds)
+        self._total = None
+
+    def total(self) -> Cost:
+        """Return the sum so far; to ask again costs nothing."""
+        if self._total is None:
+            counts: dict[str, Any] = dict(zip(_COUNTS, self._counts, strict=True))
+            self._total = Cost(**counts, usd=float(self._usd), seconds=float(self._seconds))
+        return self._total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caps:
+    """What work may cost at most; None is no cap.
+
+    Attributes:
+        max_calls: Model calls.
+        max_tokens: Tokens, in and out.
+        max_usd: US dollars.
+    """
+
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    max_usd: float | None = None
+
+    def exceeded_by(self, cost: Cost) -> str:
+        """Return the name of the first cap that ``cost`` is over; empty if there is none."""
+        tokens = cost.tokens_in + cost.tokens_out
+        for name, cap, value in (
+            ("max_calls", self.max_calls, cost.calls),
+            ("max_tokens", self.max_tokens, tokens),
+            ("max_usd", self.max_usd, cost.usd),
+        ):
+            if cap is not None and value > cap:
+                return name
+        return ""
+
+    def without(self, cost: Cost) -> Caps:
+        """Return what is left of them after ``cost``, never less than nothing."""
+        tokens = cost.tokens_in + cost.tokens_out
+        return Caps(
+            max_calls=None if self.max_calls is None else max(0, self.max_calls - cost.calls),
+            max_tokens=None if self.max_tokens is None else max(0, self.max_tokens - tokens),
+            max_usd=None if self.max_usd is None else max(0.0, self.max_usd - cost.usd),
+        )
+
+
+def count(number: int) -> str:
+    """Return a large number in at most four columns: ``481k``, ``2.1M``."""
+    for limit, unit, suffix in ((10_000, 1, ""), (999_500, 1_000, "k"), (9_950_000, 100_000, "M")):
+        if number < limit:
+            amount = round(number / unit)
+            return f"{amount / 10:.1f}M" if suffix == "M" else f"{amount}{suffix}"
+    return f"{round(number / 1_000_000)}M"
+
+
+def money(usd: float | None) -> str:
+    """Return US dollars; ``unknown`` where a price is missing."""
+    if usd is None:
+        return "unknown"
+    return f"${usd:.2f}" if usd >= 0.01 or usd == 0 else f"${usd:.4f}"  # noqa: PLR2004 - a cent
+
+
+def duration(seconds: float) -> str:
+    """Return a length of time: ``45 s``, ``12 min``, ``2 h 05 min``."""
+    whole = round(seconds)
+    if whole < 120:  # noqa: PLR2004 - two minutes
+        return f"{whole} s"
+    minutes = round(whole / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02} min"  # noqa: PLR2004

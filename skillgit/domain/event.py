@@ -26,9 +26,9 @@ from skillgit.domain.prose import clean_line, clean_paragraphs, clean_title
 from skillgit.domain.untrusted.text import SkillText as SkillText  # noqa: PLC0414, TC001 - see above
 
 if TYPE_CHECKING:
-    from skillgit.domain.appendix import AppendixCounts
     from skillgit.domain.gate import Verdict
     from skillgit.domain.placebo import Placebo
+    from skillgit.domain.skill import AppendixCounts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

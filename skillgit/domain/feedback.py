@@ -1,4 +1,4 @@
-"""What people say about a version, for those who train it further; it never moves a score or a gate."""
+"""What is known before a run begins: what people said about versions, and what other runs tried on the same text."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+    from skillgit.domain.event import Change
+
 
 _ID_LENGTH = 8
 
@@ -33,3 +36,30 @@ class Feedback:
         """Eight hexadecimal characters that name it."""
         content = f"{self.commit}\0{self.author}\0{self.time.isoformat()}\0{self.text}"
         return hashlib.sha256(content.encode(errors="replace")).hexdigest()[:_ID_LENGTH]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """A candidate that the gate of another run, or of somebody else's part of it, rejected.
+
+    Attributes:
+        run: That run.
+        step: The step.
+        base: The version that it was made of.
+        commit: Its commit.
+        title: What was tried.
+        changes: The changed lines.
+        score: Its score.
+        bound: Whether that is only the highest that it could have been.
+        current: The score that it had to beat.
+    """
+
+    run: str
+    step: int
+    base: int
+    commit: str
+    title: str
+    changes: tuple[Change, ...]
+    score: float
+    bound: bool
+    current: float

@@ -9,7 +9,7 @@ from enum import StrEnum
 from itertools import chain, pairwise, product
 from typing import TYPE_CHECKING
 
-from skillgit.domain.similarity import ALIKE, similarity, words
+from skillgit.domain.prose import ALIKE, similarity, words
 from skillgit.domain.skill import Owner, blocks
 
 if TYPE_CHECKING:

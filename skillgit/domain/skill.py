@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from skillgit.domain.untrusted.text import SkillText
 
+
 DOCUMENT = "SKILL.md"
 MOST_DOCUMENT = 1 << 20
 """Bytes of a ``SKILL.md``: more than a model is shown with a question, and compared and drawn in seconds."""
@@ -266,3 +267,18 @@ def _text(content: bytes) -> str | None:
         return None if b"\0" in content else content.decode()
     except UnicodeDecodeError:
         return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendixCounts:
+    """What skill-aware reflection did to the appendix.
+
+    Attributes:
+        added: Reminders that are new.
+        total: Reminders that stand in the candidate.
+        consolidated: How many there were before they were put together; 0 if they were not.
+    """
+
+    added: int
+    total: int
+    consolidated: int = 0

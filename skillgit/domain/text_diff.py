@@ -9,10 +9,15 @@ from enum import StrEnum
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-from skillgit.domain.similarity import ALIKE, agreeing, similarity, words
+from skillgit.domain.differences import differences
+from skillgit.domain.proposal import Change
+from skillgit.domain.prose import ALIKE, agreeing, similarity, words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from skillgit.domain.skill import Skill
+
 
 CONTEXT = 3
 """Unchanged lines around a change."""
@@ -153,8 +158,6 @@ def detailed(files: Iterable[FileDiff], context: int = CONTEXT) -> tuple[FileDif
 
 def emphasis(old: str, new: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
     """Return what only ``old`` and what only ``new`` has, by words; white space at the edges is left out."""
-    from skillgit.domain.differences import differences  # noqa: PLC0415 - only changed lines need it and difflib
-
     before, after = re.findall(_TOKEN, old), re.findall(_TOKEN, new)
     old_spans: list[Span] = []
     new_spans: list[Span] = []
@@ -293,3 +296,23 @@ def _headings(hunk: Hunk) -> list[str]:
 
 def _extent(numbers: Sequence[int]) -> Span:
     return (numbers[0], len(numbers)) if numbers else (0, 0)
+
+
+def changed_lines(old: Skill, new: Skill) -> tuple[Change, ...]:
+    """Return the removed and added lines of all text files, in file order; blank lines are left out."""
+    return changed_texts(dict(old.text_files()), dict(new.text_files()))
+
+
+def changed_texts(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Change, ...]:
+    """Return the removed and added lines of all files, path to text, in file order; blank lines are left out."""
+    changes: list[Change] = []
+    for path in sorted(before.keys() | after.keys()):
+        changes.extend(_changes(before.get(path, ""), after.get(path, "")))
+    return tuple(change for change in changes if change.text)
+
+
+def _changes(before: str, after: str) -> Iterator[Change]:
+    old, new = before.splitlines(), after.splitlines()
+    for old_from, old_to, new_from, new_to in differences(old, new):
+        yield from (Change(sign="-", text=line) for line in old[old_from:old_to])
+        yield from (Change(sign="+", text=line) for line in new[new_from:new_to])

@@ -15,7 +15,7 @@ from skillgit.engine.concurrency import both, ordered
 from skillgit.engine.dialect import dialect
 from skillgit.engine.drafts import Draft, best_supported, concatenated, supported
 from skillgit.engine.files import told_of_files
-from skillgit.engine.history import history_section
+from skillgit.engine.memory import history_section
 from skillgit.engine.progress import Stage
 from skillgit.engine.rendering import (
     budget_section,

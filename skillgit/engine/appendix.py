@@ -10,10 +10,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.domain.appendix import AppendixCounts
 from skillgit.domain.edit import Edit, Op, Source
 from skillgit.domain.prose import clean_line
-from skillgit.domain.skill import DOCUMENT, appendix_notes, has_marker, with_appendix
+from skillgit.domain.skill import DOCUMENT, AppendixCounts, appendix_notes, has_marker, with_appendix
 from skillgit.engine.guards import edit_lint
 from skillgit.engine.prompts import prompt
 from skillgit.engine.rendering import conversation, skill_section, tagged

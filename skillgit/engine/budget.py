@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 from skillgit.domain.evaluation import Scored, mean
 from skillgit.domain.event import BudgetSource
 from skillgit.engine import artifacts
-from skillgit.engine.history import history_section
+from skillgit.engine.memory import history_section
 from skillgit.engine.progress import Stage
 from skillgit.engine.rendering import conversation, memory_section, proposals_section, skill_section, tagged
 from skillgit.engine.replies import BudgetReply, ask

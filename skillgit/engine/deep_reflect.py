@@ -21,7 +21,7 @@ from skillgit.engine.batches import shuffle, stream
 from skillgit.engine.dialect import dialect
 from skillgit.engine.elision import elide
 from skillgit.engine.files import told_of_files
-from skillgit.engine.history import history_section
+from skillgit.engine.memory import history_section
 from skillgit.engine.progress import Stage
 from skillgit.engine.rendering import (
     budget_section,

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 from rapidfuzz import fuzz
 
-from skillgit.domain.changed_lines import changed_lines
-from skillgit.domain.edit import normalised
-from skillgit.domain.edit_words import QUARANTINED
+from skillgit.domain.edit import QUARANTINED, normalised
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Origin
 from skillgit.domain.gate import Decision
 from skillgit.domain.leaks import build_index, find_leak
 from skillgit.domain.skill import DOCUMENT, frontmatter
+from skillgit.domain.text_diff import changed_lines
 from skillgit.engine.rendering import CHARACTERS_PER_TOKEN
 from skillgit.plugin.environment import secrets_of
 

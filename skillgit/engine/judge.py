@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Split
 from skillgit.domain.gate import decide, decide_items, flips
-from skillgit.domain.outcomes import averaged, outcome_row
-from skillgit.domain.version_outcomes import BASE, REPEATS
+from skillgit.domain.outcomes import BASE, REPEATS, averaged, outcome_row
 from skillgit.engine import artifacts
 from skillgit.engine.concurrency import both, ordered
 from skillgit.engine.evaluate import evaluate, evaluate_candidate

@@ -9,22 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillgit.domain.changed_lines import changed_lines
-from skillgit.domain.edit import Source
-from skillgit.domain.edit_words import removals, title_of
+from skillgit.domain.edit import Source, removals, title_of
 from skillgit.domain.event import Accepted, BudgetSource, EditRecord, Origin, PatchCounts, Rejected, Skipped
+from skillgit.domain.text_diff import changed_lines
 from skillgit.engine import artifacts
 from skillgit.engine.drafts import Draft
 from skillgit.engine.files import file_lint, told_of_files
 from skillgit.engine.guards import edit_lint, refusal
-from skillgit.engine.history import history_section, record_section
 from skillgit.engine.judge import judge
+from skillgit.engine.memory import history_section, record_section
 from skillgit.engine.progress import Stage
 from skillgit.engine.rendering import budget_section, conversation, memory_section, skill_section
 from skillgit.engine.replies import PatchReply, ask
+from skillgit.engine.rewrite import update
 from skillgit.engine.step import models
 from skillgit.engine.transition import Transition, unanswered
-from skillgit.engine.update import update
 from skillgit.engine.validity import invalid
 from skillgit.plugin.redaction import redact
 

@@ -12,9 +12,8 @@ from skillgit.engine.appendix import aware, notes_of
 from skillgit.engine.batches import Cutter
 from skillgit.engine.concurrency import ended
 from skillgit.engine.dialect import dialect
-from skillgit.engine.feedback import feedback_section, tried_section
 from skillgit.engine.files import told_of_files
-from skillgit.engine.history import history_section
+from skillgit.engine.memory import feedback_section, history_section, tried_section
 from skillgit.engine.progress import Stage
 from skillgit.engine.rendering import (
     budget_section,

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillgit.domain.edit import Application, EditReport, EditStatus, Source
+from skillgit.domain.edit import Application, EditReport, EditStatus, Source, apply
 from skillgit.domain.rewrite import RewriteError, UpdateMode, changed_hunks, rewritten
+from skillgit.domain.untrusted.text import clean
 from skillgit.engine.drafts import common_source, joint_total
 from skillgit.engine.files import file_lint
 from skillgit.engine.guards import edit_lint
-from skillgit.engine.history import history_section
+from skillgit.engine.memory import history_section
 from skillgit.engine.progress import Stage
-from skillgit.engine.rendering import (
-    conversation,
-    memory_section,
-    proposals_section,
-    template_section,
-)
+from skillgit.engine.rendering import conversation, memory_section, proposals_section, template_section
 from skillgit.engine.replies import RewriteReply, ask, keeps_protected
 from skillgit.engine.transition import unanswered
-from skillgit.engine.update import update
-from skillgit.plugin.redaction import redact
+from skillgit.plugin.redaction import MASK, redact
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from skillgit.domain.edit import Edit, Patch
     from skillgit.domain.rewrite import Rewrite
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
@@ -119,3 +117,41 @@ def put_together(
     reports = tuple(EditReport(edit=hunk, status=EditStatus.APPLIED) for hunk in hunks)
     application = Application(skill=new, reports=reports)
     return Candidate(application=application, rewrite=body, title=title, reasoning=reasoning)
+
+
+def update(
+    skill: Skill,
+    patch: Patch | Draft,
+    budget: int | None,
+    lint: Callable[[Edit], str] = lambda _: "",
+    files: Callable[[Skill, Edit], str] = lambda *_: "",
+) -> Application:
+    """Apply at most ``budget`` edits of ``patch``; one that carries something shaped like a secret is refused.
+
+    Args:
+        skill: The skill to edit.
+        patch: The edits.
+        budget: How many of them at most; None is no limit.
+        lint: Says of an edit why it is quarantined; the edits after it are applied all the same.
+        files: Says of an edit why its file may not be edited, likewise.
+    """
+    reports: list[EditReport] = []
+    for edit in patch.edits[:budget]:
+        if _carries_secret(edit):
+            safe_edit = replace(edit, anchor=clean(redact(edit.anchor)), content=clean(redact(edit.content)))
+            reports.append(
+                EditReport(edit=safe_edit, status=EditStatus.INVALID, detail="the edit carries something like a secret")
+            )
+            continue
+        if refused_for := lint(edit) or files(skill, edit):
+            reports.append(EditReport(edit=edit, status=EditStatus.INVALID, detail=refused_for))
+            continue
+        result = apply(skill, [edit])
+        skill = result.skill
+        reports.extend(result.reports)
+    return Application(skill=skill, reports=tuple(reports))
+
+
+def _carries_secret(edit: Edit) -> bool:
+    """Say whether the edit carries a secret, or the mask that took its place when the reply was recorded."""
+    return any(MASK in text or redact(text) != text for text in (edit.content, edit.anchor))

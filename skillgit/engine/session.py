@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from skillgit.calls.client import Calls
     from skillgit.domain.cost import Cost
     from skillgit.domain.evaluation import Outcome
-    from skillgit.domain.feedback import Feedback
+    from skillgit.domain.feedback import Feedback, Tried
     from skillgit.domain.gate import GateRule
     from skillgit.domain.state import RunState
     from skillgit.domain.trajectory import Item
-    from skillgit.domain.tried import Tried
     from skillgit.engine.progress import Monitor
     from skillgit.engine.settings import MethodSettings
     from skillgit.plugin.environment import Environment

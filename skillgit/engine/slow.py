@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from skillgit.domain.edit_words import removal
+from skillgit.domain.edit import removal
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.event import Cost, SlowMerged, SlowProposed
 from skillgit.domain.skill import DOCUMENT, slow_guidance, with_slow_guidance
@@ -16,8 +16,8 @@ from skillgit.engine import artifacts
 from skillgit.engine.batches import shuffle, slow_sample, stream
 from skillgit.engine.concurrency import both, growing, side_by_side
 from skillgit.engine.guards import refusal
-from skillgit.engine.history import history_section
 from skillgit.engine.judge import judge
+from skillgit.engine.memory import history_section
 from skillgit.engine.progress import Stage
 from skillgit.engine.rendering import conversation, memory_section, skill_section, tagged, trajectory_text
 from skillgit.engine.replies import GuidanceReply, MemoryReply, ask

@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from skillgit.domain.changed_lines import changed_lines
-from skillgit.domain.edit import EditStatus
-from skillgit.domain.edit_words import removal, removals, title_of
+from skillgit.domain.edit import EditStatus, removal, removals, title_of
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Accepted, Cost, EditRecord, Event, Models, PatchCounts, Rejected, Skipped
 from skillgit.domain.rewrite import UpdateMode
+from skillgit.domain.text_diff import changed_lines
 from skillgit.engine import artifacts
 from skillgit.engine.aggregate import aggregate, merge_and_rank, pooled, select
 from skillgit.engine.appendix import remember
@@ -20,9 +19,9 @@ from skillgit.engine.budget import analyst_budget, step_budget
 from skillgit.engine.concurrency import side_by_side
 from skillgit.engine.deep_reflect import probe
 from skillgit.engine.drafts import concatenated
-from skillgit.engine.feedback import feedback_file
 from skillgit.engine.guards import Refusal, refusal, told
 from skillgit.engine.judge import judge
+from skillgit.engine.memory import feedback_file
 from skillgit.engine.progress import Overlap, Stage
 from skillgit.engine.reflect import Reading, with_probe
 from skillgit.engine.rewrite import carry_out

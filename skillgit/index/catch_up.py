@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
+import sys
+import threading
 from collections import deque
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.kinds import EventKind
+from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import SkillgitError
-from skillgit.index import project, schema
-from skillgit.index.artefacts import WITH_OUTCOMES
-from skillgit.index.forks import call, can_fork, forks
+from skillgit.index import event_rows, project, schema
+from skillgit.index.event_rows import WITH_OUTCOMES, Beside, Proof, rows_of
 from skillgit.index.tips import run_of
-from skillgit.index.whole_run import read_proof, read_whole_run, seed_text
-from skillgit.store import evidence, history, notes, reader, refs
+from skillgit.store import evidence, history, notes, reader, refs, tree
+from skillgit.store import evidence as dropping
+from skillgit.store.bulk import bulk_reading
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from skillgit.index.event_rows import Rows
     from skillgit.store.event_commit import Recorded
     from skillgit.store.repo import Repo
+
 
 _MANY = 300
 """From so many refs of new runs on it is worth while to read them in other processes."""
@@ -202,8 +209,8 @@ def _load_evidence(connection: sqlite3.Connection, repo: Repo, run: str) -> None
         (run, *WITH_OUTCOMES),
     ).fetchall()
     drops = evidence.dropped_trees(repo, run)
-    for number, kind, tree in waiting:
-        proof = read_proof(repo, tree, drops)
+    for number, kind, tree_id in waiting:
+        proof = read_proof(repo, tree_id, drops)
         if proof is None:
             continue
         project.insert_outcomes(connection, number, proof.outcomes)
@@ -219,3 +226,77 @@ def _refresh_notes(connection: sqlite3.Connection, repo: Repo) -> None:
         for commit, lines in notes.read_all(repo).items():
             rows = [(commit, position, line) for position, line in enumerate(lines)]
             connection.executemany("INSERT INTO note VALUES (?, ?, ?)", rows)
+
+
+def read_whole_run(repo: Repo, run: str, tips: Mapping[str, str], first: int) -> Rows | None:
+    """Return the rows of ``run``, whose refs are ``tips``; None if it has no accepted line.
+
+    Its events are numbered from ``first`` on.
+
+    Raises:
+        SkillgitError: Its history cannot be read.
+    """
+    with bulk_reading():
+        return _rows(repo, run, tips, first)
+
+
+def _rows(repo: Repo, run: str, tips: Mapping[str, str], first: int) -> Rows | None:
+    if not history.sources(repo, run, tips):
+        return None
+    records = reader.read_new(repo, run, {}, tips)
+    drops = dropping.dropped_trees(repo, run)
+
+    def proof(kind: str, tree: str) -> Proof | None:
+        return read_proof(repo, tree, drops) if tree and kind in WITH_OUTCOMES else None
+
+    is_here = refs.evidence_ref(run) in tips
+    beside = Beside(seed=lambda record: seed_text(repo, record), proof=proof if is_here else lambda _kind, _tree: None)
+    return rows_of(run, records, beside, first)
+
+
+def read_proof(repo: Repo, tree: str, drops: Collection[str]) -> Proof | None:
+    """Return what the evidence ``tree`` holds; None if it is not here, or is among those that were dropped."""
+    # What was dropped may still be here until git prunes it; the index must not depend on when that is.
+    files = None if tree in drops else evidence.read_evidence(repo, tree, event_rows.NEEDED)
+    return None if files is None else Proof(outcomes=event_rows.outcomes(files), plan=event_rows.plan(files))
+
+
+def seed_text(repo: Repo, record: Recorded) -> str:
+    """Return the text that a run starts from, for searching; a run whose seed cannot be read is listed all the same."""
+    try:
+        root = repo.commit(record.commit).tree
+        return (tree.read_file(root, f"{record.event.skill}/{DOCUMENT}") or b"").decode()
+    except (SkillgitError, UnicodeDecodeError):
+        return ""
+
+
+_BOTH = 2
+"""Processors: fewer have nothing to share."""
+_work: Callable[..., Any]
+
+
+def can_fork() -> bool:
+    """Say whether there is a processor for another process, and no thread that a fork would cut off."""
+    return sys.platform == "linux" and len(os.sched_getaffinity(0)) >= _BOTH and threading.active_count() == 1
+
+
+def forks(count: int, work: Callable[..., Any]) -> ProcessPoolExecutor:
+    """Return a pool of ``count`` forks of this process, which call ``work`` with what is submitted to :func:`call`.
+
+    They inherit what ``work`` refers to, be it something that cannot be sent.
+    """
+    return ProcessPoolExecutor(count, get_context("fork"), _begin, (work,))
+
+
+def call(*arguments: object) -> Any:  # noqa: ANN401 - what the work returns
+    """Do the work, in a fork."""
+    return _work(*arguments)
+
+
+def _begin(work: Callable[..., Any]) -> None:
+    global _work  # noqa: PLW0603 - a process of its own, which does one kind of work
+    _work = work
+    # whoever interrupts the process that waits for this one is answered by that one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # looking for garbage would copy all memory that is shared
+    gc.disable()

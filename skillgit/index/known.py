@@ -62,3 +62,9 @@ def final_rows(index: Index, run: str, version: int) -> tuple[FinalRow, ...]:
         )
         for split, item_set, n, count, hard, soft, seed, time in rows
     )
+
+
+def feedback_lines(index: Index) -> tuple[tuple[str, str], ...]:
+    """Return commit and line for every line of a note that may be feedback."""
+    rows = index.select("SELECT oid, line FROM note WHERE line LIKE '%\"feedback%' ORDER BY oid, position", ())
+    return tuple((oid, line) for oid, line in rows)

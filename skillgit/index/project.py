@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from skillgit.index.event_rows import Beside, rows_of
 from skillgit.index.schema import SCORE
-from skillgit.index.version_rows import Before
+from skillgit.index.version_queries import Before
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterable, Sequence
 
     from skillgit.domain.order import OrderKey
-    from skillgit.index.artefacts import OutcomeRow, PlanRow
-    from skillgit.index.event_rows import Rows
-    from skillgit.index.version_rows import Scores
+    from skillgit.index.event_rows import OutcomeRow, PlanRow, Rows
+    from skillgit.index.version_queries import Scores
     from skillgit.store.event_commit import Recorded
 
 BY_EVENT = ("spent", "version", "candidate", "edit", "evaluation", "item_outcome", "flip")

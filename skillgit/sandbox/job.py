@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
+import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal
 
 from skillgit.errors import EnvironmentFaultError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping
 
 
 Ended = Literal["exit", "timeout", "memory", "cpu", "killed", "output", "disk"]
@@ -158,3 +162,35 @@ def _compiles(candidate: str) -> bool:
     except re.error:
         return False
     return True
+
+
+_WORK, _SCRATCH = "work", "tmp"
+
+
+@contextmanager
+def folders(user: int | None) -> Iterator[tuple[str, str]]:
+    """Yield a work folder and a folder for temporary files, both empty; they are removed afterwards.
+
+    Args:
+        user: Who owns them; None for the user of this process.
+    """
+    root = Path(tempfile.mkdtemp(prefix="skillgit-job-"))
+    try:
+        paths = (root / _WORK, root / _SCRATCH)
+        root.chmod(0o711)
+        for folder in paths:
+            folder.mkdir(mode=0o700)
+            if user is not None:
+                os.chown(folder, user, user)
+        yield str(paths[0]), str(paths[1])
+    finally:
+        _remove(root)
+
+
+def _remove(root: Path) -> None:
+    """Remove what a job has left, however deep it lies and whatever rights it has."""
+    try:
+        shutil.rmtree(root)
+    except (OSError, RecursionError):
+        for command in (("chmod", "-R", "u+rwx"), ("rm", "-rf")):
+            subprocess.run([*command, "--", str(root)], check=False, capture_output=True)  # noqa: S603 - fixed programs

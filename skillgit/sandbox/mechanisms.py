@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from skillgit.errors import EnvironmentFaultError, SandboxError
-from skillgit.sandbox.folders import folders
 from skillgit.sandbox.interpreter import (
     DEVICES,
     Interpreter,
@@ -27,7 +26,7 @@ from skillgit.sandbox.interpreter import (
     system_paths,
     usable_by,
 )
-from skillgit.sandbox.job import expression
+from skillgit.sandbox.job import expression, folders
 from skillgit.sandbox.launcher import landlock, supervisor
 from skillgit.sandbox.launcher.frames import Bounds
 from skillgit.sandbox.syscalls import seccomp_filter

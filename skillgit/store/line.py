@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pygit2
 
-from skillgit.domain.changed_lines import changed_texts
 from skillgit.domain.event import Edited, RunStarted, event_step, version_of
+from skillgit.domain.text_diff import changed_texts
 from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, TrailerError
 from skillgit.store import event_commit, message, refs, trailers, tree
 from skillgit.store.event_commit import Decoded, Recorded, SlowText

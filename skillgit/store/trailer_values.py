@@ -9,7 +9,6 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 from urllib.parse import unquote
 
-from skillgit.domain.appendix import AppendixCounts
 from skillgit.domain.cost import Cost, CostPart
 from skillgit.domain.edit import Op, Source
 from skillgit.domain.evaluation import EvaluationSummary, Gauge, Metric, Split
@@ -17,6 +16,7 @@ from skillgit.domain.event import BudgetSource, EditRecord, Inherited, Models, O
 from skillgit.domain.gate import Decision, NoRegression, Verdict
 from skillgit.domain.placebo import Placebo
 from skillgit.domain.rewrite import UpdateMode
+from skillgit.domain.skill import AppendixCounts
 from skillgit.errors import TrailerError
 from skillgit.store import trailers
 from skillgit.store.trailers import TOKEN, format_token, parse_value

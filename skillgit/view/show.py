@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from skillgit.app.change.note import Noted
     from skillgit.app.history.show import Shown
     from skillgit.app.known.evaluations import KnownEvaluation
-    from skillgit.domain.appendix import AppendixCounts
     from skillgit.domain.cost import Cost
-    from skillgit.domain.edit_words import LeftOut
+    from skillgit.domain.edit import LeftOut
     from skillgit.domain.evaluation import EvaluationSummary, Gauge
     from skillgit.domain.event import PatchCounts
     from skillgit.domain.gate import Verdict
+    from skillgit.domain.skill import AppendixCounts
     from skillgit.view.screen import Screen
 
 

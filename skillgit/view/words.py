@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from skillgit.domain import quantities
+from skillgit.domain import cost as quantities
 
 if TYPE_CHECKING:
     from skillgit.domain.cost import Cost

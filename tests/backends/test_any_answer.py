@@ -23,7 +23,7 @@ from wire.small_answers import CHAT, DIALECTS, FRAMES, KEY, MESSAGE, RESPONSES, 
 
 from skillgit.calls.client import Calls, Policy, Route
 from skillgit.calls.ledger import Ledger
-from skillgit.domain.caps import Caps
+from skillgit.domain.cost import Caps
 from skillgit.errors import BackendError, BudgetError, ProviderFailureError
 from skillgit.plugin.backend import MOST_TOKENS, Reply, user
 from skillgit_backends.claude_chat.backend import STREAMED_FROM

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillgit.calls.client import Calls, Policy, Route
 from skillgit.calls.ledger import Ledger
-from skillgit.domain.caps import Caps
+from skillgit.domain.cost import Caps
 from skillgit.plugin.backend import BackendInfo, Price, Reply, Usage, user
 
 if TYPE_CHECKING:

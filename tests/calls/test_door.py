@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scripted import ONE_CALL_USD, Naps, ScriptedBackend, ask, door
 
 from skillgit.calls.ledger import Ledger
-from skillgit.domain.caps import Caps
+from skillgit.domain.cost import Caps
 from skillgit.domain.event import Cost
 from skillgit.errors import (
     BudgetError,

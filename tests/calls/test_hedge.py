@@ -8,7 +8,7 @@ from scripted import ONE_CALL_USD, ScriptedBackend, ask, door
 from virtual_time import now
 
 from skillgit.calls.ledger import Ledger
-from skillgit.domain.caps import Caps
+from skillgit.domain.cost import Caps
 from skillgit.domain.event import Cost
 from skillgit.errors import FatalBackendError, RetryableBackendError
 

@@ -5,9 +5,8 @@ import asyncio
 from scripted import ScriptedBackend, chance
 
 from skillgit.calls.deadline import Stop
-from skillgit.calls.limiter import lane_of, lanes
+from skillgit.calls.limiter import Policy, lane_of, lanes
 from skillgit.calls.pipeline import Route
-from skillgit.calls.policy import Policy
 
 
 def route(name, model, concurrency, lane=""):

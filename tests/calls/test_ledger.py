@@ -16,8 +16,7 @@ from skillgit.calls.budget import Charge
 from skillgit.calls.failures import FailedAttempt
 from skillgit.calls.ledger import Ledger
 from skillgit.calls.ledger_rows import KnownRollout, PaidReply
-from skillgit.domain.cost import Cost
-from skillgit.domain.cost_sum import CostSum
+from skillgit.domain.cost import Cost, CostSum
 from skillgit.domain.evaluation import FailureKind
 from skillgit.errors import FormatVersionError, HistoryError
 from skillgit.plugin.backend import MOST_TOKENS, FinishReason, Reply, ToolCall, Usage

@@ -11,7 +11,7 @@ from wire import Faults, wire_server
 
 from skillgit.calls.client import Calls, Policy, Route
 from skillgit.calls.ledger import Ledger
-from skillgit.domain.caps import Caps
+from skillgit.domain.cost import Caps
 from skillgit.errors import EnvironmentFaultError, FatalBackendError, RetryableBackendError
 from skillgit.plugin.backend import user
 from skillgit.plugin.registry import load_backend

@@ -10,8 +10,7 @@ from skillgit.app.history.log import Log
 from skillgit.app.history.show import Shown
 from skillgit.app.history.status import Status, Unfinished
 from skillgit.domain.cost import CostPart
-from skillgit.domain.edit import Op, Source
-from skillgit.domain.edit_words import LeftOut
+from skillgit.domain.edit import LeftOut, Op, Source
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
 from skillgit.domain.event import (
     Accepted,

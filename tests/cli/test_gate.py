@@ -13,8 +13,7 @@ from markdown_it import MarkdownIt
 
 from skillgit.app.measure.gate import GateRequest
 from skillgit.app.measure.gate_report import Compared, GateReport, GateSide, ItemPair, SkillReport
-from skillgit.domain.caps import Caps
-from skillgit.domain.cost import Cost
+from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.gate import Decision, Verdict
 from skillgit.errors import BudgetError, ExitCode, ProviderFailureError

@@ -16,9 +16,8 @@ from skillgit.app.change.merge import Merged, Stretch, Tried
 from skillgit.app.change.retry import Retried, RetryResult
 from skillgit.app.change.shorten import Pruned
 from skillgit.domain.ablation import Worth
-from skillgit.domain.caps import Caps
-from skillgit.domain.cost import Cost
-from skillgit.domain.edit_words import LeftOut
+from skillgit.domain.cost import Caps, Cost
+from skillgit.domain.edit import LeftOut
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
 from skillgit.domain.gate import Decision, Verdict
 from skillgit.domain.rules import Region

@@ -13,13 +13,13 @@ from enum import Enum
 from pathlib import Path
 from types import NoneType, UnionType
 
-import skillgit.domain.appendix
 import skillgit.domain.cost
 import skillgit.domain.edit
 import skillgit.domain.evaluation
 import skillgit.domain.gate
 import skillgit.domain.placebo
 import skillgit.domain.proposal
+import skillgit.domain.skill
 from skillgit.app.history.plumbing import SCHEMA
 from skillgit.domain import event as events
 from skillgit.domain.event import KIND_OF

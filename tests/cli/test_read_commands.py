@@ -14,7 +14,7 @@ from skillgit.app.setup.models import Room
 from skillgit.app.setup.plugins import BackendEntry, EnvironmentEntry
 from skillgit.app.train.doctor import Checkup, Found, Machine, Program, RoleHealth
 from skillgit.app.upkeep.fsck import Checked, Problem
-from skillgit.domain.caps import Caps
+from skillgit.domain.cost import Caps
 from skillgit.errors import ExitCode, HistoryError
 from skillgit.plugin.backend import BackendInfo, Price
 from skillgit.plugin.environment import EnvironmentInfo, Option, PublicSource, SourceKind

@@ -27,7 +27,7 @@ def served(monkeypatch, fake):
     def serve(_place, words, environ, **options):
         calls.append((words, environ))
         options["ready"]("http://a:8765/?token=t")
-        options["entered"]("http://a:8765/page/")
+        options["on_entry"]("http://a:8765/page/")
 
     monkeypatch.setattr(server, "listen", listen)
     monkeypatch.setattr(server, "serve", serve)

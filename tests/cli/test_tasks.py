@@ -7,7 +7,7 @@ import pytest
 
 from skillgit.app.sources.tasks import Added, Draft, Reviewed
 from skillgit.app.sources.tasks_draft import Drafted
-from skillgit.domain.caps import Caps
+from skillgit.domain.cost import Caps
 from skillgit.domain.event import Cost
 from skillgit.errors import DataError
 

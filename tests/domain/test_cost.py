@@ -6,8 +6,7 @@ from math import fsum
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.domain.cost import Cost, CostPart
-from skillgit.domain.cost_sum import CostSum
+from skillgit.domain.cost import Cost, CostPart, CostSum
 
 count = st.integers(0, 10**6)
 amount = st.floats(0, 1e3, allow_nan=False)

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.domain import differences as module
-from skillgit.domain.changed_lines import changed_texts
 from skillgit.domain.differences import differences
 from skillgit.domain.proposal import Change
+from skillgit.domain.text_diff import changed_texts
 
 LINES = st.lists(st.sampled_from(["", "", "", "a", "b", "c", "d", "e", "f", "g"]), max_size=40)
 BLANK = [""] * 100_000

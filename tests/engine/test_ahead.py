@@ -8,7 +8,7 @@ from paced import Held, target_on
 from toy import SEED, WORDS, History, ToyBackend, ToyEnvironment, run_to_end, trainer
 
 from skillgit.calls.ledger import Ledger
-from skillgit.domain.caps import Caps
+from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Accepted, Rejected, RunFinished, RunStarted
 from skillgit.domain.trajectory import Item

@@ -7,9 +7,8 @@ import pytest
 from dying import check_resume
 from toy import SEED, History, ToyBackend, analyse, run_to_end, trainer
 
-from skillgit.domain.appendix import AppendixCounts
 from skillgit.domain.event import Accepted, Rejected, Skipped
-from skillgit.domain.skill import APPENDIX_START, appendix_notes
+from skillgit.domain.skill import APPENDIX_START, AppendixCounts, appendix_notes
 from skillgit.domain.untrusted.text import clean
 from skillgit.engine.appendix import NOTE_LENGTH, cleaned, fresh, note_key
 

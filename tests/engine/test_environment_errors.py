@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from toy import History, ToyBackend, ToyEnvironment, run_to_end, trainer
 
-from skillgit.domain.caps import Caps
+from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Scored, Split
 from skillgit.domain.event import RunFinished
 from skillgit.domain.trajectory import Trajectory, Turn

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from toy import History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.feedback import Feedback
-from skillgit.engine.feedback import FEEDBACK_TOKENS, feedback_section
+from skillgit.engine.memory import FEEDBACK_TOKENS, feedback_section
 from skillgit.engine.rendering import CHARACTERS_PER_TOKEN
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skillgit.domain.skill import Skill
-from skillgit.engine.companions import delivered, named_texts
+from skillgit.engine.files import delivered, named_texts
 from skillgit.engine.settings import TargetSettings
 
 HEAD = "---\nname: s\ndescription: See references/b.md.\n---\n\n"

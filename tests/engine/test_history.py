@@ -8,7 +8,7 @@ from skillgit.calls.ledger import Ledger
 from skillgit.domain.event import Change, Origin
 from skillgit.domain.gate import Decision
 from skillgit.domain.state import StepMemory
-from skillgit.engine.history import ITEMS_SHOWN, history_section, record_section
+from skillgit.engine.memory import ITEMS_SHOWN, history_section, record_section
 
 
 def step(number: int, **changes) -> StepMemory:

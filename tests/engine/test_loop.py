@@ -7,7 +7,7 @@ import pytest
 from toy import SEED, History, ToyBackend, ToyEnvironment, run_to_end, trainer
 
 from skillgit.calls.ledger import Ledger
-from skillgit.domain.caps import Caps
+from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import (
     Accepted,

@@ -7,11 +7,11 @@ import asyncio
 import pytest
 from toy import History, ToyBackend, ToyEnvironment, run_to_end, trainer
 
-from skillgit.domain.changed_lines import changed_lines
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Accepted, Edited, Measured, RunFinished
 from skillgit.domain.gate import Decision
 from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.text_diff import changed_lines
 from skillgit.engine.transition import Transition
 from skillgit.errors import ServiceError
 

@@ -4,7 +4,7 @@ from skillgit.domain.event import Change
 from skillgit.domain.gate import Decision
 from skillgit.domain.skill import Skill
 from skillgit.domain.state import StepMemory
-from skillgit.engine.history import HISTORY_TOKENS, history_section
+from skillgit.engine.memory import HISTORY_TOKENS, history_section
 from skillgit.engine.rendering import CHARACTERS_PER_TOKEN, template_section
 
 

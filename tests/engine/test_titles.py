@@ -10,8 +10,7 @@ import pytest
 from test_leaks import SecretiveEnvironment
 from toy import SEED, History, ToyBackend, run_to_end, trainer
 
-from skillgit.domain.edit import Edit, Op
-from skillgit.domain.edit_words import title_of
+from skillgit.domain.edit import Edit, Op, title_of
 from skillgit.domain.event import Accepted, Origin, Rejected
 
 SECRET = "sk-" + "a1B2c3D4" * 5

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from skillgit.calls.client import Calls, Route
 from skillgit.calls.ledger import Ledger
-from skillgit.domain.caps import Caps
+from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Scored, Split
+from skillgit.domain.outcomes import VersionOutcomes
 from skillgit.domain.skill import Skill
 from skillgit.domain.state import advance, begin
 from skillgit.domain.trajectory import Item, Trajectory, Turn
-from skillgit.domain.version_outcomes import VersionOutcomes
 from skillgit.engine.loop import Start, Trainer
 from skillgit.engine.progress import Monitor
 from skillgit.engine.session import Session, Task

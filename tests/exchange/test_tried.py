@@ -10,7 +10,7 @@ from sample_run import RUN
 from trained_runs import small_run
 
 from skillgit.domain.state import fold
-from skillgit.engine.feedback import TRIED_FILE
+from skillgit.engine.memory import TRIED_FILE
 from skillgit.store.evidence import read_evidence
 from skillgit.store.reader import read_run
 

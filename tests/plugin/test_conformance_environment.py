@@ -20,7 +20,7 @@ from skillgit.domain.trajectory import Item, Trajectory, Turn
 from skillgit.errors import BackendError
 from skillgit.plugin.backend import Tool, system, user
 from skillgit.plugin.conformance import ConformanceError, check_environment
-from skillgit.plugin.conformance.loop import THREAD
+from skillgit.plugin.conformance.case import THREAD
 from skillgit.plugin.environment import EnvironmentInfo, Option
 from skillgit_envs.searchqa import SearchQA
 

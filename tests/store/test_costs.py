@@ -12,9 +12,9 @@ from hypothesis import given
 from sample_run import transitions
 from soaking import examples
 
-from skillgit.domain.appendix import AppendixCounts
 from skillgit.domain.cost import Cost, CostPart
 from skillgit.domain.event import EDITS_SHOWN, SlowMerged, SlowProposed
+from skillgit.domain.skill import AppendixCounts
 from skillgit.errors import TrailerError
 from skillgit.store.event_commit import SlowText, decode, encode
 

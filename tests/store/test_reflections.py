@@ -10,11 +10,10 @@ import pytest
 from sample_run import DOCUMENT, RUN, Sample, as_json, candidate, clock_from, evaluation, transitions
 
 from skillgit.app.upkeep.run_checks import check_run
-from skillgit.domain.appendix import AppendixCounts
 from skillgit.domain.edit import Edit, Op
 from skillgit.domain.event import BudgetSource, Origin, Skipped
 from skillgit.domain.order import event_order
-from skillgit.domain.skill import with_appendix
+from skillgit.domain.skill import AppendixCounts, with_appendix
 from skillgit.errors import ConcurrentWriteError
 from skillgit.store import reader, refs
 from skillgit.store.writer import RunWriter

@@ -159,7 +159,8 @@ def test_of_what_failed_the_error_is_told_wherever_it_stands():
 @pytest.mark.parametrize(
     ("argv", "word"),
     [
-        (["tasks", "draft", "skill", "-n", "20"], "money"),
+        (["tasks", "draft", "skill", "--limit", "20"], "money"),
+        (["tasks", "draft", "skill", "-n"], ""),
         (["retry", "--limit", "3"], "money"),
         (["resurrect", "-n", "3"], "money"),
         (["push", "-n"], ""),

@@ -9,8 +9,7 @@ from skillgit.domain.untrusted.documents import DocumentError
 from skillgit.errors import BackendError, RetryableBackendError
 from skillgit.plugin.backend import BackendInfo, Probe
 from skillgit.plugin.exchange import encodable
-from skillgit_backends.claude_chat.answering import read_answer
-from skillgit_backends.claude_chat.asking import parameters
+from skillgit_backends.claude_chat.messages import parameters, read_answer
 from skillgit_backends.claude_chat.settings import credential, host, read_settings, source
 from skillgit_backends.claude_chat.streaming import StreamError, read_message
 

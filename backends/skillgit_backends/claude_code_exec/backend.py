@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillgit.errors import FatalBackendError, RefusalError, RetryableBackendError, UnusableAnswerError
 from skillgit.plugin.backend import BackendInfo, Reply, Usage
 from skillgit.plugin.redaction import redact
 from skillgit_backends.agent_cli.backend import AgentBackend
-from skillgit_backends.agent_cli.child_environment import without_secrets
+from skillgit_backends.agent_cli.child_environment import child_environment, without_secrets
 from skillgit_backends.agent_cli.events import Event, EventLines, counts_at, event_at, number_at, text_at
 from skillgit_backends.agent_cli.faults import failure
 from skillgit_backends.agent_cli.probe import ask
@@ -19,12 +21,11 @@ from skillgit_backends.agent_cli.process import Limits, run
 from skillgit_backends.agent_cli.prompting import assignment
 from skillgit_backends.agent_cli.reckoning import estimate
 from skillgit_backends.agent_cli.tooling import SCHEMA, offer, read_answer
-from skillgit_backends.claude_code_exec import login
 from skillgit_backends.claude_code_exec.settings import DEFAULT_TIMEOUT_S, NAME, read_settings
+from skillgit_backends.trusted_hosts import NO_KEY, gets_usual_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from skillgit.plugin.backend import Request
     from skillgit_backends.agent_cli.process import Ended
@@ -59,7 +60,7 @@ class ClaudeCodeExecBackend(AgentBackend):
             )
 
     def _prepare(self, environ: Mapping[str, str], workspace: Workspace) -> dict[str, str]:
-        return login.prepare(self._settings, environ, workspace)
+        return prepare(self._settings, environ, workspace)
 
     async def _login(self, workspace: Workspace, environment: Mapping[str, str]) -> tuple[bool, str]:
         return await tell_login(self._settings, workspace, environment)
@@ -86,16 +87,16 @@ class ClaudeCodeExecBackend(AgentBackend):
         return _reply(request, session)
 
     def _failure(self, result: Ended, session: Session, noise: str, environment: Mapping[str, str]) -> Exception:
-        secrets = (login.KEY, *login.TOKENS, *self._settings.pass_env)
+        secrets = (KEY, *TOKENS, *self._settings.pass_env)
         message = session.text or text_at(session.result, "subtype") if session.is_failed else ""
         # In some modes it tells on standard output, and as if it were its answer, that nobody is logged in.
         text = without_secrets(f"{session.trouble} {message or result.errors or noise}", environment, secrets)
         if session.is_failed:
             status = number_at(session.result, "api_error_status")
-            return failure(NAME, text, status=status, login=login.HOW, usage=session.usage)
+            return failure(NAME, text, status=status, login=HOW, usage=session.usage)
         if result.code > 0:
             return failure(
-                NAME, f"exit code {result.code}: {text}", login=login.HOW, sure=not session.result, usage=session.usage
+                NAME, f"exit code {result.code}: {text}", login=HOW, sure=not session.result, usage=session.usage
             )
         how = f"signal {-result.code}" if result.code else "it gave no result"
         return RetryableBackendError(
@@ -170,12 +171,12 @@ async def tell_login(settings: Settings, workspace: Workspace, environment: Mapp
     Raises:
         BackendError: It cannot be started, or does not end.
     """
-    for name in (login.KEY, *login.TOKENS):
+    for name in (KEY, *TOKENS):
         if name in environment:
-            return True, f"the credential in {settings.api_key_env if name == login.KEY else name}"
+            return True, f"the credential in {settings.api_key_env if name == KEY else name}"
     code, output = await ask([settings.path, "auth", "status"], workspace, environment)
     logged_in = code == 0 and _tells_login(output)
-    return logged_in, "the account of 'claude auth login'" if logged_in else login.HOW
+    return logged_in, "the account of 'claude auth login'" if logged_in else HOW
 
 
 def _tells_login(output: str) -> bool:
@@ -247,3 +248,48 @@ class Session:
 def _blocks(event: Event) -> Iterator[Event]:
     content = event_at(event, "message").get("content")
     return (block for block in (content if isinstance(content, list) else []) if isinstance(block, dict))
+
+
+HOW = "type 'claude auth login', or set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN in the environment"
+KEY = "ANTHROPIC_API_KEY"
+TOKENS = ("ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
+_BASE_URL = "ANTHROPIC_BASE_URL"
+_OWN = "https://api.anthropic.com"
+_ACCOUNT = ".credentials.json"
+
+
+def prepare(settings: Settings, environ: Mapping[str, str], workspace: Workspace) -> dict[str, str]:
+    """Furnish the home of a call and return the environment of its process."""
+    credential = _credential(settings, environ)
+    if not credential:
+        _copy_account(environ, workspace)
+    variables = {
+        _BASE_URL: settings.base_url or environ.get(_BASE_URL, ""),
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "CLAUDE_CODE_DISABLE_TERMINAL_TITLE": "1",  # a title is another request to the model
+        "CLAUDE_CODE_MAX_RETRIES": str(settings.request_retries),
+        "DISABLE_AUTOUPDATER": "1",
+        "MAX_THINKING_TOKENS": str(settings.max_thinking_tokens or ""),
+        "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB": "1" if settings.sandbox and "Bash" in settings.tools else "",
+        "IS_SANDBOX": "1" if settings.allow_root else "",  # else it refuses to bypass permissions as root
+    }
+    return child_environment(environ, workspace, names=settings.pass_env, **variables, **credential)
+
+
+def _credential(settings: Settings, environ: Mapping[str, str]) -> dict[str, str]:
+    if not settings.key_named and not gets_usual_key(settings.base_url, (_OWN, environ.get(_BASE_URL, ""))):
+        return {KEY: NO_KEY}
+    key = environ.get(settings.api_key_env, "") if settings.api_key_env else ""
+    if key:
+        return {KEY: key}
+    return next(({name: environ[name]} for name in TOKENS if environ.get(name)), {})
+
+
+def _copy_account(environ: Mapping[str, str], workspace: Workspace) -> None:
+    """Copy the account without what renews it, as the program does itself for its helpers."""
+    own = environ.get("CLAUDE_CONFIG_DIR")
+    folder = Path(own) if own else Path(environ.get("HOME") or Path.home()) / ".claude"
+    with suppress(OSError, ValueError, AttributeError, KeyError):
+        account = json.loads((folder / _ACCOUNT).read_text(encoding="utf-8"))
+        account["claudeAiOauth"].pop("refreshToken", None)
+        workspace.place_private(workspace.home / ".claude" / _ACCOUNT, json.dumps(account))

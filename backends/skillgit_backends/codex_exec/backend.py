@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillgit.errors import FatalBackendError, RetryableBackendError, UnusableAnswerError
@@ -12,7 +13,7 @@ from skillgit.files import read_plain
 from skillgit.plugin.backend import BackendInfo, Reply, Usage
 from skillgit.plugin.redaction import redact
 from skillgit_backends.agent_cli.backend import AgentBackend
-from skillgit_backends.agent_cli.child_environment import without_secrets
+from skillgit_backends.agent_cli.child_environment import child_environment, without_secrets
 from skillgit_backends.agent_cli.events import Event, EventLines, counts_at, event_at, text_at
 from skillgit_backends.agent_cli.faults import failure
 from skillgit_backends.agent_cli.probe import ask
@@ -20,12 +21,10 @@ from skillgit_backends.agent_cli.process import Limits, run
 from skillgit_backends.agent_cli.prompting import assignment
 from skillgit_backends.agent_cli.reckoning import estimate
 from skillgit_backends.agent_cli.tooling import SCHEMA, offer, read_answer
-from skillgit_backends.codex_exec import login
 from skillgit_backends.codex_exec.settings import DEFAULT_TIMEOUT_S, NAME, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from skillgit.plugin.backend import Request
     from skillgit_backends.agent_cli.process import Ended
@@ -50,11 +49,11 @@ class CodexExecBackend(AgentBackend):
     def _refuse(self, request: Request) -> None:
         if request.temperature is not None:
             raise FatalBackendError("codex takes no temperature", hint="set calls.temperature to null")
-        if login.is_missing(self._settings, os.environ):
-            raise FatalBackendError(f"{NAME} is not logged in", hint=login.HOW)
+        if is_missing(self._settings, os.environ):
+            raise FatalBackendError(f"{NAME} is not logged in", hint=HOW)
 
     def _prepare(self, environ: Mapping[str, str], workspace: Workspace) -> dict[str, str]:
-        return login.prepare(self._settings, environ, workspace)
+        return prepare(self._settings, environ, workspace)
 
     async def _login(self, workspace: Workspace, environment: Mapping[str, str]) -> tuple[bool, str]:
         return await tell_login(self._settings, os.environ, workspace, environment)
@@ -79,15 +78,13 @@ class CodexExecBackend(AgentBackend):
         return _reply(request, turn, _read(workspace) or turn.message)
 
     def _failure(self, result: Ended, turn: Turn, noise: str, environment: Mapping[str, str]) -> Exception:
-        secrets = (login.KEY, self._settings.api_key_env, *self._settings.pass_env)
+        secrets = (KEY, self._settings.api_key_env, *self._settings.pass_env)
         text = without_secrets(turn.failure or result.errors or noise, environment, secrets)
         if turn.failure:
-            return failure(NAME, text, login=login.HOW, usage=turn.usage)
+            return failure(NAME, text, login=HOW, usage=turn.usage)
         if result.code > 0:
             # It did not even tell that its turn failed: its settings or its command line are not to its liking.
-            return failure(
-                NAME, f"exit code {result.code}: {text}", login=login.HOW, sure=not turn.thread, usage=turn.usage
-            )
+            return failure(NAME, f"exit code {result.code}: {text}", login=HOW, sure=not turn.thread, usage=turn.usage)
         how = f"signal {-result.code}" if result.code else "its turn did not complete"
         return RetryableBackendError(
             f"{NAME} broke off: {how}: {redact(text)[:500]}",
@@ -210,12 +207,12 @@ async def tell_login(
     if settings.base_url:
         key = f"the key in {settings.api_key_env}" if settings.api_key_env in environment else "no key"
         return True, f"{key}, at {settings.base_url}"
-    if login.KEY in environment:
-        return True, f"the key in {login.key_name(settings, environ)}"
+    if KEY in environment:
+        return True, f"the key in {key_name(settings, environ)}"
     if settings.provider not in ("", "openai"):
         return True, f"the provider {settings.provider}"
     code, _ = await ask([settings.path, "login", "status"], workspace, environment)
-    return code == 0, login.HOW if code else "the account of 'codex login'"
+    return code == 0, HOW if code else "the account of 'codex login'"
 
 
 _COUNTS = (
@@ -294,3 +291,64 @@ def _usage(event: Event) -> Usage | None:
     return Usage(
         tokens_in=tokens_in, tokens_out=tokens_out, cached=cache_reads, cache_written=cache_writes, reasoning=reasoning
     )
+
+
+HOW = "type 'codex login', or set CODEX_API_KEY in the environment"
+KEY = "CODEX_API_KEY"
+OTHER_KEY = "OPENAI_API_KEY"
+
+
+def codex_home(workspace: Workspace) -> Path:
+    """Return the call's own ``CODEX_HOME``."""
+    return workspace.home / ".codex"
+
+
+def prepare(settings: Settings, environ: Mapping[str, str], workspace: Workspace) -> dict[str, str]:
+    """Furnish the home of a call and return the environment of its process.
+
+    Raises:
+        FatalBackendError: The profile does not exist.
+    """
+    home, users = codex_home(workspace), users_home(environ)
+    home.mkdir()
+    account = users / "auth.json"
+    keys = _keys(settings, environ, account)
+    if not keys and not settings.base_url and account.is_file():
+        (home / "auth.json").symlink_to(account.resolve())
+    if settings.profile:
+        profile = users / f"{settings.profile}.config.toml"
+        if not profile.is_file():
+            raise FatalBackendError(
+                f"there is no profile {profile}", hint="check model.codex_exec_profile and CODEX_HOME"
+            )
+        workspace.place_private(home / profile.name, profile.read_text(encoding="utf-8"))
+    return child_environment(environ, workspace, names=settings.pass_env, CODEX_HOME=str(home), **keys)
+
+
+def is_missing(settings: Settings, environ: Mapping[str, str]) -> bool:
+    """Say whether Codex would call OpenAI with neither a key nor an account."""
+    account = users_home(environ) / "auth.json"
+    has_provider = settings.provider not in ("", "openai") or settings.profile
+    return not has_provider and not account.is_file() and not _keys(settings, environ, account)
+
+
+def key_name(settings: Settings, environ: Mapping[str, str]) -> str:
+    """Return the variable that OpenAI's key comes from, where it comes from one."""
+    return settings.api_key_env if environ.get(settings.api_key_env) else OTHER_KEY
+
+
+def users_home(environ: Mapping[str, str]) -> Path:
+    """Return the user's own ``CODEX_HOME``."""
+    own = environ.get("CODEX_HOME")
+    return Path(own) if own else Path(environ.get("HOME") or Path.home()) / ".codex"
+
+
+def _keys(settings: Settings, environ: Mapping[str, str], account: Path) -> dict[str, str]:
+    key = environ.get(settings.api_key_env, "") if settings.api_key_env else ""
+    if settings.provider not in ("", "openai"):
+        # To a host that a configuration names goes only the key whose variable it names too.
+        return {settings.api_key_env: key} if key and (settings.key_named or not settings.base_url) else {}
+    if key:
+        return {KEY: key}
+    fallback = environ.get(OTHER_KEY, "")
+    return {KEY: fallback} if fallback and not account.is_file() else {}

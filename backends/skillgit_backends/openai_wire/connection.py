@@ -7,7 +7,6 @@ import ssl
 from typing import TYPE_CHECKING, Any
 
 from skillgit.errors import FatalBackendError
-from skillgit_backends.deferral import deferred
 from skillgit_backends.openai_wire.reading import count, mapping, mappings
 from skillgit_backends.trusted_hosts import NO_KEY
 
@@ -59,10 +58,9 @@ class Connection:
             await handle.close()
 
     def _made(self, endpoint: Endpoint) -> AsyncOpenAI:
-        with deferred("openai.types"):  # bodies are posted as they stand, so that its 400 modules are of no use
-            from openai import AsyncAzureOpenAI, AsyncOpenAI, Timeout  # noqa: PLC0415 - slow
+        from openai import AsyncAzureOpenAI, AsyncOpenAI, Timeout  # noqa: PLC0415 - slow
 
-            from skillgit_backends.openai_wire.client import Client  # noqa: PLC0415
+        from skillgit_backends.openai_wire.client import Client  # noqa: PLC0415
 
         timeout = Timeout(self._timeout_s, connect=min(_CONNECT_S, self._timeout_s))
         transport = Client(backend=self._backend, timeout=timeout, verify=_trust(endpoint.url))

@@ -12,14 +12,13 @@ from skillgit.app.change.three_way import Conflict, merge
 from skillgit.app.place.named import version_of_run
 from skillgit.app.place.revision import event_in, find_run
 from skillgit.app.place.workspace import open_workspace
-from skillgit.domain.changed_lines import changed_lines
-from skillgit.domain.edit import Application, Edit, EditReport, EditStatus, Op, Source, apply
-from skillgit.domain.edit_words import title_of
+from skillgit.domain.edit import Application, Edit, EditReport, EditStatus, Op, Source, apply, title_of
 from skillgit.domain.event import Origin
 from skillgit.domain.kinds import EventKind
 from skillgit.domain.policies import NOT_WORSE
 from skillgit.domain.rewrite import changed_hunks
 from skillgit.domain.skill import frontmatter
+from skillgit.domain.text_diff import changed_lines
 from skillgit.domain.untrusted.documents import loads
 from skillgit.domain.untrusted.text import clean
 from skillgit.engine.scope import intervention_scope
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from skillgit.app.place.context import Context
     from skillgit.app.place.workspace import Workspace
     from skillgit.app.setup.plan import Plan
-    from skillgit.domain.caps import Caps
+    from skillgit.domain.cost import Caps
     from skillgit.domain.skill import Skill
     from skillgit.index.rows import LogRow
 

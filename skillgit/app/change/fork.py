@@ -10,12 +10,12 @@ from skillgit.app.place.named import version_in
 from skillgit.app.place.revision import default_run
 from skillgit.app.place.workspace import Workspace, open_workspace
 from skillgit.domain.event import Rejected, RunStarted
+from skillgit.domain.feedback import Tried
 from skillgit.domain.ids import check_run_name
 from skillgit.domain.state import fold
-from skillgit.domain.tried import Tried
 from skillgit.errors import ConflictError, SkillgitError, UsageError
 from skillgit.index import queries
-from skillgit.index.versions import score_evidence, start_evidence
+from skillgit.index.version_queries import score_evidence, start_evidence
 from skillgit.store import archive, refs
 from skillgit.store.evidence import read_evidence
 from skillgit.store.lock import RunLock
@@ -156,7 +156,7 @@ def _tried(workspace: Workspace, row: LogRow, state: RunState) -> dict[str, byte
     tried = tried_before(workspace.repo, row.commit, state.started.skill)
     if not tried:
         return {}
-    from skillgit.engine.feedback import tried_file  # noqa: PLC0415 - loads what renders prompts
+    from skillgit.engine.memory import tried_file  # noqa: PLC0415 - loads what renders prompts
 
     return tried_file(tried)
 

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 from skillgit.app.change.measuring import GateWatcher, Measuring, Terms, open_measuring
 from skillgit.app.known.gates import version_outcomes
 from skillgit.app.setup.setup import differences
-from skillgit.domain.changed_lines import changed_lines
-from skillgit.domain.edit import EditStatus, Patch, apply
-from skillgit.domain.edit_words import left_out
+from skillgit.domain.edit import EditStatus, Patch, apply, left_out
 from skillgit.domain.event import Accepted, BudgetSource, EditRecord, MakesVersion, PatchCounts, Rejected
 from skillgit.domain.rewrite import UpdateMode
 from skillgit.domain.state import advance, fold
+from skillgit.domain.text_diff import changed_lines
 from skillgit.engine import artifacts
 from skillgit.engine import judge as engine_judge
 from skillgit.engine.guards import skill_tokens
@@ -38,15 +37,14 @@ if TYPE_CHECKING:
     from skillgit.app.place.workspace import Workspace
     from skillgit.app.setup.planner import Planner
     from skillgit.app.setup.setup import Setup
-    from skillgit.domain.edit import Edit, EditReport
-    from skillgit.domain.edit_words import LeftOut
+    from skillgit.domain.edit import Edit, EditReport, LeftOut
     from skillgit.domain.evaluation import EvaluationSummary
     from skillgit.domain.event import Cost, Event, Origin
     from skillgit.domain.gate import Verdict
+    from skillgit.domain.outcomes import VersionOutcomes
     from skillgit.domain.policies import Policy
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
-    from skillgit.domain.version_outcomes import VersionOutcomes
     from skillgit.engine.judge import Judged
     from skillgit.index.rows import LogRow
     from skillgit.store.event_commit import Recorded

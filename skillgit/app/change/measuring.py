@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from skillgit.app.known.scores import scores
 from skillgit.app.setup.measuring import EvalWatcher, carry_out, open_session, planner, telling
 from skillgit.app.setup.setup import find_config, set_up
-from skillgit.domain.caps import Caps
+from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.engine.evaluate import evaluate
 from skillgit.engine.progress import Stage

@@ -11,7 +11,7 @@ from skillgit.domain.feedback import Feedback
 from skillgit.domain.untrusted.text import storable
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.index import queries
-from skillgit.index.feedback_lines import feedback_lines
+from skillgit.index.known import feedback_lines
 from skillgit.plugin.redaction import redact
 from skillgit.store import notes
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from skillgit.app.place.context import Context
     from skillgit.app.place.workspace import Workspace
     from skillgit.app.setup.plan import Plan
-    from skillgit.domain.caps import Caps
+    from skillgit.domain.cost import Caps
     from skillgit.domain.skill import Skill
     from skillgit.engine.judge import Judged
     from skillgit.index.rows import LogRow

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from skillgit.app.place.context import Context
     from skillgit.app.place.workspace import Workspace
     from skillgit.app.rules.why import Story
-    from skillgit.domain.edit_words import LeftOut
+    from skillgit.domain.edit import LeftOut
     from skillgit.domain.event import Event
     from skillgit.index.rows import LogRow
 

@@ -26,7 +26,7 @@ from skillgit.app.rules.blame import blame
 from skillgit.domain.event import RunFinished, RunStarted
 from skillgit.domain.kinds import EventKind
 from skillgit.errors import NotFoundError, RevisionNotFoundError
-from skillgit.index import item_queries, queries, score_queries
+from skillgit.index import item_queries, queries, version_queries
 from skillgit.store.reader import read_commit
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def _scored(workspace: Workspace, name: str) -> dict[int, int]:
 
 
 def _finish(workspace: Workspace, name: str) -> RunFinished | None:
-    commits = score_queries.finished_commits(workspace.index, name)
+    commits = version_queries.finished_commits(workspace.index, name)
     event = read_commit(workspace.repo, commits[0]).event if commits else None
     return event if isinstance(event, RunFinished) else None
 

@@ -14,7 +14,7 @@ from skillgit.app.place.revision import event_in, find_run
 from skillgit.app.place.workspace import open_workspace
 from skillgit.app.setup.measuring import Sample, measuring, planned
 from skillgit.app.setup.setup import differences, find_config, set_up
-from skillgit.domain.caps import Caps
+from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.event import Accepted
 from skillgit.errors import NotFoundError, UsageError

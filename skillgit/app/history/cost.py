@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.history.status import Unfinished, unfinished
 from skillgit.app.place.revision import default_run, find_run
 from skillgit.app.place.workspace import Workspace, open_workspace
-from skillgit.domain.cost import Cost, CostPart, Grouping
-from skillgit.domain.cost_sum import CostSum
+from skillgit.domain.cost import Cost, CostPart, CostSum, Grouping
 from skillgit.index import queries, spending
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from skillgit.app.known.recorded import started
 from skillgit.app.place.revision import find_run
 from skillgit.app.place.workspace import open_workspace
 from skillgit.domain.evaluation import Scored, Split
-from skillgit.index import queries, score_queries
+from skillgit.index import queries, version_queries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from skillgit.domain.evaluation import Gauge
     from skillgit.domain.event import RunStarted
     from skillgit.index.rows import LogRow
-    from skillgit.index.score_queries import ScoreRow
+    from skillgit.index.version_queries import ScoreRow
 
 Difference = Literal["items", "environment", "judge"]
 """What keeps a number from being compared: other items, another environment or another judge than those of the run."""
@@ -122,12 +122,12 @@ def matrix(context: Context, run: str | None, split: str) -> Matrix:
 
 
 def _told(workspace: Workspace, run: str, split: Split) -> tuple[ScoreRow, ...]:
-    final = score_queries.final_scores(workspace.index, run, split.value)
-    return (*score_queries.selection_scores(workspace.index, run), *final) if split is Split.SELECTION else final
+    final = version_queries.final_scores(workspace.index, run, split.value)
+    return (*version_queries.selection_scores(workspace.index, run), *final) if split is Split.SELECTION else final
 
 
 def _notes(workspace: Workspace, run: str, split: Split) -> Iterator[tuple[str, KnownEvaluation]]:
-    for commit in score_queries.noted_events(workspace.index, run):
+    for commit in version_queries.noted_events(workspace.index, run):
         for found in known_evaluations(workspace, commit, None):
             if found.split == split.value and found.scored:
                 yield commit, found

@@ -15,14 +15,14 @@ from skillgit.domain.evaluation import Gauge
 from skillgit.domain.text_diff import FileDiff, detailed
 from skillgit.domain.unified import read
 from skillgit.index import queries
-from skillgit.index.feedback_lines import feedback_lines
+from skillgit.index.known import feedback_lines
 from skillgit.store import diff as store_diff
 from skillgit.store import reader
 from skillgit.store.notes import feedback_in
 
 if TYPE_CHECKING:
     from skillgit.app.place.context import Context
-    from skillgit.domain.edit_words import LeftOut
+    from skillgit.domain.edit import LeftOut
     from skillgit.domain.event import Event
     from skillgit.domain.feedback import Feedback
     from skillgit.index.rows import LogRow

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, FailedToEvaluate, Metric
 from skillgit.domain.event import Gated, RunStarted, SlowMerged
 from skillgit.domain.gate import decide_items, rule_behind
-from skillgit.domain.outcomes import averaged, read_samples
+from skillgit.domain.outcomes import FILES, REPEATS, VersionOutcomes, averaged, read_samples
 from skillgit.domain.state import advance, begin
 from skillgit.domain.untrusted.documents import loads
-from skillgit.domain.version_outcomes import FILES, REPEATS, VersionOutcomes
 from skillgit.errors import DataError, InvariantError
 from skillgit.store.evidence import read_evidence
 

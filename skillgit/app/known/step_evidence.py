@@ -9,8 +9,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillgit.domain.edit import EditStatus
-from skillgit.domain.edit_words import QUARANTINED, LeftOut, words_of
+from skillgit.domain.edit import QUARANTINED, EditStatus, LeftOut, words_of
 from skillgit.domain.untrusted.documents import loads
 from skillgit.store.evidence import read_evidence
 

@@ -11,7 +11,7 @@ from skillgit.app.measure.variants import read_arms, resolve_all
 from skillgit.app.place.workspace import open_workspace
 from skillgit.app.setup.measuring import Sample, evaluation_note, measuring, planned, too_few
 from skillgit.app.setup.setup import differences, find_config, set_up
-from skillgit.domain.caps import Caps
+from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.errors import ExitCode, UsageError
 from skillgit.plugin.environment import asks_judge

@@ -24,8 +24,7 @@ from skillgit.app.setup.measuring import Sample, evaluation_note, measuring, pla
 from skillgit.app.setup.models import STAGE as PREFLIGHT
 from skillgit.app.setup.plan import Plan, cap_notes, total_of
 from skillgit.app.setup.setup import can_be_found, find_config, set_up
-from skillgit.domain.caps import Caps
-from skillgit.domain.cost import Cost
+from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.domain.kinds import EventKind
 from skillgit.errors import ExitCode, UsageError

@@ -13,7 +13,7 @@ from skillgit.app.place.workspace import open_workspace
 from skillgit.app.setup.conditions import Aspect, differences, matter, of_event, of_setup
 from skillgit.app.setup.measuring import Sample, evaluation_note, measuring, planned, too_few
 from skillgit.app.setup.setup import find_config, or_name_one, set_up
-from skillgit.domain.caps import Caps
+from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.errors import ExitCode, UsageError
 from skillgit.plugin.registry import installed

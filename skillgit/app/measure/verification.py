@@ -10,7 +10,7 @@ from skillgit.app.known.recorded import AsMeasured, event_outcomes, is_own, star
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Metric, Scored, Split, mean
 from skillgit.domain.outcomes import exact, whole
 from skillgit.domain.statistics import binomial_test, bootstrap_interval, sign_flip_test, wilson_interval
-from skillgit.index import known, queries, score_queries
+from skillgit.index import known, queries, version_queries
 from skillgit.store.reader import read_commit
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _score(workspace: Workspace, row: LogRow, split: Split) -> tuple[float, int]
 
 def _selection(workspace: Workspace, row: LogRow, gauge: Gauge) -> tuple[float, int] | None:
     if row.version is not None:
-        told = score_queries.selection_scores(workspace.index, row.run, row.version)
+        told = version_queries.selection_scores(workspace.index, row.run, row.version)
         own = next((found for found in told if found.hard is not None and found.soft is not None), None)
         return None if own is None else (Scored(own.hard, own.soft).value(gauge.metric, gauge.soft_weight), own.n)  # type: ignore[arg-type]
     evaluation = getattr(read_commit(workspace.repo, row.commit).event, "evaluation", None)

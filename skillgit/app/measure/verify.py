@@ -15,7 +15,7 @@ from skillgit.app.place.workspace import open_workspace
 from skillgit.app.setup.conditions import environment_change
 from skillgit.app.setup.measuring import Sample, evaluation_note, measuring, planned
 from skillgit.app.setup.setup import find_config, or_name_one, other_models, set_up
-from skillgit.domain.caps import Caps
+from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import RunStarted
 from skillgit.errors import NotFoundError

@@ -8,8 +8,8 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from skillgit.domain.kinds import EventKind
+from skillgit.domain.prose import words
 from skillgit.domain.rules import Rule
-from skillgit.domain.similarity import words
 from skillgit.domain.untrusted.documents import loads
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.index import rule_queries

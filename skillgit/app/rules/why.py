@@ -12,7 +12,7 @@ from skillgit.app.rules.lineage import LaterChange, RuleHistory, Wording
 from skillgit.app.rules.search import Hit, RuleWorth, known_worth, rule_at_line, rules_like, search_words
 from skillgit.domain.edit import normalised
 from skillgit.domain.kinds import EventKind
-from skillgit.domain.similarity import similarity, words
+from skillgit.domain.prose import similarity, words
 from skillgit.index import rule_queries
 from skillgit.store import reader
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from skillgit.app.rules.blame import Place
     from skillgit.app.rules.provenance import Credit, Credits
     from skillgit.domain.cost import Cost
-    from skillgit.domain.edit_words import LeftOut
+    from skillgit.domain.edit import LeftOut
     from skillgit.domain.event import Event, PatchCounts
     from skillgit.domain.gate import Verdict
     from skillgit.domain.rules import Rule

@@ -10,8 +10,8 @@ from skillgit.domain.evaluation import Split
 from skillgit.domain.rewrite import UpdateMode
 from skillgit.domain.skill import DOCUMENT
 from skillgit.engine.batches import steps_per_epoch
-from skillgit.engine.companions import delivered
 from skillgit.engine.dialect import DIALECTS
+from skillgit.engine.files import delivered
 from skillgit.engine.prompts import FILES, prompt
 from skillgit.engine.salvage import MOST_PARTS
 from skillgit.engine.settings import ControlMode, PairPolicy

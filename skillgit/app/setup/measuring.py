@@ -13,8 +13,7 @@ from skillgit.app.setup.models import ask_each
 from skillgit.app.setup.planner import Planner
 from skillgit.app.setup.session import nothing_is_lost, open_door, stop_on_interrupt
 from skillgit.calls.ledger import Ledger
-from skillgit.domain.caps import Caps
-from skillgit.domain.cost import Cost
+from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import Evaluation, Split, item_set_digest
 from skillgit.engine.progress import Monitor, Stage
 from skillgit.engine.rollout import roll_out

@@ -12,7 +12,7 @@ from skillgit.app.setup.models import asked_roles
 from skillgit.app.setup.plan import Bound, Plan, PlanRow, cap_notes, total_of
 from skillgit.calls.fingerprints import QUESTION, reply_key
 from skillgit.calls.pricing import dollars
-from skillgit.engine.companions import delivered
+from skillgit.engine.files import delivered
 from skillgit.engine.rendering import CHARACTERS_PER_TOKEN
 from skillgit.engine.rollout import rollout_keys
 from skillgit.plugin.backend import Usage
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from skillgit.app.setup.setup import Setup
     from skillgit.calls.pipeline import Route
-    from skillgit.domain.caps import Caps
+    from skillgit.domain.cost import Caps
     from skillgit.domain.skill import Skill
     from skillgit.domain.trajectory import Item
     from skillgit.engine.session import Session

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from skillgit.app.place.context import Context
     from skillgit.app.setup.setup import Setup
     from skillgit.calls.ledger import Ledger
-    from skillgit.domain.caps import Caps
+    from skillgit.domain.cost import Caps
 
 
 def open_door(context: Context, setup: Setup, caps: Caps, ledger: Ledger, *, ask_again: bool = False) -> Calls:

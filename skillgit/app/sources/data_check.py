@@ -19,9 +19,9 @@ from skillgit.domain.leaks import SHORTEST_QUOTED, Kind, Secrets, build_index, f
 from skillgit.domain.statistics import minimum_detectable_effect
 from skillgit.errors import DataError, ExitCode
 from skillgit.plugin.environment import KeepsSecrets, secrets_of
-from skillgit.plugin.faults import singled
+from skillgit.plugin.manifests import repetitions
 from skillgit.plugin.registry import load_environment
-from skillgit.plugin.repetitions import repetitions
+from skillgit.plugin.rows import singled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -20,10 +20,9 @@ from skillgit.domain.ids import digest
 from skillgit.domain.untrusted.names import shown
 from skillgit.errors import ConflictError, DataError, NotFoundError, ServiceError, UsageError
 from skillgit.plugin.environment import SourceKind
-from skillgit.plugin.faults import raise_all
 from skillgit.plugin.manifests import missing_ids, read_ids
 from skillgit.plugin.registry import load_conversion, load_environment
-from skillgit.plugin.rows import read_rows
+from skillgit.plugin.rows import raise_all, read_rows
 from skillgit.plugin.splits import read_folders
 
 if TYPE_CHECKING:

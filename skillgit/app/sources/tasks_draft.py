@@ -17,7 +17,7 @@ from skillgit.app.setup.planner import AGAIN, pace_of, row_of, tokens_of
 from skillgit.app.sources.tasks import DRAFT, Entry, TaskFile, check_new, reader_of_tasks
 from skillgit.calls.client import Calls
 from skillgit.calls.ledger import Ledger
-from skillgit.domain.caps import Caps
+from skillgit.domain.cost import Caps
 from skillgit.domain.untrusted.text import removed_from
 from skillgit.engine.replies import Reply, UnusableReplyError, parse
 from skillgit.errors import DataError, FatalBackendError, RepositoryNotFoundError, ServiceError, UsageError

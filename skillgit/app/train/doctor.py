@@ -19,8 +19,7 @@ from skillgit.app.setup.setup import set_up
 from skillgit.app.train.beginning import first_skill
 from skillgit.calls.fingerprints import QUESTION
 from skillgit.calls.pricing import context_table, find_price, price_table
-from skillgit.domain.caps import Caps
-from skillgit.domain.cost import Cost
+from skillgit.domain.cost import Caps, Cost
 from skillgit.errors import BackendError, BudgetError, ConfigError, ExitCode, RepositoryNotFoundError
 from skillgit.store.binary import git_version
 from skillgit.store.reader import runs

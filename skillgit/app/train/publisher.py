@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from skillgit.app.train.outcome import Trained
-    from skillgit.domain.caps import Caps
+    from skillgit.domain.cost import Caps
     from skillgit.domain.event import Event
     from skillgit.domain.trajectory import Rollout
     from skillgit.engine.progress import Progress, Watcher

@@ -19,7 +19,7 @@ from skillgit.app.train.beginning import find_beginning
 from skillgit.app.train.publisher import publishing
 from skillgit.app.train.training import Training, continuing, left_unfinished
 from skillgit.calls.ledger import Ledger
-from skillgit.domain.caps import Caps
+from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.domain.ids import check_run_name, new_run_name
 from skillgit.errors import ConfigError

@@ -26,8 +26,8 @@ from skillgit.domain.event import RunFinished, RunStarted, version_of
 from skillgit.domain.state import advance, fold
 from skillgit.engine.budget import analyst_budget
 from skillgit.engine.concurrency import unless_failed
-from skillgit.engine.feedback import TRIED_FILE, read_tried, tried_file
 from skillgit.engine.loop import Start, Trainer
+from skillgit.engine.memory import TRIED_FILE, read_tried, tried_file
 from skillgit.engine.progress import Monitor
 from skillgit.engine.session import Session
 from skillgit.errors import BudgetError, ConfigError, HistoryError, SkillgitError, StoppedError
@@ -48,10 +48,9 @@ if TYPE_CHECKING:
     from skillgit.app.train.train import TrainRequest
     from skillgit.calls.client import Calls
     from skillgit.domain.event import Event
-    from skillgit.domain.feedback import Feedback
+    from skillgit.domain.feedback import Feedback, Tried
     from skillgit.domain.skill import Skill
     from skillgit.domain.state import RunState
-    from skillgit.domain.tried import Tried
     from skillgit.engine.transition import Transition
     from skillgit.store.event_commit import Recorded
     from skillgit.store.repo import Repo

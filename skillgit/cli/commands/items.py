@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from skillgit.app.history.items import ItemTable
     from skillgit.app.setup.plan import Plan
     from skillgit.cli.session import Session
-    from skillgit.domain.caps import Caps
+    from skillgit.domain.cost import Caps
 
 
 NEWEST = 60

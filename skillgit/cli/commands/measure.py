@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from skillgit.app.measure.retest import RetestRequest
     from skillgit.cli.output import Output
     from skillgit.cli.session import Session
-    from skillgit.domain.caps import Caps
+    from skillgit.domain.cost import Caps
 
 
 SPLITS = ("train", "selection", "test", "all")

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from skillgit.app.setup.config import Entry
     from skillgit.app.setup.plugins import BackendEntry, EnvironmentEntry
     from skillgit.cli.session import Session
-    from skillgit.domain.caps import Caps
+    from skillgit.domain.cost import Caps
     from skillgit.view.screen import Screen
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from skillgit.app.train.init import Initialised
     from skillgit.cli.session import Session
-    from skillgit.domain.caps import Caps
+    from skillgit.domain.cost import Caps
     from skillgit.view.screen import Screen
 
 

@@ -26,7 +26,7 @@ from skillgit.view.plan import stopped, trained
 if TYPE_CHECKING:
     from skillgit.app.train.train import TrainRequest
     from skillgit.cli.session import Session
-    from skillgit.domain.caps import Caps
+    from skillgit.domain.cost import Caps
 
 
 @verb("train")

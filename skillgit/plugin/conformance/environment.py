@@ -15,7 +15,7 @@ from skillgit.domain.skill import frontmatter
 from skillgit.domain.trajectory import Trajectory
 from skillgit.errors import BackendError, EnvironmentFaultError
 from skillgit.plugin.conformance import setup
-from skillgit.plugin.conformance.loop import BLOCKED_S
+from skillgit.plugin.conformance.case import BLOCKED_S
 from skillgit.plugin.conformance.promises import Promises, described
 from skillgit.plugin.conformance.rehearsal import Rehearsal, Scripted, watched, with_sentence
 from skillgit.plugin.environment import Environment, EnvironmentInfo, KeepsSecrets

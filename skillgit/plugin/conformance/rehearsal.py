@@ -10,7 +10,7 @@ from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.trajectory import Trajectory
 from skillgit.errors import RetryableBackendError
 from skillgit.plugin.backend import Reply, Usage
-from skillgit.plugin.conformance.loop import LoopWatch
+from skillgit.plugin.conformance.case import LoopWatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -21,7 +21,7 @@ from skillgit.tui.widgets.comparison import NAMED, ItemsView, RulesView, summary
 from skillgit.tui.widgets.diff_view import DiffView
 from skillgit.tui.widgets.lines import KeyLine, OneLine, TabBar
 from skillgit.tui.widgets.painted_lines import PaintedLines, Part, app_of
-from skillgit.tui.widgets.rendered import disarmed, rendered
+from skillgit.tui.widgets.paragraphs import disarmed, rendered
 from skillgit.tui.widgets.shown_text import on_one_line
 from skillgit.view import words
 from skillgit.view.items import headline, name

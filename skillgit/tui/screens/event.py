@@ -10,8 +10,7 @@ from textual.screen import Screen
 from skillgit.tui.actions import VersionActions
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.bars import FindBar
-from skillgit.tui.widgets.detail import Detail
-from skillgit.tui.widgets.event_items import EventItems
+from skillgit.tui.widgets.detail import Detail, EventItems
 from skillgit.tui.widgets.lines import KeyLine
 from skillgit.tui.widgets.row_list import RowList
 

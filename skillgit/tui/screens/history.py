@@ -20,13 +20,11 @@ from skillgit.tui.keymap import bindings
 from skillgit.tui.screens.panes import Panes
 from skillgit.tui.start import PAGE, STEPS, named
 from skillgit.tui.widgets.bars import FilterBar, FindBar
-from skillgit.tui.widgets.detail import Detail
-from skillgit.tui.widgets.event_items import EventItems
+from skillgit.tui.widgets.detail import Detail, EventItems
 from skillgit.tui.widgets.event_list import EventList
 from skillgit.tui.widgets.lines import KeyLine
 from skillgit.tui.widgets.painted_lines import app_of
-from skillgit.tui.widgets.row_list import RowList
-from skillgit.tui.widgets.run_list import RunList
+from skillgit.tui.widgets.row_list import RowList, RunList
 from skillgit.tui.widgets.score_plot import ScorePlot
 from skillgit.view.runs import on_test
 from skillgit.view.screen import Style

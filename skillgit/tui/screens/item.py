@@ -17,7 +17,7 @@ from skillgit.tui.widgets.bars import FindBar
 from skillgit.tui.widgets.item_parts import TrajectoryView, VersionStrip
 from skillgit.tui.widgets.lines import KeyLine, OneLine
 from skillgit.tui.widgets.painted_lines import PaintedLines, Part, app_of
-from skillgit.tui.widgets.rendered import rendered
+from skillgit.tui.widgets.paragraphs import rendered
 from skillgit.tui.widgets.shown_text import on_one_line
 from skillgit.view.item import who_solves
 from skillgit.view.item_table import sign

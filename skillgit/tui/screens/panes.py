@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from skillgit.tui.widgets.detail import Detail
 from skillgit.tui.widgets.event_list import EventList
-from skillgit.tui.widgets.run_list import RunList
+from skillgit.tui.widgets.row_list import RunList
 
 if TYPE_CHECKING:
     from textual.screen import Screen

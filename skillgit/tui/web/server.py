@@ -165,7 +165,7 @@ class Door:
     Args:
         names: Names in ``Host`` that are this server; numbers always are, since no foreign page has them.
         entropy: Returns so many random bytes.
-        entered: Is called with the path of the page when somebody has come in.
+        on_entry: Is called with the path of the page when somebody has come in.
     """
 
     def __init__(

@@ -10,7 +10,7 @@ from textual.message import Message
 
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import AT_ONCE, Painted, Part, RenderedLines
-from skillgit.tui.widgets.rendered import disarmed, rendered
+from skillgit.tui.widgets.paragraphs import disarmed, rendered
 from skillgit.view import rule_changes, words
 from skillgit.view.items import STYLES, change_words, sign, totals
 from skillgit.view.screen import Style

@@ -12,16 +12,16 @@ from textual.widgets import ContentSwitcher
 from skillgit.app.place.workspace import BRING
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.diff_view import DiffView
-from skillgit.tui.widgets.event_items import EventItems
 from skillgit.tui.widgets.lines import OneLine, TabBar
 from skillgit.tui.widgets.painted_lines import Painted, PaintedLines, Part, RenderedLines, app_of
-from skillgit.tui.widgets.paragraphs import Paragraph, Paragraphs
-from skillgit.tui.widgets.rendered import disarmed, rendered
+from skillgit.tui.widgets.paragraphs import Paragraph, Paragraphs, disarmed, rendered
+from skillgit.tui.widgets.row_list import RowList
 from skillgit.view import event as cells
 from skillgit.view import words
 from skillgit.view.event import Entry
+from skillgit.view.items import STYLES, sign
 from skillgit.view.screen import Style
-from skillgit.view.text import inert
+from skillgit.view.text import fit, inert, one_line, pad
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
+    from skillgit.app.history.diff.items import ItemChange
     from skillgit.app.history.diff.text import Diffed
     from skillgit.app.history.show import EventDetail, Shown
     from skillgit.app.known.step_evidence import AppliedEdit, Attempt
@@ -278,3 +279,41 @@ def _attempt(attempt: Attempt, ink: Screen) -> Iterator[Paragraph]:
     for label, text in (("asked", attempt.question), ("said", attempt.answer), ("judged", attempt.feedback)):
         if text:
             yield Paragraph(text[:_LONGEST], "", indent=12, lead=f"    {label}")
+
+
+_NAME = 24
+"""Columns of an item's name."""
+
+
+class EventItems(RowList):
+    """Items, those that changed first."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name for it
+        super().__init__(id=id)
+        self.items: Sequence[ItemChange] = ()
+
+    def show(self, items: Sequence[ItemChange]) -> None:
+        """Show ``items``."""
+        order = list(STYLES)
+        self.items = sorted(items, key=lambda row: (order.index(row.change), row.item))
+        self.shown()
+        if not items:
+            self.tell("no outcomes of single items are known of this event")
+        self.cursor = 0
+        self.show_count(len(self.items))
+
+    @property
+    def item(self) -> str:
+        """The chosen item; empty where there is none."""
+        return self.items[self.cursor].item if self.cursor < len(self.items) else ""
+
+    def painted(self, line: int) -> Painted:
+        """Return the row of an item."""
+        row, glyphs = self.items[line], self.ink.glyphs
+        scores = f"{words.score(row.before) or 'none':>5} {glyphs.arrow} {words.score(row.after) or 'none':<5}"
+        return (
+            Part(f" {sign(row.change, glyphs)} {row.change.replace('-', ' '):<12}", STYLES[row.change]),
+            Part(pad(fit(one_line(row.item), _NAME, glyphs.ellipsis), _NAME)),
+            Part(f" {scores}  ", STYLES[row.change]),
+            Part(one_line(row.task_type), Style.FAINT),
+        )

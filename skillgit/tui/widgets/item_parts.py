@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.lines import OneLine
 from skillgit.tui.widgets.painted_lines import Painted, Part, RenderedLines, app_of
-from skillgit.tui.widgets.rendered import rendered
+from skillgit.tui.widgets.paragraphs import rendered
 from skillgit.tui.widgets.shown_text import broken, shown
 from skillgit.view.item_table import sign
 from skillgit.view.screen import Style

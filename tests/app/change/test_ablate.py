@@ -7,7 +7,7 @@ from program import git, refs, skillgit
 
 from skillgit.app.change.ablate import AblateRequest, ablate
 from skillgit.app.change.measuring import Terms
-from skillgit.domain.caps import Caps
+from skillgit.domain.cost import Caps
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import BudgetError, NotFoundError
 from skillgit.index.refresh import open_index

@@ -11,9 +11,8 @@ from skillgit.app.change.measuring import Terms
 from skillgit.app.history.show import show
 from skillgit.app.place.revision import event_in
 from skillgit.app.place.workspace import open_workspace
-from skillgit.domain.caps import Caps
-from skillgit.domain.edit import apply
-from skillgit.domain.edit_words import title_of
+from skillgit.domain.cost import Caps
+from skillgit.domain.edit import apply, title_of
 from skillgit.errors import BudgetError, ConfigError, RunLockedError, SkillgitError, UsageError
 from skillgit.store.lock import RunLock
 from skillgit.store.reader import read_commit, skill_at

@@ -8,7 +8,7 @@ from program import git, refs, skillgit
 from skillgit.app.change.cherry_pick import apply_again
 from skillgit.app.change.measuring import Terms
 from skillgit.app.change.retry import RetryRequest, retry
-from skillgit.domain.caps import Caps
+from skillgit.domain.cost import Caps
 from skillgit.errors import ExitCode, NotFoundError, SkillgitError, UsageError
 
 

@@ -12,7 +12,7 @@ from skillgit.app.change.cherry_pick import EditsRequest, revert, take_back
 from skillgit.app.change.measuring import Terms
 from skillgit.app.place.revision import event_in
 from skillgit.app.place.workspace import open_workspace
-from skillgit.domain.changed_lines import changed_lines
+from skillgit.domain.text_diff import changed_lines
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.store.reader import read_commit, skill_at
 

@@ -18,7 +18,7 @@ from skillgit.app.history.show import show
 from skillgit.app.measure.eval import EvalRequest, evaluate
 from skillgit.app.place.context import Context
 from skillgit.calls.client import Calls
-from skillgit.domain.caps import Caps
+from skillgit.domain.cost import Caps
 from skillgit.domain.ids import text_digest
 from skillgit.errors import (
     BudgetError,

@@ -12,7 +12,7 @@ from skillgit.app.measure.gate import GateRequest, gate
 from skillgit.app.measure.gate_report import compare, conclusion
 from skillgit.app.setup.plan import Bound
 from skillgit.calls.client import Calls
-from skillgit.domain.caps import Caps
+from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import PERFECT, Evaluation, Split
 from skillgit.domain.gate import GateRule
 from skillgit.domain.ids import text_digest

@@ -13,7 +13,7 @@ from skillgit.app.history.matrix import matrix
 from skillgit.app.history.show import show
 from skillgit.app.measure.retest import RetestRequest, model_overrides, retest
 from skillgit.app.setup.plan import Bound
-from skillgit.domain.caps import Caps
+from skillgit.domain.cost import Caps
 from skillgit.errors import BudgetError, ExitCode, ProviderFailureError, UsageError
 from skillgit.plugin.backend import flatten
 from skillgit_backends.offline import backend, reader

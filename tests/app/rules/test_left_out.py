@@ -11,8 +11,7 @@ from skillgit.app.deliver.report_whole import report
 from skillgit.app.history.show import event_detail, show
 from skillgit.app.known.step_evidence import edits_left_out
 from skillgit.app.rules.why import why
-from skillgit.domain.edit import Edit, EditReport, EditStatus, Op, Patch
-from skillgit.domain.edit_words import QUARANTINED, left_out
+from skillgit.domain.edit import QUARANTINED, Edit, EditReport, EditStatus, Op, Patch, left_out
 from skillgit.engine.artifacts import patch_file
 from skillgit.report.page import page
 from skillgit.store.evidence import write_evidence

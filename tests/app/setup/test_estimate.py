@@ -28,8 +28,7 @@ from skillgit.app.train import train
 from skillgit.calls.budget import Charge
 from skillgit.calls.client import Calls, Route
 from skillgit.calls.ledger import Ledger
-from skillgit.domain.caps import Caps
-from skillgit.domain.cost import Cost
+from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.ids import text_digest
 from skillgit.domain.trajectory import Rollout, Trajectory

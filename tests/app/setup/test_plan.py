@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.app.setup.plan import Bound, Plan, PlanRow, cap_notes, joined, total_of
-from skillgit.domain.caps import Caps
+from skillgit.domain.cost import Caps
 from skillgit.view.plan import planned
 from skillgit.view.screen import Screen
 

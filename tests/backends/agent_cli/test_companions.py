@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skillgit.domain.skill import Skill
-from skillgit.engine.companions import delivered
+from skillgit.engine.files import delivered
 from skillgit.engine.settings import TargetSettings
 from skillgit.plugin.backend import Request, system, user
 from skillgit_backends.agent_cli.prompting import assignment

@@ -4,7 +4,7 @@ import pytest
 
 from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError
 from skillgit.plugin.backend import Request, Usage, user
-from skillgit_backends.claude_chat.answering import read_answer
+from skillgit_backends.claude_chat.messages import read_answer
 
 REQUEST = Request(model="claude-opus-5", messages=(user("question"),))
 USED = {"input_tokens": 5, "output_tokens": 3}

@@ -6,7 +6,7 @@ import pytest
 
 from skillgit.errors import FatalBackendError
 from skillgit.plugin.backend import Image, Message, Request, Text, Tool, ToolCall, assistant, system, user
-from skillgit_backends.claude_chat.asking import LARGE, parameters
+from skillgit_backends.claude_chat.messages import LARGE, parameters
 from skillgit_backends.claude_chat.settings import read_settings
 
 BASE = Request(model="claude-opus-5", messages=(system("skill"), user("question")))

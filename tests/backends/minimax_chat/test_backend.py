@@ -8,8 +8,7 @@ from wire import wire_server
 
 from skillgit.errors import ContentFilterError, FatalBackendError, RetryableBackendError
 from skillgit.plugin.backend import Request, user
-from skillgit_backends.minimax_chat import MiniMaxChatBackend
-from skillgit_backends.minimax_chat.backend import _fault
+from skillgit_backends.minimax_chat import MiniMaxChatBackend, _fault
 from skillgit_backends.openai_wire.endpoint import Endpoint
 from skillgit_backends.openai_wire.failing import Fault, judged
 

@@ -11,7 +11,7 @@ from skillgit.domain.gate import Decision
 from skillgit.domain.skill import DOCUMENT, Skill, with_appendix
 from skillgit.domain.state import StepMemory
 from skillgit.engine.appendix import extended
-from skillgit.engine.history import record_section
+from skillgit.engine.memory import record_section
 from skillgit.engine.rendering import budget_section, conversation, skill_section
 from skillgit_backends.offline.epochs import PROBES
 from skillgit_backends.offline.rules import RULES, Habit

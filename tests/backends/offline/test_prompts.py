@@ -8,7 +8,7 @@ from skillgit.domain.event import Change
 from skillgit.domain.gate import Decision
 from skillgit.domain.state import StepMemory
 from skillgit.engine.drafts import Draft
-from skillgit.engine.history import history_section
+from skillgit.engine.memory import history_section
 from skillgit.engine.rendering import budget_section, drafts_section, proposals_section, skill_section
 from skillgit_backends.offline.prompts import Briefing
 

@@ -14,7 +14,7 @@ from soaking import soak
 
 from skillgit.calls.client import Calls, Route
 from skillgit.calls.ledger import Ledger
-from skillgit.domain.caps import Caps
+from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Accepted, Rejected, RunFinished
 from skillgit.domain.state import advance, begin

@@ -9,7 +9,7 @@ import pytest
 
 from skillgit.calls.client import Calls, Route
 from skillgit.calls.ledger import Ledger
-from skillgit.domain.caps import Caps
+from skillgit.domain.cost import Caps
 from skillgit.errors import ConfigError, FatalBackendError
 from skillgit.plugin.backend import BackendInfo, Reply, Request, ToolCall, Usage, system, user
 from skillgit.plugin.exchange import request_digest

@@ -11,13 +11,13 @@ from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING
 
-from skillgit.domain.appendix import AppendixCounts
 from skillgit.domain.cost import Cost, CostPart
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.event import BudgetSource, Models, PatchCounts
 from skillgit.domain.gate import GateRule, NoRegression
 from skillgit.domain.policies import MARGIN, PAIRED
 from skillgit.domain.rewrite import UpdateMode
+from skillgit.domain.skill import AppendixCounts
 
 if TYPE_CHECKING:
     from random import Random

@@ -7,8 +7,7 @@ import cli_sample
 from skillgit.app.history.show import EventDetail
 from skillgit.app.known.step_evidence import AppliedEdit, Attempt, Finding
 from skillgit.tui.widgets import detail
-from skillgit.tui.widgets.detail import EventMessage
-from skillgit.tui.widgets.event_items import EventItems
+from skillgit.tui.widgets.detail import EventItems, EventMessage
 from skillgit.tui.widgets.paragraphs import Paragraphs
 from skillgit.view.screen import Screen
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from skillgit.tui.widgets.painted_lines import Part, emphasised
-from skillgit.tui.widgets.rendered import disarmed, rendered
+from skillgit.tui.widgets.paragraphs import disarmed, rendered
 from skillgit.view.screen import Screen, Style
 
 

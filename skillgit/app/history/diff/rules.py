@@ -14,7 +14,7 @@ from skillgit.domain.kinds import EventKind
 from skillgit.domain.rules import Region, Rule, RuleDiff, match, rules
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import RevisionNotFoundError
-from skillgit.index import rule_queries, versions
+from skillgit.index import rule_queries, version_queries
 from skillgit.store import tree
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def _between(workspace: Workspace, older: Resolved, newer: Resolved) -> list[str
     end = b.version if b.version is not None else b.base
     if end is None or not (a.version < end or (a.version == end and b.version is None)):
         return []
-    found = versions.commits_of_versions(workspace.index, a.run, a.version, end)
+    found = version_queries.commits_of_versions(workspace.index, a.run, a.version, end)
     return list(found) if b.version is not None else [*found, b.commit]
 
 

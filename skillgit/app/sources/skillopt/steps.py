@@ -12,13 +12,13 @@ from skillgit.app.sources.skillopt.history import cost
 from skillgit.app.sources.skillopt.outcomes import ROUNDING, Measured, Told, count, measured, number, read_outcomes
 from skillgit.app.sources.skillopt.story import Chapter
 from skillgit.app.sources.skillopt.texts import alike, with_our_markers
-from skillgit.domain.changed_lines import changed_lines
 from skillgit.domain.edit import Edit, EditReport, EditStatus, Op, Patch, Source, apply
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Accepted, BudgetSource, EditRecord, PatchCounts, Rejected, Skipped
 from skillgit.domain.gate import NoRegression
 from skillgit.domain.policies import POLICIES
 from skillgit.domain.rewrite import RewriteError, Template, UpdateMode, changed_hunks, rewritten
+from skillgit.domain.text_diff import changed_lines
 from skillgit.domain.untrusted.text import EMPTY, clean, verbatim
 from skillgit.engine.artifacts import json_file, patch_file
 

@@ -1,4 +1,20 @@
-"""Owns when a call is answered from a file, and when the run stops because answers are missing."""
+"""The ``handoff`` backend: somebody else answers, from file to file; no key, no network.
+
+| setting | default | meaning |
+|---|---|---|
+| `model.handoff_dir` | "handoff" | the folder of questions and answers, relative as all paths of a configuration are |
+| `model.handoff_settle_s` | 0.5 | seconds without a new question after which a wave counts as complete |
+
+A call whose answer is there returns it. Otherwise its prompt is written, and when no further call arrives, the run
+stops with exit code 8. ``PROMPTS.md`` in the folder tells people and agents what to do: answer each
+``<digest>.prompt.md`` in a fresh context and write the answer, and nothing else, to ``<digest>.answer.md``.
+``pending.json`` says the same to programs. The same command then goes on where the run stands; it stops again at the
+next wave.
+
+A wave is as wide as ``calls.concurrency`` lets it be: raise it to be interrupted less often. Tokens are estimated at
+four characters each. What is shaped like a credential is masked in all files, as it is in everything that is recorded.
+Two calls that ask the same question get the same answer.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +22,24 @@ import asyncio
 import base64
 import json
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
+from skillgit.domain.untrusted.documents import DocumentError, read_document
 from skillgit.errors import ConfigError, HandoffError
 from skillgit.files import read_plain
-from skillgit.plugin.backend import BackendInfo, Usage, flatten
+from skillgit.plugin.backend import BackendInfo, Reply, Text, ToolCall, Usage, flatten
 from skillgit.plugin.exchange import message_json, parameters_json, request_digest, tool_json
 from skillgit.plugin.redaction import redact, redact_json
 from skillgit_backends.free_keys import FreeKey, read_keys
 from skillgit_backends.gratis import Gratis
-from skillgit_backends.handoff.written import images_of, prompt_text, read_answer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-    from skillgit.plugin.backend import Reply, Request
+    from skillgit.plugin.backend import Image, Message, Request
 
 
 _KEYS = {"dir": FreeKey(default="handoff"), "settle_s": FreeKey(default=0.5)}
@@ -212,3 +229,79 @@ def _listed(name: str, request: Request) -> dict[str, object]:
         "messages": [message_json(message) for message in request.messages],
         "tools": [tool_json(tool) for tool in request.tools],
     }
+
+
+FENCE = "tool_calls"
+_CALLS = re.compile(rf"^```{FENCE}[ \t]*\n(?P<calls>.*?)\n```[ \t]*\Z", re.MULTILINE | re.DOTALL)
+_TO_CALL = f"""\
+To use tools instead of answering, end the answer with a block of this form, and stop there:
+
+```{FENCE}
+[{{"name": "the tool", "arguments": {{"of": "its schema"}}}}]
+```
+"""
+
+
+def prompt_text(request: Request, images: list[str], answer: str) -> str:
+    """Return a request as a document.
+
+    Args:
+        request: What is asked.
+        images: The names of the files with its pictures, in their order.
+        answer: The name of the file that the answer belongs in.
+    """
+    names = iter(images)
+    parts = [
+        f"<!-- To be answered as {request.model}: write the answer, and nothing else, to {answer} -->",
+        *(_message(message, names) for message in request.messages),
+    ]
+    if request.tools:
+        tools = [
+            f"- `{tool.name}`: {tool.description}\n  `{json.dumps(dict(tool.parameters), ensure_ascii=False)}`"
+            for tool in request.tools
+        ]
+        parts.append("\n".join(["# tools", "", *tools, "", _TO_CALL]))
+    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def images_of(request: Request) -> list[Image]:
+    """Return the pictures of a request."""
+    return [part for message in request.messages for part in message.parts if not isinstance(part, Text)]
+
+
+def read_answer(text: str, request: Request, usage: Usage, path: Path) -> Reply:
+    """Return the reply that stands in an answer.
+
+    Raises:
+        HandoffError: It ends with calls of tools that cannot be read.
+    """
+    match = _CALLS.search(text) if request.tools else None
+    if match is None:
+        return Reply(text=text, usage=usage)
+    try:
+        calls = tuple(_tool_calls(read_document(match["calls"]), path.name))
+    except ValueError as error:
+        why = f"the block {error}" if isinstance(error, DocumentError) else error
+        raise HandoffError(
+            f"the calls of tools in {path} cannot be read: {why}", hint="write them as its prompt says"
+        ) from error
+    return Reply(text=text[: match.start()].rstrip(), usage=usage, finish_reason="tool_calls", tool_calls=calls)
+
+
+def _message(message: Message, images: Iterator[str]) -> str:
+    head = f"# {message.role}" + (f" (result of {message.tool_call_id})" if message.tool_call_id else "")
+    parts = [part.text if isinstance(part, Text) else f"![picture]({next(images)})" for part in message.parts]
+    calls = [f"called {call.id}: `{call.name}` with `{call.arguments}`" for call in message.tool_calls]
+    return "\n\n".join([head, "".join(parts), *calls])
+
+
+def _tool_calls(value: object, name: str) -> Iterator[ToolCall]:
+    if not isinstance(value, list) or not value:
+        raise ValueError("they are not a list")
+    for number, call in enumerate(value, 1):
+        match call:
+            case {"name": str(tool), "arguments": dict(arguments)}:
+                text = json.dumps(arguments, ensure_ascii=False)
+                yield ToolCall(id=f"{name.partition('.')[0]}-{number}", name=tool, arguments=text)
+            case _:
+                raise ValueError(f"call {number} has no name, or its arguments are no object")

@@ -1,0 +1,211 @@
+"""Questions to the index about the versions of a run: what each scores, and which event holds the outcomes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from skillgit.domain.event import Edited, Inherited, MakesVersion, Measured, SlowMerged, SlowProposed
+from skillgit.errors import InvariantError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from skillgit.domain.event import Event
+    from skillgit.index.refresh import Index
+
+
+def score_evidence(index: Index, run: str, version: int) -> str:
+    """Return the evidence tree of the event that measured ``version`` of ``run``; empty where there is none."""
+    rows = index.select(
+        "SELECT e.evidence FROM version v JOIN event e ON e.id = v.measured_by WHERE v.run = ? AND v.version = ?",
+        (run, version),
+    )
+    return str(rows[0][0]) if rows else ""
+
+
+def start_evidence(index: Index, run: str) -> str:
+    """Return the evidence tree of the event that started ``run``; empty where there is none."""
+    rows = index.select(
+        "SELECT e.evidence FROM version v JOIN event e ON e.id = v.event WHERE v.run = ? AND v.version = 0", (run,)
+    )
+    return str(rows[0][0]) if rows else ""
+
+
+def commits_of_versions(index: Index, run: str, first: int, last: int) -> tuple[str, ...]:
+    """Return the commits of the versions ``first`` to ``last`` of ``run``, in order."""
+    rows = index.select(
+        "SELECT e.oid FROM version v JOIN event e ON e.id = v.event"
+        " WHERE v.run = ? AND v.version BETWEEN ? AND ? ORDER BY v.version",
+        (run, first, last),
+    )
+    return tuple(str(oid) for (oid,) in rows)
+
+
+Scores = tuple[int | None, float | None, float | None, int | None, int | None]
+"""The event that measured a version, its hard and soft score, its items, and how many of them have a score."""
+
+_UNMEASURED: Scores = (None, None, None, None, None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """What the index has of a run already.
+
+    Attributes:
+        scores: Returns the scores of a version; None if there is no such version.
+        proposal: Returns the event that proposed the slow update of an epoch; None if there is none.
+    """
+
+    scores: Callable[[int], Scores | None] = lambda _: None
+    proposal: Callable[[int], int | None] = lambda _: None
+
+
+class Versions:
+    """The versions that events make, taken one after the other.
+
+    Attributes:
+        rows: Their rows.
+        measured: Scores, run and number of versions that are in the index already and had no scores.
+    """
+
+    def __init__(self, before: Before) -> None:
+        self.rows: list[list[Any]] = []
+        self.measured: list[tuple[Any, ...]] = []
+        self._before = before
+        self._scores: dict[int, Scores] = {}
+        self._made: dict[int, list[Any]] = {}
+        self._proposals: dict[int, int] = {}
+
+    def take(self, number: int, event: Event) -> None:
+        """Take in ``event``, which is called ``number``.
+
+        Raises:
+            InvariantError: It makes a version that there is already.
+        """
+        if isinstance(event, SlowProposed):
+            self._proposals.setdefault(event.epoch, number)
+        elif isinstance(event, Measured):
+            self._measure(number, event)
+        elif isinstance(event, MakesVersion):
+            source, scores = self._told(number, event)
+            self._make(event.run, event.version, number, scores, source)
+
+    def _make(self, run: str, version: int, number: int, scores: Scores, source: int | None = None) -> None:
+        if version in self._made or self._before.scores(version) is not None:
+            # copied with its commit, as git cherry-pick does
+            raise InvariantError(f"run {run} makes v{version} twice", hint="skillgit fsck")
+        row = [run, version, number, scores[0], source, *scores[1:]]
+        self.rows.append(row)
+        self._made[version], self._scores[version] = row, scores
+
+    def _measure(self, number: int, event: Measured) -> None:
+        evaluation = event.evaluation
+        scores = (number, evaluation.hard, evaluation.soft, evaluation.n, evaluation.scored)
+        self._scores[event.version] = scores
+        row = self._made.get(event.version)
+        if row is None:
+            self.measured.append((*scores, event.run, event.version))
+        else:
+            row[3:] = [number, None, *scores[1:]]
+
+    def _told(self, number: int, event: MakesVersion) -> tuple[int | None, Scores]:
+        """Return the version that the scores are inherited from, if they are, and the scores."""
+        if isinstance(event, Edited):
+            return None, _UNMEASURED
+        evaluation = event.evaluation
+        if isinstance(evaluation, Inherited):
+            scores = self._scores.get(evaluation.version) or self._before.scores(evaluation.version)
+            return evaluation.version, scores or _UNMEASURED
+        measured_by = self._proposal(event.epoch) if isinstance(event, SlowMerged) else number
+        return None, (measured_by, evaluation.hard, evaluation.soft, evaluation.n, evaluation.scored)
+
+    def _proposal(self, epoch: int) -> int | None:
+        number = self._proposals.get(epoch)
+        return self._before.proposal(epoch) if number is None else number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreRow:
+    """One evaluation that an event tells.
+
+    Attributes:
+        version: The version that was measured.
+        commit: Its commit.
+        title: What it changed, in one line.
+        item_set: Digest of the items; empty if nothing was measured.
+        n: Number of items.
+        scored: How many of them have a score.
+        hard: Mean hard score; absent if nothing was measured.
+        soft: Mean soft score; absent if nothing was measured.
+        target: The model that worked on the items; empty where the run's is meant.
+        inherited: Whether the numbers are those of another version.
+        time: When it was measured, UTC; absent if nothing was.
+    """
+
+    version: int
+    commit: str
+    title: str
+    item_set: str
+    n: int
+    scored: int
+    hard: float | None
+    soft: float | None
+    target: str
+    inherited: bool
+    time: datetime | None
+
+
+_COLUMNS = "e.oid, e.title, m.item_set, m.n, m.scored, m.hard, m.soft, x.target"
+
+
+def selection_scores(index: Index, run: str, version: int | None = None) -> tuple[ScoreRow, ...]:
+    """Return every version of ``run``, or one, with its score on the selection split, oldest first."""
+    rows = index.select(
+        f"SELECT v.version, {_COLUMNS}, v.inherited IS NOT NULL, x.time FROM version v JOIN event e ON e.id = v.event"  # noqa: S608 - columns are ours
+        " LEFT JOIN event x ON x.id = v.measured_by LEFT JOIN evaluation m ON m.event = x.id AND m.position = 0"
+        f" WHERE v.run = ?{'' if version is None else ' AND v.version = ?'} ORDER BY v.version",
+        (run,) if version is None else (run, version),
+    )
+    return tuple(map(_row, rows))
+
+
+def final_scores(index: Index, run: str, split: str) -> tuple[ScoreRow, ...]:
+    """Return the scores on ``split`` that ``run`` measured at its end, by version."""
+    rows = index.select(
+        f"SELECT m.version, {_COLUMNS}, 0, x.time FROM event x JOIN evaluation m ON m.event = x.id"  # noqa: S608 - columns are ours
+        " JOIN version v ON v.run = x.run AND v.version = m.version JOIN event e ON e.id = v.event"
+        " WHERE x.run = ? AND x.kind = 'run-finished' AND m.split = ? ORDER BY m.version",
+        (run, split),
+    )
+    return tuple(map(_row, rows))
+
+
+def finished_commits(index: Index, run: str) -> tuple[str, ...]:
+    """Return the commits with which ``run`` ended, the last one first."""
+    query = "SELECT oid FROM event WHERE run = ? AND kind = 'run-finished' ORDER BY id DESC"
+    return tuple(row[0] for row in index.select(query, (run,)))
+
+
+def noted_events(index: Index, run: str) -> tuple[str, ...]:
+    """Return the commits of ``run`` that have a note, each once."""
+    query = "SELECT DISTINCT e.oid FROM note n JOIN event e ON e.oid = n.oid WHERE e.run = ?"
+    return tuple(row[0] for row in index.select(query, (run,)))
+
+
+def _row(row: tuple[Any, ...]) -> ScoreRow:
+    version, commit, title, item_set, n, count, hard, soft, target, is_inherited, time = row
+    return ScoreRow(
+        version=version,
+        commit=commit,
+        title=title,
+        item_set=item_set or "",
+        n=n or 0,
+        scored=count or 0,
+        hard=hard,
+        soft=soft,
+        target=target or "",
+        inherited=bool(is_inherited),
+        time=None if time is None else datetime.fromtimestamp(time, UTC),
+    )
