@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+LEVEL = 0.05
+"""The level at which a gain counts as more than chance, where nobody set another one."""
 EXACT_ITEMS = 24
 """Up to so many items the sign-flip test counts every assignment of signs; above, it samples them."""
 FLIPS = 9_999

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillgit.domain.statistics import LEVEL
 from skillgit.view import log, words
 from skillgit.view.plan import placebo, unfinished
 from skillgit.view.screen import Style
@@ -117,18 +118,7 @@ def standing(status: Status, screen: Screen, now: datetime) -> Iterator[str]:
     facts = [("repository", str(status.repository)), ("holds", status.checked_out or "no commit")]
     run = status.run
     if run is not None:
-        running = f"{sign(run, screen)} " if run.running_pid is not None else ""
-        where = f"{run.environment}, " if run.environment else ""
-        facts.append(("run", f"{running}{screen.paint(Style.STRONG, run.name)}  {where}{run.skill}"))
-        gain = words.delta(run.best_score - run.first_score)
-        facts.append(("progress", f"step {steps(run)}, {outcome(run, screen)}, {gain} {run.metric} over the seed"))
-        if test_score := on_test(run, screen):
-            over = f", {words.delta(test_gain(run))} over the seed" if test_gain(run) is not None else ""
-            facts.append(("test", f"{run.metric} {test_score}, v{run.best_version}{over}"))
-        facts.append(("spent", _spent(run, screen)))
-        facts.extend(("", line) for line in unfinished(status.unfinished, screen, with_run=False))
-        if run.selection_saved:
-            facts.append(("saved", _saved(run)))
+        facts.extend(_run_facts(run, status, screen))
     if status.promoted:
         facts.append(("main", f"has {status.promoted}, promoted"))
     if status.placebo is not None:
@@ -143,6 +133,25 @@ def standing(status: Status, screen: Screen, now: datetime) -> Iterator[str]:
     if status.head is not None or status.best is not None:
         yield ""
         yield from log.lines(_distinct(status), screen, now)
+
+
+def _run_facts(run: RunRow, status: Status, screen: Screen) -> Iterator[tuple[str, str]]:
+    running = f"{sign(run, screen)} " if run.running_pid is not None else ""
+    where = f"{run.environment}, " if run.environment else ""
+    yield "run", f"{running}{screen.paint(Style.STRONG, run.name)}  {where}{run.skill}"
+    gain = words.delta(run.best_score - run.first_score)
+    yield "progress", f"step {steps(run)}, {outcome(run, screen)}, {gain} {run.metric} over the seed"
+    if test_score := on_test(run, screen):
+        over = f", {words.delta(test_gain(run))} over the seed" if test_gain(run) is not None else ""
+        yield "test", f"{run.metric} {test_score}, v{run.best_version}{over}"
+    if status.detectable is not None:
+        detected = f"gains of {status.detectable * 100:.1f} points or more over the seed"
+        yield "detects", f"{detected}, four times out of five (paired test at {LEVEL:g})"
+    yield "spent", _spent(run, screen)
+    for line in unfinished(status.unfinished, screen, with_run=False):
+        yield "", line
+    if run.selection_saved:
+        yield "saved", _saved(run)
 
 
 def _saved(run: RunRow) -> str:

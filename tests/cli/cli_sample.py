@@ -327,6 +327,7 @@ STATUS = Status(
     checked_out=f"{RUN}/v7",
     live=(LIVE,),
     index_fresh=True,
+    detectable=0.1625,
 )
 EMPTY_STATUS = Status(
     repository=Path("/home/user/skills"),

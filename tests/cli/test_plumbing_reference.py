@@ -31,8 +31,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "plumbing.md"
 WORDS = {
     name: value
     for module in (
-        *(skillgit.domain.appendix, skillgit.domain.cost, skillgit.domain.edit, skillgit.domain.evaluation),
-        *(skillgit.domain.gate, skillgit.domain.placebo, skillgit.domain.proposal, events),
+        *(skillgit.domain.cost, skillgit.domain.edit, skillgit.domain.evaluation),
+        *(skillgit.domain.gate, skillgit.domain.placebo, skillgit.domain.proposal, skillgit.domain.skill, events),
     )
     for name, value in vars(module).items()
     if not name.startswith("__")

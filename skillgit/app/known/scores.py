@@ -136,22 +136,34 @@ CHURN = 0.05
 
 
 def before_baseline(items: int, rule: GateRule) -> str:
-    """Return what gain the paired test finds on so many selection items; nothing is known of them yet."""
+    """Say which gains so many selection items can tell from chance; nothing is known of them yet."""
     effect = minimum_detectable_effect(items, alpha=rule.alpha, power=POWER)
-    test = f"the paired test at alpha {rule.alpha:g}"
     if effect is None:
-        return f"too few: {test} takes no gain on {_items(items)} for more than chance"
-    return (
-        f"{_items(items)}: {test} finds a true gain of {_points(effect)} or more four times out of five, if nothing"
-        " that was solved breaks"
-    )
+        return (
+            f"{_items(items)} are too few: any gain on them may be chance"
+            if items != 1
+            else ("1 selection item is too few: any gain on it may be chance")
+        )
+    return f"{_items(items)}: gains of less than {_points(effect)} look like chance; more items find smaller ones"
 
 
 def after_baseline(event: RunStarted, evidence: Mapping[str, bytes], rule: GateRule) -> list[str]:
-    """Return what the baseline says of the selection split: the gain that can be found, and why none could be."""
+    """Return what the baseline says against the selection split: why its scores cannot show a gain."""
     if isinstance(event.evaluation, Inherited):
         return []
-    return [*_spread(evidence, rule), *_effect(event.evaluation, rule)]
+    return [*_spread(evidence, rule), *_underpowered(event.evaluation, rule)]
+
+
+def detectable_gain(evaluation: EvaluationSummary, rule: GateRule) -> float | None:
+    """Return the smallest true gain over ``evaluation`` that the paired test finds with a power of :data:`POWER`.
+
+    A share of the items is returned, taking it that a good candidate breaks :data:`CHURN` of what is solved; None if
+    no gain that is left would be found.
+    """
+    score = evaluation.score(rule.metric, rule.soft_weight)
+    return minimum_detectable_effect(
+        evaluation.scored, alpha=rule.alpha, power=POWER, breaks=CHURN * score, fixable=1.0 - score
+    )
 
 
 def _spread(evidence: Mapping[str, bytes], rule: GateRule) -> Iterator[str]:
@@ -173,18 +185,13 @@ def _spread(evidence: Mapping[str, bytes], rule: GateRule) -> Iterator[str]:
         yield f"all-tied: every selection item scores {value:.4f}, so that they tell nothing apart"
 
 
-def _effect(found: EvaluationSummary, rule: GateRule) -> Iterator[str]:
-    score = found.score(rule.metric, rule.soft_weight)
-    if not 0.0 < score < 1.0:
-        return
-    broken = CHURN * score
-    effect = minimum_detectable_effect(found.scored, alpha=rule.alpha, power=POWER, breaks=broken, fixable=1.0 - score)
-    left = f"the baseline is {score:.4f}, which leaves {_points(1.0 - score)} to gain"
-    assumed = "if one solved item in twenty breaks"
-    if effect is None:
-        yield f"underpowered: {left}, and {_items(found.scored)} tell no such gain from chance {assumed}"
-    else:
-        yield f"{left}; {assumed}, gains from {_points(effect)} on are found four times out of five"
+def _underpowered(evaluation: EvaluationSummary, rule: GateRule) -> Iterator[str]:
+    score = evaluation.score(rule.metric, rule.soft_weight)
+    if 0.0 < score < 1.0 and detectable_gain(evaluation, rule) is None:
+        yield (
+            f"underpowered: the baseline is {score:.4f}, which leaves {_points(1.0 - score)} to gain, and on"
+            f" {_items(evaluation.scored)} even that may be chance"
+        )
 
 
 def _items(count: int) -> str:

@@ -62,7 +62,7 @@ def test_splits_are_told_with_their_types_digests_and_what_they_can_show(empty):
     assert (selection.items, selection.step) == (40, 0.025)
     assert selection.detectable == pytest.approx(0.162, abs=0.001)
     assert len({split.digest for split in found.splits}) == 3
-    assert found.notes[0].startswith("40 selection items: the paired test at alpha 0.05 finds a true gain of 16.2")
+    assert found.notes[0].startswith("40 selection items: gains of less than 16.2 points")
 
 
 def test_what_a_run_takes_of_a_split_decides_what_it_can_show(empty):
