@@ -257,7 +257,7 @@ def output_to(path: Path) -> Iterator[Output]:
         SkillgitError: The file cannot be written.
         UsageError: A link in a work tree leads from it to a file elsewhere.
     """
-    refuse_way_out(path.absolute(), followed=True)
+    refuse_way_out(path.absolute(), follow=True)
     content = io.BytesIO()
     yield Output(content, screen=Screen(), encoding="utf-8", pager=lambda: None)
     try:

@@ -99,7 +99,7 @@ class RunWriter:
         evidence: Mapping[str, bytes],
         *,
         start: str = "",
-        merged: str = "",
+        merge_parent: str = "",
         check: Callable[[Event], object] = _unchecked,
         local: Mapping[str, object] | None = None,
     ) -> Recorded:
@@ -110,7 +110,7 @@ class RunWriter:
             skill: What the commit's skill folder holds; absent where the tree stays, or is made from the event.
             evidence: The artefacts behind it, path to content.
             start: The commit that a run starts on; a run without one starts a history of its own.
-            merged: The commit of another line that an intervention merges; it becomes the second parent.
+            merge_parent: The commit of another line that an intervention merges; it becomes the second parent.
             check: Called with the event as it will be read, before it is visible; what it raises keeps the event out.
             local: For the start of a run whose configuration is this user's own word: its settings of this machine.
 
@@ -124,7 +124,7 @@ class RunWriter:
         self._check_turn(event)
         write_again()
         signature = self._signature(self._clock())
-        parents, end = self._parents(event, start, merged), self._evidence_end()
+        parents, end = self._parents(event, start, merge_parent), self._evidence_end()
 
         def write() -> _Written:
             proof = write_evidence(self._repo, evidence)

@@ -202,7 +202,7 @@ def test_a_merged_line_is_the_second_parent(repo, history) -> None:
     writer, other = RunWriter(repo, RUN, clock_from(count(600))), history[7].commit
 
     evidence = {**transitions()[7].evidence, "selection.json": rows(solved)}
-    record = writer.append(event, transitions()[7].skill, evidence, merged=other)
+    record = writer.append(event, transitions()[7].skill, evidence, merge_parent=other)
 
     assert record.parents == (history[-1].commit, other)
     assert check_run(repo, RUN) == []

@@ -126,22 +126,22 @@ def ablate(context: Context, request: AblateRequest, watcher: GateWatcher) -> Ab
             if request.terms.dry_run:
                 return plan
             watcher.remark(plan.sentence)
-            found: list[Ablation] = []
-            noted = 0
+            ablations: list[Ablation] = []
+            note_count = 0
             scope = f"ablate/{context.entropy(8).hex()}"
             try:
-                base = measuring.carry_out(scope, _measured(work, numbers, found))
+                base = measuring.carry_out(scope, _measured(work, numbers, ablations))
             finally:
                 if request.note:
-                    noted = work.note(workspace, found)
-            return replace(_result(workspace, work, row, base, found), noted=noted)
+                    note_count = work.note(workspace, ablations)
+            return replace(_result(workspace, work, row, base, ablations), noted=note_count)
 
 
-async def _measured(work: Ablating, numbers: Sequence[int], found: list[Ablation]) -> Evaluation:
+async def _measured(work: Ablating, numbers: Sequence[int], ablations: list[Ablation]) -> Evaluation:
     work.measuring.expect(1 + len(numbers), work.split)
     base = await work.whole()
     for number in numbers:
-        found.append(await work.leave_out(number, base))  # noqa: PERF401 - what is there counts, whatever ends the rest
+        ablations.append(await work.leave_out(number, base))  # noqa: PERF401 - what is there counts, whatever ends the rest
     return base
 
 
@@ -168,11 +168,16 @@ def _plan(work: Ablating, numbers: Sequence[int], request: AblateRequest) -> Pla
     return planner.plan("ablate", facts, caps=request.terms.caps)
 
 
-def _result(workspace: Workspace, work: Ablating, row: LogRow, base: Evaluation, found: Sequence[Ablation]) -> Ablated:
+def _result(
+    workspace: Workspace, work: Ablating, row: LogRow, base: Evaluation, ablations: Sequence[Ablation]
+) -> Ablated:
     measuring = work.measuring
     gate, cost = measuring.session.rule, measuring.cost()
     since = _since(workspace, row, f"{measuring.session.skill_path}/{DOCUMENT}")
-    rules = [AblatedRule(ablation=one, since=since.get(_newest(work.rules[one.rule - 1], since), "")) for one in found]
+    rules = [
+        AblatedRule(ablation=ablation, since=since.get(_newest(work.rules[ablation.rule - 1], since), ""))
+        for ablation in ablations
+    ]
     thin = len(base.scored) < gate.min_coverage * len(base.outcomes)
     warnings = list(differences(workspace, row.run, measuring.setup))
     if thin:
@@ -196,20 +201,20 @@ def _result(workspace: Workspace, work: Ablating, row: LogRow, base: Evaluation,
 
 
 def _place(rule: AblatedRule) -> tuple[int, float, int]:
-    found = rule.ablation
-    return _ORDER.index(found.worth), found.delta, found.rule
+    ablation = rule.ablation
+    return _ORDER.index(ablation.worth), ablation.delta, ablation.rule
 
 
 def _since(workspace: Workspace, row: LogRow, path: str) -> dict[int, str]:
     """Return line number to the name of the event that brought the line."""
     names: dict[str, str] = {}
-    found: dict[int, str] = {}
+    commits: dict[int, str] = {}
     for line in Blamer(workspace.repo).lines(row.commit, path):
         if line.commit not in names:
-            brought = queries.row_of_commit(workspace.index, line.commit)
-            names[line.commit] = "seed" if brought is None else brought.address.seen_from(row.run)
-        found[line.line] = names[line.commit]
-    return found
+            bringer = queries.row_of_commit(workspace.index, line.commit)
+            names[line.commit] = "seed" if bringer is None else bringer.address.seen_from(row.run)
+        commits[line.line] = names[line.commit]
+    return commits
 
 
 def _newest(rule: Rule, since: dict[int, str]) -> int:

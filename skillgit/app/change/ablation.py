@@ -99,9 +99,9 @@ class Ablating:
     async def leave_out(self, number: int, base: Evaluation) -> Ablation:
         """Measure the skill without its rule ``number``, counted from 1."""
         rule = self.rules[number - 1]
-        found = await self.measuring.measure(f"without rule {number}", self.without(number), self.split)
+        evaluation = await self.measuring.measure(f"without rule {number}", self.without(number), self.split)
         gate = self.measuring.session.rule
-        pairs = Pairs(found, base, gate.metric, gate.soft_weight)
+        pairs = Pairs(evaluation, base, gate.metric, gate.soft_weight)
         delta = float(pairs.score - pairs.current)
         return Ablation(
             rule=number,
@@ -109,7 +109,7 @@ class Ablating:
             first=rule.first,
             last=rule.last,
             region=rule.region,
-            score=self.measuring.value(found),
+            score=self.measuring.value(evaluation),
             delta=delta,
             fixed=pairs.fixed,
             broken=pairs.broken,
@@ -119,26 +119,28 @@ class Ablating:
 
     def known(self, workspace: Workspace) -> dict[int, Ablation]:
         """Return what notes on the commit tell of its rules, measured under the same conditions."""
-        wanted, listed = self._conditions(), self.rules
-        found: dict[int, Ablation] = {}
+        conditions, rules = self._conditions(), self.rules
+        ablations: dict[int, Ablation] = {}
         for note in notes.read(workspace.repo, self.commit):
-            if note.get("kind") != KIND or any(note.get(name) != value for name, value in wanted.items()):
+            if note.get("kind") != KIND or any(note.get(name) != value for name, value in conditions.items()):
                 continue
             rows = note.get("rules")
             for row in rows if isinstance(rows, list) else ():
-                ablation = _from_row(row, listed) if isinstance(row, dict) else None
+                ablation = _from_row(row, rules) if isinstance(row, dict) else None
                 if ablation is not None:
-                    found[ablation.rule] = ablation
-        return found
+                    ablations[ablation.rule] = ablation
+        return ablations
 
-    def note(self, workspace: Workspace, found: Collection[Ablation]) -> int:
-        """Leave one note with those of ``found`` that no note tells yet, and return how many these are."""
-        known, time = self.known(workspace), self.measuring.context.clock()
-        fresh = [one for one in found if known.get(one.rule) != replace(one, noted=True)]
+    def note(self, workspace: Workspace, ablations: Collection[Ablation]) -> int:
+        """Leave one note with those of ``ablations`` that no note tells yet, and return how many these are."""
+        noted_ablations, time = self.known(workspace), self.measuring.context.clock()
+        fresh = [
+            ablation for ablation in ablations if noted_ablations.get(ablation.rule) != replace(ablation, noted=True)
+        ]
         if not fresh:
             return 0
         stamp = time.replace(microsecond=0).isoformat().replace("+00:00", "Z")
-        note = {"kind": KIND} | self._conditions() | {"rules": [_as_row(one) for one in fresh], "time": stamp}
+        note = {"kind": KIND} | self._conditions() | {"rules": [_as_row(ablation) for ablation in fresh], "time": stamp}
         record(workspace, {self.commit: [note]}, time)
         return len(fresh)
 
@@ -157,35 +159,35 @@ class Ablating:
         }
 
 
-def _as_row(found: Ablation) -> Note:
+def _as_row(ablation: Ablation) -> Note:
     return {
-        "rule": found.rule,
-        "text": found.text,
-        "first": found.first,
-        "last": found.last,
-        "score": found.score,
-        "delta": found.delta,
-        "fixed": list(found.fixed),
-        "broken": list(found.broken),
-        "p": found.p,
-        "worth": found.worth.value,
+        "rule": ablation.rule,
+        "text": ablation.text,
+        "first": ablation.first,
+        "last": ablation.last,
+        "score": ablation.score,
+        "delta": ablation.delta,
+        "fixed": list(ablation.fixed),
+        "broken": list(ablation.broken),
+        "p": ablation.p,
+        "worth": ablation.worth.value,
     }
 
 
-def _from_row(row: Mapping[str, object], listed: Sequence[Rule]) -> Ablation | None:
+def _from_row(row: Mapping[str, object], rules: Sequence[Rule]) -> Ablation | None:
     """Return the ablation that a note's row tells; None if it is damaged or tells of another text."""
     number = row.get("rule")
     numbers = [row.get(name) for name in ("score", "delta", "p")]
     items = [row.get(name) for name in ("fixed", "broken")]
-    if type(number) is not int or not 1 <= number <= len(listed):
+    if type(number) is not int or not 1 <= number <= len(rules):
         return None
     if not all(type(value) in {int, float} and isfinite(value) for value in numbers):  # type: ignore[arg-type]
         return None
-    rule = listed[number - 1]
+    rule = rules[number - 1]
     if row.get("text") != rule.text or not all(isinstance(names, list) for names in items):
         return None
     score, delta, p = (float(value) for value in numbers)  # type: ignore[arg-type]
-    fixed, broken = (tuple(map(str, names)) for names in items)  # type: ignore[call-overload]
+    fixes, breaks = (tuple(map(str, names)) for names in items)  # type: ignore[call-overload]
     return Ablation(
         rule=number,
         text=rule.text,
@@ -194,9 +196,9 @@ def _from_row(row: Mapping[str, object], listed: Sequence[Rule]) -> Ablation | N
         region=rule.region,
         score=score,
         delta=delta,
-        fixed=fixed,
-        broken=broken,
+        fixed=fixes,
+        broken=breaks,
         p=p,
-        worth=worth(delta, len(broken)),
+        worth=worth(delta, len(breaks)),
         noted=True,
     )

@@ -79,12 +79,12 @@ def apply_again(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Ap
     if row.kind not in _KINDS:
         raise UsageError(f"{row.address} changed no rule of the skill", hint="skillgit log shows what did")
     again = apply(head, recorded_edits(workspace, row))
-    made = _by_patch(row, again) or _by_merge(workspace, row, head, onto, again.reports)
-    if made.skill.digest == head.digest:
+    result = _by_patch(row, again) or _by_merge(workspace, row, head, onto, again.reports)
+    if result.skill.digest == head.digest:
         itself = str(row.address) == onto
-        compared = f"skillgit show {onto} tells what it changed" if itself else f"skillgit diff {row.address} {onto}"
-        raise SkillgitError(f"{onto} already has what {row.address} changed", hint=compared)
-    return made
+        hint = f"skillgit show {onto} tells what it changed" if itself else f"skillgit diff {row.address} {onto}"
+        raise SkillgitError(f"{onto} already has what {row.address} changed", hint=hint)
+    return result
 
 
 def _by_patch(row: LogRow, again: Application) -> Applied | None:
@@ -105,15 +105,15 @@ def _by_merge(workspace: Workspace, row: LogRow, head: Skill, onto: str, reports
     """Return ``head`` with the lines that the event changed; ``reports`` say which of its edits do not apply."""
     theirs = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
     before = _before(workspace, row)
-    merged = merge(before, head, theirs)
-    if merged.conflicts:
+    merging = merge(before, head, theirs)
+    if merging.conflicts:
         missing = [report for report in reports if report.status not in {EditStatus.APPLIED, EditStatus.DUPLICATE}]
-        places = [_unapplied(report) for report in missing] or [
-            _place(one, "here", "there") for one in merged.conflicts
+        spots = [_unapplied(report) for report in missing] or [
+            _place(conflict, "here", "there") for conflict in merging.conflicts
         ]
         hint = "skillgit merge decides such lines by evaluation"
-        raise _conflicting(f"{row.address} does not apply to {onto}", places, hint=hint)
-    skill = merged.settled([])
+        raise _conflicting(f"{row.address} does not apply to {onto}", spots, hint=hint)
+    skill = merging.settled([])
     if skill is None:
         raise SkillgitError(
             f"{row.address} does not apply to {onto}: it would change a region that is protected there",
@@ -146,12 +146,12 @@ def take_back(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Appl
             hint=f"skillgit restore {row.address} makes its text the newest version",
         )
     after = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
-    merged = merge(after, head, before, beside=True)
+    merging = merge(after, head, before, beside=True)
     whole = f"skillgit restore {row.run}/v{row.base} brings back the whole text from before it"
-    if merged.conflicts:
-        places = [_place(one, "now", f"before v{row.version}") for one in merged.conflicts]
-        raise _conflicting(f"later versions changed what {row.address} did", places, hint=whole)
-    skill = merged.settled([])
+    if merging.conflicts:
+        spots = [_place(conflict, "now", f"before v{row.version}") for conflict in merging.conflicts]
+        raise _conflicting(f"later versions changed what {row.address} did", spots, hint=whole)
+    skill = merging.settled([])
     if skill is None:
         raise SkillgitError(f"{row.address} cannot be taken back: a protected region would change", hint=whole)
     by_people = frontmatter(before.document) != frontmatter(after.document)
@@ -170,9 +170,9 @@ def take_back(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Appl
     )
 
 
-def _conflicting(told: str, places: Sequence[str], *, hint: str) -> SkillgitError:
-    more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
-    return SkillgitError(f"{told}: {'; '.join(places[:_SHOWN])}{more}", hint=hint)
+def _conflicting(message: str, spots: Sequence[str], *, hint: str) -> SkillgitError:
+    more = f" and {len(spots) - _SHOWN} more" if len(spots) > _SHOWN else ""
+    return SkillgitError(f"{message}: {'; '.join(spots[:_SHOWN])}{more}", hint=hint)
 
 
 def _place(conflict: Conflict, here: str, there: str) -> str:
@@ -203,14 +203,14 @@ def recorded_edits(workspace: Workspace, row: LogRow) -> tuple[Edit, ...]:
     tree = read_commit(workspace.repo, row.commit).evidence
     files = read_evidence(workspace.repo, tree, (PATCH,)) or {}
     try:
-        told = loads(files.get(PATCH, b"null"))
+        document = loads(files.get(PATCH, b"null"))
     except (ValueError, RecursionError):
         return ()
-    if not isinstance(told, dict) or told.keys() & {"rewrite", "suggestions", "appendix", "lines"}:
+    if not isinstance(document, dict) or document.keys() & {"rewrite", "suggestions", "appendix", "lines"}:
         return ()
-    listed = told.get("edits")
-    rows = listed if isinstance(listed, list) else []
-    edits = [_edit(one) for one in rows if isinstance(one, dict) and one.get("status") == EditStatus.APPLIED]
+    entries = document.get("edits")
+    rows = entries if isinstance(entries, list) else []
+    edits = [_edit(entry) for entry in rows if isinstance(entry, dict) and entry.get("status") == EditStatus.APPLIED]
     return tuple(edit for edit in edits if edit is not None) if None not in edits else ()
 
 
@@ -263,8 +263,8 @@ def cherry_pick(context: Context, request: EditsRequest, watcher: GateWatcher) -
     with open_workspace(context) as workspace:
         row, run = event_in(workspace, request.revision), find_run(workspace, request.run)
         with open_gating(context, workspace, run, request.terms, watcher) as gating:
-            applied = apply_again(workspace, row, gating.head, gating.name)
-            return _judged(gating, row, applied, Origin.CHERRY_PICK, request.terms)
+            application = apply_again(workspace, row, gating.head, gating.name)
+            return _judged(gating, row, application, Origin.CHERRY_PICK, request.terms)
 
 
 def revert(context: Context, request: EditsRequest, watcher: GateWatcher) -> Decided | Plan:
@@ -284,22 +284,22 @@ def revert(context: Context, request: EditsRequest, watcher: GateWatcher) -> Dec
     with open_workspace(context) as workspace:
         row = version_of_run(workspace, request.revision, request.run)
         with open_gating(context, workspace, row.run, request.terms, watcher) as gating:
-            applied = take_back(workspace, row, gating.head, gating.name)
-            return _judged(gating, row, applied, Origin.REVERT, request.terms)
+            application = take_back(workspace, row, gating.head, gating.name)
+            return _judged(gating, row, application, Origin.REVERT, request.terms)
 
 
-def _judged(gating: Gating, row: LogRow, applied: Applied, origin: Origin, terms: Terms) -> Decided | Plan:
-    plan = _plan(gating, applied.skill, row, origin, terms.caps)
+def _judged(gating: Gating, row: LogRow, application: Applied, origin: Origin, terms: Terms) -> Decided | Plan:
+    plan = _plan(gating, application.skill, row, origin, terms.caps)
     if terms.dry_run:
         return plan
     gating.measuring.watcher.remark(plan.sentence)
     candidate = Candidate(
-        skill=applied.skill,
+        skill=application.skill,
         origin=origin,
         of=str(row.address),
-        title=applied.title,
-        why=applied.how,
-        reports=applied.reports,
+        title=application.title,
+        why=application.how,
+        reports=application.reports,
         policy=NOT_WORSE if origin is Origin.REVERT else None,
     )
     scope = intervention_scope(gating.measuring.run, origin, gating.number)

@@ -79,15 +79,15 @@ def fork(context: Context, revision: str, name: str | None = None, *, dry_run: b
     """
     with open_workspace(context) as workspace:
         row = version_in(workspace, revision)
-        chosen = check_run_name(name) if name is not None else _free_name(workspace, row.run)
-        with RunLock(workspace.repo, chosen, context.clock):
-            _check_free(workspace, chosen)
+        fork_name = check_run_name(name) if name is not None else _free_name(workspace, row.run)
+        with RunLock(workspace.repo, fork_name, context.clock):
+            _check_free(workspace, fork_name)
             state = fold(record.event for record in read_run(workspace.repo, row.run))
-            event = _event(row, state, chosen, queries.gauge(workspace.index, row.run))
+            event = _event(row, state, fork_name, queries.gauge(workspace.index, row.run))
             evidence = _evidence(workspace, row)
             evidence |= _tried(workspace, row, state)
-            found = Fork(
-                run=chosen,
+            result = Fork(
+                run=fork_name,
                 source=event.fork_of,
                 hard=state.evaluation(row.version or 0).hard,
                 score=event.gauge.score(state.evaluation(row.version or 0)),
@@ -96,8 +96,8 @@ def fork(context: Context, revision: str, name: str | None = None, *, dry_run: b
                 planned=_PLAN[0] in evidence,
             )
             if dry_run:
-                return found
-            writer = RunWriter(workspace.repo, chosen, context.clock, workspace.repo.identity())
+                return result
+            writer = RunWriter(workspace.repo, fork_name, context.clock, workspace.repo.identity())
             record = writer.append(
                 event,
                 None,
@@ -107,12 +107,12 @@ def fork(context: Context, revision: str, name: str | None = None, *, dry_run: b
                 local=_local(workspace, row.run),
             )
         workspace.index.refresh()
-        made = queries.row_of_commit(workspace.index, record.commit)
-        return replace(found, event=made, default=default_run(workspace) == chosen)
+        new_row = queries.row_of_commit(workspace.index, record.commit)
+        return replace(result, event=new_row, default=default_run(workspace) == fork_name)
 
 
 def _event(row: LogRow, state: RunState, name: str, gauge: Gauge) -> RunStarted:
-    started, source = state.started, str(row.address)
+    start, source = state.started, str(row.address)
     evaluation = state.known_evaluation(row.version or 0)
     if evaluation is None:
         raise UsageError(
@@ -121,13 +121,13 @@ def _event(row: LogRow, state: RunState, name: str, gauge: Gauge) -> RunStarted:
         )
     return RunStarted(
         run=name,
-        skill=started.skill,
+        skill=start.skill,
         title=f"fork {source}",
         why=f"The run begins with the text and the score of {source}, under the configuration of run {row.run}.",
-        config=started.config,
-        splits=started.splits,
-        environment=started.environment,
-        models=started.models,
+        config=start.config,
+        splits=start.splits,
+        environment=start.environment,
+        models=start.models,
         evaluation=replace(evaluation, version=None),
         gauge=gauge,
         fork_of=source,
@@ -138,9 +138,9 @@ def _evidence(workspace: Workspace, row: LogRow) -> dict[str, bytes]:
     """Return the plan of the source and the outcomes behind the version's score, as far as they are here."""
     index, repo = workspace.index, workspace.repo
     plan, outcomes = start_evidence(index, row.run), score_evidence(index, row.run, row.version or 0)
-    found = (read_evidence(repo, plan, _PLAN) or {}) if plan else {}
-    scored = (read_evidence(repo, outcomes) or {}) if outcomes else {}
-    return found | {path: content for path, content in scored.items() if path.startswith(_OUTCOMES)}
+    plan_files = (read_evidence(repo, plan, _PLAN) or {}) if plan else {}
+    outcome_files = (read_evidence(repo, outcomes) or {}) if outcomes else {}
+    return plan_files | {path: content for path, content in outcome_files.items() if path.startswith(_OUTCOMES)}
 
 
 def _local(workspace: Workspace, source: str) -> dict[str, object] | None:
@@ -153,27 +153,27 @@ def _local(workspace: Workspace, source: str) -> dict[str, object] | None:
 
 def _tried(workspace: Workspace, row: LogRow, state: RunState) -> dict[str, bytes]:
     """Return what was tried on the version before, rejected candidates of others that were fetched included."""
-    tried = tried_before(workspace.repo, row.commit, state.started.skill)
-    if not tried:
+    attempts = tried_before(workspace.repo, row.commit, state.started.skill)
+    if not attempts:
         return {}
     from skillgit.engine.memory import tried_file  # noqa: PLC0415 - loads what renders prompts
 
-    return tried_file(tried)
+    return tried_file(attempts)
 
 
 def _free_name(workspace: Workspace, run: str) -> str:
     """Return the first of ``<run>-fork``, ``<run>-fork2`` … that no run has."""
-    taken = frozenset(runs(workspace.repo))
+    used_names = frozenset(runs(workspace.repo))
     names = (f"{run}-fork{number if number > 1 else ''}" for number in count(1))
-    return check_run_name(next(name for name in names if name not in taken))
+    return check_run_name(next(name for name in names if name not in used_names))
 
 
 def _check_free(workspace: Workspace, name: str) -> None:
-    taken = [found for found in workspace.repo.tips() if (ref := refs.parse(found)) is not None and ref.run == name]
-    if taken:
+    clashes = [tip for tip in workspace.repo.tips() if (ref := refs.parse(tip)) is not None and ref.run == name]
+    if clashes:
         branch = refs.run_branch(name)
         raise ConflictError(
-            f"run {name} exists already, as {refs.short(branch if branch in taken else taken[0])}",
+            f"run {name} exists already, as {refs.short(branch if branch in clashes else clashes[0])}",
             hint="skillgit fork REV NAME takes another name",
         )
 
@@ -190,32 +190,32 @@ def tried_before(repo: Repo, commit: str, skill: str) -> tuple[Tried, ...]:
         commit: The version that a run begins at.
         skill: The skill folder.
     """
-    found = (_readable(repo, oid) for oid in _candidates(repo))
+    records = (_readable(repo, oid) for oid in _candidates(repo))
     near: dict[str, bool] = {}
-    kept: list[tuple[Recorded, Rejected]] = []
-    for record in found:
+    matching: list[tuple[Recorded, Rejected]] = []
+    for record in records:
         if record is None or not isinstance(record.event, Rejected) or record.event.skill != skill:
             continue
         base = record.parents[0]
         if near.setdefault(base, repo.reaches(commit, base)):
-            kept.append((record, record.event))
-    kept.sort(key=lambda one: (one[0].time, one[0].commit))
-    return tuple(_rejected_attempt(record, event) for record, event in kept[-MOST:])
+            matching.append((record, record.event))
+    matching.sort(key=lambda pair: (pair[0].time, pair[0].commit))
+    return tuple(_rejected_attempt(record, event) for record, event in matching[-MOST:])
 
 
 def _candidates(repo: Repo) -> set[str]:
     """Return the rejected candidates that branches and attics lead to, those of other repositories included."""
-    found: set[str] = set()
+    commits: set[str] = set()
     for name, tip in repo.tips().items():
         ref = refs.parse(name)
         if ref is not None and ref.kind is refs.Kind.REJECTED:
-            found.add(tip)
+            commits.add(tip)
         elif ref is not None and ref.kind is refs.Kind.ATTIC:
             try:
-                found.update(one.commit for one in archive.read_attic(repo, tip))
+                commits.update(entry.commit for entry in archive.read_attic(repo, tip))
             except SkillgitError:
                 continue  # fsck tells of a damaged attic; it is no reason not to train
-    return found
+    return commits
 
 
 def _readable(repo: Repo, commit: str) -> Recorded | None:

@@ -179,7 +179,7 @@ def open_gating(
             )
 
     with (
-        open_measuring(context, workspace, run, terms, watcher, allowed=allowed) as measuring,
+        open_measuring(context, workspace, run, terms, watcher, check=allowed) as measuring,
         nullcontext() if terms.dry_run else RunLock(workspace.repo, run, context.clock),
     ):
         records = read_run(workspace.repo, run)
@@ -208,8 +208,8 @@ async def ready(gating: Gating) -> None:
     measuring = gating.measuring
     measuring.watcher.remark(f"v{gating.state.version} was edited by hand and has no score yet; it is measured first")
     with measuring.shown(f"v{gating.state.version}"):
-        found = await measure_version(measuring.session, gating.state, gating)
-    append(gating, found.event, None, found.evidence)
+        transition = await measure_version(measuring.session, gating.state, gating)
+    append(gating, transition.event, None, transition.evidence)
     measuring.begin_anew()
 
 
@@ -252,47 +252,47 @@ async def judge(gating: Gating, candidate: Candidate, name: str = "candidate") -
     """
     await ready(gating)
     measuring, state = gating.measuring, gating.state
-    if (broken := await invalid(measuring.session, gating.head, candidate.skill)) is not None:
-        raise SkillError(f"nothing is measured, for {name} is {broken.title}", hint=" ".join(broken.why.split()))
+    if (fault := await invalid(measuring.session, gating.head, candidate.skill)) is not None:
+        raise SkillError(f"nothing is measured, for {name} is {fault.title}", hint=" ".join(fault.why.split()))
     base = f"v{state.version}"
     measuring.expect(2)
     await measuring.measure(base, gating.head)
     with measuring.shown(name):
-        judged = await engine_judge.judge(
+        judgement = await engine_judge.judge(
             measuring.session, state, gating.head, candidate.skill, gated=True, policy=candidate.policy
         )
     await measuring.session.calls.settle()
-    measuring.watcher.remark(_told(name, judged))
-    return judged
+    measuring.watcher.remark(_told(name, judgement))
+    return judgement
 
 
-def _told(name: str, judged: Judged) -> str:
-    verdict, summary = judged.verdict, judged.evaluation
+def _told(name: str, judgement: Judged) -> str:
+    verdict, summary = judgement.verdict, judgement.evaluation
     bound = "at most " if summary.stopped else ""
     items = f"{summary.n - summary.unneeded} of {summary.n} items decided it"
-    scored, current = (f"{value:.4f}".removeprefix("0") for value in (verdict.score, verdict.current))
-    return f"{name}  selection  {verdict.metric.value} {bound}{scored} against {current}, {items}"
+    score, current = (f"{value:.4f}".removeprefix("0") for value in (verdict.score, verdict.current))
+    return f"{name}  selection  {verdict.metric.value} {bound}{score} against {current}, {items}"
 
 
-def write(gating: Gating, candidate: Candidate, judged: Judged, *, notes: Sequence[str] = ()) -> Decided:
+def write(gating: Gating, candidate: Candidate, judgement: Judged, *, notes: Sequence[str] = ()) -> Decided:
     """Write what the gate decided: a version on the run's branch, or a side branch.
 
     Raises:
         ConcurrentWriteError: Somebody moved the run; nothing was written.
     """
-    event, base = _event(gating, candidate, judged), gating.state.version
+    event, base = _event(gating, candidate, judgement), gating.state.version
     before = gating.head
     patch = Patch(title=candidate.title, reasoning=candidate.why)
-    told = artifacts.patch_file(patch, candidate.reports, lines=not _made_by_edits(before, candidate))
-    files = artifacts.merged([told, candidate.evidence, judged.evidence])
-    record = append(gating, event, candidate.skill, files, merged=candidate.merged)
+    patch_text = artifacts.patch_file(patch, candidate.reports, lines=not _made_by_edits(before, candidate))
+    files = artifacts.merged([patch_text, candidate.evidence, judgement.evidence])
+    record = append(gating, event, candidate.skill, files, merge_parent=candidate.merged)
     workspace = gating.measuring.workspace
     row = queries.row_of_commit(workspace.index, record.commit)
     if row is None:
         raise AssertionError(f"{record.commit} is not in the index though it was written")
-    found = _decided(gating, candidate, judged, row)
+    result = _decided(gating, candidate, judgement, row)
     return replace(
-        found,
+        result,
         base=base,
         branch=refs.short(record.branch),
         tokens_before=skill_tokens(before),
@@ -302,12 +302,12 @@ def write(gating: Gating, candidate: Candidate, judged: Judged, *, notes: Sequen
 
 def _made_by_edits(base: Skill, candidate: Candidate) -> bool:
     """Say whether the edits of ``candidate``, applied to ``base``, give its text, and do not only tell what changed."""
-    applied = [report.edit for report in candidate.reports if report.status is EditStatus.APPLIED]
-    return apply(base, applied).skill.digest == candidate.skill.digest
+    edits = [report.edit for report in candidate.reports if report.status is EditStatus.APPLIED]
+    return apply(base, edits).skill.digest == candidate.skill.digest
 
 
 def append(
-    gating: Gating, event: Event, skill: Skill | None, evidence: Mapping[str, bytes], *, merged: str = ""
+    gating: Gating, event: Event, skill: Skill | None, evidence: Mapping[str, bytes], *, merge_parent: str = ""
 ) -> Recorded:
     """Write ``event`` after the events of the run, and bring the index up to date.
 
@@ -316,20 +316,20 @@ def append(
         event: The fact.
         skill: What the skill folder holds; None where it stays.
         evidence: The files behind it.
-        merged: The other parent of a merge.
+        merge_parent: The other parent of a merge.
     """
     check = partial(advance, gating.state)
-    record = gating.writer.append(event, skill, evidence, check=check, merged=merged)
+    record = gating.writer.append(event, skill, evidence, check=check, merge_parent=merge_parent)
     gating.measuring.workspace.index.refresh()
     gating.state = advance(gating.state, record.event)
     gating.outcomes.take(record.event, evidence)
     return record
 
 
-def _event(gating: Gating, candidate: Candidate, judged: Judged) -> Accepted | Rejected:
+def _event(gating: Gating, candidate: Candidate, judgement: Judged) -> Accepted | Rejected:
     state, measuring = gating.state, gating.measuring
-    verdict = judged.verdict
-    applied = tuple(report.edit for report in candidate.reports if report.status is EditStatus.APPLIED)
+    verdict = judgement.verdict
+    edits = tuple(report.edit for report in candidate.reports if report.status is EditStatus.APPLIED)
     facts = {
         "run": measuring.run,
         "skill": measuring.session.skill_path,
@@ -341,13 +341,13 @@ def _event(gating: Gating, candidate: Candidate, judged: Judged) -> Accepted | R
         "of": candidate.of,
         "title": redact(candidate.title),
         "why": redact(candidate.why),
-        "edits": _records(applied, judged),
+        "edits": _records(edits, judgement),
         "changes": changed_lines(gating.head, candidate.skill),
-        "patch": _counts(applied, candidate.reports),
-        "evaluation": judged.evaluation,
+        "patch": _counts(edits, candidate.reports),
+        "evaluation": judgement.evaluation,
         "verdict": verdict,
-        "fixed": judged.fixed,
-        "broken": judged.broken,
+        "fixed": judgement.fixed,
+        "broken": judgement.broken,
         "models": models(measuring.session),
         "cost": measuring.cost(),
     }
@@ -356,31 +356,31 @@ def _event(gating: Gating, candidate: Candidate, judged: Judged) -> Accepted | R
     return Rejected(**facts)  # type: ignore[arg-type]
 
 
-def _records(applied: tuple[Edit, ...], judged: Judged) -> tuple[EditRecord, ...]:
-    return attributed(applied, judged.verdict, UpdateMode.PATCH)
+def _records(edits: tuple[Edit, ...], judgement: Judged) -> tuple[EditRecord, ...]:
+    return attributed(edits, judgement.verdict, UpdateMode.PATCH)
 
 
-def _counts(applied: tuple[Edit, ...], reports: Sequence[EditReport]) -> PatchCounts:
+def _counts(edits: tuple[Edit, ...], reports: Sequence[EditReport]) -> PatchCounts:
     return PatchCounts(
         merged=len(reports),
         ranked=len(reports),
-        applied=len(applied),
-        skipped=len(reports) - len(applied),
+        applied=len(edits),
+        skipped=len(reports) - len(edits),
         budget=None,
         by=BudgetSource.NONE,
     )
 
 
-def _decided(gating: Gating, candidate: Candidate, judged: Judged, row: LogRow) -> Decided:
+def _decided(gating: Gating, candidate: Candidate, judgement: Judged, row: LogRow) -> Decided:
     cost = gating.measuring.cost()
     return Decided(
         event=row,
         of=candidate.of,
-        accepted=judged.verdict.decision.accepted,
-        verdict=judged.verdict,
-        evaluation=judged.evaluation,
-        fixed=judged.fixed,
-        broken=judged.broken,
+        accepted=judgement.verdict.decision.accepted,
+        verdict=judgement.verdict,
+        evaluation=judgement.evaluation,
+        fixed=judgement.fixed,
+        broken=judgement.broken,
         left_out=left_out(candidate.reports),
         tokens_after=skill_tokens(candidate.skill),
         cost=replace(cost, seconds=round(cost.seconds, 1)),

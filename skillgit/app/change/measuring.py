@@ -89,9 +89,9 @@ class Measuring:
 
     def planner(self, *, optimizer: bool = False) -> Planner:
         """Return a planner of the work, the preflight included; ``optimizer`` says whether it asks the optimizer."""
-        made = planner(self.workspace, self.setup, self.session)
-        made.preflight(optimizer=optimizer)
-        return made
+        result = planner(self.workspace, self.setup, self.session)
+        result.preflight(optimizer=optimizer)
+        return result
 
     def expect(self, skills: int, split: Split = Split.SELECTION) -> None:
         """Say how many skills are going to be measured on ``split``."""
@@ -99,16 +99,16 @@ class Measuring:
 
     async def measure(self, name: str, skill: Skill, split: Split = Split.SELECTION) -> Evaluation:
         """Measure all items of ``split``, once for each text; what is in the ledger costs nothing."""
-        known = self._known.get((skill.digest, split))
-        if known is not None:
-            return known
+        evaluation = self._known.get((skill.digest, split))
+        if evaluation is not None:
+            return evaluation
         with self.shown(name, split):
             self.session.monitor.stage(Stage.EVALUATE, len(self.setup.task.items[split]))
-            found = (await evaluate(self.session, skill, split)).evaluation
+            fresh = (await evaluate(self.session, skill, split)).evaluation
         await self.session.calls.settle()
-        self._known[skill.digest, split] = found
-        self.watcher.measured(name, split.value, scores(found.outcomes.values()))
-        return found
+        self._known[skill.digest, split] = fresh
+        self.watcher.measured(name, split.value, scores(fresh.outcomes.values()))
+        return fresh
 
     @contextmanager
     def shown(self, name: str, split: Split = Split.SELECTION) -> Iterator[None]:
@@ -152,10 +152,10 @@ class Measuring:
             StoppedError: The user stopped it.
         """
         self._scope = scope
-        stopped = "stopped before the work was done"
+        message = "stopped before the work was done"
         began = self.context.clock()
         try:
-            return carry_out(self.setup, self.session, scope, work, optimizer=optimizer, stopped=stopped)
+            return carry_out(self.setup, self.session, scope, work, optimizer=optimizer, on_stop=message)
         except SkillgitError:
             cost = self.session.cost_since(began)
             if cost.calls:
@@ -172,7 +172,7 @@ def open_measuring(
     watcher: GateWatcher,
     *,
     overrides: tuple[str, ...] = (),
-    allowed: Callable[[Setup], None] = lambda _: None,
+    check: Callable[[Setup], None] = lambda _: None,
 ) -> Iterator[Measuring]:
     """Open the door to the models that ``run`` recorded.
 
@@ -183,14 +183,14 @@ def open_measuring(
         terms: The caps, and another configuration where one is named.
         watcher: Who looks on.
         overrides: What to change of the configuration, ``section.key=value``.
-        allowed: Raises if what is found must not be measured with.
+        check: Raises if what is found must not be measured with.
 
     Raises:
         UsageError: The configuration is not here, or not to be trusted.
     """
     config = find_config(context, workspace, (run,), config=terms.config, overrides=overrides)
     setup = set_up(config)
-    allowed(setup)
+    check(setup)
     for note in config.notes:
         watcher.remark(note)
     with open_session(context, workspace, setup, terms.caps, run=run, dry_run=terms.dry_run) as session:

@@ -110,8 +110,8 @@ async def settle(measuring: Measuring, merge: Merge, ours: str) -> tuple[Skill, 
         SkillgitError: No choice leaves the protected regions whole.
     """
     conflicts = merge.conflicts
-    chosen = [Choice.OURS] * len(conflicts)
-    best = merge.settled(chosen)
+    choices = [Choice.OURS] * len(conflicts)
+    best = merge.settled(choices)
     if best is None:
         raise SkillgitError(
             "the merge would harm a protected region of the skill",
@@ -120,19 +120,21 @@ async def settle(measuring: Measuring, merge: Merge, ours: str) -> tuple[Skill, 
     if not conflicts:
         return best, ()
     score = measuring.value(await measuring.measure("all ours", best))
-    found = list(stretches(merge))
-    for place, conflict in enumerate(conflicts[:MOST_CONFLICTS]):
-        tried = [Tried(choice=chosen[place].value, score=score)]
+    stretch_list = list(stretches(merge))
+    for index, conflict in enumerate(conflicts[:MOST_CONFLICTS]):
+        attempts = [Tried(choice=choices[index].value, score=score)]
         for choice in conflict.choices[1:]:
-            skill = merge.settled([*chosen[:place], choice, *chosen[place + 1 :]])
+            skill = merge.settled([*choices[:index], choice, *choices[index + 1 :]])
             if skill is None:
                 continue
-            reached = measuring.value(await measuring.measure(f"{choice.value} at {place + 1}", skill))
-            tried.append(Tried(choice=choice.value, score=reached))
-            if reached > score:
-                best, score, chosen[place] = skill, reached, choice
-        found[place] = replace(found[place], tried=tuple(tried), chosen=chosen[place].value)
-    return best, tuple(one if one.chosen else replace(one, chosen=Choice.OURS.value) for one in found)
+            value = measuring.value(await measuring.measure(f"{choice.value} at {index + 1}", skill))
+            attempts.append(Tried(choice=choice.value, score=value))
+            if value > score:
+                best, score, choices[index] = skill, value, choice
+        stretch_list[index] = replace(stretch_list[index], tried=tuple(attempts), chosen=choices[index].value)
+    return best, tuple(
+        stretch if stretch.chosen else replace(stretch, chosen=Choice.OURS.value) for stretch in stretch_list
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,22 +186,24 @@ def merge(context: Context, request: MergeRequest, watcher: GateWatcher) -> Merg
         UsageError: Both are one run.
     """
     with open_workspace(context) as workspace:
-        into, other = find_run(workspace, request.into), _other(workspace, request.other)
-        if other.run == into:
-            raise UsageError(f"{other.address} is a version of run {into}", hint="skillgit cherry-pick takes its edits")
+        into, row = find_run(workspace, request.into), _other(workspace, request.other)
+        if row.run == into:
+            raise UsageError(f"{row.address} is a version of run {into}", hint="skillgit cherry-pick takes its edits")
         with open_gating(context, workspace, into, request.terms, watcher) as gating:
-            base, ancestor = _base(workspace, gating, other)
-            theirs = skill_at(workspace.repo, other.commit, workspace.index.skill_path(other.run))
+            base, ancestor = _base(workspace, gating, row)
+            theirs = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
             work = merge_texts(base, gating.head, theirs)
-            sides = _Sides(ours=f"{into}/v{gating.state.version}", theirs=str(other.address), ancestor=ancestor)
+            sides = _Sides(ours=f"{into}/v{gating.state.version}", theirs=str(row.address), ancestor=ancestor)
             plan = _plan(gating, sides, work, request.terms.caps)
             if request.terms.dry_run:
                 return plan
             watcher.remark(plan.sentence)
             scope = intervention_scope(into, Origin.MERGE, gating.number)
-            candidate, judged, found = gating.measuring.carry_out(scope, _judged(gating, sides, work, other))
-            decided = write(gating, candidate, judged, notes=_notes(found, sides))
-            return Merged(ours=sides.ours, theirs=sides.theirs, ancestor=ancestor, stretches=found, decided=decided)
+            candidate, judgement, stretch_list = gating.measuring.carry_out(scope, _judged(gating, sides, work, row))
+            decision = write(gating, candidate, judgement, notes=_notes(stretch_list, sides))
+            return Merged(
+                ours=sides.ours, theirs=sides.theirs, ancestor=ancestor, stretches=stretch_list, decided=decision
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,21 +227,24 @@ def _plan(gating: Gating, sides: _Sides, work: Merge, caps: Caps) -> Plan:
         "against": sides.ancestor,
         "items": f"{len(items)} selection",
     }
-    for number, one in enumerate(conflicts, 1):
-        texts = (f"{side}: {' / '.join(text.split())}" for side, text in (("ours", one.ours), ("theirs", one.theirs)))
-        choices = ", ".join(one.choices)
-        facts[f"conflict {number}"] = "\n".join((f"{one.file} line {one.line}, one of {choices}", *texts))
+    for number, conflict in enumerate(conflicts, 1):
+        texts = (
+            f"{side}: {' / '.join(text.split())}"
+            for side, text in (("ours", conflict.ours), ("theirs", conflict.theirs))
+        )
+        choices = ", ".join(conflict.choices)
+        facts[f"conflict {number}"] = "\n".join((f"{conflict.file} line {conflict.line}, one of {choices}", *texts))
     return planner.plan("merge", facts, caps=caps, notes=_notes(conflicts, sides))
 
 
 async def _judged(
-    gating: Gating, sides: _Sides, work: Merge, other: LogRow
+    gating: Gating, sides: _Sides, work: Merge, row: LogRow
 ) -> tuple[Candidate, Judged, tuple[Stretch, ...]]:
     await ready(gating)
     gating.measuring.expect(evaluations(work))
-    skill, found = await settle(gating.measuring, work, sides.ours)
+    skill, stretch_list = await settle(gating.measuring, work, sides.ours)
     if skill.digest == gating.head.digest:
-        better = "nothing in it scores better" if found else f"{sides.ours} has all of it already"
+        better = "nothing in it scores better" if stretch_list else f"{sides.ours} has all of it already"
         raise SkillgitError(
             f"{sides.theirs} brings nothing to {sides.ours}: {better}",
             hint=f"skillgit diff {sides.ours} {sides.theirs}",
@@ -248,12 +255,12 @@ async def _judged(
         origin=Origin.MERGE,
         of=sides.theirs,
         title=f"merge {sides.theirs}",
-        why=_why(sides, found),
+        why=_why(sides, stretch_list),
         reports=tuple(EditReport(edit=hunk, status=EditStatus.APPLIED) for hunk in hunks),
-        merged=other.commit,
-        evidence={"merge.json": json_file([_row(one) for one in found])},
+        merged=row.commit,
+        evidence={"merge.json": json_file([_row(stretch) for stretch in stretch_list])},
     )
-    return candidate, await judge(gating, candidate, "merged"), found
+    return candidate, await judge(gating, candidate, "merged"), stretch_list
 
 
 def _row(stretch: Stretch) -> dict[str, object]:
@@ -263,23 +270,23 @@ def _row(stretch: Stretch) -> dict[str, object]:
         "ours": stretch.ours,
         "theirs": stretch.theirs,
         "chosen": stretch.chosen,
-        "tried": [{"choice": one.choice, "score": one.score} for one in stretch.tried],
+        "tried": [{"choice": attempt.choice, "score": attempt.score} for attempt in stretch.tried],
     }
 
 
-def _why(sides: _Sides, found: tuple[Stretch, ...]) -> str:
-    told = [f"Merged against {sides.ancestor}."]
-    for one in found:
-        scores = ", ".join(f"{tried.choice} {tried.score:.4f}" for tried in one.tried)
-        told.append(f"{one.file} line {one.line}: {one.chosen}{f' ({scores})' if scores else ''}")
-    return "\n\n".join(told)
+def _why(sides: _Sides, stretch_list: tuple[Stretch, ...]) -> str:
+    sentences = [f"Merged against {sides.ancestor}."]
+    for stretch in stretch_list:
+        scores = ", ".join(f"{attempt.choice} {attempt.score:.4f}" for attempt in stretch.tried)
+        sentences.append(f"{stretch.file} line {stretch.line}: {stretch.chosen}{f' ({scores})' if scores else ''}")
+    return "\n\n".join(sentences)
 
 
-def _notes(found: tuple[Stretch, ...], sides: _Sides) -> tuple[str, ...]:
-    left = len(found) - MOST_CONFLICTS
-    if left <= 0:
+def _notes(stretch_list: tuple[Stretch, ...], sides: _Sides) -> tuple[str, ...]:
+    surplus = len(stretch_list) - MOST_CONFLICTS
+    if surplus <= 0:
         return ()
-    return (f"{left} conflicts beyond the first {MOST_CONFLICTS} keep the text of {sides.ours}",)
+    return (f"{surplus} conflicts beyond the first {MOST_CONFLICTS} keep the text of {sides.ours}",)
 
 
 def _other(workspace: Workspace, text: str) -> LogRow:
@@ -294,16 +301,16 @@ def _other(workspace: Workspace, text: str) -> LogRow:
     return row
 
 
-def _base(workspace: Workspace, gating: Gating, other: LogRow) -> tuple[Skill | None, str]:
+def _base(workspace: Workspace, gating: Gating, other_row: LogRow) -> tuple[Skill | None, str]:
     """Return the text that both lines come from, and what it is: a commit of both, a seed of both, or nothing."""
     repo, path = workspace.repo, gating.measuring.session.skill_path
-    ancestor = common_ancestor(repo, gating.commit, other.commit)
-    if ancestor is not None and workspace.index.skill_path(other.run) == path:
-        found = _skill(workspace, ancestor, path)
-        if found is not None:
+    ancestor = common_ancestor(repo, gating.commit, other_row.commit)
+    if ancestor is not None and workspace.index.skill_path(other_row.run) == path:
+        skill = _skill(workspace, ancestor, path)
+        if skill is not None:
             row = queries.row_of_commit(workspace.index, ancestor)
-            return found, f"their common ancestor {row.address if row is not None else ancestor[:7]}"
-    seeds = [_seed(workspace, run) for run in (gating.measuring.run, other.run)]
+            return skill, f"their common ancestor {row.address if row is not None else ancestor[:7]}"
+    seeds = [_seed(workspace, run) for run in (gating.measuring.run, other_row.run)]
     if seeds[0] is not None and seeds[1] is not None and seeds[0].files == seeds[1].files:
         return seeds[0], "the seed that both runs began with"
     return None, "nothing, for the runs have no text in common that both come from"

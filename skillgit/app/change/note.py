@@ -53,24 +53,24 @@ def note(context: Context, revision: str, text: str) -> Noted:
         RevisionNotFoundError: The revision names nothing, or no event of a run.
         UsageError: The text is empty or too long.
     """
-    said = redact(storable(text)).strip()
-    if not said:
+    words = redact(storable(text)).strip()
+    if not words:
         raise UsageError("a note without a text says nothing", hint="skillgit note REV 'TEXT'")
-    if len(said) > MOST_CHARACTERS:
+    if len(words) > MOST_CHARACTERS:
         raise UsageError(
-            f"the note has {len(said)} characters, and {MOST_CHARACTERS} are allowed", hint="say the most important"
+            f"the note has {len(words)} characters, and {MOST_CHARACTERS} are allowed", hint="say the most important"
         )
     with open_workspace(context) as workspace:
         row = event_in(workspace, revision)
-        given = Feedback(
+        feedback = Feedback(
             commit=row.commit,
-            text=said,
+            text=words,
             author=workspace.repo.identity().name,
             time=context.clock().replace(microsecond=0),
         )
-        notes.give(workspace.repo, given)
+        notes.give(workspace.repo, feedback)
         workspace.index.refresh()
-        return _noted(row, given)
+        return _noted(row, feedback)
 
 
 def remove_note(context: Context, name: str) -> Noted:
@@ -81,15 +81,17 @@ def remove_note(context: Context, name: str) -> Noted:
         NotFoundError: There is no such note, or there are several.
     """
     with open_workspace(context) as workspace:
-        found = [one for one in _every(workspace) if name and one.id.startswith(name)]
-        if len(found) != 1:
-            said = f"{len(found)} notes have ids that begin with '{name}'" if found else f"there is no note '{name}'"
-            raise NotFoundError(said, hint="skillgit note --list")
-        one = found[0]
-        given = Feedback(commit=one.row.commit, text=one.text, author=one.author, time=one.time)
-        notes.withdraw(workspace.repo, given, time=context.clock())
+        matching = [entry for entry in _every(workspace) if name and entry.id.startswith(name)]
+        if len(matching) != 1:
+            message = (
+                f"{len(matching)} notes have ids that begin with '{name}'" if matching else f"there is no note '{name}'"
+            )
+            raise NotFoundError(message, hint="skillgit note --list")
+        entry = matching[0]
+        feedback = Feedback(commit=entry.row.commit, text=entry.text, author=entry.author, time=entry.time)
+        notes.withdraw(workspace.repo, feedback, time=context.clock())
         workspace.index.refresh()
-        return one
+        return entry
 
 
 def list_notes(context: Context, name: str | None) -> tuple[Noted, ...]:
@@ -105,19 +107,21 @@ def list_notes(context: Context, name: str | None) -> tuple[Noted, ...]:
     with open_workspace(context) as workspace:
         if name is None or name in queries.run_names(workspace.index):
             run = find_run(workspace, name)
-            return tuple(one for one in _every(workspace) if one.row.run == run)
+            return tuple(entry for entry in _every(workspace) if entry.row.run == run)
         commit = event_in(workspace, name).commit
-        return tuple(one for one in _every(workspace) if one.row.commit == commit)
+        return tuple(entry for entry in _every(workspace) if entry.row.commit == commit)
 
 
 def _every(workspace: Workspace) -> Iterator[Noted]:
     """Yield the notes on all events, oldest first."""
-    given = notes.feedback_in(feedback_lines(workspace.index))
-    rows = {row.commit: row for row in queries.rows_of_commits(workspace.index, [one.commit for one in given])}
-    for one in given:
-        if one.commit in rows:
-            yield _noted(rows[one.commit], one)
+    feedbacks = notes.feedback_in(feedback_lines(workspace.index))
+    rows = {
+        row.commit: row for row in queries.rows_of_commits(workspace.index, [feedback.commit for feedback in feedbacks])
+    }
+    for feedback in feedbacks:
+        if feedback.commit in rows:
+            yield _noted(rows[feedback.commit], feedback)
 
 
-def _noted(row: LogRow, given: Feedback) -> Noted:
-    return Noted(id=given.id, row=row, text=given.text, author=given.author, time=given.time)
+def _noted(row: LogRow, feedback: Feedback) -> Noted:
+    return Noted(id=feedback.id, row=row, text=feedback.text, author=feedback.author, time=feedback.time)

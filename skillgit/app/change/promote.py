@@ -94,21 +94,25 @@ def _promote(
     promotion.main_tip(repo)
     last = promotion.last_change(repo, path)
     release = _release(workspace, row, path, version) if version else None
-    held = _held(workspace, row, path, release)
-    tagged = release is None or release.is_tagged
-    if release is not None and tagged and not promotion.holds(repo, path, row.commit, release.document, at=release.tag):
+    release_state = _held(workspace, row, path, release)
+    is_tagged = release is None or release.is_tagged
+    if (
+        release is not None
+        and is_tagged
+        and not promotion.holds(repo, path, row.commit, release.document, at=release.tag)
+    ):
         raise ConflictError(
             f"{refs.short(release.tag)} is the release of another text", hint="release it under a higher version"
         )
     gauge = queries.gauge(workspace.index, row.run)
     test = _test_score(workspace, row, gauge)
-    if not held and not force:
+    if not release_state and not force:
         _check_not_by_hand(workspace, row, path, last)
     commit = ""
-    if dry_run and not held:
+    if dry_run and not release_state:
         promotion.check_work_trees(repo, path, row.commit, release)
-    elif not dry_run and not (held and tagged):
-        message = "" if held else _message(row, path, gauge, test, version)
+    elif not dry_run and not (release_state and is_tagged):
+        message = "" if release_state else _message(row, path, gauge, test, version)
         commit = _write(context, workspace, row, path, message=message, release=release)
     return Promoted(
         run=row.run,
@@ -118,7 +122,7 @@ def _promote(
         test=test,
         before=last.promoted if last is not None else "",
         commit=commit,
-        held=held and tagged,
+        held=release_state and is_tagged,
         release=version,
         tag=refs.short(release.tag) if release is not None else "",
     )
@@ -193,10 +197,14 @@ def _check_not_by_hand(workspace: Workspace, row: LogRow, path: str, last: promo
 
 def _test_score(workspace: Workspace, row: LogRow, gauge: Gauge) -> float | None:
     """Return the newest score of the version on the test split, from the end of its run or from a note."""
-    known = [found for found in known_evaluations(workspace, row.commit, row) if found.split == Split.TEST.value]
-    if not known:
+    evaluations = [
+        evaluation
+        for evaluation in known_evaluations(workspace, row.commit, row)
+        if evaluation.split == Split.TEST.value
+    ]
+    if not evaluations:
         return None
-    return Scored(known[-1].hard, known[-1].soft).value(gauge.metric, gauge.soft_weight)
+    return Scored(evaluations[-1].hard, evaluations[-1].soft).value(gauge.metric, gauge.soft_weight)
 
 
 def _message(row: LogRow, path: str, gauge: Gauge, test: float | None, release: str) -> str:
@@ -207,10 +215,10 @@ def _message(row: LogRow, path: str, gauge: Gauge, test: float | None, release: 
         for split, score in (("selection", row.score), ("test", test))
         if score is not None
     ]
-    told = "\n".join(scores) or "Nobody has measured it."
-    released = f"It is released as {release}, and its metadata say so.\n\n" if release else ""
+    scores_text = "\n".join(scores) or "Nobody has measured it."
+    release_text = f"It is released as {release}, and its metadata say so.\n\n" if release else ""
     return (
         f"promote {name}: {row.title}\n\n{path} is that of version {row.version} of run {row.run}.\n\n"
-        f"{released}{told}\n\n"
+        f"{release_text}{scores_text}\n\n"
         f"Skillgit-{promotion.TRAILER}: {name}\n"
     )

@@ -98,13 +98,13 @@ def restore(context: Context, request: RestoreRequest, watcher: GateWatcher | No
         with RunLock(workspace.repo, row.run, context.clock):
             state = fold(record.event for record in read_run(workspace.repo, row.run))
             skill = _older_text(workspace, row, state)
-            planned = _result(row, state)
+            result = _result(row, state)
             if request.dry_run:
-                return planned
+                return result
             writer = RunWriter(workspace.repo, row.run, context.clock, workspace.repo.identity())
             event = Reverted(**_facts(row, state), evaluation=Inherited(version=_target(row)))  # type: ignore[arg-type]
             record = writer.append(event, skill, {}, check=partial(advance, state))
-        return _written(workspace, planned, record)
+        return _written(workspace, result, record)
 
 
 def _gated(
@@ -115,56 +115,56 @@ def _gated(
     from skillgit.engine.step import models  # noqa: PLC0415 - see above
 
     with gating_run.open_gating(context, workspace, row.run, terms, watcher) as gating:
-        state, named = gating.state, str(row.address)
+        state, address = gating.state, str(row.address)
         skill = _older_text(workspace, row, state)
-        plan = _plan(gating, skill, named, terms)
+        plan = _plan(gating, skill, address, terms)
         if terms.dry_run:
             return plan
         watcher.remark(plan.sentence)
         title, why = _words(row, state)
-        candidate = Candidate(skill=skill, origin=Origin.RESTORE, of=named, title=title, why=why)
-        work = gating_run.judge(gating, candidate, named)
-        judged = gating.measuring.carry_out(intervention_scope(row.run, Origin.RESTORE, state.version + 1), work)
+        candidate = Candidate(skill=skill, origin=Origin.RESTORE, of=address, title=title, why=why)
+        work = gating_run.judge(gating, candidate, address)
+        judgement = gating.measuring.carry_out(intervention_scope(row.run, Origin.RESTORE, state.version + 1), work)
         state = gating.state
-        planned = _result(row, state)
+        result = _result(row, state)
         cost = gating.measuring.cost()
-        if not judged.verdict.decision.accepted:
-            return _refused(row, state, gating_run.write(gating, candidate, judged))
+        if not judgement.verdict.decision.accepted:
+            return _refused(row, state, gating_run.write(gating, candidate, judgement))
         event = Reverted(
             **_facts(row, state),  # type: ignore[arg-type]
-            evaluation=judged.evaluation,
-            verdict=judged.verdict,
-            fixed=judged.fixed,
-            broken=judged.broken,
+            evaluation=judgement.evaluation,
+            verdict=judgement.verdict,
+            fixed=judgement.fixed,
+            broken=judgement.broken,
             models=models(gating.measuring.session),
             cost=cost,
         )
-        record = gating_run.append(gating, event, skill, judged.evidence)
-    return _written(workspace, planned, record, verdict=judged.verdict, cost=cost)
+        record = gating_run.append(gating, event, skill, judgement.evidence)
+    return _written(workspace, result, record, verdict=judgement.verdict, cost=cost)
 
 
-def _plan(gating: Gating, skill: Skill, named: str, terms: Terms) -> Plan:
+def _plan(gating: Gating, skill: Skill, address: str, terms: Terms) -> Plan:
     from skillgit.app.change.intervention import plan_judge  # noqa: PLC0415 - it loads the engine, and few measure
 
     planner = gating.measuring.planner()
     plan_judge(gating, planner, skill)
     facts = {
-        "text": f"that of {named}",
+        "text": f"that of {address}",
         "against": f"v{gating.state.version}",
         "items": f"{len(gating.measuring.items)} selection",
     }
     return planner.plan("restore", facts, caps=terms.caps)
 
 
-def _refused(row: LogRow, state: RunState, decided: Decided) -> RestoreResult:
+def _refused(row: LogRow, state: RunState, decision: Decided) -> RestoreResult:
     return RestoreResult(
         run=row.run,
         target=_target(row),
         base=state.version,
         version=None,
-        event=decided.event,
-        verdict=decided.verdict,
-        cost=decided.cost,
+        event=decision.event,
+        verdict=decision.verdict,
+        cost=decision.cost,
     )
 
 
@@ -186,16 +186,16 @@ def _older_text(workspace: Workspace, row: LogRow, state: RunState) -> Skill:
     now = queries.row_of_version(workspace.index, row.run, current)
     same = now is not None and skill_at(workspace.repo, now.commit, path).digest == skill.digest
     if target == current or same:
-        said = "is the newest version already" if target == current else f"has the text of v{current}, the newest one"
-        raise UsageError(f"v{target} of run {row.run} {said}", hint=f"skillgit log {row.run}")
+        reason = "is the newest version already" if target == current else f"has the text of v{current}, the newest one"
+        raise UsageError(f"v{target} of run {row.run} {reason}", hint=f"skillgit log {row.run}")
     return skill
 
 
 def _words(row: LogRow, state: RunState) -> tuple[str, str]:
     target = _target(row)
     first, last = target + 1, state.version
-    left = f"v{last} stays" if first == last else f"v{first} to v{last} stay"
-    return f"back to v{target}", f"The text is that of v{target} again. {left} in the history."
+    text = f"v{last} stays" if first == last else f"v{first} to v{last} stay"
+    return f"back to v{target}", f"The text is that of v{target} again. {text} in the history."
 
 
 def _facts(row: LogRow, state: RunState) -> dict[str, object]:
@@ -215,19 +215,19 @@ def _facts(row: LogRow, state: RunState) -> dict[str, object]:
 
 def _result(row: LogRow, state: RunState) -> RestoreResult:
     target = _target(row)
-    known = state.known_evaluation(target) is not None
+    is_known = state.known_evaluation(target) is not None
     return RestoreResult(
         run=row.run,
         target=target,
         base=state.version,
         version=state.version + 1,
-        inherited=target if known else None,
+        inherited=target if is_known else None,
     )
 
 
 def _written(
     workspace: Workspace,
-    planned: RestoreResult,
+    result: RestoreResult,
     record: Recorded,
     *,
     verdict: Verdict | None = None,
@@ -235,12 +235,12 @@ def _written(
 ) -> RestoreResult:
     workspace.index.refresh()
     return RestoreResult(
-        run=planned.run,
-        target=planned.target,
-        base=planned.base,
-        version=planned.version,
+        run=result.run,
+        target=result.target,
+        base=result.base,
+        version=result.version,
         event=queries.row_of_commit(workspace.index, record.commit),
-        inherited=None if verdict is not None else planned.inherited,
+        inherited=None if verdict is not None else result.inherited,
         verdict=verdict,
         cost=cost,
     )

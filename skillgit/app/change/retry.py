@@ -212,30 +212,30 @@ class _Retrial:
         """Return what it may ask: the newest version, the candidates, and with ``gating`` the run's own gate."""
         measuring, split = self._measuring, self._split
         planner, items = measuring.planner(), measuring.setup.task.items[split]
-        applied = [again.skill for _, again in self._chosen if not isinstance(again, str)]
-        if applied:
+        skills = [again.skill for _, again in self._chosen if not isinstance(again, str)]
+        if skills:
             planner.roll_out("base", [(self._head.skill, items, 0)])
-            planner.roll_out("candidates", [(skill, items, 0) for skill in applied])
-        if applied and gating is not None:
+            planner.roll_out("candidates", [(skill, items, 0) for skill in skills])
+        if skills and gating is not None:
             plan_ready(gating, planner)
-            kept = [(skill, measuring.items, 0) for skill in (self._head.skill, *applied)]
-            planner.roll_out("gate", kept, certain=False)
-            repeats = 2 * len(applied) * measuring.session.settings.gate.repeats
+            parts = [(skill, measuring.items, 0) for skill in (self._head.skill, *skills)]
+            planner.roll_out("gate", parts, certain=False)
+            repeats = 2 * len(skills) * measuring.session.settings.gate.repeats
             planner.may_roll_out("repeats", self._head.skill, measuring.items, repeats)
         facts = {
             "onto": f"{self._head.run}/v{self._head.version}",
             "tries": ", ".join(row.label for row, again in self._chosen if not isinstance(again, str)) or "none",
             "items": f"{len(items)} {split.value}",
         }
-        left = [f"{row.label} {again}" for row, again in self._chosen if isinstance(again, str)]
-        return planner.plan("retry", facts, caps=self._request.terms.caps, notes=left)
+        sentences = [f"{row.label} {again}" for row, again in self._chosen if isinstance(again, str)]
+        return planner.plan("retry", facts, caps=self._request.terms.caps, notes=sentences)
 
     def _choose(self, rows: Sequence[LogRow]) -> int:
         """Take the first of ``rows`` until so many apply as were asked for; return how many do."""
-        seen: dict[str, LogRow] = {}
+        by_digest: dict[str, LogRow] = {}
         applying = 0
         for row in rows:
-            again = self._again(row, seen)
+            again = self._again(row, by_digest)
             self._chosen.append((row, again))
             applying += not isinstance(again, str)
             if applying == self._request.most:
@@ -249,35 +249,35 @@ class _Retrial:
             if isinstance(again, str):
                 self._found.append(replace(_then(row), reason=again))
                 continue
-            found = await self._now(row, again, base)
-            if found.passes and gating is not None and self._kept is None:
+            row_now = await self._now(row, again, base)
+            if row_now.passes and gating is not None and self._kept is None:
                 self._kept = await self._keep(gating, row, again)
-            self._found.append(found)
+            self._found.append(row_now)
 
-    def _again(self, row: LogRow, seen: dict[str, LogRow]) -> Applied | str:
+    def _again(self, row: LogRow, by_digest: dict[str, LogRow]) -> Applied | str:
         """Return the newest version with the edits of ``row``, or why there is none."""
         onto = f"{self._head.run}/v{self._head.version}"
         try:
-            made = apply_again(self._workspace, row, self._head.skill, onto)
+            application = apply_again(self._workspace, row, self._head.skill, onto)
         except SkillgitError as error:
             return error.message.removeprefix(f"{row.address} ")
-        twin = seen.setdefault(made.skill.digest, row)
-        return made if twin.commit == row.commit else f"makes the same text as {twin.label}"
+        twin = by_digest.setdefault(application.skill.digest, row)
+        return application if twin.commit == row.commit else f"makes the same text as {twin.label}"
 
     async def _now(self, row: LogRow, again: Applied, base: Evaluation) -> Retried:
         measuring = self._measuring
-        found = await measuring.measure(row.label, again.skill, self._split)
+        evaluation = await measuring.measure(row.label, again.skill, self._split)
         rule = measuring.session.rule
-        told = compare(rule, ("candidate", found), ("base", base))
+        comparison = compare(rule, ("candidate", evaluation), ("base", base))
         # The gate compares with the newest version; whether it would be the best of the run says nothing here.
-        verdict = decide(replace(rule, enabled=True), found, base, measuring.value(base))
+        verdict = decide(replace(rule, enabled=True), evaluation, base, measuring.value(base))
         return replace(
             _then(row),
-            score=measuring.value(found),
-            delta=told.delta,
-            fixed=told.fixed,
-            broken=told.broken,
-            p=told.p,
+            score=measuring.value(evaluation),
+            delta=comparison.delta,
+            fixed=comparison.fixed,
+            broken=comparison.broken,
+            p=comparison.p,
             passes=verdict.decision.accepted,
         )
 
@@ -291,8 +291,8 @@ class _Retrial:
             why=f"It was refused on v{row.base}. {again.how}",
             reports=again.reports,
         )
-        judged = await judge(gating, candidate, row.label)
-        return write(gating, candidate, judged) if judged.verdict.decision.accepted else None
+        judgement = await judge(gating, candidate, row.label)
+        return write(gating, candidate, judgement) if judgement.verdict.decision.accepted else None
 
     def _told(self) -> RetryResult:
         measuring, head, base = self._measuring, self._head, self._base
@@ -300,9 +300,9 @@ class _Retrial:
         warnings = list(differences(self._workspace, head.run, measuring.setup))
         if self._split is Split.TEST:
             warnings.append("choosing among candidates by the test split makes later scores on it too good")
-        cost, passed = measuring.cost(), any(row.passes for row in self._found)
+        cost, any_passes = measuring.cost(), any(row.passes for row in self._found)
         if self._request.keep:
-            passed = self._kept is not None
+            any_passes = self._kept is not None
         thin = base is not None and len(base.scored) < measuring.session.rule.min_coverage * len(base.outcomes)
         if base is not None and thin:
             warnings.append(f"v{head.version} has a score on {len(base.scored)} of {len(base.outcomes)} items only")
@@ -319,7 +319,7 @@ class _Retrial:
             kept=self._kept,
             cost=replace(cost, seconds=round(cost.seconds, 1)),
             warnings=tuple(warnings),
-            exit_code=ExitCode.SERVICE if thin else ExitCode.OK if passed else ExitCode.NO,
+            exit_code=ExitCode.SERVICE if thin else ExitCode.OK if any_passes else ExitCode.NO,
         )
 
 
@@ -329,8 +329,8 @@ def _closest(workspace: Workspace, run: str) -> list[LogRow]:
     if not rows:
         raise NotFoundError(f"run {run} has rejected nothing", hint="skillgit log")
     # What was to be restored or taken back is no candidate of its own, which could be put on another text.
-    tried = [row for row in rows if row.origin not in {Origin.RESTORE, Origin.REVERT}]
-    return sorted(tried, key=_gap, reverse=True)
+    candidates = [row for row in rows if row.origin not in {Origin.RESTORE, Origin.REVERT}]
+    return sorted(candidates, key=_gap, reverse=True)
 
 
 def _gap(row: LogRow) -> tuple[float, bool]:

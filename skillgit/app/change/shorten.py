@@ -126,12 +126,12 @@ def prune(context: Context, request: PruneRequest, watcher: GateWatcher) -> Prun
                 return plan
             watcher.remark(plan.sentence)
             scope = intervention_scope(row.run, Origin.PRUNE, gating.number)
-            candidate, judged = gating.measuring.carry_out(scope, work.judged())
+            candidate, judgement = gating.measuring.carry_out(scope, work.judged())
             return Pruned(
                 rules=tuple(work.gone),
                 needed=tuple(work.needed),
                 measured=len(work.fresh),
-                decided=write(gating, candidate, judged),
+                decided=write(gating, candidate, judgement),
             )
 
 
@@ -157,12 +157,12 @@ class _Pruning:
     def plan(self, caps: Caps) -> Plan:
         """Return what it may ask: the rules that no note tells of, then shorter and shorter texts and the gate."""
         planner, ablating, items = self._measuring.planner(), self._ablating, self._measuring.items
-        numbers, known = self._numbers(), ablating.known(self._workspace)
-        missing = [number for number in numbers if number not in known]
+        numbers, ablations = self._numbers(), ablating.known(self._workspace)
+        missing = [number for number in numbers if number not in ablations]
         plan_ready(self._gating, planner)
         planner.roll_out("whole", [(ablating.skill, items, 0)])
         planner.roll_out("rules", [(ablating.without(number), items, 0) for number in missing])
-        removable = sum(number not in known or known[number].removable for number in numbers)
+        removable = sum(number not in ablations or ablations[number].removable for number in numbers)
         # All at once, one after the other if that scores lower; the candidate is one of these texts.
         planner.may_roll_out("without several", ablating.skill, items, 1 + removable if removable else 0)
         planner.may_roll_out("repeats", ablating.skill, items, 2 * self._measuring.session.settings.gate.repeats)
@@ -180,7 +180,7 @@ class _Pruning:
     async def judged(self) -> tuple[Candidate, Judged]:
         """Find the rules that nothing hangs on, leave them out, and let the gate decide."""
         await ready(self._gating)
-        useless = [one for one in await self._ablations() if one.removable]
+        useless = [ablation for ablation in await self._ablations() if ablation.removable]
         if not useless:
             raise SkillgitError(
                 f"no rule of {self._name} can go: without any of them some item scores lower",
@@ -192,9 +192,9 @@ class _Pruning:
 
     async def _ablations(self) -> list[Ablation]:
         """Return what is known of the rules that steps may change, measuring and noting what is not."""
-        ablating, known = self._ablating, self._ablating.known(self._workspace)
+        ablating, noted_ablations = self._ablating, self._ablating.known(self._workspace)
         numbers = self._numbers()
-        missing = [number for number in numbers if number not in known]
+        missing = [number for number in numbers if number not in noted_ablations]
         self._measuring.expect(1 + len(missing))
         base = await ablating.whole()
         try:
@@ -202,8 +202,8 @@ class _Pruning:
                 self.fresh.append(await ablating.leave_out(number, base))
         finally:
             ablating.note(self._workspace, self.fresh)
-        found = known | {one.rule: one for one in self.fresh}
-        return [found[number] for number in numbers]
+        ablations = noted_ablations | {ablation.rule: ablation for ablation in self.fresh}
+        return [ablations[number] for number in numbers]
 
     async def _shortened(self, useless: Sequence[Ablation]) -> Skill:
         """Return the skill without ``useless``: all at once if the score holds, else as many as it holds without."""
@@ -214,31 +214,31 @@ class _Pruning:
             return whole
         self._measuring.expect(len(useless))
         # The ones that are shortest go last: most is gained by those before them.
-        for one in sorted(useless, key=lambda found: (-len(found.text), found.rule)):
-            shorter = self._without([*self.gone, one])
-            name = f"without rule {one.rule} too"
+        for ablation in sorted(useless, key=lambda entry: (-len(entry.text), entry.rule)):
+            shorter = self._without([*self.gone, ablation])
+            name = f"without rule {ablation.rule} too"
             holds = self._measuring.value(await self._measuring.measure(name, shorter)) >= floor
-            (self.gone if holds else self.needed).append(one)
+            (self.gone if holds else self.needed).append(ablation)
         if not self.gone:
             self.gone, self.needed = list(useless), []
             return whole
         return self._without(self.gone)
 
-    def _without(self, gone: Sequence[Ablation]) -> Skill:
-        rules = [self._ablating.rules[one.rule - 1] for one in gone]
+    def _without(self, removals: Sequence[Ablation]) -> Skill:
+        rules = [self._ablating.rules[ablation.rule - 1] for ablation in removals]
         return self._gating.head.with_text(DOCUMENT, without(self._gating.head.document, rules))
 
     def _candidate(self, skill: Skill) -> Candidate:
         hunks = changed_hunks(self._gating.head, skill, support=1, source=Source.HUMAN)
         count = len(self.gone)
-        told = [f"Alone, each of these can go without breaking an item of {self._name}."]
-        told += [f"Rule {one.rule}: {one.text[:_SHOWN]}" for one in self.gone]
+        sentences = [f"Alone, each of these can go without breaking an item of {self._name}."]
+        sentences += [f"Rule {ablation.rule}: {ablation.text[:_SHOWN]}" for ablation in self.gone]
         return Candidate(
             skill=skill,
             origin=Origin.PRUNE,
             of=self._name,
             title=f"drop {count} rule{'s' if count > 1 else ''} that change{'s' if count == 1 else ''} nothing",
-            why="\n\n".join(told),
+            why="\n\n".join(sentences),
             reports=tuple(EditReport(edit=hunk, status=EditStatus.APPLIED) for hunk in hunks),
             policy=NOT_WORSE,
         )
@@ -279,14 +279,14 @@ def compress(context: Context, request: CompressRequest, watcher: GateWatcher) -
             watcher.remark(plan.sentence)
             scope = intervention_scope(row.run, Origin.COMPRESS, gating.number)
             work = _judged(gating, str(row.address))
-            candidate, judged = gating.measuring.carry_out(scope, work, optimizer=True)
-            return write(gating, candidate, judged)
+            candidate, judgement = gating.measuring.carry_out(scope, work, optimizer=True)
+            return write(gating, candidate, judgement)
 
 
 def _plan(gating: Gating, name: str, caps: Caps) -> Plan:
     planner, length = gating.measuring.planner(optimizer=True), tokens_of(gating.head.document)
-    prompted = tokens_of(prompt("compress")) + length
-    planner.ask(Asks(stage="compress", calls=1, prompt=prompted, reply=length, in_a_row=1, certain=True))
+    prompt_tokens = tokens_of(prompt("compress")) + length
+    planner.ask(Asks(stage="compress", calls=1, prompt=prompt_tokens, reply=length, in_a_row=1, certain=True))
     plan_judge(gating, planner, None)
     facts = {"skill": name, "items": f"{len(gating.measuring.items)} selection"}
     return planner.plan("compress", facts, caps=caps)
@@ -295,22 +295,22 @@ def _plan(gating: Gating, name: str, caps: Caps) -> Plan:
 async def _judged(gating: Gating, name: str) -> tuple[Candidate, Judged]:
     await ready(gating)
     session = gating.measuring.session
-    made = await shorten(session, gating.head, draw=(gating.state.version, gating.number))
-    if made is None:
-        if refused := unanswered(session, STAGE):
-            raise SkillgitError(refused.rstrip("."), hint="take another model as the optimizer")
+    shortening = await shorten(session, gating.head, draw=(gating.state.version, gating.number))
+    if shortening is None:
+        if refusal := unanswered(session, STAGE):
+            raise SkillgitError(refusal.rstrip("."), hint="take another model as the optimizer")
         raise SkillgitError(
             f"{session.calls.model_name('optimizer')} found no shorter text for {name} that keeps what is protected",
             hint=f"skillgit prune {name} drops whole rules",
         )
     candidate = Candidate(
-        skill=made.application.skill,
+        skill=shortening.application.skill,
         origin=Origin.COMPRESS,
         of=name,
-        title=made.title or "the same in fewer words",
-        why=made.reasoning,
-        reports=made.application.reports,
+        title=shortening.title or "the same in fewer words",
+        why=shortening.reasoning,
+        reports=shortening.application.reports,
         policy=NOT_WORSE,
-        evidence={"rewrite.json": json_file({"body": made.rewrite})},
+        evidence={"rewrite.json": json_file({"body": shortening.rewrite})},
     )
     return candidate, await judge(gating, candidate, "compressed")

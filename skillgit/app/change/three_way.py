@@ -61,11 +61,11 @@ class Conflict:
     @property
     def choices(self) -> tuple[Choice, ...]:
         """The choices that differ, ours first."""
-        offered = (Choice.OURS, Choice.THEIRS) if self.whole else tuple(Choice)
-        seen: dict[Lines | None, Choice] = {}
-        for choice in offered:
-            seen.setdefault(self.text(choice), choice)
-        return tuple(seen.values())
+        options = (Choice.OURS, Choice.THEIRS) if self.whole else tuple(Choice)
+        by_lines: dict[Lines | None, Choice] = {}
+        for choice in options:
+            by_lines.setdefault(self.text(choice), choice)
+        return tuple(by_lines.values())
 
 
 Piece = Lines | Conflict
@@ -100,21 +100,21 @@ class Merge:
 
     def settled(self, choices: Sequence[Choice]) -> Skill | None:
         """Return the skill under ``choices``, one for each conflict; None if it would harm a protected region."""
-        left = iter(choices)
+        remaining = iter(choices)
         files: Files = {}
         for path, pieces in self.files.items():
-            content = pieces if isinstance(pieces, bytes) else _joined(pieces, left)
+            content = pieces if isinstance(pieces, bytes) else _joined(pieces, remaining)
             if content is not None:
                 files[path] = content
         if DOCUMENT not in files:
             return None
         head = frontmatter(self.ours.document)
-        made = Skill(
+        skill = Skill(
             self.ours.name,
             {**files, DOCUMENT: head.encode() + files[DOCUMENT]},
             self.executable & files.keys(),
         )
-        return made if _keeps(self.ours, made) else None
+        return skill if _keeps(self.ours, skill) else None
 
 
 def merge(base: Skill | None, ours: Skill, theirs: Skill, *, beside: bool = False) -> Merge:
@@ -123,13 +123,13 @@ def merge(base: Skill | None, ours: Skill, theirs: Skill, *, beside: bool = Fals
     The frontmatter belongs to people and is always ours. With ``beside`` it is no conflict that one side only added
     lines right before or after those that the other changed.
     """
-    was, mine, other = ({} if skill is None else _files(skill) for skill in (base, ours, theirs))
+    was, mine, yours = ({} if skill is None else _files(skill) for skill in (base, ours, theirs))
     files: dict[str, bytes | tuple[Piece, ...]] = {}
     above = {DOCUMENT: frontmatter(ours.document).count("\n")}
-    for path in sorted({*mine, *other}):
-        found = _file(path, above.get(path, 0), (was.get(path), mine.get(path), other.get(path)), beside=beside)
-        if found is not None:
-            files[path] = found
+    for path in sorted({*mine, *yours}):
+        file = _file(path, above.get(path, 0), (was.get(path), mine.get(path), yours.get(path)), beside=beside)
+        if file is not None:
+            files[path] = file
     bits = [frozenset[str]() if skill is None else skill.executable for skill in (base, ours, theirs)]
     executable = (bits[1] & bits[2]) | (bits[1] - bits[0]) | (bits[2] - bits[0])
     return Merge(ours=ours, theirs=theirs, files=files, executable=executable)
@@ -151,8 +151,8 @@ def _file(path: str, above: int, sides: Sides, *, beside: bool) -> bytes | tuple
     if ours is None or theirs is None or None in texts:
         lines = [None if content is None else (content.decode("latin-1"),) for content in sides]
         return (Conflict(file=path, line=1, base=lines[0] or (), ours=lines[1], theirs=lines[2], whole=True),)
-    was, mine, other = (_lines(text or "") for text in texts)
-    return tuple(_pieces(path, above, (was, mine, other), beside=beside))
+    was, mine, yours = (_lines(text or "") for text in texts)
+    return tuple(_pieces(path, above, (was, mine, yours), beside=beside))
 
 
 def _text(content: bytes | None) -> str | None:
@@ -186,16 +186,16 @@ def _pieces(path: str, above: int, sides: tuple[Lines, Lines, Lines], *, beside:
                     yield theirs[first:last]
                 case _, was, until, first, last, other, end:
                     stood = () if was is None else base[was:until]
-                    mine, others = ours[first:last], theirs[other:end]
-                    joined = _beside(stood, mine, others) or _beside(stood, others, mine) if beside else None
-                    yield joined or Conflict(file=path, line=above + first + 1, base=stood, ours=mine, theirs=others)
+                    mine, yours = ours[first:last], theirs[other:end]
+                    both = _beside(stood, mine, yours) or _beside(stood, yours, mine) if beside else None
+                    yield both or Conflict(file=path, line=above + first + 1, base=stood, ours=mine, theirs=yours)
 
 
-def _beside(base: Lines, added: Lines, changed: Lines) -> Lines | None:
-    """Return ``added`` with ``changed`` where it has ``base``; None if it does not hold that as it was."""
-    for place in range(len(added) - len(base) + 1) if base else ():
-        if added[place : place + len(base)] == base:
-            return (*added[:place], *changed, *added[place + len(base) :])
+def _beside(base: Lines, addition: Lines, change: Lines) -> Lines | None:
+    """Return ``addition`` with ``change`` where it has ``base``; None if it does not hold that as it was."""
+    for index in range(len(addition) - len(base) + 1) if base else ():
+        if addition[index : index + len(base)] == base:
+            return (*addition[:index], *change, *addition[index + len(base) :])
     return None
 
 
@@ -204,26 +204,26 @@ def _is_addition(region: Sequence[object]) -> bool:
 
 
 def _joined(pieces: Sequence[Piece], choices: Iterator[Choice]) -> bytes | None:
-    found: list[str] = []
+    lines: list[str] = []
     for piece in pieces:
         text = piece.text(next(choices)) if isinstance(piece, Conflict) else piece
         if text is None:
             return None
         if isinstance(piece, Conflict) and piece.whole:
             return "".join(text).encode("latin-1")
-        if found and text and not found[-1].endswith("\n"):
-            found[-1] += "\n"
-        found.extend(text)
-    return "".join(found).encode()
+        if lines and text and not lines[-1].endswith("\n"):
+            lines[-1] += "\n"
+        lines.extend(text)
+    return "".join(lines).encode()
 
 
 def _ended(lines: Lines) -> Lines:
     return (*lines[:-1], lines[-1] if lines[-1].endswith("\n") else f"{lines[-1]}\n") if lines else ()
 
 
-def _keeps(ours: Skill, made: Skill) -> bool:
-    """Say whether ``made`` keeps what people own of ``ours``, and has no region twice or unclosed."""
-    before, after = _owned(ours), _owned(made)
+def _keeps(ours: Skill, result: Skill) -> bool:
+    """Say whether ``result`` keeps what people own of ``ours``, and has no region twice or unclosed."""
+    before, after = _owned(ours), _owned(result)
     for owner in (Owner.FRONTMATTER, Owner.KEEP):
         if before[owner] != after[owner]:
             return False
@@ -234,8 +234,8 @@ def _keeps(ours: Skill, made: Skill) -> bool:
 
 
 def _owned(skill: Skill) -> dict[Owner, list[str]]:
-    found: dict[Owner, list[str]] = {owner: [] for owner in Owner}
+    texts: dict[Owner, list[str]] = {owner: [] for owner in Owner}
     text = skill.document
     for block in blocks(text):
-        found[block.owner].append(text[block.start : block.end])
-    return found
+        texts[block.owner].append(text[block.start : block.end])
+    return texts

@@ -50,16 +50,16 @@ def checkout(context: Context, revision: str, paths: tuple[str, ...] = ()) -> Ch
         UsageError: There is no work tree, or a path lies outside of it.
     """
     with open_workspace(context) as workspace:
-        found = resolve_in(workspace, revision)
+        resolution = resolve_in(workspace, revision)
         if paths:
             inside = [_inside(context, workspace, path) for path in paths]
-            files = store_checkout.write_paths(workspace.repo, found.commit, inside)
-            return CheckedOut(row=found.row, commit=found.commit, files=files)
+            files = store_checkout.write_paths(workspace.repo, resolution.commit, inside)
+            return CheckedOut(row=resolution.row, commit=resolution.commit, files=files)
         branch = _branch(workspace, revision)
         back = store_checkout.last_branch(workspace.repo)
-        files = store_checkout.checkout(workspace.repo, found.commit, branch)
-        left = "" if back == branch else back
-        return CheckedOut(row=found.row, commit=found.commit, files=files, branch=branch, back=left)
+        files = store_checkout.checkout(workspace.repo, resolution.commit, branch)
+        branch_left = "" if back == branch else back
+        return CheckedOut(row=resolution.row, commit=resolution.commit, files=files, branch=branch, back=branch_left)
 
 
 def _branch(workspace: Workspace, revision: str) -> str:

@@ -60,9 +60,9 @@ def skills_folder(context: Context, workspace: Workspace, to: str, scope: Scope 
         if workspace.repo.workdir is None:
             raise UsageError("a bare repository is no project that an agent works in", hint="--scope user, or --to DIR")
         return workspace.repo.workdir.resolve() / _PROJECT[agent]
-    moved = context.environ.get(_CLAUDE_HOME, "") if agent is Agent.CLAUDE else ""
-    if moved:
-        return Path(normpath(context.directory / moved)) / "skills"
+    home_setting = context.environ.get(_CLAUDE_HOME, "") if agent is Agent.CLAUDE else ""
+    if home_setting:
+        return Path(normpath(context.directory / home_setting)) / "skills"
     home = context.environ.get("HOME", "")
     if not home:
         raise UsageError("HOME is not set, so that there is no folder of the user's skills", hint="--to DIR")
@@ -139,13 +139,13 @@ class InstallResult:
     written: bool = False
 
 
-def install(context: Context, request: InstallRequest, agreed: Agreed) -> InstallResult:
+def install(context: Context, request: InstallRequest, agrees: Agreed) -> InstallResult:
     """Put the skill of a revision where an agent looks for it, at once or not at all.
 
     Args:
         context: Where to look.
         request: What the user asks for.
-        agreed: Is asked whether something that somebody changed by hand may be replaced.
+        agrees: Is asked whether something that somebody changed by hand may be replaced.
 
     Raises:
         ConflictError: The place cannot be written.
@@ -155,49 +155,49 @@ def install(context: Context, request: InstallRequest, agreed: Agreed) -> Instal
         UsageError: There is no such place.
     """
     with open_workspace(context) as workspace:
-        named = skill_named(workspace, request.revision)
-        place = refuse_way_out(skills_folder(context, workspace, request.to, request.scope) / named.skill.name)
+        skill = skill_named(workspace, request.revision)
+        target = refuse_way_out(skills_folder(context, workspace, request.to, request.scope) / skill.skill.name)
         with open_record(workspace.repo) as record:
             if not request.dry_run:
-                record.settle(place)
-            return _Installation(context, record, named, place).carry_out(agreed, dry_run=request.dry_run)
+                record.settle(target)
+            return _Installation(context, record, skill, target).carry_out(agrees, dry_run=request.dry_run)
 
 
 class _Installation:
     """One skill on its way to one place."""
 
-    def __init__(self, context: Context, record: Record, named: NamedSkill, place: Path) -> None:
-        self._context, self._record, self._named, self._place = context, record, named, place
-        self._there = read_entries(place)
-        self._now, self._wanted = fingerprint(self._there), fingerprint(entries_of(named.skill))
-        known = record.at(place)
-        self._top = known.top if known is not None else None
+    def __init__(self, context: Context, record: Record, skill: NamedSkill, target: Path) -> None:
+        self._context, self._record, self._named, self._place = context, record, skill, target
+        self._there = read_entries(target)
+        self._now, self._wanted = fingerprint(self._there), fingerprint(entries_of(skill.skill))
+        location = record.at(target)
+        self._top = location.top if location is not None else None
 
-    def carry_out(self, agreed: Agreed, *, dry_run: bool) -> InstallResult:
+    def carry_out(self, agrees: Agreed, *, dry_run: bool) -> InstallResult:
         ours = self._top is not None and self._top.installed == self._now
-        found = self._found(by_hand=not ours)
+        state = self._found(by_hand=not ours)
         if ours and self._now == self._wanted:
             if not dry_run:
                 run, version = _event_of(self._named)
                 self._record.amend(
                     self._place, name=name_of(self._named), run=run, version=version, commit=self._named.commit
                 )
-            return replace(found, held=True)
+            return replace(state, held=True)
         if dry_run:
-            return found
+            return state
         if (
-            found.before is not None
-            and found.before.by_hand
-            and found.changes
-            and not agreed(self._place, found.changes)
+            state.before is not None
+            and state.before.by_hand
+            and state.changes
+            and not agrees(self._place, state.changes)
         ):
             raise DiffersError(
                 f"{self._place} holds something that skillgit did not put there, and it was left as it is",
                 hint="--yes replaces it; skillgit uninstall brings it back",
-                changes=found.changes,
+                changes=state.changes,
             )
         self._install(self._named.skill)
-        return replace(found, written=True)
+        return replace(state, written=True)
 
     def _found(self, *, by_hand: bool) -> InstallResult:
         before = Standing(name=self._top.name if self._top is not None else "", by_hand=by_hand)
@@ -211,9 +211,9 @@ class _Installation:
         )
 
     def _install(self, skill: Skill) -> None:
-        kept = self._keep() if self._there else ""
-        self._record.push(self._place, skill.name, self._layer(kept))
-        put(self._place, lambda beside: write_skill(beside, skill), lambda old: self._keep_again(old, kept))
+        name = self._keep() if self._there else ""
+        self._record.push(self._place, skill.name, self._layer(name))
+        put(self._place, lambda beside: write_skill(beside, skill), lambda old: self._keep_again(old, name))
         if fingerprint(read_entries(self._place)) != self._wanted:
             raise ConflictError(
                 f"{self._place} does not hold what was written there: somebody else writes it now",
@@ -229,19 +229,19 @@ class _Installation:
             raise ConflictError(f"{self._place} changed while it was read", hint="stop who writes it, then try again")
         return name
 
-    def _keep_again(self, old: Path, kept: str) -> None:
+    def _keep_again(self, old: Path, copy_name: str) -> None:
         """Copy what was displaced if somebody changed it after the first copy was made."""
-        displaced = read_entries(old)
-        if displaced == self._there:
+        entries = read_entries(old)
+        if entries == self._there:
             return
-        name = kept or self._new_name()
+        name = copy_name or self._new_name()
         put(self._record.kept(name), lambda beside: copy(old, beside))
-        self._record.amend(self._place, kept=name, found=fingerprint(displaced))
+        self._record.amend(self._place, kept=name, found=fingerprint(entries))
 
     def _new_name(self) -> str:
         return f"{self._context.clock():%Y%m%dT%H%M%SZ}-{self._context.entropy(4).hex()}"
 
-    def _layer(self, kept: str) -> Layer:
+    def _layer(self, name: str) -> Layer:
         run, version = _event_of(self._named)
         return Layer(
             name=name_of(self._named),
@@ -250,25 +250,25 @@ class _Installation:
             commit=self._named.commit,
             installed=self._wanted,
             found=self._now,
-            kept=kept,
+            kept=name,
             made=tuple(map(str, _missing(self._place.parent))),
             time=self._context.clock(),
         )
 
 
-def name_of(named: NamedSkill) -> str:
+def name_of(skill: NamedSkill) -> str:
     """Return the address of the event that holds a skill; of a commit that is no event, its id."""
-    return named.commit if named.row is None else str(named.row.address)
+    return skill.commit if skill.row is None else str(skill.row.address)
 
 
-def _event_of(named: NamedSkill) -> tuple[str, int | None]:
-    return ("", None) if named.row is None else (named.row.run, named.row.version)
+def _event_of(skill: NamedSkill) -> tuple[str, int | None]:
+    return ("", None) if skill.row is None else (skill.row.run, skill.row.version)
 
 
 def _missing(folder: Path) -> list[Path]:
     """Return ``folder`` and those around it that are not there, the outermost first."""
-    found = []
+    programs = []
     while not folder.exists():
-        found.append(folder)
+        programs.append(folder)
         folder = folder.parent
-    return found[::-1]
+    return programs[::-1]

@@ -96,9 +96,9 @@ class Record:
 
     def new_copy(self, name: str) -> Path:
         """Return where a copy called ``name`` is to stand, in a folder of its own."""
-        place = self.kept(name)
-        place.parent.mkdir(parents=True)
-        return place
+        folder = self.kept(name)
+        folder.parent.mkdir(parents=True)
+        return folder
 
     def at(self, path: Path) -> Place | None:
         """Return what is known of ``path``."""
@@ -106,25 +106,25 @@ class Record:
 
     def push(self, path: Path, skill: str, layer: Layer) -> None:
         """Remember that ``layer`` is put on ``path``."""
-        known = self.at(path)
-        layers = (*known.layers, layer) if known is not None else (layer,)
+        location = self.at(path)
+        layers = (*location.layers, layer) if location is not None else (layer,)
         self.places[str(path)] = Place(path=str(path), skill=skill, layers=layers)
         self._save()
 
     def amend(self, path: Path, **changes: object) -> None:
         """Remember other facts of the newest layer of ``path``."""
-        place = self.places[str(path)]
-        amended = replace(place.top, **changes)  # type: ignore[arg-type]
-        self.places[str(path)] = replace(place, layers=(*place.layers[:-1], amended))
+        location = self.places[str(path)]
+        layer = replace(location.top, **changes)  # type: ignore[arg-type]
+        self.places[str(path)] = replace(location, layers=(*location.layers[:-1], layer))
         self._save()
 
     def pop(self, path: Path) -> None:
         """Forget the newest layer of ``path``, and remove its copy."""
-        place = self.places[str(path)]
-        if len(place.layers) == 1:
+        location = self.places[str(path)]
+        if len(location.layers) == 1:
             del self.places[str(path)]
         else:
-            self.places[str(path)] = replace(place, layers=place.layers[:-1])
+            self.places[str(path)] = replace(location, layers=location.layers[:-1])
         self._save()
         self._drop_unnamed()
 
@@ -132,7 +132,7 @@ class Record:
         """Forget layers that never came to lie on ``path``, or were taken away by a process that was killed then."""
         sweep(path)
         now = fingerprint(read_entries(path))
-        while (place := self.at(path)) is not None and now == place.top.found and now != place.top.installed:
+        while (location := self.at(path)) is not None and now == location.top.found and now != location.top.installed:
             self.pop(path)
         self._drop_unnamed()
 
@@ -142,10 +142,10 @@ class Record:
 
     def _drop_unnamed(self) -> None:
         """Remove the copies that no layer names."""
-        named = {layer.kept for place in self.places.values() for layer in place.layers}
+        names = {layer.kept for location in self.places.values() for layer in location.layers}
         folder = self._folder / _KEPT
         for copy in sorted(folder.iterdir()) if folder.is_dir() else ():
-            if copy.name not in named:
+            if copy.name not in names:
                 remove_tree(copy)
 
 
@@ -180,10 +180,10 @@ def known_places(repo: Repo) -> tuple[Place, ...]:
         HistoryError: The record cannot be read.
     """
     try:
-        places = _read(repo.private_dir / _FOLDER / _FILE)
+        by_path = _read(repo.private_dir / _FOLDER / _FILE)
     except OSError:
         return ()  # nobody can write here, and nobody has installed anything from here
-    return tuple(places[path] for path in sorted(places))
+    return tuple(by_path[path] for path in sorted(by_path))
 
 
 def _read(file: Path) -> dict[str, Place]:
@@ -203,16 +203,16 @@ def _read(file: Path) -> dict[str, Place]:
 
 
 def _place(row: dict[str, object]) -> Place:
-    listed = row["layers"]
-    if not isinstance(listed, list) or not listed:
+    rows = row["layers"]
+    if not isinstance(rows, list) or not rows:
         raise TypeError("a place has layers")
     layers = tuple(
         Layer(**(layer | {"made": tuple(layer["made"]), "time": datetime.fromisoformat(layer["time"])}))
-        for layer in listed
+        for layer in rows
     )
     return Place(path=str(row["path"]), skill=str(row["skill"]), layers=layers)
 
 
-def _plain(place: Place) -> dict[str, object]:
-    layers = [asdict(layer) | {"time": layer.time.isoformat()} for layer in place.layers]
-    return {"path": place.path, "skill": place.skill, "layers": layers}
+def _plain(location: Place) -> dict[str, object]:
+    layers = [asdict(layer) | {"time": layer.time.isoformat()} for layer in location.layers]
+    return {"path": location.path, "skill": location.skill, "layers": layers}

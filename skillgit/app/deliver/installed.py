@@ -95,16 +95,16 @@ def list_installed(context: Context) -> tuple[Installed, ...]:
         HistoryError: The record cannot be read.
     """
     with open_workspace(context) as workspace:
-        return tuple(_installed(workspace, place) for place in known_places(workspace.repo))
+        return tuple(_installed(workspace, location) for location in known_places(workspace.repo))
 
 
-def uninstall(context: Context, request: UninstallRequest, agreed: Agreed) -> UninstallResult:
+def uninstall(context: Context, request: UninstallRequest, agrees: Agreed) -> UninstallResult:
     """Bring back what stood at a place before the last skill was installed there: bytes, permissions and links.
 
     Args:
         context: Where to look.
         request: What the user asks for.
-        agreed: Is asked whether something that somebody changed by hand since may be replaced.
+        agrees: Is asked whether something that somebody changed by hand since may be replaced.
 
     Raises:
         DiffersError: Somebody changed it by hand since, and nobody agrees to replace it.
@@ -115,38 +115,38 @@ def uninstall(context: Context, request: UninstallRequest, agreed: Agreed) -> Un
         if not request.dry_run:
             for path in tuple(record.places):
                 record.settle(Path(path))
-        place = _meant(_candidates(context, workspace, record, request))
-        return _uninstall(record, place, agreed, dry_run=request.dry_run)
+        location = _meant(_candidates(context, workspace, record, request))
+        return _uninstall(record, location, agrees, dry_run=request.dry_run)
 
 
-def _uninstall(record: Record, place: Place, agreed: Agreed, *, dry_run: bool) -> UninstallResult:
-    path, top = refuse_way_out(Path(place.path)), place.top
+def _uninstall(record: Record, location: Place, agrees: Agreed, *, dry_run: bool) -> UninstallResult:
+    path, top = refuse_way_out(Path(location.path)), location.top
     there = read_entries(path)
-    kept = record.kept(top.kept) if top.kept else None
-    before = read_entries(kept) if kept is not None else {}
-    if kept is not None and not before:
+    copy_path = record.kept(top.kept) if top.kept else None
+    before = read_entries(copy_path) if copy_path is not None else {}
+    if copy_path is not None and not before:
         raise NotFoundError(
-            f"the copy of what stood at {path} is gone from {kept}",
+            f"the copy of what stood at {path} is gone from {copy_path}",
             hint="skillgit install REV --to DIR puts another there",
         )
     result = UninstallResult(
-        skill=place.skill,
-        place=place.path,
+        skill=location.skill,
+        place=location.path,
         name=top.name,
-        restored=_beneath(place) if before else None,
+        restored=_beneath(location) if before else None,
         changes=changes(there, before),
     )
     if dry_run:
         return result
     by_hand = bool(there) and fingerprint(there) != top.installed
-    if by_hand and result.changes and not agreed(path, result.changes):
+    if by_hand and result.changes and not agrees(path, result.changes):
         raise DiffersError(
             f"{path} was changed by hand since {top.name} was installed, and it was left as it is",
             hint="--yes gives these changes up",
             changes=result.changes,
         )
-    if kept is not None:
-        put(path, lambda beside: copy(kept, beside))
+    if copy_path is not None:
+        put(path, lambda beside: copy(copy_path, beside))
     elif there:
         take_away(path)
     record.pop(path)
@@ -154,12 +154,12 @@ def _uninstall(record: Record, place: Place, agreed: Agreed, *, dry_run: bool) -
     return replace(result, written=True)
 
 
-def _beneath(place: Place) -> Standing:
-    """Return what the newest layer of ``place`` covers."""
-    below = place.layers[-2] if len(place.layers) > 1 else None
+def _beneath(location: Place) -> Standing:
+    """Return what the newest layer of ``location`` covers."""
+    below = location.layers[-2] if len(location.layers) > 1 else None
     if below is None:
         return Standing(name="", by_hand=True)
-    return Standing(name=below.name, by_hand=below.installed != place.top.found)
+    return Standing(name=below.name, by_hand=below.installed != location.top.found)
 
 
 def _remove_made(layer: Layer) -> None:
@@ -170,32 +170,35 @@ def _remove_made(layer: Layer) -> None:
 
 
 def _candidates(context: Context, workspace: Workspace, record: Record, request: UninstallRequest) -> list[Place]:
-    places = [record.places[path] for path in sorted(record.places)]
+    locations = [record.places[path] for path in sorted(record.places)]
     if request.to is not None:
         folder = skills_folder(context, workspace, request.to, request.scope)
         itself = str(typed_path(context.directory, request.to))
-        places = [place for place in places if Path(place.path).parent == folder or place.path == itself]
+        locations = [
+            location for location in locations if Path(location.path).parent == folder or location.path == itself
+        ]
     if request.skill is not None:
-        places = [place for place in places if place.skill == request.skill]
-    return places
+        locations = [location for location in locations if location.skill == request.skill]
+    return locations
 
 
-def _meant(places: list[Place]) -> Place:
-    if not places:
+def _meant(locations: list[Place]) -> Place:
+    if not locations:
         raise NotFoundError("nothing that was installed is left there", hint="skillgit install --list")
-    if len(places) > 1:
+    if len(locations) > 1:
+        paths = ", ".join(location.path for location in locations)
         raise UsageError(
-            f"skills were installed at {len(places)} such places: {', '.join(place.path for place in places)}",
-            hint=f"skillgit uninstall --to {quote(places[0].path)}",
+            f"skills were installed at {len(locations)} such places: {paths}",
+            hint=f"skillgit uninstall --to {quote(locations[0].path)}",
         )
-    return places[0]
+    return locations[0]
 
 
-def _installed(workspace: Workspace, place: Place) -> Installed:
-    top, now = place.top, fingerprint(read_entries(Path(place.path)))
+def _installed(workspace: Workspace, location: Place) -> Installed:
+    top, now = location.top, fingerprint(read_entries(Path(location.path)))
     return Installed(
-        place=place.path,
-        skill=place.skill,
+        place=location.path,
+        skill=location.skill,
         name=top.name,
         commit=top.commit,
         time=top.time,

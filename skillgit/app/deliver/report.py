@@ -71,7 +71,7 @@ class Room:
     def take(self, files: tuple[FileDiff, ...]) -> Difference:
         """Return as much of ``files`` as has room, whole lines from the first one on."""
         room = min(self._left, _DIFFERENCE)
-        kept: list[FileDiff] = []
+        diffs: list[FileDiff] = []
         for file in files:
             hunks: list[Hunk] = []
             for hunk in file.hunks:
@@ -84,10 +84,10 @@ class Room:
                 if lines:
                     hunks.append(replace(hunk, lines=tuple(lines)))
             if hunks or not file.hunks:
-                kept.append(replace(file, hunks=tuple(hunks)))
-        told = sum(_changed(kept))
-        self._left -= sum(len(line.text) + _AROUND for file in kept for hunk in file.hunks for line in hunk.lines)
-        return Difference(files=tuple(kept), left_out=sum(_changed(files)) - told)
+                diffs.append(replace(file, hunks=tuple(hunks)))
+        size = sum(_changed(diffs))
+        self._left -= sum(len(line.text) + _AROUND for file in diffs for hunk in file.hunks for line in hunk.lines)
+        return Difference(files=tuple(diffs), left_out=sum(_changed(files)) - size)
 
 
 def _changed(files: tuple[FileDiff, ...] | list[FileDiff]) -> Iterator[int]:
@@ -132,24 +132,24 @@ def item_map(context: Context, run: str) -> ItemMap | None:
     the best one and the newest ones.
     """
     try:
-        found = items(context, run, Wanted(order=Order.FIRST))
+        table = items(context, run, Wanted(order=Order.FIRST))
     except NotFoundError:
         return None
-    places = _kept(found.columns)
-    often = sorted(range(len(found.rows)), key=lambda place: (-found.rows[place].flips, place))[:ITEMS]
+    indexes = _kept(table.columns)
+    often = sorted(range(len(table.rows)), key=lambda index: (-table.rows[index].flips, index))[:ITEMS]
     rows = tuple(
-        replace(found.rows[place], cells=tuple(found.rows[place].cells[column] for column in places))
-        for place in sorted(often)
+        replace(table.rows[index], cells=tuple(table.rows[index].cells[column] for column in indexes))
+        for index in sorted(often)
     )
-    columns = tuple(found.columns[place] for place in places)
-    return ItemMap(table=replace(found, columns=columns, rows=rows), versions=len(found.columns))
+    columns = tuple(table.columns[index] for index in indexes)
+    return ItemMap(table=replace(table, columns=columns, rows=rows), versions=len(table.columns))
 
 
 def _kept(columns: Sequence[Column]) -> list[int]:
     """Return the places of the versions to show, in their order."""
-    named = [place for place, column in enumerate(columns) if place == 0 or column.is_best]
-    newest = [place for place in reversed(range(len(columns))) if place not in named]
-    return sorted([*named, *newest[: COLUMNS - len(named)]])
+    indexes = [index for index, column in enumerate(columns) if index == 0 or column.is_best]
+    newest = [index for index in reversed(range(len(columns))) if index not in indexes]
+    return sorted([*indexes, *newest[: COLUMNS - len(indexes)]])
 
 
 Chosen = Literal["default", "set", "environment", "backend"]
@@ -183,22 +183,22 @@ def recorded_settings(workspace: Workspace, evidence: str) -> tuple[Setting, ...
         document = read_document(files[_CONFIG], "the run")
     except ConfigError:
         return ()
-    ordered = sorted(document, key=lambda name: list(SECTIONS).index(name) if name in SECTIONS else len(SECTIONS))
-    return tuple(setting for section in ordered for setting in _section(section, document[section]))
+    names = sorted(document, key=lambda name: list(SECTIONS).index(name) if name in SECTIONS else len(SECTIONS))
+    return tuple(setting for section in names for setting in _section(section, document[section]))
 
 
 def _section(section: str, values: Mapping[str, object]) -> Iterator[Setting]:
     shape = SECTIONS.get(section)
-    known = shape.model_fields if shape else {}
+    fields = shape.model_fields if shape else {}
     usual = shape.model_construct().model_dump(mode="json", warnings=False) if shape else {}
     for name in sorted(values):
         value = values[name]
-        chosen: Chosen = "set"
-        if name not in known:
-            chosen = "backend" if section == "model" else "environment" if section == "env" else "set"
+        source: Chosen = "set"
+        if name not in fields:
+            source = "backend" if section == "model" else "environment" if section == "env" else "set"
         elif name in usual and usual[name] == value:
-            chosen = "default"
-        yield Setting(key=f"{section}.{name}", value=_json(value), chosen=chosen)
+            source = "default"
+        yield Setting(key=f"{section}.{name}", value=_json(value), chosen=source)
 
 
 def _json(value: object) -> str:
@@ -256,14 +256,14 @@ def progress(context: Context, run: RunRow, target: str) -> tuple[Progress, ...]
 
 
 def _progress(context: Context, run: RunRow, own: str, split: str) -> Progress:
-    found = matrix(context, run.name, split)
-    known = {
+    scores = matrix(context, run.name, split)
+    by_version = {
         row.row.version: _standing(row.row.version, cell)
-        for row in found.rows
+        for row in scores.rows
         for cell in _comparable(row.cells, own)
         if row.row.version is not None
     }
-    return Progress(split=split, seed=known.get(0), best=known.get(run.best_version))
+    return Progress(split=split, seed=by_version.get(0), best=by_version.get(run.best_version))
 
 
 def _comparable(cells: tuple[MatrixCell, ...], own: str) -> Iterator[MatrixCell]:

@@ -88,8 +88,8 @@ def tell(context: Context, rows: Sequence[LogRow], room: Room) -> Events:
         rows: The events of one run, oldest first.
         room: The room for differences; the newest events take theirs first.
     """
-    kept = rows[-LISTED:]
-    newest = kept[-DETAILED:][::-1]
+    last_rows = rows[-LISTED:]
+    newest = last_rows[-DETAILED:][::-1]
     with open_workspace(context) as workspace:
         # the seed is no change, and its text is told by the skill itself
         changes = [row.commit for row in newest if row.version != 0]
@@ -97,20 +97,20 @@ def tell(context: Context, rows: Sequence[LogRow], room: Room) -> Events:
         patches = dict(zip(changes, store_diff.patches(workspace.repo, changes, path, PATCH), strict=True))
         full = {row.commit: _telling(workspace, row.commit, patches.get(row.commit, b""), room) for row in newest}
     return Events(
-        told=tuple(Told(row=row, telling=full.get(row.commit)) for row in kept),
-        left_out=len(rows) - len(kept),
-        brief=len(kept) - len(full),
+        told=tuple(Told(row=row, telling=full.get(row.commit)) for row in last_rows),
+        left_out=len(rows) - len(last_rows),
+        brief=len(last_rows) - len(full),
     )
 
 
 def _telling(workspace: Workspace, commit: str, patch: bytes, room: Room) -> Telling:
-    recorded = read_commit(workspace.repo, commit)
-    evidence = StepEvidence(workspace.repo, recorded.evidence)
+    record = read_commit(workspace.repo, commit)
+    evidence = StepEvidence(workspace.repo, record.evidence)
     # words are compared where there is room for them
-    taken = room.take(read(patch.decode(errors="replace")))
+    diffs = room.take(read(patch.decode(errors="replace")))
     return Telling(
-        event=recorded.event,
-        difference=replace(taken, files=detailed(taken.files)),
+        event=record.event,
+        difference=replace(diffs, files=detailed(diffs.files)),
         edits=evidence.edits(),
         left_out=evidence.left_out(),
         findings=evidence.findings(),
@@ -140,13 +140,13 @@ def rule_stories(context: Context, seed: str, best: str) -> RuleStories:
         row = event_in(workspace, best)
         history = RuleHistory(workspace)
         texts = history.skill(row.commit, workspace.index.skill_path(row.run))
-        places = [(path, rule.first) for path, text in texts.items() for rule in text.rules]
-        told = Stories(workspace, history, find_place(workspace, best, places[0][0])) if places else None
-        stories = tuple(told.at_line(path, line) for path, line in places[:RULES]) if told else ()
-        gone = () if seed == best else rules_diffed(workspace, history, seed, best).rows
+        rule_lines = [(path, rule.first) for path, text in texts.items() for rule in text.rules]
+        teller = Stories(workspace, history, find_place(workspace, best, rule_lines[0][0])) if rule_lines else None
+        stories = tuple(teller.at_line(path, line) for path, line in rule_lines[:RULES]) if teller else ()
+        removals = () if seed == best else rules_diffed(workspace, history, seed, best).rows
     return RuleStories(
         stories=stories,
-        left_out=max(0, len(places) - RULES),
-        gone=tuple(row for row in gone if row.change == "removed"),
+        left_out=max(0, len(rule_lines) - RULES),
+        gone=tuple(row for row in removals if row.change == "removed"),
         absent=any(story.absent for story in stories),
     )

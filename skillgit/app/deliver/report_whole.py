@@ -146,16 +146,16 @@ def _frame(workspace: Workspace, name: str) -> _Frame:
     run = queries.run_row(workspace.index, name, {})
     best = queries.best_row(workspace.index, name)
     first = queries.row_of_version(workspace.index, name, 0)
-    recorded = None if first is None else read_commit(workspace.repo, first.commit)
-    if run is None or best is None or recorded is None or not isinstance(recorded.event, RunStarted):
+    record = None if first is None else read_commit(workspace.repo, first.commit)
+    if run is None or best is None or record is None or not isinstance(record.event, RunStarted):
         raise RevisionNotFoundError(f"run {name} has no beginning here", hint="skillgit fsck")
     return _Frame(
         run=run,
-        start=recorded.event,
+        start=record.event,
         finish=_finish(workspace, name),
         best=best,
         scored=_scored(workspace, name),
-        settings=recorded_settings(workspace, recorded.evidence),
+        settings=recorded_settings(workspace, record.evidence),
     )
 
 

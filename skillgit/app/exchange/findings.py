@@ -85,7 +85,7 @@ class Finding:
 
 
 def finding(
-    kind: Kind, commit: str, path: str, *, what: str, identity: str, line: int = 0, excerpt: str = ""
+    kind: Kind, commit: str, path: str, *, sentence: str, identity: str, line: int = 0, excerpt: str = ""
 ) -> Finding:
     """Return a finding whose fingerprint is made of its kind and ``identity``."""
     digest = hashlib.sha256(f"{kind.value}\0{identity}".encode("utf-8", "surrogatepass")).hexdigest()
@@ -95,7 +95,7 @@ def finding(
         commit=commit,
         path=path,
         line=line,
-        what=what,
+        what=sentence,
         excerpt=excerpt,
         fingerprint=digest[:FINGERPRINT_LENGTH],
     )
@@ -120,8 +120,8 @@ class Allowed:
 
     def holds(self, path: str, secrets: tuple[Secret, ...]) -> bool:
         """Say whether the baseline holds everything that detect-secrets found in a line of the file at ``path``."""
-        known = [secret for secret in secrets if secret.hashed]
-        return bool(known) and all((path, secret.kind, secret.hashed) in self.secrets for secret in known)
+        hashes = [secret for secret in secrets if secret.hashed]
+        return bool(hashes) and all((path, secret.kind, secret.hashed) in self.secrets for secret in hashes)
 
 
 def read_allowed(repo: Repo) -> Allowed:
@@ -149,14 +149,14 @@ def _content(repo: Repo, name: str) -> str:
 
 def _fingerprints(text: str) -> Iterator[str]:
     for number, line in enumerate(text.splitlines(), start=1):
-        found = line.partition("#")[0].strip()
-        if found and not _FINGERPRINT.fullmatch(found):
+        fingerprint = line.partition("#")[0].strip()
+        if fingerprint and not _FINGERPRINT.fullmatch(fingerprint):
             raise ConfigError(
-                f"line {number} of {ALLOW_LIST} is no fingerprint: {found}",
+                f"line {number} of {ALLOW_LIST} is no fingerprint: {fingerprint}",
                 hint="write one a line, as skillgit scan prints them; '#' begins a remark",
             )
-        if found:
-            yield found
+        if fingerprint:
+            yield fingerprint
 
 
 def _baseline(text: str) -> Iterator[tuple[str, str, str]]:
@@ -164,7 +164,7 @@ def _baseline(text: str) -> Iterator[tuple[str, str, str]]:
         return
     try:
         results = json.loads(text)["results"]
-        rows = [(path, row) for path, found in results.items() for row in found]
+        rows = [(path, row) for path, entries in results.items() for row in entries]
         for path, row in rows:
             if row.get("is_secret") is not True:
                 yield str(path), str(row["type"]), str(row["hashed_secret"])

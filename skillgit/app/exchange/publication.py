@@ -55,12 +55,12 @@ class Scan:
     @property
     def stops(self) -> tuple[Finding, ...]:
         """What stops a push."""
-        return tuple(found for found in self.findings if found.severity is Severity.STOP)
+        return tuple(finding for finding in self.findings if finding.severity is Severity.STOP)
 
     @property
     def warnings(self) -> tuple[Finding, ...]:
         """What is told and stops nothing."""
-        return tuple(found for found in self.findings if found.severity is Severity.WARN)
+        return tuple(finding for finding in self.findings if finding.severity is Severity.WARN)
 
 
 def scan(context: Context, word: str | None = None, *, evidence: bool = False) -> Scan:
@@ -79,30 +79,30 @@ def scan(context: Context, word: str | None = None, *, evidence: bool = False) -
     """
     with open_workspace(context) as workspace:
         if word is None:
-            tips, known = published.publishable(workspace.repo, evidence=evidence)
+            tips, bases = published.publishable(workspace.repo, evidence=evidence)
         else:
-            tips, known = _ends(workspace, word)
-        return scan_commits(context, workspace, tips, known)
+            tips, bases = _ends(workspace, word)
+        return scan_commits(context, workspace, tips, bases)
 
 
-def scan_commits(context: Context, workspace: Workspace, tips: Iterable[str], known: Iterable[str] = ()) -> Scan:
-    """Look at the commits that ``tips`` lead to and ``known`` do not.
+def scan_commits(context: Context, workspace: Workspace, tips: Iterable[str], bases: Iterable[str] = ()) -> Scan:
+    """Look at the commits that ``tips`` lead to and ``bases`` do not.
 
     Args:
         context: What is outside.
         workspace: The repository.
         tips: Ids of the commits or annotated tags that are to be published, of whatever kind of ref.
-        known: Ids of what the other side has; those that are not in this repository are passed over.
+        bases: Ids of what the other side has; those that are not in this repository are passed over.
 
     Raises:
         ConfigError: A list of what is allowed cannot be read.
         HistoryError: A commit or a file is missing or damaged.
     """
     tips = list(dict.fromkeys(tips))
-    allowed, leaks = read_allowed(workspace.repo), LeakFinder(context, workspace)
+    exceptions, leaks = read_allowed(workspace.repo), LeakFinder(context, workspace)
     with secret_scanner() as scanner:
-        look = Look(workspace.repo, scanner, leaks, allowed)
-        for commit in published.new_commits(workspace.repo, tips, known):
+        look = Look(workspace.repo, scanner, leaks, exceptions)
+        for commit in published.new_commits(workspace.repo, tips, bases):
             look.at(commit)
         look.at_tips(tips)
     return Scan(
@@ -114,19 +114,19 @@ def scan_commits(context: Context, workspace: Workspace, tips: Iterable[str], kn
     )
 
 
-def check(scanned: Scan) -> None:
+def check(result: Scan) -> None:
     """Refuse to publish what must not leave.
 
     Raises:
         SkillgitError: There is something that stops a push.
     """
-    if not scanned.stops:
+    if not result.stops:
         return
-    first, more = scanned.stops[0], len(scanned.stops) - 1
-    place = f"{first.path}:{first.line}" if first.line else first.path or "its message"
-    others = f" and {more} more" if more else ""
+    first, more = result.stops[0], len(result.stops) - 1
+    where = f"{first.path}:{first.line}" if first.line else first.path or "its message"
+    more_text = f" and {more} more" if more else ""
     raise SkillgitError(
-        f"commit {first.commit[:_SHORT]} holds what must not leave, in {place}: {first.what}{others}",
+        f"commit {first.commit[:_SHORT]} holds what must not leave, in {where}: {first.what}{more_text}",
         hint="skillgit scan shows everything, with fingerprints for .skillgit-allow",
     )
 
@@ -165,11 +165,11 @@ class Look:
         blobs: The contents of files that were looked at.
     """
 
-    def __init__(self, repo: Repo, scanner: SecretScanner, leaks: LeakFinder, allowed: Allowed) -> None:
+    def __init__(self, repo: Repo, scanner: SecretScanner, leaks: LeakFinder, exceptions: Allowed) -> None:
         self._repo = repo
         self._scanner = scanner
         self._leaks = leaks
-        self._allowed = allowed
+        self._allowed = exceptions
         self._skills: set[str] = set()
         self._seen: set[tuple[str, str]] = set()
         self.findings: dict[str, Finding] = {}
@@ -196,12 +196,12 @@ class Look:
                 for files in skill_folders(self._repo, tip, skill).values():
                     self._add(_licences(tip, skill, files))
 
-    def _add(self, found: Iterable[Finding]) -> None:
-        for one in found:
-            if one.fingerprint in self._allowed.fingerprints:
-                self.allowed_findings.add(one.fingerprint)
+    def _add(self, findings: Iterable[Finding]) -> None:
+        for row in findings:
+            if row.fingerprint in self._allowed.fingerprints:
+                self.allowed_findings.add(row.fingerprint)
             else:
-                self.findings.setdefault(one.fingerprint, one)
+                self.findings.setdefault(row.fingerprint, row)
 
     def _file(self, commit: NewCommit, file: NewFile) -> None:
         data = content(self._repo, file.blob)
@@ -210,34 +210,34 @@ class Look:
             self._add(_shapes(commit.commit, file.path, data))
             return
         before = [content(self._repo, blob).decode(errors="replace") for blob in file.before]
-        known = {line for text in before for line in text.split("\n")}
+        old_lines = {line for text in before for line in text.split("\n")}
         lines = list(enumerate(data.decode(errors="replace").split("\n"), start=1))
-        self._secrets(commit, file, lines, known)
+        self._secrets(commit, file, lines, old_lines)
         if file.skill:
-            added = [(number, line) for number, line in lines if line not in known]
-            self._add(self._leaked(commit.commit, file, added, "\n".join(before)))
+            new_lines = [(number, line) for number, line in lines if line not in old_lines]
+            self._add(self._leaked(commit.commit, file, new_lines, "\n".join(before)))
 
     def _secrets(
-        self, commit: NewCommit, file: NewFile | None, lines: Lines, known: Iterable[str] = frozenset()
+        self, commit: NewCommit, file: NewFile | None, lines: Lines, old_lines: Iterable[str] = frozenset()
     ) -> None:
         path, above = file.path if file is not None else "", ""
         for number, line in lines:
-            secrets = self._scanner.secrets(line) if line not in known else ()
+            secrets = self._scanner.secrets(line) if line not in old_lines else ()
             kind = _kind(secrets, commit, file) if secrets else None
             if kind is not None:
-                found = _secret(kind, commit.commit, path, line=number, text=line, secrets=secrets)
+                finding_of_line = _secret(kind, commit.commit, path, line=number, text=line, secrets=secrets)
                 if self._allowed.holds(path, secrets) or is_allowed_inline(path, line, above):
-                    self.allowed_findings.add(found.fingerprint)
+                    self.allowed_findings.add(finding_of_line.fingerprint)
                 else:
-                    self._add([found])
+                    self._add([finding_of_line])
             above = line
 
-    def _leaked(self, commit: str, file: NewFile, added: Lines, before: str) -> Iterator[Finding]:
-        for line, leak in self._leaks.leaks(file.skill, added, before):
+    def _leaked(self, commit: str, file: NewFile, new_lines: Lines, before: str) -> Iterator[Finding]:
+        for line, leak in self._leaks.leaks(file.skill, new_lines, before):
             # The words themselves stay out of what is shown: a report may travel further than the data.
             identity = f"{file.path}\0{leak.kind}\0{leak.item}"
-            what = str(leak).removeprefix("leak: ")
-            yield finding(Kind.LEAK, commit, file.path, line=line, what=what, identity=identity)
+            sentence = str(leak).removeprefix("leak: ")
+            yield finding(Kind.LEAK, commit, file.path, line=line, sentence=sentence, identity=identity)
 
 
 def _kind(secrets: Sequence[Secret], commit: NewCommit, file: NewFile | None) -> Kind | None:
@@ -247,19 +247,19 @@ def _kind(secrets: Sequence[Secret], commit: NewCommit, file: NewFile | None) ->
     """
     if all(secret.random for secret in secrets):
         return Kind.SECRET_LIKE if file is not None and file.skill else None
-    told = file is None or commit.hidden
-    return Kind.SECRET_LIKE if told and all(secret.named or secret.random for secret in secrets) else Kind.SECRET
+    is_text = file is None or commit.hidden
+    return Kind.SECRET_LIKE if is_text and all(secret.named or secret.random for secret in secrets) else Kind.SECRET
 
 
 def _secret(kind: Kind, commit: str, path: str, *, line: int, text: str, secrets: tuple[Secret, ...]) -> Finding:
     names = list(dict.fromkeys(secret.kind for secret in secrets))
-    told = [name for name in names if name != BY_SHAPE] or names
+    detectors = [name for name in names if name != BY_SHAPE] or names
     return finding(
         kind,
         commit,
         path,
         line=line,
-        what=", ".join(told),
+        sentence=", ".join(detectors),
         excerpt=masked(text, secrets),
         identity=_identity(path, text, secrets),
     )
@@ -278,15 +278,15 @@ def _identity(path: str, text: str, secrets: tuple[Secret, ...]) -> str:
 def _shapes(commit: str, path: str, data: bytes) -> Iterator[Finding]:
     """Yield the credentials in a file that is no text, or too long for more."""
     for value in credentials(data.decode("latin-1")):
-        yield finding(Kind.SECRET, commit, path, what=BY_SHAPE, identity=value)
+        yield finding(Kind.SECRET, commit, path, sentence=BY_SHAPE, identity=value)
 
 
 def _sizes(commit: str, path: str, size: int) -> Iterator[Finding]:
     kind = Kind.HUGE_FILE if size > HUGE else Kind.LARGE_FILE if size > LARGE else None
     if kind is not None:
         limit = "refuses files over 100 MiB" if kind is Kind.HUGE_FILE else "warns of files over 50 MiB"
-        what = f"{size / MEBIBYTE:.0f} MiB, and GitHub {limit}"
-        yield finding(kind, commit, path, what=what, identity=path)
+        sentence = f"{size / MEBIBYTE:.0f} MiB, and GitHub {limit}"
+        yield finding(kind, commit, path, sentence=sentence, identity=path)
 
 
 def _licences(commit: str, skill: str, files: dict[str, bytes]) -> Iterator[Finding]:
@@ -294,10 +294,10 @@ def _licences(commit: str, skill: str, files: dict[str, bytes]) -> Iterator[Find
     licence = head.fields.get("license")
     for name in licence_files(licence) if isinstance(licence, str) else ():
         if name not in files:
-            what = f"the license names {name}, which is not in the skill"
+            sentence = f"the license names {name}, which is not in the skill"
             line = head.lines["license"]
             path = f"{skill}/{DOCUMENT}"
-            yield finding(Kind.LICENCE_FILE, commit, path, line=line, what=what, identity=f"{skill}\0{name}")
+            yield finding(Kind.LICENCE_FILE, commit, path, line=line, sentence=sentence, identity=f"{skill}\0{name}")
     for path, reason in unlicensed(files):
-        what = f"it {reason}, and there is no licence file beside or above it"
-        yield finding(Kind.LICENCE_BUNDLED, commit, f"{skill}/{path}", what=what, identity=f"{skill}/{path}")
+        sentence = f"it {reason}, and there is no licence file beside or above it"
+        yield finding(Kind.LICENCE_BUNDLED, commit, f"{skill}/{path}", sentence=sentence, identity=f"{skill}/{path}")

@@ -50,7 +50,7 @@ def fetch(
     context: Context,
     remote: str | None = None,
     *,
-    rejected: bool = False,
+    with_rejected: bool = False,
     evidence: bool = False,
     listener: Listener | None = None,
 ) -> Fetched:
@@ -59,7 +59,7 @@ def fetch(
     Args:
         context: Where to look.
         remote: The remote; None for ``origin``, or the only one.
-        rejected: Whether its rejected candidates come too.
+        with_rejected: Whether its rejected candidates come too.
         evidence: Whether evidence comes too.
         listener: Who hears of it.
 
@@ -69,12 +69,16 @@ def fetch(
     """
     with open_workspace(context) as workspace:
         repo = workspace.repo
-        found = find_remote(repo, remote)
-        moved = fetch_refs(
-            repo, line_for(context, listener or Listener()), found.name, rejected=rejected, evidence=evidence
+        known_remote = find_remote(repo, remote)
+        changes = fetch_refs(
+            repo,
+            line_for(context, listener or Listener()),
+            known_remote.name,
+            with_rejected=with_rejected,
+            evidence=evidence,
         )
         workspace.index.refresh()
-        return Fetched(remote=found.name, url=shown_address(found.url), refs=moved)
+        return Fetched(remote=known_remote.name, url=shown_address(known_remote.url), refs=changes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,17 +126,17 @@ class Pulled:
     @property
     def error(self) -> SkillgitError | None:
         """The error to end with: that of the first run, or of main, which was left where it is."""
-        for one in self.runs:
-            if one.state is Joining.DIVERGED:
+        for run in self.runs:
+            if run.state is Joining.DIVERGED:
                 return ConflictError(
-                    f"run {one.run} has diverged, and was left as it is: {one.reason}",
-                    hint=f"skillgit fork {one.run}/v{self.heads.get(one.run, 0)} NAME keeps your line as a run of its"
+                    f"run {run.run} has diverged, and was left as it is: {run.reason}",
+                    hint=f"skillgit fork {run.run}/v{self.heads.get(run.run, 0)} NAME keeps your line as a run of its"
                     " own; docs/sharing.md says how to take theirs then",
                 )
-        for one in (*self.runs, *([self.main] if self.main is not None else [])):
-            if one.state in {Joining.REFUSED, Joining.DIVERGED}:
-                name = f"run {one.run}" if one.run else "main"
-                return ConflictError(f"{name} was left as it is: {one.reason}", hint="skillgit pull, once that is done")
+        for run in (*self.runs, *([self.main] if self.main is not None else [])):
+            if run.state in {Joining.REFUSED, Joining.DIVERGED}:
+                name = f"run {run.run}" if run.run else "main"
+                return ConflictError(f"{name} was left as it is: {run.reason}", hint="skillgit pull, once that is done")
         return None
 
 
@@ -146,13 +150,13 @@ def pull(context: Context, request: PullRequest, listener: Listener | None = Non
     """
     with open_workspace(context) as workspace:
         remote = find_remote(workspace.repo, request.remote)
-        rejected = Rejected(request.rejected) is not Rejected.NONE
+        with_rejected = Rejected(request.rejected) is not Rejected.NONE
         line = line_for(context, listener or Listener())
-        fetch_refs(workspace.repo, line, remote.name, rejected=rejected, evidence=request.evidence)
-        pulled = take_in(context, workspace, request, name=remote.name, url=remote.url)
+        fetch_refs(workspace.repo, line, remote.name, with_rejected=with_rejected, evidence=request.evidence)
+        result = take_in(context, workspace, request, name=remote.name, url=remote.url)
         main = tracked(workspace.repo, remote.name).get(refs.MAIN)
         tags = fetch_releases(workspace.repo, line, remote.name, main, dry_run=request.dry_run)
-        return replace(pulled, releases=tuple(map(refs.short, tags)))
+        return replace(result, releases=tuple(map(refs.short, tags)))
 
 
 def take_in(context: Context, workspace: Workspace, request: PullRequest, *, name: str, url: str) -> Pulled:
@@ -174,12 +178,13 @@ def take_in(context: Context, workspace: Workspace, request: PullRequest, *, nam
         fresh = notes is not None and not repo.reaches(repo.tip(refs.NOTES) or notes, notes)
     else:
         fresh = join_notes(repo, notes, time=context.clock())
-        pack(repo, sum(one.moved for one in runs))
+        pack(repo, sum(pulled_run.moved for pulled_run in runs))
     workspace.index.refresh()
     heads = {
-        one.run: row.version or 0
-        for one in runs
-        if one.state is Joining.DIVERGED and (row := queries.head_row(workspace.index, one.run)) is not None
+        pulled_run.run: row.version or 0
+        for pulled_run in runs
+        if pulled_run.state is Joining.DIVERGED
+        and (row := queries.head_row(workspace.index, pulled_run.run)) is not None
     }
     return Pulled(
         remote=name,
@@ -229,27 +234,27 @@ def clone(
     """
     check_address(url)
     listener = listener or Listener()
-    place = (context.directory / (directory or folder_of(url))).resolve()
-    if place.exists() and (not place.is_dir() or any(place.iterdir())):
+    folder = (context.directory / (directory or folder_of(url))).resolve()
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(
-            f"{place} exists already and is not empty",
+            f"{folder} exists already and is not empty",
             hint="skillgit clone URL DIR names another folder; skillgit -C DIR pull finishes one that was cut short",
         )
-    was_there = place.exists()
+    was_there = folder.exists()
     try:
-        clone_repository(line_for(context, listener), context.directory, url, place, shown_address(url))
-        inside = replace(context, directory=place)
-        pulled = pull(inside, PullRequest(remote="origin", evidence=evidence), listener)
-        stand_on_main(Repo.discover(place), shown_address(url))
+        clone_repository(line_for(context, listener), context.directory, url, folder, shown_address(url))
+        inside = replace(context, directory=folder)
+        result = pull(inside, PullRequest(remote="origin", evidence=evidence), listener)
+        stand_on_main(Repo.discover(folder), shown_address(url))
     except BaseException:
-        _remove(place, itself=not was_there)
+        _remove(folder, itself=not was_there)
         raise
-    return Cloned(path=place, pulled=pulled)
+    return Cloned(path=folder, pulled=result)
 
 
-def _remove(place: Path, *, itself: bool) -> None:
-    """Remove what ``place`` holds, and the folder ``itself`` where the copy made it."""
-    for path in [place] if itself else list(place.iterdir()):
+def _remove(folder: Path, *, itself: bool) -> None:
+    """Remove what ``folder`` holds, and the folder ``itself`` where the copy made it."""
+    for path in [folder] if itself else list(folder.iterdir()):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
         else:

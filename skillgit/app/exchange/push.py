@@ -88,26 +88,26 @@ class Pushed:
     @property
     def error(self) -> SkillgitError | None:
         """The error to end with: that of the first ref which was not taken and should have been."""
-        lost = [one for one in self.refs if one.state is State.REJECTED and not one.optional]
-        moved = next((one for one in lost if one.cause is Cause.MOVED), None)
-        if moved is not None:
-            name = f"run {moved.run}" if moved.run else refs.short(moved.ref)
-            if refs.is_release(moved.ref):
+        refusals = [ref for ref in self.refs if ref.state is State.REJECTED and not ref.optional]
+        diverged = next((ref for ref in refusals if ref.cause is Cause.MOVED), None)
+        if diverged is not None:
+            name = f"run {diverged.run}" if diverged.run else refs.short(diverged.ref)
+            if refs.is_release(diverged.ref):
                 return ConflictError(
-                    f"{name} was not pushed: {moved.reason}",
+                    f"{name} was not pushed: {diverged.reason}",
                     hint=f"release yours under another version; git fetch -f {self.remote} tag {name} takes theirs",
                 )
             return ConflictError(
-                f"{name} was not pushed: {moved.reason}", hint=f"skillgit pull {self.remote}, then push again"
+                f"{name} was not pushed: {diverged.reason}", hint=f"skillgit pull {self.remote}, then push again"
             )
-        host = next((one for one in lost if one.cause is Cause.HOST), None)
+        host = next((ref for ref in refusals if ref.cause is Cause.HOST), None)
         if host is None:
             return None
-        limited = any(word in host.reason.lower() for word in ("limit", "too many", "maximum"))
+        is_limit = any(word in host.reason.lower() for word in ("limit", "too many", "maximum"))
         return RemoteError(
             f"{self.remote} refused {refs.short(host.ref)}: {host.reason}",
             hint="skillgit gc --fold makes one hidden ref of the branches of rejected candidates"
-            if limited
+            if is_limit
             else "its host has rules of its own; what it said stands above",
         )
 
@@ -146,14 +146,14 @@ class _Push:
         here, there = by_run(self._tips), by_run(self._there)
         parcels = [self._parcel(run, here[run], there.get(run, {})) for run in runs]
         main = self._plan({refs.MAIN: self._tips[refs.MAIN]} if self._main_goes() else {})
-        released = [one for tag in self._releases().items() for one in self._plan(dict([tag]))]
-        lines = [one for each in parcels for one in self._plan(each.refs)]
-        hidden = held_with([one for each in parcels for one in self._plan(each.hidden, optional=True)], lines)
+        tags = [ref for tag in self._releases().items() for ref in self._plan(dict([tag]))]
+        lines = [ref for each in parcels for ref in self._plan(each.refs)]
+        hidden = held_with([ref for each in parcels for ref in self._plan(each.hidden, optional=True)], lines)
         notes = self._plan(self._notes())
         self._count_branches(lines)
-        self._look_through([*main, *released, *lines, *notes, *hidden])
+        self._look_through([*main, *tags, *lines, *notes, *hidden])
         main = self._send(main)
-        released, lines, notes = (self._send(part) for part in (held_with(released, main), lines, notes))
+        tags, lines, notes = (self._send(part) for part in (held_with(tags, main), lines, notes))
         hidden = self._send(held_with(hidden, lines))
         self._follow(hidden)
         self._tell_of(hidden)
@@ -161,31 +161,31 @@ class _Push:
             remote=remote.name,
             url=shown_address(remote.push_url),
             dry_run=self._request.dry_run,
-            refs=(*main, *released, *lines, *notes, *hidden),
+            refs=(*main, *tags, *lines, *notes, *hidden),
             warnings=tuple(self._warnings),
         )
 
     def _runs(self) -> list[str]:
         """Return the runs to push."""
-        parsed = map(refs.parse, self._tips)
-        own = sorted(ref.run for ref in parsed if ref is not None and ref.kind is refs.Kind.RUN)
+        parts = map(refs.parse, self._tips)
+        own = sorted(ref.run for ref in parts if ref is not None and ref.kind is refs.Kind.RUN)
         if not self._request.runs:
             if not own and refs.MAIN not in self._tips:
                 raise RevisionNotFoundError("there is nothing to push yet", hint="skillgit train CONFIG")
             return own
-        named = list(dict.fromkeys(find_run(self._workspace, name) for name in self._request.runs))
-        strange = [name for name in named if name not in own]
+        names = list(dict.fromkeys(find_run(self._workspace, name) for name in self._request.runs))
+        strange = [name for name in names if name not in own]
         if strange:
             raise UsageError(
                 f"run {strange[0]} is another repository's, and was only fetched from there",
                 hint="skillgit pull makes it one of this repository",
             )
-        return named
+        return names
 
     def _parcel(self, run: str, here: Mapping[str, str], there: Mapping[str, str]) -> Parcel:
-        asked = self._request.rejected
-        rejected = Rejected(asked) if asked else usual(run, there)
-        return parcel(self._repo, run, here, there, rejected, evidence=self._request.evidence)
+        choice = self._request.rejected
+        part = Rejected(choice) if choice else usual(run, there)
+        return parcel(self._repo, run, here, there, part, evidence=self._request.evidence)
 
     def _main_goes(self) -> bool:
         """Say whether main goes along: with all runs, and wherever there is none yet."""
@@ -195,31 +195,32 @@ class _Push:
         """Return the tags of releases, which go with main where all runs go."""
         return {} if self._request.runs else releases(self._repo, self._tips.get(refs.MAIN))
 
-    def _plan(self, wanted: Mapping[str, str], *, optional: bool = False) -> list[SentRef]:
-        return plan(self._repo, wanted, self._there, remote=self._remote.name, optional=optional)
+    def _plan(self, targets: Mapping[str, str], *, optional: bool = False) -> list[SentRef]:
+        return plan(self._repo, targets, self._there, remote=self._remote.name, optional=optional)
 
-    def _send(self, planned: Sequence[SentRef]) -> list[SentRef]:
+    def _send(self, refs_to_send: Sequence[SentRef]) -> list[SentRef]:
         if self._request.dry_run:
-            return list(planned)
-        return send(self._repo, self._line, self._remote.name, planned, verify=self._request.verify)
+            return list(refs_to_send)
+        return send(self._repo, self._line, self._remote.name, refs_to_send, verify=self._request.verify)
 
-    def _look_through(self, planned: Iterable[SentRef]) -> None:
+    def _look_through(self, refs_to_send: Iterable[SentRef]) -> None:
         """Refuse to publish what must not leave."""
-        tips = [one.new for one in planned if one.state is State.PUSHED]
+        tips = [ref.new for ref in refs_to_send if ref.state is State.PUSHED]
         if not tips or not self._request.verify:
             return
         from skillgit.app.exchange.publication import check, scan_commits  # noqa: PLC0415 - most pushes that fail do so before it
 
-        scanned = scan_commits(self._context, self._workspace, tips, self._there.values())
+        result = scan_commits(self._context, self._workspace, tips, self._there.values())
         try:
-            check(scanned)
+            check(result)
         except SkillgitError as error:
-            error.result = scanned
+            error.result = result
             raise
         self._warnings += [
-            f"commit {found.commit[:_SHORT]} {found.path or 'message'}: {found.what}" for found in scanned.warnings
+            f"commit {finding.commit[:_SHORT]} {finding.path or 'message'}: {finding.what}"
+            for finding in result.warnings
         ]
-        self._warnings += scanned.unchecked
+        self._warnings += result.unchecked
 
     def _notes(self) -> dict[str, str]:
         """Return the notes to push, with those that others have written there since."""
@@ -238,26 +239,26 @@ class _Push:
         if self._request.dry_run:
             return
         name = self._remote.name
-        moved = [
-            RefUpdate(name=refs.tracking(name, one.ref), new=one.new, derived=True)
-            for one in hidden
-            if one.state is State.PUSHED
+        updates = [
+            RefUpdate(name=refs.tracking(name, ref.ref), new=ref.new, derived=True)
+            for ref in hidden
+            if ref.state is State.PUSHED
         ]
-        if moved:
-            update_refs(self._repo, moved, identity=self._repo.identity(), reason=f"skillgit: push to {name}")
+        if updates:
+            update_refs(self._repo, updates, identity=self._repo.identity(), reason=f"skillgit: push to {name}")
 
     def _tell_of(self, hidden: Iterable[SentRef]) -> None:
-        for one in hidden:
-            if one.state is State.REJECTED and one.cause is not Cause.HELD:
-                kind = refs.short(one.ref).split("/")[1]
-                what = "rejected candidates" if kind == refs.Kind.ATTIC else "evidence"
+        for ref in hidden:
+            if ref.state is State.REJECTED and ref.cause is not Cause.HELD:
+                kind = refs.short(ref.ref).split("/")[1]
+                subject = "rejected candidates" if kind == refs.Kind.ATTIC else "evidence"
                 away = "; --rejected branches sends them as branches" if kind == refs.Kind.ATTIC else ""
                 self._warnings.append(
-                    f"{self._remote.name} did not take the {what} of run {one.run} ({one.reason}){away}"
+                    f"{self._remote.name} did not take the {subject} of run {ref.run} ({ref.reason}){away}"
                 )
 
     def _count_branches(self, lines: Iterable[SentRef]) -> None:
-        names = {*self._there, *(one.ref for one in lines if one.state is State.PUSHED)}
+        names = {*self._there, *(ref.ref for ref in lines if ref.state is State.PUSHED)}
         branches = sum(name.startswith("refs/heads/") for name in names)
         if branches > MANY_BRANCHES and len(names) > len(self._there):
             self._warnings.append(

@@ -52,8 +52,8 @@ def creatable(context: Context, remote: str | None) -> Creatable | None:
     Raises:
         NotFoundError: There is no such remote.
     """
-    found = find_remote(Repo.discover(context.directory), remote)
-    match = _ADDRESS.fullmatch(_written(context, found.name) or found.push_url)
+    known_remote = find_remote(Repo.discover(context.directory), remote)
+    match = _ADDRESS.fullmatch(_written(context, known_remote.name) or known_remote.push_url)
     if match is None:
         return None
     return Creatable(name=match["name"], by_gh=shutil.which("gh", path=context.environ.get("PATH")) is not None)
@@ -128,7 +128,7 @@ class RemoteShown:
 
 def remotes(context: Context) -> tuple[RemoteRow, ...]:
     """Return the remotes in the order of their names."""
-    return tuple(_row(one) for one in stored.remotes(Repo.discover(context.directory)))
+    return tuple(_row(entry) for entry in stored.remotes(Repo.discover(context.directory)))
 
 
 def add(context: Context, name: str, url: str) -> RemoteRow:
@@ -209,5 +209,5 @@ def _state(repo: Repo, mine: str | None, theirs: str | None) -> str:
     return "behind" if repo.reaches(theirs, mine) else "diverged"
 
 
-def _row(one: stored.Remote) -> RemoteRow:
-    return RemoteRow(name=one.name, url=shown_address(one.url), push_url=shown_address(one.push_url))
+def _row(entry: stored.Remote) -> RemoteRow:
+    return RemoteRow(name=entry.name, url=shown_address(entry.url), push_url=shown_address(entry.push_url))

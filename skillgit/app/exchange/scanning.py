@@ -37,19 +37,19 @@ class LeakFinder:
         self._indexes: dict[str, list[tuple[SecretIndex, str]]] = {}
         self.unchecked: list[str] = []
 
-    def leaks(self, skill: str, added: Sequence[tuple[int, str]], before: str) -> Iterator[tuple[int, Leak]]:
-        """Yield what ``added`` quotes, with the number of the line; 0 if it stands in no single one.
+    def leaks(self, skill: str, lines: Sequence[tuple[int, str]], before: str) -> Iterator[tuple[int, Leak]]:
+        """Yield what ``lines`` quotes, with the number of the line; 0 if it stands in no single one.
 
         Args:
             skill: The path of the skill folder.
-            added: Numbers and texts of the lines that a commit adds to a file.
+            lines: Numbers and texts of the lines that a commit adds to a file.
             before: What may be repeated: the file as it was.
         """
-        text = "\n".join(line for _, line in added)
+        text = "\n".join(line for _, line in lines)
         for index, taxonomy in self._of(skill) if text.strip() else ():
-            known = f"{before}\n{taxonomy}"
-            for leak in find_leaks(index, text, known):
-                alone = (number for number, line in added if find_leak(index, line, known) == leak)
+            known_text = f"{before}\n{taxonomy}"
+            for leak in find_leaks(index, text, known_text):
+                alone = (number for number, line in lines if find_leak(index, line, known_text) == leak)
                 yield next(alone, 0), leak
 
     def _of(self, skill: str) -> list[tuple[SecretIndex, str]]:
@@ -58,24 +58,24 @@ class LeakFinder:
         return self._indexes[skill]
 
     def _loaded(self, skill: str) -> Iterator[tuple[SecretIndex, str]]:
-        seen: set[tuple[object, ...]] = set()
+        sources: set[tuple[object, ...]] = set()
         for row in queries.run_rows(self._workspace.index, {}):
             if row.skill != skill:
                 continue
             try:
-                yield from self._of_run(row.name, seen)
+                yield from self._of_run(row.name, sources)
             except (SkillgitError, OSError, ImportError) as error:
                 self.unchecked.append(f"nobody looked for leaked items of run {row.name}: {_reason(error)}")
 
-    def _of_run(self, run: str, seen: set[tuple[object, ...]]) -> Iterator[tuple[SecretIndex, str]]:
+    def _of_run(self, run: str, sources: set[tuple[object, ...]]) -> Iterator[tuple[SecretIndex, str]]:
         from skillgit.app.setup.setup import find_config  # noqa: PLC0415 - it loads pydantic
         from skillgit.plugin.registry import load_environment  # noqa: PLC0415 - only a run's skill needs it
 
         config = find_config(self._context, self._workspace, [run], config=None, overrides=())
         identity = (config.values.env.name, config.root, repr(config.options))
-        if identity in seen:
+        if identity in sources:
             return
-        seen.add(identity)
+        sources.add(identity)
         environment = load_environment(config.values.env.name, config.root)(config.options, config.root)
         rows = told(environment, {split: environment.items(split) for split in Split})
         if not rows:
@@ -135,15 +135,15 @@ class SecretScanner:
         return self._seen[line]
 
     def _found(self, line: str) -> Iterator[Secret]:
-        known = [Secret(_kind(found), *_value(found)) for found in _detected(line)]
+        secrets = [Secret(_kind(match), *_value(match)) for match in _detected(line)]
         random = [
-            Secret(_kind(found), *_value(found), random=True)
+            Secret(_kind(match), *_value(match), random=True)
             for plugin in (self._random if len(line) <= _LONGEST_LINE else ())
-            for found in plugin.analyze_line(filename="", line=line, line_number=1)
+            for match in plugin.analyze_line(filename="", line=line, line_number=1)
         ]
         shapes = [Secret(BY_SHAPE, value) for value in credentials(line)]
-        yield from (secret for secret in (*known, *shapes) if MASK not in secret.value)
-        if not known and not shapes:
+        yield from (secret for secret in (*secrets, *shapes) if MASK not in secret.value)
+        if not secrets and not shapes:
             yield from random
 
 
@@ -153,12 +153,12 @@ def _detected(line: str) -> list[PotentialSecret]:
     return list(scan_line(line)) if line.strip() and len(line) <= _LONGEST_LINE else []
 
 
-def _kind(found: PotentialSecret) -> str:
-    return str(found.type)
+def _kind(match: PotentialSecret) -> str:
+    return str(match.type)
 
 
-def _value(found: PotentialSecret) -> tuple[str, str]:
-    return str(found.secret_value or ""), str(found.secret_hash)
+def _value(match: PotentialSecret) -> tuple[str, str]:
+    return str(match.secret_value or ""), str(match.secret_hash)
 
 
 @contextmanager
@@ -189,11 +189,11 @@ def is_allowed_inline(path: str, line: str, above: str) -> bool:
 
 def masked(line: str, secrets: tuple[Secret, ...]) -> str:
     """Return ``line`` without its secrets, cut to one line; empty if a secret cannot be told from the rest of it."""
-    shown = redact(line)
+    text = redact(line)
     for secret in secrets:
         if len(secret.value) >= _SHORTEST_MASKED:
-            shown = shown.replace(secret.value, MASK)
-    if MASK not in shown or any(secret.value in shown for secret in secrets):
+            text = text.replace(secret.value, MASK)
+    if MASK not in text or any(secret.value in text for secret in secrets):
         return ""
-    place = max(0, shown.find(MASK) - _EXCERPT // 2) if len(shown) > _EXCERPT else 0
-    return shown[place : place + _EXCERPT].strip()
+    start = max(0, text.find(MASK) - _EXCERPT // 2) if len(text) > _EXCERPT else 0
+    return text[start : start + _EXCERPT].strip()

@@ -56,28 +56,28 @@ Entries = dict[str, Entry]
 """Path inside the place, empty for the place itself, to what stands there; sorted by path."""
 
 
-def read_entries(place: Path) -> Entries:
-    """Return everything at ``place``, nothing if nothing is there; links are not followed.
+def read_entries(path: Path) -> Entries:
+    """Return everything at ``path``, nothing if nothing is there; links are not followed.
 
     Raises:
         ConflictError: It holds something that is no file, link or folder, or cannot be read.
     """
     try:
-        return dict(sorted(_walk(place, "")))
+        return dict(sorted(_walk(path, "")))
     except OSError as error:
-        raise ConflictError(f"{error.filename or place} cannot be read: {error.strerror}", hint=_look(place)) from error
+        raise ConflictError(f"{error.filename or path} cannot be read: {error.strerror}", hint=_look(path)) from error
 
 
 def entries_of(skill: Skill) -> Entries:
     """Return what a folder with exactly the files of ``skill`` holds; of permissions only who may run a file."""
-    found: Entries = {"": Entry(kind=Kind.FOLDER)}
+    entries: Entries = {"": Entry(kind=Kind.FOLDER)}
     for path, content in skill.files.items():
-        for place, letter in enumerate(path):
+        for index, letter in enumerate(path):
             if letter == "/":
-                found[path[:place]] = Entry(kind=Kind.FOLDER)
+                entries[path[:index]] = Entry(kind=Kind.FOLDER)
         mode = _OWNER_RUNS if path in skill.executable else 0
-        found[path] = Entry(kind=Kind.FILE, mode=mode, content=content)
-    return dict(sorted(found.items()))
+        entries[path] = Entry(kind=Kind.FILE, mode=mode, content=content)
+    return dict(sorted(entries.items()))
 
 
 def fingerprint(entries: Mapping[str, Entry]) -> str:
@@ -104,26 +104,26 @@ def edited(entries: Mapping[str, Entry]) -> Entries:
     }
 
 
-def _walk(place: Path, inside: str) -> Iterator[tuple[str, Entry]]:
+def _walk(path: Path, inside: str) -> Iterator[tuple[str, Entry]]:
     try:
-        status = place.lstat()
+        status = path.lstat()
     except (FileNotFoundError, NotADirectoryError):
         return
     mode = stat.S_IMODE(status.st_mode)
     if stat.S_ISLNK(status.st_mode):
-        yield inside, Entry(kind=Kind.LINK, content=os.fsencode(place.readlink()))
+        yield inside, Entry(kind=Kind.LINK, content=os.fsencode(path.readlink()))
     elif stat.S_ISREG(status.st_mode):
-        yield inside, Entry(kind=Kind.FILE, mode=mode, content=place.read_bytes())
+        yield inside, Entry(kind=Kind.FILE, mode=mode, content=path.read_bytes())
     elif stat.S_ISDIR(status.st_mode):
         yield inside, Entry(kind=Kind.FOLDER, mode=mode)
-        for child in sorted(place.iterdir()):
+        for child in sorted(path.iterdir()):
             yield from _walk(child, f"{inside}/{child.name}".lstrip("/"))
     else:
-        raise ConflictError(f"{place} is neither a file nor a folder", hint=_look(place))
+        raise ConflictError(f"{path} is neither a file nor a folder", hint=_look(path))
 
 
-def _look(place: Path) -> str:
-    return f"ls -la {place}"
+def _look(path: Path) -> str:
+    return f"ls -la {path}"
 
 
 _NO_END = "\\ No newline at end of file"
@@ -161,30 +161,30 @@ class DiffersError(ConflictError):
 def changes(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> tuple[Change, ...]:
     """Return how ``new`` differs from ``old``, by path."""
     before, after = edited(old), edited(new)
-    found = []
+    lines = []
     for path in sorted({*before, *after}):
-        one, other = before.get(path), after.get(path)
-        if not _same(one, other):
-            status = "added" if one is None else "removed" if other is None else "changed"
-            found.append(Change(path=path, status=status, diff="".join(_diff(path, one, other))))
-    return tuple(found)
+        source, target = before.get(path), after.get(path)
+        if not _same(source, target):
+            status = "added" if source is None else "removed" if target is None else "changed"
+            lines.append(Change(path=path, status=status, diff="".join(_diff(path, source, target))))
+    return tuple(lines)
 
 
-def _same(one: Entry | None, other: Entry | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return (one.kind, one.content, one.executable) == (other.kind, other.content, other.executable)
+def _same(old: Entry | None, new: Entry | None) -> bool:
+    if old is None or new is None:
+        return old is new
+    return (old.kind, old.content, old.executable) == (new.kind, new.content, new.executable)
 
 
-def _diff(path: str, one: Entry | None, other: Entry | None) -> Iterator[str]:
-    old, new = (f"{side}/{path or '.'}" if entry else "/dev/null" for side, entry in (("a", one), ("b", other)))
+def _diff(path: str, source: Entry | None, target: Entry | None) -> Iterator[str]:
+    old, new = (f"{side}/{path or '.'}" if entry else "/dev/null" for side, entry in (("a", source), ("b", target)))
     yield f"diff --git a/{path or '.'} b/{path or '.'}\n"
-    if one is not None and other is not None and one.executable != other.executable:
-        yield f"old mode {'100755' if one.executable else '100644'}\n"
-        yield f"new mode {'100755' if other.executable else '100644'}\n"
-    texts = _text(one), _text(other)
+    if source is not None and target is not None and source.executable != target.executable:
+        yield f"old mode {'100755' if source.executable else '100644'}\n"
+        yield f"new mode {'100755' if target.executable else '100644'}\n"
+    texts = _text(source), _text(target)
     if texts[0] is None or texts[1] is None:
-        yield _without_texts(path or ".", one, other)
+        yield _without_texts(path or ".", source, target)
         return
     for line in unified_diff(_lines(texts[0]), _lines(texts[1]), old, new):
         yield line if line.endswith("\n") else f"{line}\n{_NO_END}\n"
@@ -208,11 +208,11 @@ def _lines(text: str) -> list[str]:
     return [*lines, last] if last else lines
 
 
-def _without_texts(path: str, one: Entry | None, other: Entry | None) -> str:
-    if one is None or other is None:
-        entry = one or other
-        return f"{'new' if one is None else 'gone'}: the {_what(entry)} {path}\n"
-    return f"changed: the {_what(one)} {path}{f' is a {_what(other)} now' if one.kind is not other.kind else ''}\n"
+def _without_texts(path: str, old: Entry | None, new: Entry | None) -> str:
+    if old is None or new is None:
+        entry = old or new
+        return f"{'new' if old is None else 'gone'}: the {_what(entry)} {path}\n"
+    return f"changed: the {_what(old)} {path}{f' is a {_what(new)} now' if old.kind is not new.kind else ''}\n"
 
 
 def _what(entry: Entry | None) -> str:

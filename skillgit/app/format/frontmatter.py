@@ -71,16 +71,16 @@ def with_version(text: str, version: str) -> str:
     node = yaml.compose(inside, Loader=yaml.SafeLoader)
     if not isinstance(node, yaml.MappingNode):
         raise TypeError("a checked frontmatter is a mapping")
-    place, length, written = _insertion(inside, node, version)
-    place += block.index("\n") + 1
-    released = text[:place] + written + text[place + length :]
-    wanted = {**before, "metadata": {**_metadata(before), VERSION: version}}
-    if read(released) != wanted:
+    position, length, insertion = _insertion(inside, node, version)
+    position += block.index("\n") + 1
+    release = text[:position] + insertion + text[position + length :]
+    fields = {**before, "metadata": {**_metadata(before), VERSION: version}}
+    if read(release) != fields:
         raise SkillError(
             f"the version cannot be written into the frontmatter of {DOCUMENT} without changing more of it",
             hint=f"write 'metadata:' and below it '  {VERSION}: \"{version}\"' yourself",
         )
-    return released
+    return release
 
 
 def version_of(text: str) -> str:
@@ -104,8 +104,8 @@ def _check(faults: Iterable[Fault]) -> None:
 
 
 def _metadata(fields: Fields) -> dict[str, str]:
-    found = fields.get("metadata")
-    return dict(found) if isinstance(found, dict) else {}
+    metadata = fields.get("metadata")
+    return dict(metadata) if isinstance(metadata, dict) else {}
 
 
 def _insertion(inside: str, node: MappingNode, version: str) -> tuple[int, int, str]:
@@ -121,9 +121,9 @@ def _insertion(inside: str, node: MappingNode, version: str) -> tuple[int, int, 
     if not isinstance(value, yaml.MappingNode):
         # a metadata without anything under it
         return _line_end(inside, key.end_mark.index), 0, f"{indent}  {line}"
-    held = next((found for name, found in _texts(value) if name == VERSION), None)
-    if held is not None:
-        return _replaced(inside, held, version)
+    scalar = next((item for name, item in _texts(value) if name == VERSION), None)
+    if scalar is not None:
+        return _replaced(inside, scalar, version)
     return value.start_mark.index - value.start_mark.column, 0, f"{' ' * value.start_mark.column}{line}"
 
 
@@ -135,16 +135,16 @@ def _texts(node: MappingNode) -> Iterator[tuple[str, ScalarNode]]:
             yield str(key.value), value
 
 
-def _replaced(inside: str, held: ScalarNode, version: str) -> tuple[int, int, str]:
+def _replaced(inside: str, node: ScalarNode, version: str) -> tuple[int, int, str]:
     """Return the stretch of the value that stands there now, and the new one in its place."""
-    start, end = held.start_mark.index, held.end_mark.index
-    block = held.style in {"|", ">"}
+    start, end = node.start_mark.index, node.end_mark.index
+    block = node.style in {"|", ">"}
     gap = " " if start == end and inside[start - 1 : start] == ":" else ""
     return start, end - start, f'{gap}"{version}"{chr(10) * block}'
 
 
-def _line_end(inside: str, place: int) -> int:
-    return inside.index("\n", place) + 1
+def _line_end(inside: str, position: int) -> int:
+    return inside.index("\n", position) + 1
 
 
 Fields = dict[str, str | dict[str, str]]
@@ -182,13 +182,13 @@ def read_head(text: str) -> Head:
         return Head(fields={}, faults=(_absent(text),), lines={}, present=False)
     inside = inner(block)
     if len(inside) > _LONGEST:
-        told = broken(
+        message = broken(
             "frontmatter-length", DOCUMENT, 1, f"the frontmatter of {DOCUMENT} has {len(inside):,} characters"
         )
-        return Head(fields={}, faults=(told,), lines={}, present=False)
-    place = inside.find(_FENCE)
-    if place >= 0:
-        line = inside.count("\n", 0, place) + 2
+        return Head(fields={}, faults=(message,), lines={}, present=False)
+    position = inside.find(_FENCE)
+    if position >= 0:
+        line = inside.count("\n", 0, position) + 2
         fence = broken("frontmatter-fence", DOCUMENT, line, f"the frontmatter of {DOCUMENT} contains '{_FENCE}'")
         return Head(fields={}, faults=(fence,), lines={}, present=False)
     try:
@@ -253,13 +253,13 @@ def _shape_faults(node: yaml.MappingNode) -> Iterator[Fault]:
     """Yield what strict YAML refuses about keys, however deep they stand."""
     if node.flow_style:
         yield broken("frontmatter-flow", DOCUMENT, _line(node), f"the frontmatter of {DOCUMENT} uses braces")
-    seen: set[str] = set()
+    keys: set[str] = set()
     for key, value in node.value:
         name = str(key.value)
-        if name in seen:
+        if name in keys:
             twice = f"the frontmatter of {DOCUMENT} has '{name}' twice"
             yield broken("frontmatter-repeated", DOCUMENT, _line(key), twice)
-        seen.add(name)
+        keys.add(name)
         if isinstance(value, yaml.MappingNode):
             yield from _shape_faults(value)
 
@@ -269,8 +269,8 @@ def _scalar(key: str, node: yaml.Node, faults: list[Fault]) -> str | dict[str, s
     if isinstance(node, yaml.ScalarNode):
         if node.value and node.tag != _TEXT_TAG and node.style is None:
             kind = node.tag.rpartition(":")[2]
-            told = f"'{key}' {_WHERE} is {node.value}, which YAML reads as {kind}"
-            faults.append(broken("value-unquoted", DOCUMENT, _line(node), told))
+            message = f"'{key}' {_WHERE} is {node.value}, which YAML reads as {kind}"
+            faults.append(broken("value-unquoted", DOCUMENT, _line(node), message))
         return str(node.value)
     if key == "metadata" and isinstance(node, yaml.MappingNode):
         inside = {str(name.value): _scalar(f"metadata.{name.value}", value, faults) for name, value in node.value}

@@ -48,20 +48,20 @@ def link_faults(texts: Mapping[str, str], files: Collection[str]) -> Iterator[Fa
         files: The paths of all files.
     """
     targets = {path: tuple(_targets(text)) for path, text in texts.items()}
-    known = {*files, *(folder for path in files for folder in _parents(path))}
+    paths = {*files, *(folder for path in files for folder in _parents(path))}
     first = {_resolved(DOCUMENT, target.path) for target in targets.get(DOCUMENT, ())}
-    for path, found in targets.items():
-        for target in found:
-            yield from _faults(path, target, known, first)
+    for path, links in targets.items():
+        for target in links:
+            yield from _faults(path, target, paths, first)
 
 
-def _faults(path: str, target: Target, known: Collection[str], first: Collection[str]) -> Iterator[Fault]:
-    resolved = _resolved(path, target.path)
-    if resolved.startswith("..") or target.path.startswith(("/", "~")) or _DRIVE.match(target.path):
+def _faults(path: str, target: Target, paths: Collection[str], first: Collection[str]) -> Iterator[Fault]:
+    destination = _resolved(path, target.path)
+    if destination.startswith("..") or target.path.startswith(("/", "~")) or _DRIVE.match(target.path):
         if target.linked:
             yield broken("link-outside", path, target.line, f"the link to {target.path} leaves the skill folder")
         return
-    if resolved not in known:
+    if destination not in paths:
         if not target.linked:
             # A path in a code span is meant from the folder, wherever the file stands that mentions it.
             if path == DOCUMENT:
@@ -69,8 +69,8 @@ def _faults(path: str, target: Target, known: Collection[str], first: Collection
             return
         rule = "link-missing" if path == DOCUMENT else "companion-link-missing"
         yield broken(rule, path, target.line, f"the link leads to {target.path}, which is not there")
-    elif target.linked and resolved.endswith(".md") and resolved not in {*first, path, DOCUMENT}:
-        yield broken("reference-chain", path, target.line, f"{resolved} is linked here, and not in {DOCUMENT}")
+    elif target.linked and destination.endswith(".md") and destination not in {*first, path, DOCUMENT}:
+        yield broken("reference-chain", path, target.line, f"{destination} is linked here, and not in {DOCUMENT}")
 
 
 def _resolved(path: str, target: str) -> str:
@@ -103,7 +103,7 @@ def _inline(block: Token, first: int) -> Iterator[Target]:
             if path:
                 yield Target(path=path, line=line, linked=True)
         elif token.type == "code_inline":
-            yield from (Target(path=found, line=line, linked=False) for found in _mentions(token.content))
+            yield from (Target(path=mention, line=line, linked=False) for mention in _mentions(token.content))
 
 
 def _mentions(code: str) -> Iterator[str]:
@@ -152,23 +152,23 @@ def unlicensed(files: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
     Args:
         files: Path inside the skill folder to content, or to the beginning of it.
     """
-    licensed = {PurePosixPath(path).parent for path in files if is_licence(path)}
+    folders = {PurePosixPath(path).parent for path in files if is_licence(path)}
     for path, content in files.items():
-        place = PurePosixPath(path)
-        if is_licence(path) or licensed & set(place.parents):
+        parents = PurePosixPath(path)
+        if is_licence(path) or folders & set(parents.parents):
             continue
-        reason = _reason(place, content)
+        reason = _reason(parents, content)
         if reason:
             yield path, reason
 
 
-def _reason(place: PurePosixPath, content: bytes) -> str:
-    if _OF_OTHERS & set(place.parts[:-1]):
+def _reason(path: PurePosixPath, content: bytes) -> str:
+    if _OF_OTHERS & set(path.parts[:-1]):
         return "stands in a folder for what others wrote"
-    if place.suffix.lower() in _FONTS:
+    if path.suffix.lower() in _FONTS:
         return "is a font"
-    if place.name.endswith(_MINIFIED):
+    if path.name.endswith(_MINIFIED):
         return "is a minified library"
-    if place.suffix.lower() != ".md" and _CLAIM.search(content[:_LOOKED_AT]):
+    if path.suffix.lower() != ".md" and _CLAIM.search(content[:_LOOKED_AT]):
         return "names a copyright or a licence of its own"
     return ""

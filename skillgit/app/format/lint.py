@@ -65,7 +65,7 @@ def check_folder(name: str, files: Mapping[str, bytes]) -> tuple[Fault, ...]:
     faults += [fault for path, content in rest.items() for fault in _companion_faults(path, content)]
     text = _text(files[document])
     if text is not None:
-        texts = {path: found for path, content in rest.items() if (found := _markdown(path, content)) is not None}
+        texts = {path: markdown for path, content in rest.items() if (markdown := _markdown(path, content)) is not None}
         faults += _document_faults(name, text, {DOCUMENT: text, **texts}, {DOCUMENT, *rest})
     return tuple(sorted(faults, key=lambda fault: (fault.path != DOCUMENT, fault.path, fault.line)))
 
@@ -76,8 +76,8 @@ def _document_faults(name: str, text: str, texts: Mapping[str, str], files: set[
     yield from _name_fault(name, head)
     yield from _licence_faults(head, files)
     yield from _body_faults(text)
-    shown = {**texts, DOCUMENT: _without_head(text)}
-    yield from link_faults(shown, files)
+    documents = {**texts, DOCUMENT: _without_head(text)}
+    yield from link_faults(documents, files)
 
 
 def _name_faults(files: Mapping[str, bytes]) -> Iterator[Fault]:
@@ -108,8 +108,8 @@ def _companion_faults(path: str, content: bytes) -> Iterator[Fault]:
         return
     line = 1 if content.startswith(_BOM) else _undecodable_line(content)
     if line is not None:
-        told = "begins with a byte order mark" if content.startswith(_BOM) else "is not UTF-8"
-        yield broken("companion-encoding", path, line, f"{path} {told}")
+        message = "begins with a byte order mark" if content.startswith(_BOM) else "is not UTF-8"
+        yield broken("companion-encoding", path, line, f"{path} {message}")
     if (line := _carriage_return(content)) is not None:
         yield broken("line-ends", path, line, f"{path} has a line end that is not LF")
 
@@ -123,8 +123,8 @@ def _undecodable_line(content: bytes) -> int | None:
 
 
 def _carriage_return(content: bytes) -> int | None:
-    place = content.find(b"\r")
-    return None if place < 0 else content.count(b"\n", 0, place) + 1
+    position = content.find(b"\r")
+    return None if position < 0 else content.count(b"\n", 0, position) + 1
 
 
 def _text(content: bytes) -> str | None:
@@ -148,16 +148,16 @@ def _without_head(text: str) -> str:
 def _name_fault(folder: str, head: Head) -> Iterator[Fault]:
     name = head.fields.get("name")
     if isinstance(name, str) and name and name != folder:
-        told = f"the skill is called {name}, and its folder {folder}"
-        yield broken("name-folder", DOCUMENT, head.lines["name"], told)
+        message = f"the skill is called {name}, and its folder {folder}"
+        yield broken("name-folder", DOCUMENT, head.lines["name"], message)
 
 
 def _licence_faults(head: Head, files: set[str]) -> Iterator[Fault]:
     licence = head.fields.get("license")
-    for wanted in licence_files(licence) if isinstance(licence, str) else ():
-        if wanted not in files:
-            told = f"the license names {wanted}, which is not in the folder"
-            yield broken("licence-file", DOCUMENT, head.lines["license"], told)
+    for file in licence_files(licence) if isinstance(licence, str) else ():
+        if file not in files:
+            message = f"the license names {file}, which is not in the folder"
+            yield broken("licence-file", DOCUMENT, head.lines["license"], message)
 
 
 def _body_faults(text: str) -> Iterator[Fault]:
@@ -254,9 +254,9 @@ def _on_disk(context: Context, path: Path, word: str) -> Iterator[LintedSkill]:
         folders = [path.parent] if path.is_file() else sorted(_skill_folders(path))
         if not folders:
             # only what it lacks is told: it may be any folder, with any number of files
-            place = _not_empty(path, word)
-            name = place.resolve().name
-            yield LintedSkill(place=_shown(context, place), name=name, faults=check_folder(name, {}))
+            target = _not_empty(path, word)
+            name = target.resolve().name
+            yield LintedSkill(place=_shown(context, target), name=name, faults=check_folder(name, {}))
         for folder in folders:
             files, links = _read(folder)
             name = folder.resolve().name
@@ -269,17 +269,17 @@ def _on_disk(context: Context, path: Path, word: str) -> Iterator[LintedSkill]:
 
 def _not_empty(path: Path, word: str) -> Path:
     """Return a folder that is no skill but has files of its own, so that it is told what it lacks."""
-    if not any(found.is_file() for found in path.iterdir() if not found.name.startswith(".")):
+    if not any(entry.is_file() for entry in path.iterdir() if not entry.name.startswith(".")):
         raise NotFoundError(f"there is no skill in {word}", hint=f"a skill is a folder with a {DOCUMENT}")
     return path
 
 
 def _shown(context: Context, folder: Path) -> str:
-    resolved = folder.resolve()
+    absolute = folder.resolve()
     return (
-        resolved.relative_to(context.directory).as_posix()
-        if resolved.is_relative_to(context.directory)
-        else str(resolved)
+        absolute.relative_to(context.directory).as_posix()
+        if absolute.is_relative_to(context.directory)
+        else str(absolute)
     )
 
 
@@ -324,12 +324,12 @@ def _in_commit(context: Context, word: str) -> Iterator[LintedSkill]:
 
     try:
         with open_workspace(context) as workspace:
-            found = resolve_in(workspace, word)
-            only = workspace.index.skill_path(found.run) if found.run else ""
-            folders = skill_folders(workspace.repo, found.commit, only)
+            resolution = resolve_in(workspace, word)
+            only = workspace.index.skill_path(resolution.run) if resolution.run else ""
+            folders = skill_folders(workspace.repo, resolution.commit, only)
     except NotFoundError as error:
         raise type(error)(f"{word} is neither a path nor a revision: {error.message}", hint=error.hint) from error
-    yield from _checked(found.commit, folders)
+    yield from _checked(resolution.commit, folders)
     if not folders:
         raise NotFoundError(f"there is no skill in {word}", hint=f"a skill is a folder with a {DOCUMENT}")
 

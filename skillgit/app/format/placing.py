@@ -32,8 +32,8 @@ _EXCHANGE = 2
 _CANNOT = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
 
 
-def exchange(one: Path, other: Path) -> bool:
-    """Let the names ``one`` and ``other``, which both exist, swap what they stand for.
+def exchange(first: Path, second: Path) -> bool:
+    """Let the names ``first`` and ``second``, which both exist, swap what they stand for.
 
     Returns:
         Whether that was done; False if the system or the file system cannot do it, and then nothing happened.
@@ -44,20 +44,20 @@ def exchange(one: Path, other: Path) -> bool:
     call = _call()
     if call is None:
         return False
-    if call(os.fsencode(one), os.fsencode(other)) == 0:
+    if call(os.fsencode(first), os.fsencode(second)) == 0:
         return True
     code = ctypes.get_errno()
     if code in _CANNOT:
         return False
-    raise OSError(code, os.strerror(code), str(one))
+    raise OSError(code, os.strerror(code), str(first))
 
 
 def _call() -> Callable[[bytes, bytes], int] | None:
     library = ctypes.CDLL(None, use_errno=True)
     if sys.platform == "linux" and hasattr(library, "renameat2"):
-        return lambda one, other: int(library.renameat2(_HERE, one, _HERE, other, ctypes.c_uint(_EXCHANGE)))
+        return lambda first, second: int(library.renameat2(_HERE, first, _HERE, second, ctypes.c_uint(_EXCHANGE)))
     if sys.platform == "darwin" and hasattr(library, "renamex_np"):
-        return lambda one, other: int(library.renamex_np(one, other, ctypes.c_uint(_EXCHANGE)))
+        return lambda first, second: int(library.renamex_np(first, second, ctypes.c_uint(_EXCHANGE)))
     return None
 
 
@@ -72,34 +72,34 @@ def typed_path(directory: Path, text: str) -> Path:
     return Path(normpath(directory / path))
 
 
-def refuse_way_out(place: Path, *, followed: bool = False) -> Path:
-    """Return ``place``, which is to be written, unless a link in a work tree leads from it to somewhere else.
+def refuse_way_out(path: Path, *, follow: bool = False) -> Path:
+    """Return ``path``, which is to be written, unless a link in a work tree leads from it to somewhere else.
 
     A commit can hold links, so that whoever checks a stranger's commit out has them: ``.claude`` could lead to the
     user's home, ``report.html`` to a file of his. A place outside of every work tree is as the user has made it.
 
     Args:
-        place: An absolute path.
-        followed: Whether it is written through where it is a link itself; else what is written takes its place.
+        path: An absolute path.
+        follow: Whether it is written through where it is a link itself; else what is written takes its place.
 
     Raises:
         UsageError: It lies in a work tree by its name, and elsewhere, or in git's own folder, in fact.
     """
-    meant = Path(normpath(place))
-    top = _work_tree(meant)
+    target = Path(normpath(path))
+    top = _work_tree(target)
     if top is None:
-        return place
-    real = place.resolve() if followed else place.parent.resolve() / place.name
-    kept = real.is_relative_to(top.resolve()) and not _is_gits(real.relative_to(top.resolve()))
-    if not kept and not _is_gits(meant.relative_to(top)) and not _is_device(real):
-        raise UsageError(f"{place} leads out of the repository at {top}, over a link, to {real}", hint=f"name {real}")
-    return place
+        return path
+    real = path.resolve() if follow else path.parent.resolve() / path.name
+    is_inside = real.is_relative_to(top.resolve()) and not _is_gits(real.relative_to(top.resolve()))
+    if not is_inside and not _is_gits(target.relative_to(top)) and not _is_device(real):
+        raise UsageError(f"{path} leads out of the repository at {top}, over a link, to {real}", hint=f"name {real}")
+    return path
 
 
-def _work_tree(place: Path) -> Path | None:
-    """Return the work tree that ``place`` lies in by its name; links in a work tree lead to no other one."""
+def _work_tree(path: Path) -> Path | None:
+    """Return the work tree that ``path`` lies in by its name; links in a work tree lead to no other one."""
     top = None
-    for folder in reversed(place.parents):
+    for folder in reversed(path.parents):
         if top is not None and folder.is_symlink():
             break
         if os.path.lexists(folder / ".git"):
@@ -144,39 +144,39 @@ def remove_tree(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def put(place: Path, write: Callable[[Path], None], displaced: Callable[[Path], None] | None = None) -> None:
-    """Let what ``write`` makes take ``place``, which is then free of what stood there before.
+def put(path: Path, write: Callable[[Path], None], on_displaced: Callable[[Path], None] | None = None) -> None:
+    """Let what ``write`` makes take ``path``, which is then free of what stood there before.
 
     Args:
-        place: The name.
-        write: Makes the new content at the path that it is given, which lies beside ``place``.
-        displaced: Gets the path of what stood there before it is removed; not called if nothing did.
+        path: The name.
+        write: Makes the new content at the path that it is given, which lies beside ``path``.
+        on_displaced: Gets the path of what stood there before it is removed; not called if nothing did.
 
     Raises:
-        ConflictError: The folder around ``place`` cannot be written.
+        ConflictError: The folder around ``path`` cannot be written.
     """
-    with _told(place):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with _holder(place) as holder:
+    with _told(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _holder(path) as holder:
             beside = holder / _NEW
             write(beside)
-            old = _swap(beside, place, holder / _OLD)
-            if old is not None and displaced is not None:
-                displaced(old)
+            old = _swap(beside, path, holder / _OLD)
+            if old is not None and on_displaced is not None:
+                on_displaced(old)
 
 
-def take_away(place: Path, displaced: Callable[[Path], None] | None = None) -> None:
-    """Free ``place`` at once of what stands there; ``displaced`` gets the path of that before it is removed.
+def take_away(path: Path, on_displaced: Callable[[Path], None] | None = None) -> None:
+    """Free ``path`` at once of what stands there; ``on_displaced`` gets the path of that before it is removed.
 
     Raises:
-        ConflictError: The folder around ``place`` cannot be written.
+        ConflictError: The folder around ``path`` cannot be written.
     """
-    with _told(place), _holder(place) as holder:
-        gone = holder / _GONE
-        with _movable(place):
-            place.rename(gone)
-        if displaced is not None:
-            displaced(gone)
+    with _told(path), _holder(path) as holder:
+        discard = holder / _GONE
+        with _movable(path):
+            path.rename(discard)
+        if on_displaced is not None:
+            on_displaced(discard)
 
 
 def write_file(file: Path, content: bytes) -> None:
@@ -196,38 +196,38 @@ def write_file(file: Path, content: bytes) -> None:
             beside.replace(file)
 
 
-def sweep(place: Path) -> None:
-    """Remove what killed processes left beside ``place``, and bring back what they took away without a swap."""
-    for left in sorted(place.parent.iterdir()) if place.parent.is_dir() else ():
-        if not (left.name.startswith(f".{place.name}{_MARK}") and left.name.endswith(_ENDING)):
+def sweep(path: Path) -> None:
+    """Remove what killed processes left beside ``path``, and bring back what they took away without a swap."""
+    for entry in sorted(path.parent.iterdir()) if path.parent.is_dir() else ():
+        if not (entry.name.startswith(f".{path.name}{_MARK}") and entry.name.endswith(_ENDING)):
             continue
         with suppress(OSError):
-            handle = os.open(left, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+            handle = os.open(entry, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 # Where names cannot swap in one step, a kill leaves the old content here and its name free.
-                if not os.path.lexists(place) and os.path.lexists(left / _OLD):
-                    (left / _OLD).rename(place)
-                remove_tree(left)
+                if not os.path.lexists(path) and os.path.lexists(entry / _OLD):
+                    (entry / _OLD).rename(path)
+                remove_tree(entry)
             finally:
                 os.close(handle)
 
 
-def _swap(beside: Path, place: Path, aside: Path) -> Path | None:
-    """Give ``place`` what ``beside`` holds; return where that what stood there stands now."""
-    if not os.path.lexists(place):
+def _swap(beside: Path, path: Path, aside: Path) -> Path | None:
+    """Give ``path`` what ``beside`` holds; return where that what stood there stands now."""
+    if not os.path.lexists(path):
         with _movable(beside) as mode:
-            beside.rename(place)
-            _restore(place, mode)
+            beside.rename(path)
+            _restore(path, mode)
         return None
-    with _movable(beside) as new_mode, _movable(place) as old_mode:
-        if exchange(beside, place):
+    with _movable(beside) as new_mode, _movable(path) as old_mode:
+        if exchange(beside, path):
             old = beside
         else:
-            place.rename(aside)
-            beside.rename(place)
+            path.rename(aside)
+            beside.rename(path)
             old = aside
-        _restore(place, new_mode)
+        _restore(path, new_mode)
         _restore(old, old_mode)
     return old
 
@@ -253,13 +253,13 @@ def _restore(folder: Path, mode: int | None) -> None:
 
 
 @contextmanager
-def _holder(place: Path) -> Iterator[Path]:
-    """Give a folder beside ``place`` for what is to take it, and tidy up what killed processes left there.
+def _holder(path: Path) -> Iterator[Path]:
+    """Give a folder beside ``path`` for what is to take it, and tidy up what killed processes left there.
 
     The folder is locked as long as somebody works in it, and the kernel unlocks it when he dies.
     """
-    sweep(place)
-    holder = Path(tempfile.mkdtemp(prefix=f".{place.name}{_MARK}", suffix=_ENDING, dir=place.parent))
+    sweep(path)
+    holder = Path(tempfile.mkdtemp(prefix=f".{path.name}{_MARK}", suffix=_ENDING, dir=path.parent))
     handle = os.open(holder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -270,15 +270,15 @@ def _holder(place: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _told(place: Path) -> Iterator[None]:
+def _told(path: Path) -> Iterator[None]:
     """Tell of what the operating system refuses in a sentence."""
     try:
         yield
     except (NotADirectoryError, FileExistsError) as error:
         raise UsageError(
-            f"{place} cannot be written: a file stands where a folder has to be", hint=f"ls -la {place.parent}"
+            f"{path} cannot be written: a file stands where a folder has to be", hint=f"ls -la {path.parent}"
         ) from error
     except OSError as error:
         raise ConflictError(
-            f"{place} cannot be written: {error.strerror or error}", hint=f"ls -la {place.parent}"
+            f"{path} cannot be written: {error.strerror or error}", hint=f"ls -la {path.parent}"
         ) from error

@@ -117,10 +117,10 @@ def described(text: str, name: str) -> str:
     headings = [line.lstrip("#").strip() for line in lines if line.startswith("#")]
     heading = headings[0] if headings else name.replace("-", " ")
     prose = next((paragraph for paragraph in _paragraphs(text) if paragraph != _PLACEHOLDER), "")
-    told = re.split(r"(?<=[.!?])\s", prose, maxsplit=1)[0]
-    if not told and headings[1:]:
-        told = f"Covers: {', '.join(headings[1:])}."
-    return clean_line(f"{heading}. {told}" if told else f"{heading}.")
+    summary = re.split(r"(?<=[.!?])\s", prose, maxsplit=1)[0]
+    if not summary and headings[1:]:
+        summary = f"Covers: {', '.join(headings[1:])}."
+    return clean_line(f"{heading}. {summary}" if summary else f"{heading}.")
 
 
 def _paragraphs(text: str) -> Iterator[str]:
@@ -128,6 +128,6 @@ def _paragraphs(text: str) -> Iterator[str]:
         prose = [
             line for line in paragraph.splitlines() if not re.match(r"\s*(#|[-*+] |\d+[.)] |<!--|---|\||```)", line)
         ]
-        joined = clean_line(" ".join(prose))
-        if joined and not joined.startswith("("):
-            yield joined
+        prose_text = clean_line(" ".join(prose))
+        if prose_text and not prose_text.startswith("("):
+            yield prose_text

@@ -64,20 +64,20 @@ def search(
         return plan
     watcher.remark(plan.sentence)
     notes: dict[str, list[Note]] = {}
-    asked: list[str] = []
+    fresh: list[str] = []
 
     async def work(door: Measuring) -> Cost:
-        solved = {row.commit: cell.solved for row, cell in known(line) if cell is not None}
-        while (row := _next(line, solved, newest=request.ends is None)) is not None:
-            solved[row.commit] = await _ask(workspace, door, row, items[request.item], notes)
-            asked.append(row.label)
+        outcomes = {row.commit: cell.solved for row, cell in known(line) if cell is not None}
+        while (row := _next(line, outcomes, newest=request.ends is None)) is not None:
+            outcomes[row.commit] = await _ask(workspace, door, row, items[request.item], notes)
+            fresh.append(row.label)
         return door.cost()
 
     try:
         cost = measuring(context, workspace, setup, caps=request.caps, watcher=watcher, work=work)
     finally:
         record(workspace, notes, context.clock())
-    return tuple(asked), cost
+    return tuple(fresh), cost
 
 
 def _plan(workspace: Workspace, request: BisectRequest, line: Line, item: Item, planner: Planner) -> Plan:
@@ -98,8 +98,8 @@ def check_as_run(workspace: Workspace, run: str, setup: Setup) -> None:
     Raises:
         UsageError: Items, environment, models or their parameters are others.
     """
-    if found := differences(workspace, run, setup):
-        raise UsageError("; ".join(found), hint="measure as the run did, or compare with: skillgit eval")
+    if differing := differences(workspace, run, setup):
+        raise UsageError("; ".join(differing), hint="measure as the run did, or compare with: skillgit eval")
 
 
 async def _ask(
@@ -107,32 +107,32 @@ async def _ask(
 ) -> bool | None:
     """Return whether the version in ``row`` solves ``item``; None if that could not be found out."""
     skill = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
-    found = await door.measure(Sample(name=row.label, skill=skill, items=[item], split=Split.SELECTION))
-    outcome = found.outcomes[item.id]
+    measurement = await door.measure(Sample(name=row.label, skill=skill, items=[item], split=Split.SELECTION))
+    outcome = measurement.outcomes[item.id]
     if not isinstance(outcome, Scored):
         return None
     session = door.session
     note = as_outcomes_note(
-        found, target=door.target, environment=session.task.digest, setup=session.setup, time=session.clock()
+        measurement, target=door.target, environment=session.task.digest, setup=session.setup, time=session.clock()
     )
     notes.setdefault(row.commit, []).append(note)
     return outcome.passed
 
 
-def _next(line: Line, solved: dict[str, bool | None], *, newest: bool) -> MeasuredRow | None:
+def _next(line: Line, outcomes: dict[str, bool | None], *, newest: bool) -> MeasuredRow | None:
     """Return the version to ask next: an end, or the middle of those that the newest flip leaves open."""
-    ends = [row for row in (line[0][0], line[-1][0]) if row.commit not in solved]
+    ends = [row for row in (line[0][0], line[-1][0]) if row.commit not in outcomes]
     if ends:
         return ends[0]
-    scored = [(row, told) for row, _ in line if (told := solved.get(row.commit)) is not None]
-    flips = [(older, newer) for (older, one), (newer, two) in pairwise(scored) if one != two]
-    if not flips or (not newest and scored[0][1] == scored[-1][1]):
+    verdicts = [(row, outcome) for row, _ in line if (outcome := outcomes.get(row.commit)) is not None]
+    flips = [(older, newer) for (older, before), (newer, two) in pairwise(verdicts) if before != two]
+    if not flips or (not newest and verdicts[0][1] == verdicts[-1][1]):
         return None
     rows = [row for row, _ in line]
     older, newer = flips[-1]
     between = rows[rows.index(older) + 1 : rows.index(newer)]
-    left = [row for row in between if row.commit not in solved]
-    return left[len(left) // 2] if left else None
+    unmeasured = [row for row in between if row.commit not in outcomes]
+    return unmeasured[len(unmeasured) // 2] if unmeasured else None
 
 
 Line = list[tuple["MeasuredRow", "Cell | None"]]
@@ -234,16 +234,16 @@ def bisect(context: Context, request: BisectRequest, watcher: EvalWatcher | None
         run, ends = _ends(workspace, request)
         line = _line(workspace, run, request.item)
         line = _between(line, ends) if ends is not None else line
-        measured: tuple[str, ...] = ()
+        fresh: tuple[str, ...] = ()
         cost: Cost | None = None
         if request.measure and watcher is not None:
-            searched = search(context, workspace, request, line, watcher)
-            if not isinstance(searched, tuple):
-                return searched
-            measured, cost = searched
-            told = dict(_line(workspace, run, request.item))
-            line = [(row, told[row]) for row, _ in line]
-        return _found(workspace, request, run, line, measured=measured, cost=cost)
+            search_result = search(context, workspace, request, line, watcher)
+            if not isinstance(search_result, tuple):
+                return search_result
+            fresh, cost = search_result
+            cells = dict(_line(workspace, run, request.item))
+            line = [(row, cells[row]) for row, _ in line]
+        return _found(workspace, request, run, line, fresh=fresh, cost=cost)
 
 
 def known(line: Line) -> Line:
@@ -253,8 +253,8 @@ def known(line: Line) -> Line:
 
 def flips_of(line: Line) -> tuple[Flip, ...]:
     """Return all flips of a line of versions, oldest first."""
-    scored = known(line)
-    pairs = pairwise(scored)
+    cells = known(line)
+    pairs = pairwise(cells)
     return tuple(
         Flip(older=older.label, newer=newer.label, change="fixed" if after.solved else "broken")
         for (older, before), (newer, after) in pairs
@@ -269,18 +269,18 @@ def suspects(line: Line, flip: Flip) -> Line:
 
 
 def _found(
-    workspace: Workspace, request: BisectRequest, run: str, line: Line, *, measured: tuple[str, ...], cost: Cost | None
+    workspace: Workspace, request: BisectRequest, run: str, line: Line, *, fresh: tuple[str, ...], cost: Cost | None
 ) -> Bisected:
-    scored = known(line)
-    _check_measured(workspace, line, scored, request)
+    cells = known(line)
+    _check_measured(workspace, line, cells, request)
     flips = flips_of(line)
-    flip = flips[-1] if flips and _differ(scored, request) else None
-    around = {row.label: (row, cell) for row, cell in scored}
-    ends = (around[flip.older], around[flip.newer]) if flip else (scored[0], scored[-1])
+    flip = flips[-1] if flips and _differ(cells, request) else None
+    around = {row.label: (row, cell) for row, cell in cells}
+    ends = (around[flip.older], around[flip.newer]) if flip else (cells[0], cells[-1])
     older, newer = attempts(workspace, ends, request.item)
     possible = suspects(line, flip) if flip else []
     absent = dict(_absent(workspace, possible or line))
-    lost = attempts(workspace, [(row, None) for row in absent], request.item)
+    lacking = attempts(workspace, [(row, None) for row in absent], request.item)
     culprit = possible[0][0] if len(possible) == 1 else None
     event = read_commit(workspace.repo, culprit.commit).event if culprit is not None else None
     return Bisected(
@@ -296,35 +296,35 @@ def _found(
         edits=event.edits if isinstance(event, Accepted) else (),
         diff=_diff(workspace, culprit),
         flips=flips,
-        gaps=tuple(one.name for one in lost),
+        gaps=tuple(attempt.name for attempt in lacking),
         absence=next(iter(absent.values()), None),
-        told=tuple(one.name for one in lost if flip is not None and one.told == flip.change),
-        measured=measured,
+        told=tuple(attempt.name for attempt in lacking if flip is not None and attempt.told == flip.change),
+        measured=fresh,
         cost=cost,
     )
 
 
-def _check_measured(workspace: Workspace, line: Line, scored: Line, request: BisectRequest) -> None:
+def _check_measured(workspace: Workspace, line: Line, cells: Line, request: BisectRequest) -> None:
     """Refuse to search where there is nothing to search between.
 
     Raises:
         NotFoundError: An end, or no version at all, has an outcome.
     """
-    wanted = (line[0][0], line[-1][0]) if request.ends else ()
-    measured = {row.commit for row, _ in scored}
-    missing = [row for row in wanted if row.commit not in measured]
-    if not missing and scored:
+    ends = (line[0][0], line[-1][0]) if request.ends else ()
+    commits = {row.commit for row, _ in cells}
+    missing = [row for row in ends if row.commit not in commits]
+    if not missing and cells:
         return
-    lost = [(row, why) for row, why in _absent(workspace, line) if not missing or row in missing]
-    if lost:
-        row, why = lost[0]
+    lacking = [(row, why) for row, why in _absent(workspace, line) if not missing or row in missing]
+    if lacking:
+        row, why = lacking[0]
         raise NotFoundError(
             f"whether {row.label} solves {request.item} is not known: {why.sentence(row.label)}",
             hint=f"skillgit log {row.run} --item {request.item} tells what commit messages say; --measure rolls it out",
         )
-    what = f"{missing[0].label} was not" if missing else "no version was"
+    subject = f"{missing[0].label} was not" if missing else "no version was"
     raise NotFoundError(
-        f"{what} measured on {request.item}", hint="--measure rolls the item out where an outcome is missing"
+        f"{subject} measured on {request.item}", hint="--measure rolls the item out where an outcome is missing"
     )
 
 
@@ -343,17 +343,17 @@ def _diff(workspace: Workspace, culprit: MeasuredRow | None) -> str:
     return store_diff.change(workspace.repo, culprit.commit, path).decode(errors="replace")
 
 
-def _differ(scored: Line, request: BisectRequest) -> bool:
+def _differ(cells: Line, request: BisectRequest) -> bool:
     """Say whether there is something to look for: without ends that is any flip, with ends their outcomes differ."""
-    (_, first), (_, last) = scored[0], scored[-1]
+    (_, first), (_, last) = cells[0], cells[-1]
     return request.ends is None or (first is not None and last is not None and first.solved != last.solved)
 
 
 def _line(workspace: Workspace, run: str, item: str) -> Line:
-    found = load(workspace, run, item=item)
-    if item not in found.cells:
+    items = load(workspace, run, item=item)
+    if item not in items.cells:
         raise unknown_item(workspace, run, item)
-    return list(zip(found.columns, found.cells[item], strict=True))
+    return list(zip(items.columns, items.cells[item], strict=True))
 
 
 def _ends(workspace: Workspace, request: BisectRequest) -> tuple[str, tuple[int, int] | None]:

@@ -72,13 +72,13 @@ def overview(context: Context) -> Overview:
         index = workspace.index
         rows = queries.run_rows(index, workspace.live())
         try:
-            chosen = default_run(workspace) if rows else None
+            default = default_run(workspace) if rows else None
         except RevisionNotFoundError:
             # the configured run was deleted; the list shows what there is
-            chosen = rows[0].name
+            default = rows[0].name
         return Overview(
             runs=rows,
-            chosen=chosen or "",
+            chosen=default or "",
             broken=tuple((run, str(error)) for run, error in sorted(index.broken.items())),
             fresh=index.on_disk,
             held=workspace.repo.head()[1],
@@ -97,25 +97,25 @@ def page(context: Context, narrowing: Narrowing, offset: int, limit: int, commit
     """
     with _opened(context) as workspace:
         index = workspace.index
-        meant = browsing.gather(index, narrowing)
-        found = browsing.place(index, meant, commit) if commit else None
-        if commit and found is not None:
-            offset = found // limit * limit
-        total, unfiltered = browsing.count(index, meant), narrowing.without_filter()
+        gathering = browsing.gather(index, narrowing)
+        index_of_commit = browsing.place(index, gathering, commit) if commit else None
+        if commit and index_of_commit is not None:
+            offset = index_of_commit // limit * limit
+        total, whole = browsing.count(index, gathering), narrowing.without_filter()
         return Page(
             offset=offset,
-            rows=browsing.rows(index, meant, offset, limit, total=total),
+            rows=browsing.rows(index, gathering, offset, limit, total=total),
             total=total,
-            everything=total if narrowing == unfiltered else browsing.count(index, unfiltered),
-            found=found,
+            everything=total if narrowing == whole else browsing.count(index, whole),
+            found=index_of_commit,
         )
 
 
 def stretch(context: Context, narrowing: Narrowing, offset: int, limit: int, total: int) -> Stretch:
     """Return ``limit`` events from ``offset`` on of a list that is known to have ``total``; nothing is counted."""
     with _opened(context) as workspace:
-        found = browsing.rows(workspace.index, narrowing, offset, limit, total=total)
-        return Stretch(offset=offset, rows=found)
+        rows = browsing.rows(workspace.index, narrowing, offset, limit, total=total)
+        return Stretch(offset=offset, rows=rows)
 
 
 def points(context: Context, run: str, limit: int) -> tuple[Point, ...]:

@@ -33,45 +33,45 @@ class Word(NamedTuple):
     help: str = ""
 
 
-def runs(context: Context, begun: str) -> tuple[Word, ...]:
-    """Return the runs whose names begin with ``begun``, the one with the newest event first."""
+def runs(context: Context, prefix: str) -> tuple[Word, ...]:
+    """Return the runs whose names begin with ``prefix``, the one with the newest event first."""
     rows = _select(context, "SELECT name, environment, outcome FROM run ORDER BY updated DESC, started DESC, name")
     words = (Word(name, " ".join(filter(None, (environment, outcome)))) for name, environment, outcome in rows)
-    return _beginning(words, begun)
+    return _beginning(words, prefix)
 
 
-def revisions(context: Context, begun: str) -> tuple[Word, ...]:
-    """Return the revisions that begin with ``begun``: those of the default run, of a run that is named, and runs.
+def revisions(context: Context, text: str) -> tuple[Word, ...]:
+    """Return the revisions that begin with ``typed_text``: those of the default run, of a run that is named, and runs.
 
     A range is completed behind its dots.
     """
-    before, dots, last = begun.rpartition("..")
-    named, slash, _ = last.rpartition("/")
-    run = named or _default_run(context)
-    prefix = f"{named}{slash}"
+    before, dots, last = text.rpartition("..")
+    run_part, slash, _ = last.rpartition("/")
+    run = run_part or _default_run(context)
+    prefix = f"{run_part}{slash}"
     words = [Word(f"{prefix}{word.value}", word.help) for word in _addresses(context, run)] if run else []
     if not slash:
         words += runs(context, "")
     return tuple(Word(f"{before}{dots}{word.value}", word.help) for word in _beginning(words, last))
 
 
-def items(context: Context, begun: str) -> tuple[Word, ...]:
-    """Return the items of the default run that begin with ``begun``."""
+def items(context: Context, prefix: str) -> tuple[Word, ...]:
+    """Return the items of the default run that begin with ``prefix``."""
     query = """
         SELECT DISTINCT item, task_type FROM item_outcome
         WHERE event = (SELECT measured_by FROM version WHERE run = ? AND measured_by IS NOT NULL
                        ORDER BY version DESC LIMIT 1)
           AND substr(item, 1, ?) = ? ORDER BY item LIMIT ?"""
-    rows = _select(context, query, (_default_run(context), len(begun), begun, _MOST))
+    rows = _select(context, query, (_default_run(context), len(prefix), prefix, _MOST))
     return tuple(Word(item, task_type) for item, task_type in rows)
 
 
-def models(context: Context, begun: str) -> tuple[Word, ...]:
-    """Return the models that runs have asked and that begin with ``begun``, as ``backend/model``."""
+def models(context: Context, prefix: str) -> tuple[Word, ...]:
+    """Return the models that runs have asked and that begin with ``prefix``, as ``backend/model``."""
     query = """
         SELECT target, 'target' FROM event WHERE kind = 'run-started' AND target <> ''
         UNION SELECT optimizer, 'optimizer' FROM event WHERE kind = 'run-started' AND optimizer <> ''"""
-    return _beginning((Word(*row) for row in _select(context, query)), begun)
+    return _beginning((Word(*row) for row in _select(context, query)), prefix)
 
 
 def _addresses(context: Context, run: str) -> Iterator[Word]:
@@ -85,9 +85,9 @@ def _addresses(context: Context, run: str) -> Iterator[Word]:
 
 
 def _default_run(context: Context) -> str:
-    chosen = configured(context.directory, context.environ, "skillgit.run")
-    if chosen:
-        return chosen
+    name = configured(context.directory, context.environ, "skillgit.run")
+    if name:
+        return name
     return next((row[0] for row in _select(context, _NEWEST_RUN)), "")
 
 
@@ -105,5 +105,5 @@ def _select(context: Context, query: str, values: Sequence[object] = ()) -> list
         return workspace.index.select(query, values)
 
 
-def _beginning(words: Iterator[Word] | Sequence[Word], begun: str) -> tuple[Word, ...]:
-    return tuple(word for word in words if word.value.startswith(begun))
+def _beginning(words: Iterator[Word] | Sequence[Word], prefix: str) -> tuple[Word, ...]:
+    return tuple(word for word in words if word.value.startswith(prefix))

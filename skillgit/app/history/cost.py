@@ -133,17 +133,17 @@ def cost(context: Context, run: str | None, *, by: Grouping | None = None, all_r
         RevisionNotFoundError: There is no such run.
     """
     with open_workspace(context) as workspace:
-        chosen = _chosen(workspace, run, all_runs=all_runs)
-        rows = [row for name in chosen for row in spending.spent_rows(workspace.index, name)]
-        making = unfinished(workspace, chosen)
-    placed = ((_Place(run=row.run), row.cost) for row in rows) if all_runs else _placed(rows, by)
-    sums = _sums(placed)
+        names = _chosen(workspace, run, all_runs=all_runs)
+        rows = [row for name in names for row in spending.spent_rows(workspace.index, name)]
+        making = unfinished(workspace, names)
+    pairs = ((_Place(run=row.run), row.cost) for row in rows) if all_runs else _placed(rows, by)
+    sums = _sums(pairs)
     total = _total(row.cost for row in rows)
     in_dollars = total.usd > 0 and not total.unpriced
     return Spending(
-        run="" if all_runs or not chosen else chosen[0],
+        run="" if all_runs or not names else names[0],
         by="run" if all_runs else by or "role stage",
-        rows=tuple(_row(place, found, total, in_dollars=in_dollars) for place, found in sums.items()),
+        rows=tuple(_row(slot, sum_of_slot, total, in_dollars=in_dollars) for slot, sum_of_slot in sums.items()),
         total=_row(_Place(), total, total, in_dollars=in_dollars),
         share_of="usd" if in_dollars else "tokens",
         unpriced=_unpriced(rows),
@@ -154,8 +154,8 @@ def cost(context: Context, run: str | None, *, by: Grouping | None = None, all_r
 def _chosen(workspace: Workspace, run: str | None, *, all_runs: bool) -> tuple[str, ...]:
     if all_runs:
         return queries.run_names(workspace.index)
-    found = default_run(workspace) if run is None else find_run(workspace, run)
-    return () if found is None else (found,)
+    name = default_run(workspace) if run is None else find_run(workspace, run)
+    return () if name is None else (name,)
 
 
 def _placed(rows: Sequence[SpentRow], by: Grouping | None) -> Iterator[tuple[_Place, Cost]]:
@@ -164,7 +164,7 @@ def _placed(rows: Sequence[SpentRow], by: Grouping | None) -> Iterator[tuple[_Pl
     if by is Grouping.VERSION:
         return _versions(rows)
     parts = [(row, part) for row in rows for part in _parts(row.cost)]
-    parts.sort(key=lambda found: (found[1].role, found[1].stage))
+    parts.sort(key=lambda part_of_cost: (part_of_cost[1].role, part_of_cost[1].stage))
     return ((_part(row, part, by), part.cost) for row, part in parts)
 
 
@@ -197,33 +197,33 @@ def _versions(rows: Sequence[SpentRow]) -> Iterator[tuple[_Place, Cost]]:
     yield from ((_Place(), cost) for cost in waiting if cost.calls)
 
 
-def _sums(placed: Iterable[tuple[_Place, Cost]]) -> dict[_Place, Cost]:
+def _sums(pairs: Iterable[tuple[_Place, Cost]]) -> dict[_Place, Cost]:
     sums: dict[_Place, CostSum] = {}
-    for place, found in placed:
-        sums.setdefault(place, CostSum()).add(found)
-    return {place: found.total() for place, found in sums.items()}
+    for slot, part in pairs:
+        sums.setdefault(slot, CostSum()).add(part)
+    return {slot: part.total() for slot, part in sums.items()}
 
 
 def _total(costs: Iterable[Cost]) -> Cost:
     whole = CostSum()
-    for found in costs:
-        whole.add(found)
+    for part in costs:
+        whole.add(part)
     return whole.total()
 
 
-def _row(place: _Place, found: Cost, total: Cost, *, in_dollars: bool) -> CostRow:
-    part, whole = (found.usd, total.usd) if in_dollars else (_tokens(found), _tokens(total))
+def _row(slot: _Place, amount: Cost, total: Cost, *, in_dollars: bool) -> CostRow:
+    part, whole = (amount.usd, total.usd) if in_dollars else (_tokens(amount), _tokens(total))
     return CostRow(
-        **{name: getattr(place, name) for name in _Place.__slots__},
-        **{name: getattr(found, name) for name in _KEPT},
-        usd=None if found.unpriced and found.unpriced == found.calls else found.usd,
-        seconds=round(found.seconds, 1),
+        **{name: getattr(slot, name) for name in _Place.__slots__},
+        **{name: getattr(amount, name) for name in _KEPT},
+        usd=None if amount.unpriced and amount.unpriced == amount.calls else amount.usd,
+        seconds=round(amount.seconds, 1),
         share=part / whole if whole else 0.0,
     )
 
 
-def _tokens(found: Cost) -> int:
-    return found.tokens_in + found.tokens_out
+def _tokens(part: Cost) -> int:
+    return part.tokens_in + part.tokens_out
 
 
 def _unpriced(rows: Sequence[SpentRow]) -> tuple[Unpriced, ...]:

@@ -28,47 +28,47 @@ def parents_beside(repo: Repo, rows: Sequence[LogRow]) -> Parents:
 
     A fork rests on the version that it began at, and a merge on the version that it took in.
     """
-    shown = {row.commit for row in rows}
-    found: Parents = {}
+    commits = {row.commit for row in rows}
+    parents_of: Parents = {}
     for row in rows:
         # nothing else has a parent outside its run, and a look at every commit takes longer than the log
         if row.kind in {_STARTED, _EDITED} or row.origin == _MERGE:
             parents = [str(parent) for parent in repo.commit(row.commit).parent_ids]
             beside = parents if row.kind == _STARTED else parents[1:]
-            found[row.commit] = tuple(parent for parent in beside if parent in shown)
-    return {commit: parents for commit, parents in found.items() if parents}
+            parents_of[row.commit] = tuple(parent for parent in beside if parent in commits)
+    return {commit: parents for commit, parents in parents_of.items() if parents}
 
 
 def in_order(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]]) -> tuple[LogRow, ...]:
     """Return ``rows``, which are newest first, so that a run's events are together and below all that rests on them."""
     below = _below(rows, parents)
     waits = [0] * len(rows)
-    for place in (place for places in below for place in places):
-        waits[place] += 1
-    free = [place for place in reversed(range(len(rows))) if not waits[place]]
-    found: list[int] = []
+    for index in (index for indexes in below for index in indexes):
+        waits[index] += 1
+    free = [index for index in reversed(range(len(rows))) if not waits[index]]
+    order: list[int] = []
     while free:
-        place = free.pop()
-        found.append(place)
-        for lower in below[place]:
+        index = free.pop()
+        order.append(index)
+        for lower in below[index]:
             waits[lower] -= 1
             if not waits[lower]:
                 free.append(lower)
     # after a clock went wrong, times and commits may contradict each other; what goes round in circles is shown, too
-    told = set(found)
-    return tuple(rows[place] for place in (*found, *(place for place in range(len(rows)) if place not in told)))
+    numbers = set(order)
+    return tuple(rows[index] for index in (*order, *(index for index in range(len(rows)) if index not in numbers)))
 
 
 def _below(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]]) -> list[list[int]]:
     """Return for each row the places of the rows that have to stand below it."""
-    places = {row.commit: place for place, row in enumerate(rows)}
+    indexes = {row.commit: index for index, row in enumerate(rows)}
     following: dict[str, int] = {}
     below: list[list[int]] = []
-    for place in reversed(range(len(rows))):
-        row = rows[place]
+    for index in reversed(range(len(rows))):
+        row = rows[index]
         after = [following[row.run]] if row.run in following else []
         below.append(
-            [*after, *(places[parent] for parent in parents.get(row.commit, ()) if places[parent] not in after)]
+            [*after, *(indexes[parent] for parent in parents.get(row.commit, ()) if indexes[parent] not in after)]
         )
-        following[row.run] = place
+        following[row.run] = index
     return below[::-1]

@@ -133,28 +133,28 @@ def item_story(context: Context, run: str | None, item: str, *, limit: int | Non
         RevisionNotFoundError: There is no such run.
     """
     with open_workspace(context) as workspace:
-        chosen = find_run(workspace, run)
-        found = load(workspace, chosen, rejected=True, item=item)
-        if item not in found.cells:
-            raise unknown_item(workspace, chosen, item)
-        pairs = list(zip(found.columns, found.cells[item], strict=True))
-        shown = attempts(workspace, pairs[-limit:] if limit else pairs, item)
-        measured, gaps = found.of_versions(item), found.gaps(item)
-        first, is_first = first_solved(measured, gaps)
+        name = find_run(workspace, run)
+        all_items = load(workspace, name, with_rejected=True, item=item)
+        if item not in all_items.cells:
+            raise unknown_item(workspace, name, item)
+        pairs = list(zip(all_items.columns, all_items.cells[item], strict=True))
+        last_attempts = attempts(workspace, pairs[-limit:] if limit else pairs, item)
+        versions, gaps = all_items.of_versions(item), all_items.gaps(item)
+        first, is_first = first_solved(versions, gaps)
         return ItemStory(
-            run=chosen,
-            metric=str(found.gauge.metric),
+            run=name,
+            metric=str(all_items.gauge.metric),
             item=item,
-            task_type=found.types[item],
-            question=_question(workspace, shown),
+            task_type=all_items.types[item],
+            question=_question(workspace, last_attempts),
             first=first,
             is_first=is_first,
-            flips=flip_names(measured, gaps),
-            solved=sum(cell.solved is True for _, cell in measured),
-            measured=len(measured),
+            flips=flip_names(versions, gaps),
+            solved=sum(cell.solved is True for _, cell in versions),
+            measured=len(versions),
             unknown=len(gaps),
-            doubts=doubts(workspace, found).get(item, ()),
-            attempts=shown,
+            doubts=doubts(workspace, all_items).get(item, ()),
+            attempts=last_attempts,
             every=len(pairs),
         )
 
@@ -168,15 +168,19 @@ def item_trajectory(context: Context, item: str, revision: str) -> ItemTrajector
     """
     with open_workspace(context) as workspace:
         event = event_in(workspace, revision)
-        found = load(workspace, event.run, rejected=True, item=item)
-        if item not in found.cells:
+        all_items = load(workspace, event.run, with_rejected=True, item=item)
+        if item not in all_items.cells:
             raise unknown_item(workspace, event.run, item)
-        pairs = [pair for pair in zip(found.columns, found.cells[item], strict=True) if pair[0].commit == event.commit]
-        shown = attempts(workspace, pairs, item)
-        if not shown or not shown[0].trajectory:
-            raise NotFoundError(f"there is no trajectory of {item} under {revision}", hint=_why_not(event, shown, item))
-        turns = _turns(workspace, shown[0].trajectory)
-        return ItemTrajectory(run=event.run, item=item, attempt=shown[0], turns=turns)
+        pairs = [
+            pair
+            for pair in zip(all_items.columns, all_items.cells[item], strict=True)
+            if pair[0].commit == event.commit
+        ]
+        tries = attempts(workspace, pairs, item)
+        if not tries or not tries[0].trajectory:
+            raise NotFoundError(f"there is no trajectory of {item} under {revision}", hint=_why_not(event, tries, item))
+        turns = _turns(workspace, tries[0].trajectory)
+        return ItemTrajectory(run=event.run, item=item, attempt=tries[0], turns=turns)
 
 
 def attempts(workspace: Workspace, pairs: Sequence[tuple[MeasuredRow, Cell | None]], item: str) -> tuple[Attempt, ...]:
@@ -184,36 +188,36 @@ def attempts(workspace: Workspace, pairs: Sequence[tuple[MeasuredRow, Cell | Non
     trees = dict(evidence_trees(workspace, [row for row, _ in pairs]))
     runs = {row.run for row, _ in pairs}
     absent = {event: why for run in runs for event, why in absences(workspace, run).items()}
-    told = {event: rose for run in runs for event, rose in told_flips(workspace.index, run, item).items()}
+    flips = {event: rose for run in runs for event, rose in told_flips(workspace.index, run, item).items()}
     return tuple(
         replace(
             _attempt(workspace, row, cell, trees[row], item),
             absence=absent.get(row.event) if cell is None and row.event is not None else None,
-            told=_told(row, told),
+            told=_told(row, flips),
         )
         for row, cell in pairs
     )
 
 
-def _told(row: MeasuredRow, told: Mapping[int, bool]) -> Literal["fixed", "broken"] | None:
+def _told(row: MeasuredRow, flips: Mapping[int, bool]) -> Literal["fixed", "broken"] | None:
     # an event that took its score over with the text of another tells nothing of what that one did
-    if row.event is None or row.event not in told or not row.measured or row.kind == EventKind.REVERTED:
+    if row.event is None or row.event not in flips or not row.measured or row.kind == EventKind.REVERTED:
         return None
-    return "fixed" if told[row.event] else "broken"
+    return "fixed" if flips[row.event] else "broken"
 
 
 def _attempt(workspace: Workspace, row: MeasuredRow, cell: Cell | None, tree: str, item: str) -> Attempt:
     own = tree if cell is not None and not cell.noted else ""
-    told = _row_of(workspace, own, item)
-    path = str(told.get("trajectory", ""))
+    fields = _row_of(workspace, own, item)
+    path = str(fields.get("trajectory", ""))
     return Attempt(
         name=row.label,
         commit=row.commit,
         version=row.version,
         title=row.title,
         outcome=cell,
-        answer=str(told.get("answer", "")),
-        feedback=str(told.get("feedback", "")) or (cell.failed if cell is not None else ""),
+        answer=str(fields.get("answer", "")),
+        feedback=str(fields.get("feedback", "")) or (cell.failed if cell is not None else ""),
         trajectory=f"{tree}:{path}" if path else "",
     )
 
@@ -221,8 +225,8 @@ def _attempt(workspace: Workspace, row: MeasuredRow, cell: Cell | None, tree: st
 def _row_of(workspace: Workspace, tree: str, item: str) -> Mapping[str, object]:
     content = (read_evidence(workspace.repo, tree, (SELECTION,)) or {}).get(SELECTION, b"null")
     rows = _parsed(content)
-    found = rows if isinstance(rows, list) else []
-    return next((row for row in found if isinstance(row, dict) and row.get("id") == item), {})
+    entries = rows if isinstance(rows, list) else []
+    return next((row for row in entries if isinstance(row, dict) and row.get("id") == item), {})
 
 
 def _turns(workspace: Workspace, trajectory: str) -> tuple[Turn, ...]:
@@ -236,16 +240,16 @@ def _turns(workspace: Workspace, trajectory: str) -> tuple[Turn, ...]:
     )
 
 
-def _question(workspace: Workspace, shown: Sequence[Attempt]) -> str:
-    newest = next((attempt for attempt in reversed(shown) if attempt.trajectory), None)
+def _question(workspace: Workspace, tries: Sequence[Attempt]) -> str:
+    newest = next((attempt for attempt in reversed(tries) if attempt.trajectory), None)
     turns = _turns(workspace, newest.trajectory) if newest is not None else ()
     return next((turn.content for turn in turns if turn.role == "user"), "")
 
 
-def _why_not(event: LogRow, shown: Sequence[Attempt], item: str) -> str:
-    if not shown:
+def _why_not(event: LogRow, tries: Sequence[Attempt], item: str) -> str:
+    if not tries:
         return f"skillgit items {event.run} --item {item} lists what was measured"
-    attempt = shown[0]
+    attempt = tries[0]
     if attempt.absence is Absence.DROPPED:
         return "its evidence was dropped, and what happened with it"
     if attempt.outcome is None:

@@ -137,7 +137,7 @@ class Wanted:
     order: Order = Order.ITEM
 
 
-def items(context: Context, run: str | None, wanted: Wanted) -> ItemTable:
+def items(context: Context, run: str | None, request: Wanted) -> ItemTable:
     """Return the items of the selection split under the versions of ``run``.
 
     Raises:
@@ -145,31 +145,31 @@ def items(context: Context, run: str | None, wanted: Wanted) -> ItemTable:
         RevisionNotFoundError: There is no such run.
     """
     with open_workspace(context) as workspace:
-        chosen = find_run(workspace, run)
-        found = load(workspace, chosen, rejected=wanted.rejected)
-        if not found.cells:
-            raise no_outcomes(chosen)
-        _check_type(found, wanted.task_type)
-        noisy = doubts(workspace, found)
-        lines = [_line(found, item, noisy.get(item, ())) for item in found.cells]
-        kept = [line for line in lines if _is_wanted(line, found, wanted)]
+        name = find_run(workspace, run)
+        run_items = load(workspace, name, with_rejected=request.rejected)
+        if not run_items.cells:
+            raise no_outcomes(name)
+        _check_type(run_items, request.task_type)
+        noisy = doubts(workspace, run_items)
+        lines = [_line(run_items, item, noisy.get(item, ())) for item in run_items.cells]
+        matching = [line for line in lines if _is_wanted(line, run_items, request)]
         return ItemTable(
-            run=chosen,
-            metric=str(found.gauge.metric),
-            columns=_columns(workspace, found),
-            rows=tuple(sorted(kept, key=lambda line: _key(line, wanted.order))),
+            run=name,
+            metric=str(run_items.gauge.metric),
+            columns=_columns(workspace, run_items),
+            rows=tuple(sorted(matching, key=lambda line: _key(line, request.order))),
             items=len(lines),
         )
 
 
-def _columns(workspace: Workspace, found: RunItems) -> tuple[Column, ...]:
-    best, head = queries.best_row(workspace.index, found.run), queries.head_row(workspace.index, found.run)
+def _columns(workspace: Workspace, run_items: RunItems) -> tuple[Column, ...]:
+    best, head = queries.best_row(workspace.index, run_items.run), queries.head_row(workspace.index, run_items.run)
     marks = {"best": best.commit if best else "", "head": head.commit if head else ""}
-    sums, blanks = [0] * len(found.columns), [0] * len(found.columns)
-    for cells in found.cells.values():
-        for place, cell in enumerate(cells):
-            sums[place] += bool(cell and cell.solved)
-            blanks[place] += cell is None
+    sums, blanks = [0] * len(run_items.columns), [0] * len(run_items.columns)
+    for cells in run_items.cells.values():
+        for index, cell in enumerate(cells):
+            sums[index] += bool(cell and cell.solved)
+            blanks[index] += cell is None
     return tuple(
         Column(
             name=row.label,
@@ -180,43 +180,43 @@ def _columns(workspace: Workspace, found: RunItems) -> tuple[Column, ...]:
             bound=row.bound,
             n=row.n,
             scored=row.scored,
-            solved=solved,
+            solved=count,
             is_best=row.commit == marks["best"],
             is_head=row.commit == marks["head"],
             absence=absence,
             lacking=lacking,
         )
-        for row, solved, absence, lacking in zip(found.columns, sums, found.absent, blanks, strict=True)
+        for row, count, absence, lacking in zip(run_items.columns, sums, run_items.absent, blanks, strict=True)
     )
 
 
-def _line(found: RunItems, item: str, noisy: tuple[str, ...]) -> ItemLine:
-    measured, gaps = found.of_versions(item), found.gaps(item)
-    first, is_first = first_solved(measured, gaps)
-    solved = sum(cell.solved is True for _, cell in measured)
+def _line(run_items: RunItems, item: str, noisy: tuple[str, ...]) -> ItemLine:
+    attempts, gaps = run_items.of_versions(item), run_items.gaps(item)
+    first, is_first = first_solved(attempts, gaps)
+    count = sum(cell.solved is True for _, cell in attempts)
     return ItemLine(
         item=item,
-        task_type=found.types[item],
+        task_type=run_items.types[item],
         first=first,
         is_first=is_first,
-        flips=len(flips(measured)),
-        solved=solved,
-        measured=len(measured),
+        flips=len(flips(attempts)),
+        solved=count,
+        measured=len(attempts),
         unknown=len(gaps),
-        share=solved / len(measured) if measured else None,
+        share=count / len(attempts) if attempts else None,
         doubts=noisy,
-        cells=tuple(found.cells[item]),
+        cells=tuple(run_items.cells[item]),
     )
 
 
-def _is_wanted(line: ItemLine, found: RunItems, wanted: Wanted) -> bool:
-    if wanted.task_type is not None and line.task_type != wanted.task_type:
+def _is_wanted(line: ItemLine, run_items: RunItems, request: Wanted) -> bool:
+    if request.task_type is not None and line.task_type != request.task_type:
         return False
-    newest = found.of_versions(line.item)[-1:]
+    newest = run_items.of_versions(line.item)[-1:]
     return (
-        (not wanted.flaky or bool(line.doubts))
-        and (not wanted.never_solved or not line.solved)
-        and (not wanted.solved or any(cell.solved for _, cell in newest))
+        (not request.flaky or bool(line.doubts))
+        and (not request.never_solved or not line.solved)
+        and (not request.solved or any(cell.solved for _, cell in newest))
     )
 
 
@@ -234,10 +234,10 @@ def _key(line: ItemLine, order: Order) -> tuple[float, list[tuple[int, int, str]
     return keys[order], [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts]
 
 
-def _check_type(found: RunItems, task_type: str | None) -> None:
-    known = sorted({kind for kind in found.types.values() if kind})
-    if task_type is None or task_type in known:
+def _check_type(run_items: RunItems, task_type: str | None) -> None:
+    types = sorted({kind for kind in run_items.types.values() if kind})
+    if task_type is None or task_type in types:
         return
-    near = difflib.get_close_matches(task_type, known, n=1)
-    hint = f"did you mean '{near[0]}'?" if near else f"task types are {', '.join(known)}"
-    raise NotFoundError(f"run {found.run} has no items of the task type '{task_type}'", hint=hint)
+    near = difflib.get_close_matches(task_type, types, n=1)
+    hint = f"did you mean '{near[0]}'?" if near else f"task types are {', '.join(types)}"
+    raise NotFoundError(f"run {run_items.run} has no items of the task type '{task_type}'", hint=hint)

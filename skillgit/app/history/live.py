@@ -217,23 +217,25 @@ def live(context: Context, run: str = "", *, pid: int = 0, last: str = "") -> Li
         RepositoryNotFoundError: There is no repository.
     """
     repo = Repo.discover(context.directory)
-    held = _held(repo)
-    run = run or (_run_of(repo, held, pid) if pid else next(iter(held), last))
+    holders = _held(repo)
+    run = run or (_run_of(repo, holders, pid) if pid else next(iter(holders), last))
     if not run:
         return LiveLook(run="", standing=Standing.STARTING if pid else Standing.IDLE, pid=pid)
     snapshot = _snapshot(repo, run)
-    holder = held.get(run, 0)
+    holder = holders.get(run, 0)
     if not holder and snapshot is not None and snapshot.end is None:
         # it may have begun between the two looks
         holder = _held(repo).get(run, 0)
     return _found(repo, run, holder, snapshot)
 
 
-def _run_of(repo: Repo, held: Mapping[str, int], pid: int) -> str:
+def _run_of(repo: Repo, holders: Mapping[str, int], pid: int) -> str:
     """Return the run that process ``pid`` holds, or held before it ended; empty as long as it has none."""
-    trained = (name for name, holder in held.items() if holder == pid)
-    told = (name for name in published_runs(repo)[:_LATEST] if (found := _snapshot(repo, name)) and found.pid == pid)
-    return next(trained, "") or next(told, "")
+    names = (name for name, holder in holders.items() if holder == pid)
+    candidates = (
+        name for name in published_runs(repo)[:_LATEST] if (snapshot := _snapshot(repo, name)) and snapshot.pid == pid
+    )
+    return next(names, "") or next(candidates, "")
 
 
 def _found(repo: Repo, run: str, holder: int, snapshot: Snapshot | None) -> LiveLook:
@@ -243,8 +245,10 @@ def _found(repo: Repo, run: str, holder: int, snapshot: Snapshot | None) -> Live
         return LiveLook(run=run, standing=Standing.IDLE if snapshot is None else Standing.KILLED, snapshot=snapshot)
     if snapshot is None or snapshot.pid != holder:
         return LiveLook(run=run, standing=Standing.STARTING, pid=holder)
-    asked = stop_requested(repo, run) == holder
-    return LiveLook(run=run, standing=Standing.STOPPING if asked else Standing.RUNNING, pid=holder, snapshot=snapshot)
+    is_stopping = stop_requested(repo, run) == holder
+    return LiveLook(
+        run=run, standing=Standing.STOPPING if is_stopping else Standing.RUNNING, pid=holder, snapshot=snapshot
+    )
 
 
 def _snapshot(repo: Repo, run: str) -> Snapshot | None:

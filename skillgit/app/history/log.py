@@ -77,59 +77,59 @@ class Log:
     parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def log(context: Context, wanted: Wanted | None = None) -> Log:
-    """Return the events that are ``wanted``; nothing where there is no run.
+def log(context: Context, request: Wanted | None = None) -> Log:
+    """Return the events that are ``request``; nothing where there is no run.
 
     Raises:
         NotFoundError: No event measured an item.
         RevisionNotFoundError: There is no such run or revision.
         UsageError: There is no such kind of event, or a range or a time is none.
     """
-    wanted = wanted or Wanted()
-    check_wanted(wanted)
-    with open_workspace(_looking_back(context, wanted.words)) as workspace:
-        span = None if wanted.all_runs else span_of(workspace, wanted.words)
+    request = request or Wanted()
+    check_wanted(request)
+    with open_workspace(_looking_back(context, request.words)) as workspace:
+        span = None if request.all_runs else span_of(workspace, request.words)
         if span is not None and not span.run:
             return Log(run="", rows=())
-        for item in wanted.items:
+        for item in request.items:
             _check_item(workspace, item)
         index = workspace.index
-        chosen = replace(
+        choice = replace(
             span.selection(index) if span else Selection(),
-            rejected=wanted.rejected,
-            kinds=wanted.events,
-            words=wanted.grep,
-            since=_moment(context, workspace, wanted.since),
-            until=_moment(context, workspace, wanted.until),
-            items=wanted.items,
+            rejected=request.rejected,
+            kinds=request.events,
+            words=request.grep,
+            since=_moment(context, workspace, request.since),
+            until=_moment(context, workspace, request.until),
+            items=request.items,
         )
-        rows = queries.selected_rows(index, chosen, wanted.limit)
-        rose = selection.flips(index, [row.commit for row in rows], wanted.items) if wanted.items else {}
-        parents = parents_beside(workspace.repo, rows) if wanted.graph else {}
-        rows = in_order(rows, parents) if wanted.graph else rows
+        rows = queries.selected_rows(index, choice, request.limit)
+        rose = selection.flips(index, [row.commit for row in rows], request.items) if request.items else {}
+        parents = parents_beside(workspace.repo, rows) if request.graph else {}
+        rows = in_order(rows, parents) if request.graph else rows
         return Log(
-            run=chosen.run,
-            rows=rows[::-1] if wanted.reverse else rows,
+            run=choice.run,
+            rows=rows[::-1] if request.reverse else rows,
             flips={
-                commit: {item: "fixed" if fixed else "broken" for item, fixed in moved.items()}
-                for commit, moved in rose.items()
+                commit: {item: "fixed" if is_fix else "broken" for item, is_fix in changes.items()}
+                for commit, changes in rose.items()
             },
-            untold=(untold := _untold(workspace, chosen) if wanted.items else ()),
+            untold=(untold := _untold(workspace, choice) if request.items else ()),
             absence=_absence(workspace, {name.rpartition("/")[0] for name in untold}),
             parents=parents,
         )
 
 
-def _untold(workspace: Workspace, chosen: Selection) -> tuple[str, ...]:
+def _untold(workspace: Workspace, choice: Selection) -> tuple[str, ...]:
     """Return the versions of which neither outcomes nor messages tell what they did to the item."""
-    rows = [queries.row_of_commit(workspace.index, commit) for commit in selection.untold(workspace.index, chosen)]
+    rows = [queries.row_of_commit(workspace.index, commit) for commit in selection.untold(workspace.index, choice)]
     return tuple(str(row.address) for row in rows if row is not None)
 
 
 def _absence(workspace: Workspace, runs: Iterable[str]) -> Absence | None:
     """Return why outcomes of ``runs`` are not known here; None if all are."""
-    found = {absence for run in runs for absence in _absences(workspace, run)}
-    return next((one for one in Absence if one in found), None)
+    absences = {absence for run in runs for absence in _absences(workspace, run)}
+    return next((kind for kind in Absence if kind in absences), None)
 
 
 def _absences(workspace: Workspace, run: str) -> Collection[Absence]:
@@ -169,16 +169,16 @@ def changes(context: Context, rows: Sequence[LogRow], *, patch: bool, stat: bool
             yield from zip(part, texts, strict=True)
 
 
-def check_wanted(wanted: Wanted) -> None:
+def check_wanted(request: Wanted) -> None:
     """Refuse what cannot be meant.
 
     Raises:
         UsageError: There is no such kind of event, or all runs and a range are asked for at once.
     """
-    unknown = sorted(wanted.events - frozenset(EventKind))
+    unknown = sorted(request.events - frozenset(EventKind))
     if unknown:
         raise UsageError(f"there is no event '{unknown[0]}'", hint=f"events are {', '.join(EventKind)}")
-    if wanted.all_runs and wanted.words:
+    if request.all_runs and request.words:
         raise UsageError("--all goes without a run or a range", hint="leave out the run or the range")
 
 
@@ -187,17 +187,17 @@ def _check_item(workspace: Workspace, item: str) -> None:
         return
     from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
 
-    known = selection.item_names(workspace.index)
-    near = get_close_matches(item, known, n=3, cutoff=0.5)
+    names = selection.item_names(workspace.index)
+    near = get_close_matches(item, names, n=3, cutoff=0.5)
     if any(Absence.AWAY in _absences(workspace, run) for run in queries.run_names(workspace.index)):
         raise NotFoundError(
             f"no commit message names '{item}', and the outcomes of single items are not known here", hint=IF_CLONED
         )
-    if not known:
+    if not names:
         raise NotFoundError("the outcomes of single items are not known here", hint=IF_CLONED)
     raise NotFoundError(
         f"no event measured an item '{item}'",
-        hint=f"did you mean {' or '.join(near)}?" if near else f"items are {', '.join(known[:8])}, …",
+        hint=f"did you mean {' or '.join(near)}?" if near else f"items are {', '.join(names[:8])}, …",
     )
 
 

@@ -101,24 +101,24 @@ def matrix(context: Context, run: str | None, split: str) -> Matrix:
         RevisionNotFoundError: There is no such run.
     """
     with open_workspace(context) as workspace:
-        chosen, wanted = find_run(workspace, run), Split.parse(split)
-        start = started(workspace, chosen)
-        gauge = queries.gauge(workspace.index, chosen)
-        told = _told(workspace, chosen, wanted)
-        found: dict[str, dict[str, list[MatrixCell]]] = {row.commit: {} for row in told}
-        for row in told:
+        name, split_kind = find_run(workspace, run), Split.parse(split)
+        start = started(workspace, name)
+        gauge = queries.gauge(workspace.index, name)
+        version_list = _told(workspace, name, split_kind)
+        cells: dict[str, dict[str, list[MatrixCell]]] = {row.commit: {} for row in version_list}
+        for row in version_list:
             cell = _of_event(row, gauge, start)
             if cell is not None:
-                found[row.commit].setdefault(cell.model, []).append(cell)
-        expected = next((row.item_set for row in told if row.item_set), "")
-        for commit, noted in _notes(workspace, chosen, wanted):
-            late = _of_note(noted, gauge, start, expected)
-            found.setdefault(commit, {}).setdefault(late.model, []).append(late)
-        rows = tuple(_rows(workspace, found))
+                cells[row.commit].setdefault(cell.model, []).append(cell)
+        item_set = next((row.item_set for row in version_list if row.item_set), "")
+        for commit, note in _notes(workspace, name, split_kind):
+            late = _of_note(note, gauge, start, item_set)
+            cells.setdefault(commit, {}).setdefault(late.model, []).append(late)
+        rows = tuple(_rows(workspace, cells))
         own = start.models.target if start is not None else ""
         models = {cell.model for row in rows for cell in row.cells}
-        ordered = (*([own] if own in models else []), *sorted(models - {own}))
-        return Matrix(run=chosen, split=wanted.value, metric=str(gauge.metric), models=ordered, rows=rows)
+        model_names = (*([own] if own in models else []), *sorted(models - {own}))
+        return Matrix(run=name, split=split_kind.value, metric=str(gauge.metric), models=model_names, rows=rows)
 
 
 def _told(workspace: Workspace, run: str, split: Split) -> tuple[ScoreRow, ...]:
@@ -128,9 +128,9 @@ def _told(workspace: Workspace, run: str, split: Split) -> tuple[ScoreRow, ...]:
 
 def _notes(workspace: Workspace, run: str, split: Split) -> Iterator[tuple[str, KnownEvaluation]]:
     for commit in version_queries.noted_events(workspace.index, run):
-        for found in known_evaluations(workspace, commit, None):
-            if found.split == split.value and found.scored:
-                yield commit, found
+        for evaluation in known_evaluations(workspace, commit, None):
+            if evaluation.split == split.value and evaluation.scored:
+                yield commit, evaluation
 
 
 def _of_event(row: ScoreRow, gauge: Gauge, start: RunStarted | None) -> MatrixCell | None:
@@ -150,34 +150,34 @@ def _of_event(row: ScoreRow, gauge: Gauge, start: RunStarted | None) -> MatrixCe
     )
 
 
-def _of_note(found: KnownEvaluation, gauge: Gauge, start: RunStarted | None, expected: str) -> MatrixCell:
+def _of_note(evaluation: KnownEvaluation, gauge: Gauge, start: RunStarted | None, item_set: str) -> MatrixCell:
     differs: list[Difference] = []
-    if expected and found.item_set != expected:
+    if item_set and evaluation.item_set != item_set:
         differs.append("items")
-    if start is not None and found.environment not in {"", start.environment}:
+    if start is not None and evaluation.environment not in {"", start.environment}:
         differs.append("environment")
-    if start is not None and found.judge not in {"", start.models.judge.rpartition("@")[0]}:
+    if start is not None and evaluation.judge not in {"", start.models.judge.rpartition("@")[0]}:
         differs.append("judge")
-    hard, soft = min(found.hard, 1.0), min(found.soft, 1.0)
+    hard, soft = min(evaluation.hard, 1.0), min(evaluation.soft, 1.0)
     return MatrixCell(
-        model=found.target or (start.models.target if start is not None else ""),
+        model=evaluation.target or (start.models.target if start is not None else ""),
         score=Scored(hard, soft).value(gauge.metric, gauge.soft_weight),
         hard=hard,
         soft=soft,
-        n=found.n,
-        scored=found.scored,
+        n=evaluation.n,
+        scored=evaluation.scored,
         measured=True,
         differs=tuple(differs),
         source="note",
-        time=found.time,
+        time=evaluation.time,
     )
 
 
-def _rows(workspace: Workspace, found: dict[str, dict[str, list[MatrixCell]]]) -> Iterator[MatrixRow]:
-    rows = {commit: queries.row_of_commit(workspace.index, commit) for commit, cells in found.items() if cells}
-    known = [row for row in rows.values() if row is not None]
-    for row in sorted(known, key=lambda row: (row.version is None, row.version or 0, row.step)):
-        yield MatrixRow(row=row, cells=tuple(_newest(cells) for cells in found[row.commit].values()))
+def _rows(workspace: Workspace, cells_of: dict[str, dict[str, list[MatrixCell]]]) -> Iterator[MatrixRow]:
+    rows = {commit: queries.row_of_commit(workspace.index, commit) for commit, cells in cells_of.items() if cells}
+    version_rows = [row for row in rows.values() if row is not None]
+    for row in sorted(version_rows, key=lambda row: (row.version is None, row.version or 0, row.step)):
+        yield MatrixRow(row=row, cells=tuple(_newest(cells) for cells in cells_of[row.commit].values()))
 
 
 def _newest(cells: Iterable[MatrixCell]) -> MatrixCell:

@@ -46,8 +46,8 @@ def events(context: Context, words: Sequence[str] = (), *, all_runs: bool = Fals
     """
     check_wanted(Wanted(words=words, all_runs=all_runs))
     with open_workspace(context) as workspace:
-        for wanted in _selections(workspace, words, all_runs=all_runs):
-            for commit in selection.commits(workspace.index, wanted, at_once=_AT_ONCE):
+        for choice in _selections(workspace, words, all_runs=all_runs):
+            for commit in selection.commits(workspace.index, choice, at_once=_AT_ONCE):
                 yield _told(read_commit(workspace.repo, commit))
 
 
@@ -61,26 +61,26 @@ def _selections(workspace: Workspace, words: Sequence[str], *, all_runs: bool) -
         yield span.selection(index)
 
 
-def _told(recorded: Recorded) -> dict[str, object]:
+def _told(record: Recorded) -> dict[str, object]:
     return {
         "schema": SCHEMA,
-        "kind": event_kind(recorded.event),
-        "commit": recorded.commit,
-        "parents": recorded.parents,
-        "tree": recorded.tree,
-        "branch": recorded.branch,
-        "time": recorded.time,
-        "evidence_tree": recorded.evidence,
-        **_fields(recorded.event),
+        "kind": event_kind(record.event),
+        "commit": record.commit,
+        "parents": record.parents,
+        "tree": record.tree,
+        "branch": record.branch,
+        "time": record.time,
+        "evidence_tree": record.evidence,
+        **_fields(record.event),
     }
 
 
 def _fields(event: Event) -> dict[str, object]:
-    found = {field.name: getattr(event, field.name) for field in fields(event)}
+    values = {field.name: getattr(event, field.name) for field in fields(event)}
     # by its own name, so that nobody takes it for the version of an evaluation
-    if isinstance(found.get("evaluation"), Inherited):
-        found["evaluation"] = {"inherited_from": found["evaluation"].version}
-    return found
+    if isinstance(values.get("evaluation"), Inherited):
+        values["evaluation"] = {"inherited_from": values["evaluation"].version}
+    return values
 
 
 _DOCUMENT = "SKILL.md"
@@ -98,20 +98,20 @@ def cat(context: Context, name: str) -> bytes:
         RevisionNotFoundError: The revision names nothing.
     """
     revision, _, path = name.partition(":")
-    wanted = str(PurePosixPath(path or _DOCUMENT))
+    file = str(PurePosixPath(path or _DOCUMENT))
     with open_workspace(context) as workspace:
-        found = resolve_in(workspace, revision)
-        folder = workspace.index.skill_path(found.run) if found.run else ""
-        root = workspace.repo.commit(found.commit).tree
-        for place in (f"{folder}/{wanted}", wanted) if folder else (wanted,):
-            content = tree.read_file(root, place)
+        resolution = resolve_in(workspace, revision)
+        folder = workspace.index.skill_path(resolution.run) if resolution.run else ""
+        root = workspace.repo.commit(resolution.commit).tree
+        for candidate in (f"{folder}/{file}", file) if folder else (file,):
+            content = tree.read_file(root, candidate)
             if content is not None:
                 return content
-        known = _file_names(workspace, found.commit, folder)
-    near = get_close_matches(wanted, known, n=1)
-    listed = f"it has {', '.join(known[:_SHOWN])}{', …' if len(known) > _SHOWN else ''}"
+        names = _file_names(workspace, resolution.commit, folder)
+    near = get_close_matches(file, names, n=1)
+    hint = f"it has {', '.join(names[:_SHOWN])}{', …' if len(names) > _SHOWN else ''}"
     raise NotFoundError(
-        f"{revision} has no file '{wanted}'", hint=f"did you mean {revision}:{near[0]}?" if near else listed
+        f"{revision} has no file '{file}'", hint=f"did you mean {revision}:{near[0]}?" if near else hint
     )
 
 
@@ -145,8 +145,8 @@ def trailers(context: Context, revision: str) -> tuple[str, tuple[Trailer, ...]]
     if answer.code != 0:
         raise RevisionNotFoundError(f"git cannot show {commit[:12]}: {answer.error}", hint="git fsck")
     lines = answer.out.decode(errors="replace").splitlines()
-    found = (line.partition(": ") for line in lines if line)
-    return commit, tuple(Trailer(key, value) for key, _, value in found)
+    pairs = (line.partition(": ") for line in lines if line)
+    return commit, tuple(Trailer(key, value) for key, _, value in pairs)
 
 
 class Named(NamedTuple):
@@ -174,10 +174,10 @@ def rev_parse(context: Context, words: Sequence[str], *, short: bool = False) ->
         UsageError: A word is no range of one run.
     """
     with open_workspace(context) as workspace:
-        found = tuple(named for word in words for named in _named(workspace, word))
+        named_commits = tuple(named_commit for word in words for named_commit in _named(workspace, word))
         if not short:
-            return found
-        return tuple(one._replace(commit=_shortened(workspace.repo, one.commit)) for one in found)
+            return named_commits
+        return tuple(entry._replace(commit=_shortened(workspace.repo, entry.commit)) for entry in named_commits)
 
 
 def _named(workspace: Workspace, word: str) -> tuple[Named, ...]:

@@ -69,21 +69,21 @@ def show(context: Context, revision: str) -> Shown:
     """
     with open_workspace(context) as workspace:
         row = event_in(workspace, revision)
-        recorded = reader.read_commit(workspace.repo, row.commit)
+        record = reader.read_commit(workspace.repo, row.commit)
         evaluations = known_evaluations(workspace, row.commit, row)
         return Shown(
             row=row,
-            event=recorded.event,
-            parents=recorded.parents,
-            evidence_tree=recorded.evidence,
+            event=record.event,
+            parents=record.parents,
+            evidence_tree=record.evidence,
             message=reader.message(workspace.repo, row.commit),
-            diff=store_diff.change(workspace.repo, row.commit, recorded.event.skill).decode(errors="replace"),
+            diff=store_diff.change(workspace.repo, row.commit, record.event.skill).decode(errors="replace"),
             items=_items(workspace, row),
             evaluations=evaluations,
             test_evaluations=reads_of_test(evaluations),
             feedback=_feedback(workspace, row.commit),
             gauge=queries.gauge(workspace.index, row.run),
-            left_out=edits_left_out(workspace.repo, recorded.evidence),
+            left_out=edits_left_out(workspace.repo, record.evidence),
         )
 
 
@@ -132,18 +132,18 @@ def event_detail(context: Context, commit: str) -> EventDetail:
     Raises:
         RevisionNotFoundError: It holds none.
     """
-    shown = show(context, commit)
-    files = tuple(detailed(read(shown.diff)))
-    if not shown.evidence_tree:
-        return EventDetail(shown=shown, files=files)
+    detail = show(context, commit)
+    files = tuple(detailed(read(detail.diff)))
+    if not detail.evidence_tree:
+        return EventDetail(shown=detail, files=files)
     with open_workspace(context) as workspace:
-        evidence = StepEvidence(workspace.repo, shown.evidence_tree)
+        evidence = StepEvidence(workspace.repo, detail.evidence_tree)
         findings, edits = evidence.findings(), evidence.edits()
-        named = [*(finding.items for finding in findings), *(edit.items for edit in edits)]
-        items = list(dict.fromkeys(item for items in named for item in items))[:_ATTEMPTS]
+        item_groups = [*(finding.items for finding in findings), *(edit.items for edit in edits)]
+        items = list(dict.fromkeys(item for items in item_groups for item in items))[:_ATTEMPTS]
         attempts = evidence.attempts(items) if items else evidence.compared()[:_ATTEMPTS]
         return EventDetail(
-            shown=shown,
+            shown=detail,
             files=files,
             edits=edits,
             findings=findings,

@@ -118,24 +118,24 @@ def status(context: Context) -> Status:
     with open_workspace(context) as workspace:
         live = workspace.live()
         runs = queries.run_rows(workspace.index, live)
-        chosen = default_run(workspace)
-        run = next((run for run in runs if run.name == chosen), None)
+        name = default_run(workspace)
+        run = next((run for run in runs if run.name == name), None)
         return Status(
             repository=workspace.repo.workdir or workspace.repo.common_dir,
             run=run,
-            head=queries.head_row(workspace.index, chosen) if chosen else None,
-            best=queries.best_row(workspace.index, chosen) if chosen else None,
+            head=queries.head_row(workspace.index, name) if name else None,
+            best=queries.best_row(workspace.index, name) if name else None,
             runs=len(runs),
             checked_out=_checked_out(workspace),
             live=tuple(run for run in runs if run.running_pid is not None),
             broken=tuple(sorted(workspace.index.broken)),
             index_fresh=workspace.index.on_disk,
             promoted=_promoted(workspace, run.skill) if run is not None and not workspace.past else "",
-            placebo=_placebo(workspace, chosen) if chosen else None,
-            diagnosis=of_run(workspace, chosen) if chosen else None,
-            unfinished=unfinished(workspace, [chosen]) if chosen else None,
+            placebo=_placebo(workspace, name) if name else None,
+            diagnosis=of_run(workspace, name) if name else None,
+            unfinished=unfinished(workspace, [name]) if name else None,
             unpushed=() if workspace.past else unpushed(workspace.repo),
-            detectable=_detectable(workspace, chosen) if chosen else None,
+            detectable=_detectable(workspace, name) if name else None,
         )
 
 
@@ -196,7 +196,7 @@ def unfinished(workspace: Workspace, runs: Iterable[str]) -> tuple[Unfinished, .
             return None
         with Ledger.read(path) as ledger:
             return tuple(
-                one for run in runs for one in in_the_making(ledger, run, spending.progress(workspace.index, run))
+                entry for run in runs for entry in in_the_making(ledger, run, spending.progress(workspace.index, run))
             )
     except (HistoryError, OSError):  # it cannot be read, a newer skillgit wrote it, or something stands in its way
         return None
@@ -204,10 +204,10 @@ def unfinished(workspace: Workspace, runs: Iterable[str]) -> tuple[Unfinished, .
 
 def in_the_making(ledger: Ledger, run: str, progress: ProgressRow) -> tuple[Unfinished, ...]:
     """Return what the ledger holds for the events of ``run`` that are not recorded."""
-    spent = ((what, ledger.spent(scope)) for scope, what in open_scopes(run, progress))
+    costs = ((event, ledger.spent(scope)) for scope, event in open_scopes(run, progress))
     return tuple(
-        Unfinished(run=run, what=what, cost=replace(cost, seconds=round(cost.seconds, 1)))
-        for what, cost in spent
+        Unfinished(run=run, what=event, cost=replace(cost, seconds=round(cost.seconds, 1)))
+        for event, cost in costs
         if cost.calls
     )
 

@@ -65,8 +65,8 @@ def diagnose(state: RunState, *, after: int, metric: Metric, soft_weight: float)
     row, current = refused(state), state.known_evaluation(state.version)
     if current is None or not 0 < after <= len(row):
         return None
-    cause, said = _cause(row, current, metric, soft_weight)
-    return Diagnosis(cause=cause, steps=len(row), sentence=f"{len(row)} steps in a row brought nothing: {said}")
+    cause, reason = _cause(row, current, metric, soft_weight)
+    return Diagnosis(cause=cause, steps=len(row), sentence=f"{len(row)} steps in a row brought nothing: {reason}")
 
 
 def refused(state: RunState) -> tuple[StepMemory, ...]:
@@ -83,8 +83,8 @@ def remark(state: RunState, event: Event, *, after: int, rule: GateRule) -> str:
     """Return what to tell after ``event``: a diagnosis at every ``after`` refused steps in a row, else nothing."""
     if not isinstance(event, Rejected | Skipped) or not after or len(refused(state)) % after:
         return ""
-    found = diagnose(state, after=after, metric=rule.metric, soft_weight=rule.soft_weight)
-    return found.sentence if found is not None else ""
+    diagnosis = diagnose(state, after=after, metric=rule.metric, soft_weight=rule.soft_weight)
+    return diagnosis.sentence if diagnosis is not None else ""
 
 
 def of_run(workspace: Workspace, run: str) -> Diagnosis | None:
@@ -113,39 +113,39 @@ def _recorded_after(workspace: Workspace, run: str) -> int:
 def _cause(
     row: Sequence[StepMemory], current: EvaluationSummary, metric: Metric, soft_weight: float
 ) -> tuple[Cause, str]:
-    measured = [step for step in row if step.decision is not None]
+    steps = [step for step in row if step.decision is not None]
     score = current.score(metric, soft_weight)
-    undecided = sum(step.decision is Decision.INDECISIVE for step in measured)
-    if 2 * undecided > len(row):
+    indecisive = sum(step.decision is Decision.INDECISIVE for step in steps)
+    if 2 * indecisive > len(row):
         return Cause.UNDECIDED, (
-            f"for {undecided} too few items could be evaluated; look at the provider and the environment"
+            f"for {indecisive} too few items could be evaluated; look at the provider and the environment"
         )
     if (1.0 - score) * current.n < _LAST_ITEM:
         return Cause.CEILING, (
             f"ceiling: {metric.value} {score:.4f} of {current.n} items leaves nothing to gain; add harder items"
         )
-    if 2 * (len(row) - len(measured)) >= len(row):
+    if 2 * (len(row) - len(steps)) >= len(row):
         titles = Counter(step.title for step in row if step.decision is None)
         (title, count), *_ = titles.most_common(1)
         return Cause.UNAPPLIED, f"edits unapplied: {count} had no candidate ({title}); skillgit log shows them"
-    return _measured_cause(measured, current, metric, score)
+    return _measured_cause(steps, current, metric, score)
 
 
 def _measured_cause(
-    measured: Sequence[StepMemory], current: EvaluationSummary, metric: Metric, score: float
+    steps: Sequence[StepMemory], current: EvaluationSummary, metric: Metric, score: float
 ) -> tuple[Cause, str]:
     softer = "try evaluation.gate_metric=mixed, or more selection items"
     if score <= 0.0 and metric is Metric.HARD and current.soft > 0.0:
         return Cause.COARSE, f"metric too coarse: no item is solved, though soft is {current.soft:.4f}; {softer}"
-    if not any(step.fixed or step.broken for step in measured):
+    if not any(step.fixed or step.broken for step in steps):
         return Cause.NO_VARIANCE, (
             "no variance in outcomes: no candidate changed the outcome of an item; see whether the skill reaches the"
             " model, and whether items depend on it"
         )
-    ties = sum(len(step.fixed) == len(step.broken) for step in measured)
-    if metric is Metric.HARD and (2 * ties >= len(measured) or current.n <= _COARSE_ITEMS):
+    ties = sum(len(step.fixed) == len(step.broken) for step in steps)
+    if metric is Metric.HARD and (2 * ties >= len(steps) or current.n <= _COARSE_ITEMS):
         return Cause.COARSE, f"metric too coarse: one of {current.n} items moves it by {1 / current.n:.4f}; {softer}"
-    fixed, broken = (sum(len(getattr(step, name)) for step in measured) for name in ("fixed", "broken"))
+    fixes, breaks = (sum(len(getattr(step, name)) for step in steps) for name in ("fixed", "broken"))
     return Cause.WORSE, (
-        f"the candidates fixed {fixed} items and broke {broken}; skillgit show r{measured[0].step} shows the last one"
+        f"the candidates fixed {fixes} items and broke {breaks}; skillgit show r{steps[0].step} shows the last one"
     )

@@ -81,12 +81,12 @@ def noted_outcomes(line: str) -> NotedOutcomes | None:
     if not isinstance(note, dict) or note.get("kind") not in {KIND, OUTCOMES}:
         return None
     pairs = note.get(OUTCOMES)
-    told = {str(item): _scored(pair) for item, pair in pairs.items()} if isinstance(pairs, dict) else {}
+    outcomes = {str(item): _scored(pair) for item, pair in pairs.items()} if isinstance(pairs, dict) else {}
     return NotedOutcomes(
         split=str(note.get("split", "")),
         target=str(note.get("target", "")),
         environment=str(note.get("environment", "")),
-        outcomes={item: outcome for item, outcome in told.items() if outcome is not None},
+        outcomes={item: outcome for item, outcome in outcomes.items() if outcome is not None},
         item_set=str(note.get("item_set", "")),
         skill=str(note.get("skill", "")),
         judge=str(note.get("judge", "")),
@@ -172,14 +172,14 @@ def as_note(
     }
 
 
-def record(workspace: Workspace, found: Mapping[str, Sequence[Note]], time: datetime) -> int:
+def record(workspace: Workspace, notes_of: Mapping[str, Sequence[Note]], time: datetime) -> int:
     """Write notes on commits in one batch and return how many were new.
 
     An evaluation that the note of its commit tells already, whenever it was made, is not told again: reading the same
     outcomes once more measures nothing.
     """
     fresh: dict[str, list[Note]] = {}
-    for commit, lines in found.items():
+    for commit, lines in notes_of.items():
         there = [_timeless(line) for line in notes.read(workspace.repo, commit)]
         new = [line for line in lines if _timeless(line) not in there]
         if new:
@@ -193,28 +193,28 @@ def record(workspace: Workspace, found: Mapping[str, Sequence[Note]], time: date
 def known_evaluations(workspace: Workspace, commit: str, row: LogRow | None) -> tuple[KnownEvaluation, ...]:
     """Return the evaluations of a version: those at the end of its run, then those in its note, oldest first."""
     final = [] if row is None or row.version is None else known.final_rows(workspace.index, row.run, row.version)
-    measured = [
+    results = [
         KnownEvaluation(
             source="run-finished",
-            split=found.split,
-            item_set=found.item_set,
-            n=found.n,
-            scored=found.scored,
-            hard=found.hard,
-            soft=found.soft,
-            seed=found.seed,
+            split=evaluation.split,
+            item_set=evaluation.item_set,
+            n=evaluation.n,
+            scored=evaluation.scored,
+            hard=evaluation.hard,
+            soft=evaluation.soft,
+            seed=evaluation.seed,
             types={},
-            time=found.time,
+            time=evaluation.time,
         )
-        for found in final
+        for evaluation in final
     ]
-    noted = (_from_line(line) for line in known.note_lines(workspace.index, commit))
-    return (*measured, *(found for found in noted if found is not None))
+    evaluations = (_from_line(line) for line in known.note_lines(workspace.index, commit))
+    return (*results, *(evaluation for evaluation in evaluations if evaluation is not None))
 
 
 def reads_of_test(evaluations: Sequence[KnownEvaluation]) -> int:
     """Return how many of ``evaluations`` looked at the test split."""
-    return sum(found.split == "test" for found in evaluations)
+    return sum(evaluation.split == "test" for evaluation in evaluations)
 
 
 def _timeless(note: Mapping[str, object]) -> Note:

@@ -60,12 +60,12 @@ def recompute_gates(repo: Repo, records: Sequence[Recorded], min_coverage: float
         min_coverage: The share of scored items below which the run's gate is indecisive.
     """
     state: RunState | None = None
-    outcomes, pinned = VersionOutcomes(), _pinned(repo, records)
+    outcomes, pins = VersionOutcomes(), _pinned(repo, records)
     for record in records:
         event = record.event
         outcomes.take(event, read_evidence(repo, record.evidence, FILES) or {})
         if isinstance(event, Gated) and state is not None and event.verdict is not None:
-            rule = rule_behind(event.verdict, min_coverage, pinned)
+            rule = rule_behind(event.verdict, min_coverage, pins)
             lacking, differing = _again(state, event, rule, outcomes)
             yield Recomputed(commit=record.commit, lacking=lacking, differing=tuple(differing))
         try:
@@ -90,27 +90,29 @@ def _pinned(repo: Repo, records: Sequence[Recorded]) -> frozenset[str]:
 
 def _again(state: RunState, event: Gated, rule: GateRule | None, outcomes: VersionOutcomes) -> tuple[str, list[str]]:
     """Ask the gate of ``event``, the newest one, again; return what is lacking for that, and what differs."""
-    before, candidate, told, verdict = outcomes.of_base, outcomes.candidate, event.evaluation, event.verdict
-    if verdict is None or candidate is None or not isinstance(told, EvaluationSummary):
+    before, candidate, summary, verdict = outcomes.of_base, outcomes.candidate, event.evaluation, event.verdict
+    if verdict is None or candidate is None or not isinstance(summary, EvaluationSummary):
         return "its items", []
     if before is None:
         return f"the items of v{outcomes.base}", []
     if rule is None:  # nobody runs a plug-in for a look at history
         return f"the policy {verdict.policy}", []
-    failed = any(isinstance(outcome, FailedToEvaluate) for side in (before, candidate) for outcome in side.values())
-    if failed and verdict.compared is None:
+    has_failures = any(
+        isinstance(outcome, FailedToEvaluate) for side in (before, candidate) for outcome in side.values()
+    )
+    if has_failures and verdict.compared is None:
         return "what an older skillgit compared where items failed", []
 
     def evaluation(items: Mapping[str, Outcome]) -> Evaluation:
-        return Evaluation(split=told.split, item_set=told.item_set, outcomes=dict(items), seed=told.seed)
+        return Evaluation(split=summary.split, item_set=summary.item_set, outcomes=dict(items), seed=summary.seed)
 
-    left = tuple(item for item in before if item not in candidate) if told.unneeded else ()
-    after, current = replace(evaluation(candidate), unneeded=left), evaluation(before)
+    unmeasured = tuple(item for item in before if item not in candidate) if summary.unneeded else ()
+    after, current = replace(evaluation(candidate), unneeded=unmeasured), evaluation(before)
     best: Evaluation | float | None = None
     if state.best != outcomes.base:
-        recorded = outcomes.of(state.best)
-        known = state.evaluation(state.best).score(rule.metric, rule.soft_weight)
-        best = known if recorded is None else evaluation(recorded)
+        best_outcomes = outcomes.of(state.best)
+        best_score = state.evaluation(state.best).score(rule.metric, rule.soft_weight)
+        best = best_score if best_outcomes is None else evaluation(best_outcomes)
     try:
         if verdict.repeats:
             after = averaged(after, read_samples(outcomes.repeats, "candidate"))
@@ -125,14 +127,14 @@ def _differences(verdict: Verdict, again: Verdict) -> Iterator[str]:
     # An older skillgit broke ties of partial scores in floats, so that its p may be another one.
     older = verdict.compared is None and verdict.metric is not Metric.HARD
     for name in _COMPARED:
-        said, items = getattr(verdict, name), getattr(again, name)
-        same = isclose(said, items, rel_tol=1e-9, abs_tol=1e-12) if isinstance(said, float) else said == items
+        listed, items = getattr(verdict, name), getattr(again, name)
+        same = isclose(listed, items, rel_tol=1e-9, abs_tol=1e-12) if isinstance(listed, float) else listed == items
         if not same and not (older and name == "p"):
-            yield f"the gate says {name}={said}, and its items give {name}={items}"
+            yield f"the gate says {name}={listed}, and its items give {name}={items}"
 
 
 def _flip_differences(event: Gated, pairs: Flips) -> Iterator[str]:
     for name in () if isinstance(event, SlowMerged) else ("fixed", "broken"):
-        said, items = ({*getattr(source, name)} for source in (event, pairs))
-        if said != items:
-            yield f"the message lists other items as {name}: {', '.join(sorted(said ^ items))}"
+        listed, items = ({*getattr(source, name)} for source in (event, pairs))
+        if listed != items:
+            yield f"the message lists other items as {name}: {', '.join(sorted(listed ^ items))}"

@@ -50,8 +50,8 @@ class Cell:
     solved: bool | None = field(init=False)
 
     def __post_init__(self) -> None:
-        solved = None if self.hard is None or not self.measured else self.hard >= 1.0
-        object.__setattr__(self, "solved", solved)
+        is_solved = None if self.hard is None or not self.measured else self.hard >= 1.0
+        object.__setattr__(self, "solved", is_solved)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,21 +96,21 @@ class RunItems:
         ]
 
 
-def load(workspace: Workspace, run: str, *, rejected: bool = False, item: str | None = None) -> RunItems:
+def load(workspace: Workspace, run: str, *, with_rejected: bool = False, item: str | None = None) -> RunItems:
     """Return the items of ``run`` under its versions.
 
     Args:
         workspace: The repository.
         run: The run.
-        rejected: Whether to return candidates, too.
+        with_rejected: Whether to return candidates, too.
         item: The only item to return; all without it.
     """
     columns = item_queries.versions(workspace.index, run)
-    if rejected:
-        tried = item_queries.candidates(workspace.index, run)
-        columns = tuple(sorted((*columns, *tried), key=_place))
+    if with_rejected:
+        candidates = item_queries.candidates(workspace.index, run)
+        columns = tuple(sorted((*columns, *candidates), key=_place))
     missing = absences(workspace, run)
-    found = RunItems(
+    items = RunItems(
         run=run,
         gauge=queries.gauge(workspace.index, run),
         columns=columns,
@@ -118,66 +118,66 @@ def load(workspace: Workspace, run: str, *, rejected: bool = False, item: str | 
         types={},
         absent=tuple(None if column.event is None else missing.get(column.event) for column in columns),
     )
-    places: dict[int, list[int]] = {}
-    for place, column in enumerate(columns):
+    indexes: dict[int, list[int]] = {}
+    for index, column in enumerate(columns):
         if column.event is not None:
-            places.setdefault(column.event, []).append(place)
+            indexes.setdefault(column.event, []).append(index)
     # Most outcomes are one of two: they are made once, for a long history has hundreds of thousands.
-    made: dict[tuple[object, ...], Cell] = {}
-    for row in item_queries.outcomes(workspace.index, places, item):
-        if row.item not in found.cells:
-            found.cells[row.item] = [None] * len(columns)
-            found.types[row.item] = row.task_type
-        cells = found.cells[row.item]
-        for place in places[row.event]:
-            measured = columns[place].measured
-            key = (row.hard, row.soft, row.failed, measured)
-            if key not in made:
-                made[key] = _cell(found.gauge, row.hard, row.soft, row.failed, measured=measured)
-            cells[place] = made[key]
-    _add_notes(workspace, found, item)
-    ordered = {known: found.cells[known] for known in sorted(found.cells)}
-    found.cells.clear()
-    found.cells.update(ordered)
-    return found
+    interned: dict[tuple[object, ...], Cell] = {}
+    for row in item_queries.outcomes(workspace.index, indexes, item):
+        if row.item not in items.cells:
+            items.cells[row.item] = [None] * len(columns)
+            items.types[row.item] = row.task_type
+        cells = items.cells[row.item]
+        for index in indexes[row.event]:
+            is_measured = columns[index].measured
+            key = (row.hard, row.soft, row.failed, is_measured)
+            if key not in interned:
+                interned[key] = _cell(items.gauge, row.hard, row.soft, row.failed, is_measured=is_measured)
+            cells[index] = interned[key]
+    _add_notes(workspace, items, item)
+    by_name = {name: items.cells[name] for name in sorted(items.cells)}
+    items.cells.clear()
+    items.cells.update(by_name)
+    return items
 
 
 def flips(cells: Sequence[tuple[MeasuredRow, Cell]]) -> tuple[int, ...]:
     """Return the places at which an item is solved and was not before, or the other way round."""
-    return tuple(place for place in range(1, len(cells)) if cells[place][1].solved != cells[place - 1][1].solved)
+    return tuple(index for index in range(1, len(cells)) if cells[index][1].solved != cells[index - 1][1].solved)
 
 
 def absences(workspace: Workspace, run: str) -> dict[int, Absence]:
     """Return event to why its outcomes are not known here, for the events of ``run`` that measured items."""
     waiting = item_queries.not_loaded(workspace.index, run)
-    dropped = dropped_trees(workspace.repo, run) if waiting else frozenset()
-    return {event: Absence.DROPPED if tree in dropped else Absence.AWAY for event, tree in waiting.items()}
+    drops = dropped_trees(workspace.repo, run) if waiting else frozenset()
+    return {event: Absence.DROPPED if tree in drops else Absence.AWAY for event, tree in waiting.items()}
 
 
-def first_solved(measured: Sequence[tuple[MeasuredRow, Cell]], gaps: Sequence[MeasuredRow]) -> tuple[str, bool]:
+def first_solved(attempts: Sequence[tuple[MeasuredRow, Cell]], gaps: Sequence[MeasuredRow]) -> tuple[str, bool]:
     """Return the first version that is known to solve an item, empty if none is, and whether it is the first of all."""
-    row = next((row for row, cell in measured if cell.solved), None)
+    row = next((row for row, cell in attempts if cell.solved), None)
     earlier = [gap for gap in gaps if row is None or _place(gap) < _place(row)]
     return (row.label if row is not None else "", not earlier)
 
 
-def flip_names(measured: Sequence[tuple[MeasuredRow, Cell]], gaps: Sequence[MeasuredRow]) -> tuple[str, ...]:
+def flip_names(attempts: Sequence[tuple[MeasuredRow, Cell]], gaps: Sequence[MeasuredRow]) -> tuple[str, ...]:
     """Return the versions at which an item flips; ``v3..v7`` where it is one of those, which are not all known."""
-    found = []
-    for place in flips(measured):
-        older, newer = measured[place - 1][0], measured[place][0]
+    names = []
+    for index in flips(attempts):
+        older, newer = attempts[index - 1][0], attempts[index][0]
         is_open = any(_place(older) < _place(gap) < _place(newer) for gap in gaps)
-        found.append(f"{older.label}..{newer.label}" if is_open else newer.label)
-    return tuple(found)
+        names.append(f"{older.label}..{newer.label}" if is_open else newer.label)
+    return tuple(names)
 
 
 def unknown_item(workspace: Workspace, run: str, item: str) -> NotFoundError:
     """Return the error for an item that ``run`` has no outcomes of."""
-    known = item_queries.item_names(workspace.index, run)
-    if not known:
+    names = item_queries.item_names(workspace.index, run)
+    if not names:
         return no_outcomes(run)
-    near = difflib.get_close_matches(item, known, n=3)
-    hint = f"did you mean {', '.join(near)}?" if near else f"its selection items are {', '.join(known[:8])}, …"
+    near = difflib.get_close_matches(item, names, n=3)
+    hint = f"did you mean {', '.join(near)}?" if near else f"its selection items are {', '.join(names[:8])}, …"
     return NotFoundError(f"run {run} has no selection item '{item}'", hint=hint)
 
 
@@ -194,45 +194,45 @@ def _place(row: MeasuredRow) -> tuple[int, int]:
     return (row.version, 0) if row.version is not None else (row.base or 0, 1)
 
 
-def _add_notes(workspace: Workspace, found: RunItems, only: str | None) -> None:
-    lines = item_queries.noted_commits(workspace.index, found.run)
+def _add_notes(workspace: Workspace, items: RunItems, only: str | None) -> None:
+    lines = item_queries.noted_commits(workspace.index, items.run)
     if not lines:
         return
-    run = AsMeasured(workspace, found.run)
-    places = {column.commit: place for place, column in enumerate(found.columns)}
+    run = AsMeasured(workspace, items.run)
+    indexes = {column.commit: index for index, column in enumerate(items.columns)}
     for commit, line in lines:
-        told = noted_outcomes(line) if commit in places else None
-        if told is not None and told.split == "selection" and run.counts(told):
-            for item, outcome in told.outcomes.items():
+        outcomes = noted_outcomes(line) if commit in indexes else None
+        if outcomes is not None and outcomes.split == "selection" and run.counts(outcomes):
+            for item, outcome in outcomes.outcomes.items():
                 if only in {None, item}:
-                    _add(found, places[commit], item, outcome)
+                    _add(items, indexes[commit], item, outcome)
 
 
-def _add(found: RunItems, place: int, item: str, outcome: Scored) -> None:
+def _add(items: RunItems, index: int, item: str, outcome: Scored) -> None:
     """Add an outcome from a note: to the place that has none of this text, else to those that were measured again."""
-    cells = found.cells.setdefault(item, [None] * len(found.columns))
-    found.types.setdefault(item, "")
-    cell = _cell(found.gauge, outcome.hard, outcome.soft, "", measured=True, noted=True)
-    there = cells[place]
+    cells = items.cells.setdefault(item, [None] * len(items.columns))
+    items.types.setdefault(item, "")
+    cell = _cell(items.gauge, outcome.hard, outcome.soft, "", is_measured=True, is_note=True)
+    there = cells[index]
     if there is None or there.solved is None:
-        cells[place] = cell
+        cells[index] = cell
     else:
-        found.again.setdefault(item, []).append((place, cell))
+        items.again.setdefault(item, []).append((index, cell))
 
 
 def _cell(
-    gauge: Gauge, hard: float | None, soft: float | None, failed: str, *, measured: bool, noted: bool = False
+    gauge: Gauge, hard: float | None, soft: float | None, failure: str, *, is_measured: bool, is_note: bool = False
 ) -> Cell:
-    scored = hard is not None and soft is not None
-    value = Scored(hard, soft).value(gauge.metric, gauge.soft_weight) if scored else None  # type: ignore[arg-type]
-    return Cell(hard=hard, soft=soft, value=value, failed=failed, measured=measured, noted=noted)
+    has_score = hard is not None and soft is not None
+    value = Scored(hard, soft).value(gauge.metric, gauge.soft_weight) if has_score else None  # type: ignore[arg-type]
+    return Cell(hard=hard, soft=soft, value=value, failed=failure, measured=is_measured, noted=is_note)
 
 
 def evidence_trees(workspace: Workspace, rows: Sequence[MeasuredRow]) -> Iterator[tuple[MeasuredRow, str]]:
     """Yield each of ``rows`` with the evidence tree of the event that measured it; empty without evidence."""
-    known = item_queries.evidence_of(workspace.index, [row.event for row in rows if row.event is not None])
+    trees = item_queries.evidence_of(workspace.index, [row.event for row in rows if row.event is not None])
     for row in rows:
-        yield row, known.get(row.event, "") if row.event is not None else ""
+        yield row, trees.get(row.event, "") if row.event is not None else ""
 
 
 MANY_FLIPS = 3
@@ -241,62 +241,62 @@ _CONFIG, _REPEATS, _PLACEBO = "config.json", "repeats.json", "placebo.json"
 _SELECTION = "selection.json"
 
 
-def doubts(workspace: Workspace, found: RunItems) -> dict[str, tuple[str, ...]]:
+def doubts(workspace: Workspace, items: RunItems) -> dict[str, tuple[str, ...]]:
     """Return item to what speaks for a noisy outcome, one phrase each.
 
     That is: repeated rollouts of one text that differ; a placebo, which changes nothing, that moved the item; a note
     that tells another outcome for a text than its run; and ``MANY_FLIPS`` flips.
     """
-    told: dict[str, list[str]] = {}
-    for item, phrase in (*_repeated(workspace, found), *_placebos(workspace, found), *_noted(found)):
-        if item in found.cells and phrase not in told.setdefault(item, []):
-            told[item].append(phrase)
-    for item in found.cells:
-        count = len(flips(found.of_versions(item)))
+    reasons: dict[str, list[str]] = {}
+    for item, phrase in (*_repeated(workspace, items), *_placebos(workspace, items), *_noted(items)):
+        if item in items.cells and phrase not in reasons.setdefault(item, []):
+            reasons[item].append(phrase)
+    for item in items.cells:
+        count = len(flips(items.of_versions(item)))
         if count >= MANY_FLIPS:
-            told.setdefault(item, []).append(f"{count} flips")
-    return {item: tuple(phrases) for item, phrases in told.items() if phrases}
+            reasons.setdefault(item, []).append(f"{count} flips")
+    return {item: tuple(phrases) for item, phrases in reasons.items() if phrases}
 
 
-def _repeated(workspace: Workspace, found: RunItems) -> Iterator[tuple[str, str]]:
+def _repeated(workspace: Workspace, items: RunItems) -> Iterator[tuple[str, str]]:
     """Yield the items whose repeated rollouts differ; only a run with repeats has any."""
-    if not _asked(workspace, found.run, "gate", "repeats"):
+    if not _asked(workspace, items.run, "gate", "repeats"):
         return
-    rows = (*item_queries.versions(workspace.index, found.run), *item_queries.candidates(workspace.index, found.run))
+    rows = (*item_queries.versions(workspace.index, items.run), *item_queries.candidates(workspace.index, items.run))
     for row, tree in evidence_trees(workspace, [row for row in rows if row.measured]):
         files = read_evidence(workspace.repo, tree, (_REPEATS, _SELECTION)) or {}
-        first = {str(told.get("id")): told for told in _rows(files.get(_SELECTION))}
-        for told in _rows(files.get(_REPEATS)):
-            item = str(told.get("id"))
-            base = _base(found, row, item)
-            if _differ([first.get(item), *_list(told.get("candidate"))]) or _differ(
-                [*base, *_list(told.get("current"))]
+        first = {str(entry.get("id")): entry for entry in _rows(files.get(_SELECTION))}
+        for entry in _rows(files.get(_REPEATS)):
+            item = str(entry.get("id"))
+            base = _base(items, row, item)
+            if _differ([first.get(item), *_list(entry.get("candidate"))]) or _differ(
+                [*base, *_list(entry.get("current"))]
             ):
                 yield item, f"repeats differ at {row.label}"
 
 
-def _base(found: RunItems, row: MeasuredRow, item: str) -> list[object]:
+def _base(items: RunItems, row: MeasuredRow, item: str) -> list[object]:
     """Return the outcome that was recorded for the version which ``row`` was compared with."""
-    cells = zip(found.columns, found.cells.get(item, ()), strict=False)
+    cells = zip(items.columns, items.cells.get(item, ()), strict=False)
     there = [cell for column, cell in cells if column.version == row.base is not None and cell is not None]
     return [{"hard": cell.hard, "soft": cell.soft} for cell in there if cell.solved is not None and not cell.noted]
 
 
-def _placebos(workspace: Workspace, found: RunItems) -> Iterator[tuple[str, str]]:
-    if not _asked(workspace, found.run, "train", "placebo"):
+def _placebos(workspace: Workspace, items: RunItems) -> Iterator[tuple[str, str]]:
+    if not _asked(workspace, items.run, "train", "placebo"):
         return
-    for row in queries.log_rows(workspace.index, found.run, kinds=frozenset({EventKind.RUN_FINISHED})):
-        for told in _rows(_file(workspace, row.commit, _PLACEBO)):
-            for item in (*_list(told.get("fixed")), *_list(told.get("broken"))):
+    for row in queries.log_rows(workspace.index, items.run, kinds=frozenset({EventKind.RUN_FINISHED})):
+        for entry in _rows(_file(workspace, row.commit, _PLACEBO)):
+            for item in (*_list(entry.get("fixed")), *_list(entry.get("broken"))):
                 yield str(item), "a placebo moved it"
 
 
-def _noted(found: RunItems) -> Iterator[tuple[str, str]]:
-    for item, again in found.again.items():
-        for place, cell in again:
-            there = found.cells[item][place]
+def _noted(items: RunItems) -> Iterator[tuple[str, str]]:
+    for item, again in items.again.items():
+        for index, cell in again:
+            there = items.cells[item][index]
             if there is not None and (there.hard, there.soft) != (cell.hard, cell.soft):
-                yield item, f"measured again, {found.columns[place].label} differs"
+                yield item, f"measured again, {items.columns[index].label} differs"
 
 
 def _asked(workspace: Workspace, run: str, section: str, key: str) -> bool:

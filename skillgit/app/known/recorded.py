@@ -98,16 +98,16 @@ class AsMeasured:
 
     def is_whole(self, note: NotedOutcomes) -> bool:
         """Say whether ``note`` tells of all items of its split, of which some may have failed to evaluate."""
-        known = self._recorded(note.split)
-        if known:
-            return note.item_set == item_set_digest(known)
+        outcomes = self._recorded(note.split)
+        if outcomes:
+            return note.item_set == item_set_digest(outcomes)
         return note.item_set in item_queries.item_sets(self._workspace.index, self._run, note.split)
 
     def _set_of(self, note: NotedOutcomes) -> str | None:
-        known = self._recorded(note.split)
-        if known is None or not note.outcomes.keys() <= known.keys():
+        outcomes = self._recorded(note.split)
+        if outcomes is None or not note.outcomes.keys() <= outcomes.keys():
             return None
-        return item_set_digest({item: known[item] for item in note.outcomes})
+        return item_set_digest({item: outcomes[item] for item in note.outcomes})
 
     def _recorded(self, name: str) -> dict[str, str] | None:
         try:
@@ -139,18 +139,18 @@ def edit_schedule(workspace: Workspace, run: str) -> Callable[[int], int] | None
 def least_coverage(repo: Repo, records: Sequence[Recorded]) -> float:
     """Return the share of scored items below which the run's gate is indecisive; the usual one if that is not known."""
     section = _config(repo, records[0].commit).get("evaluation")
-    found = section.get("min_coverage") if isinstance(section, dict) else None
-    return float(found) if isinstance(found, int | float) else GateRule().min_coverage
+    coverage = section.get("min_coverage") if isinstance(section, dict) else None
+    return float(coverage) if isinstance(coverage, int | float) else GateRule().min_coverage
 
 
 def _config(repo: Repo, commit: str) -> dict[str, object]:
 
     try:
         files = read_evidence(repo, reader.read_commit(repo, commit).evidence, [CONFIG]) or {}
-        found = loads(files.get(CONFIG, b"null"))
+        config = loads(files.get(CONFIG, b"null"))
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return config if isinstance(config, dict) else {}
 
 
 def recorded_outcomes(workspace: Workspace, row: LogRow, split: Split) -> Evaluation | None:
@@ -159,8 +159,8 @@ def recorded_outcomes(workspace: Workspace, row: LogRow, split: Split) -> Evalua
     Selection outcomes are those of its event, test outcomes those of the run's end; where there are none, a note may
     tell them. None is returned where they are not here, or were inherited and so are those of another text.
     """
-    found = event_outcomes(workspace, row, split) or _noted(workspace, row, split)
-    return Evaluation(split=split, item_set="", outcomes=found, seed=0) if found else None
+    outcomes = event_outcomes(workspace, row, split) or _noted(workspace, row, split)
+    return Evaluation(split=split, item_set="", outcomes=outcomes, seed=0) if outcomes else None
 
 
 def event_outcomes(workspace: Workspace, row: LogRow, split: Split) -> Mapping[str, Outcome]:
@@ -183,26 +183,26 @@ def item_rows(workspace: Workspace, row: LogRow) -> tuple[ItemRow, ...]:
     An item of a version that failed at first may have been measured again when a candidate was compared with it.
     """
     rows = queries.item_rows(workspace.index, row)
-    if row.version is None or not any(found.failed for found in rows):
+    if row.version is None or not any(item_row.failed for item_row in rows):
         return rows
     try:
         again = version_outcomes(workspace.repo, read_run(workspace.repo, row.run)).of(row.version) or {}
     except SkillgitError:  # what cannot be read tells nothing; fsck says why
         return rows
     return tuple(
-        replace(found, hard=outcome.hard, soft=outcome.soft, failed="")
-        if found.failed and isinstance(outcome := again.get(found.item), Scored)
-        else found
-        for found in rows
+        replace(item_row, hard=outcome.hard, soft=outcome.soft, failed="")
+        if item_row.failed and isinstance(outcome := again.get(item_row.item), Scored)
+        else item_row
+        for item_row in rows
     )
 
 
 def _selection(workspace: Workspace, row: LogRow) -> dict[str, Outcome]:
     return {
-        found.item: FailedToEvaluate(found.failed or "failed")
-        if found.hard is None or found.soft is None
-        else Scored(found.hard, found.soft)
-        for found in item_rows(workspace, row)
+        item_row.item: FailedToEvaluate(item_row.failed or "failed")
+        if item_row.hard is None or item_row.soft is None
+        else Scored(item_row.hard, item_row.soft)
+        for item_row in item_rows(workspace, row)
     }
 
 
@@ -223,7 +223,7 @@ def _test(workspace: Workspace, run: str, version: int) -> dict[str, Outcome]:
 def _noted(workspace: Workspace, row: LogRow, split: Split) -> dict[str, Outcome]:
     lines = known.note_lines(workspace.index, row.commit)
     run = AsMeasured(workspace, row.run) if lines else None
-    for told in filter(None, map(noted_outcomes, lines)):
-        if run is not None and told.split == split.value and run.counts(told):
-            return dict(told.outcomes)
+    for outcomes in filter(None, map(noted_outcomes, lines)):
+        if run is not None and outcomes.split == split.value and run.counts(outcomes):
+            return dict(outcomes.outcomes)
     return {}

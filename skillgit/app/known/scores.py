@@ -82,13 +82,13 @@ class Comparison:
 def scores(outcomes: Iterable[Outcome], task_type: str = "") -> Scores:
     """Return what ``outcomes`` add up to."""
     every = list(outcomes)
-    scored = [outcome for outcome in every if isinstance(outcome, Scored)]
-    hard, soft = [outcome.hard for outcome in scored], [outcome.soft for outcome in scored]
+    measured_outcomes = [outcome for outcome in every if isinstance(outcome, Scored)]
+    hard, soft = [outcome.hard for outcome in measured_outcomes], [outcome.soft for outcome in measured_outcomes]
     return Scores(
         task_type=task_type,
         n=len(every),
-        scored=len(scored),
-        coverage=len(scored) / len(every) if every else 0.0,
+        scored=len(measured_outcomes),
+        coverage=len(measured_outcomes) / len(every) if every else 0.0,
         hard=mean(hard) if hard else None,
         hard_interval=wilson_interval(mean(hard), len(hard)) if hard else None,
         soft=mean(soft) if soft else None,
@@ -104,13 +104,13 @@ def by_type(items: Sequence[Item], evaluation: Evaluation) -> tuple[Scores, ...]
     return tuple(scores(groups[name], name) for name in sorted(groups))
 
 
-def compare(rule: GateRule, named: tuple[str, Evaluation], against: tuple[str, Evaluation]) -> Comparison:
+def compare(rule: GateRule, subject: tuple[str, Evaluation], against: tuple[str, Evaluation]) -> Comparison:
     """Compare two skills on the items that have a score under both, under the metric of ``rule``."""
-    (name, one), (other_name, other) = named, against
-    pairs = Pairs(one, other, rule.metric, rule.soft_weight)
+    (name, evaluation), (other_name, base) = subject, against
+    pairs = Pairs(evaluation, base, rule.metric, rule.soft_weight)
     gains = [float(gain) for gain in pairs.gains.values()]
     return Comparison(
-        split=one.split.value,
+        split=evaluation.split.value,
         name=name,
         against=other_name,
         metric=rule.metric.value,
@@ -169,9 +169,9 @@ def detectable_gain(evaluation: EvaluationSummary, rule: GateRule) -> float | No
 def _spread(evidence: Mapping[str, bytes], rule: GateRule) -> Iterator[str]:
     """Yield a warning where all items have the same score."""
     rows = loads(evidence.get("selection.json", b"[]"))
-    scored = [Scored(row["hard"], row["soft"]) for row in rows if "failed" not in row]
-    values = {one.value(rule.metric, rule.soft_weight) for one in scored}
-    if len(values) != 1 or not scored:
+    outcomes = [Scored(row["hard"], row["soft"]) for row in rows if "failed" not in row]
+    values = {outcome.value(rule.metric, rule.soft_weight) for outcome in outcomes}
+    if len(values) != 1 or not outcomes:
         return
     value = values.pop()
     if value >= 1.0:

@@ -98,16 +98,16 @@ class StepEvidence:
     def __init__(self, repo: Repo, tree: str) -> None:
         self._repo = repo
         self._tree = tree
-        found = read_evidence(repo, tree, (_PATCH, _ROLLOUT, _FINDINGS, _COMPARISON))
-        self.present = found is not None
-        self._files: Mapping[str, bytes] = found or {}
+        files = read_evidence(repo, tree, (_PATCH, _ROLLOUT, _FINDINGS, _COMPARISON))
+        self.present = files is not None
+        self._files: Mapping[str, bytes] = files or {}
 
     def edits(self) -> tuple[AppliedEdit, ...]:
         """Return the edits that took effect, in the order of their application."""
         document = _json(self._files.get(_PATCH))
         rows = document.get("edits") if isinstance(document, dict) else None
-        applied = [row for row in _objects(rows) if row.get("status") == "applied"]
-        return tuple(_edit(place, row) for place, row in enumerate(applied))
+        edits = [row for row in _objects(rows) if row.get("status") == "applied"]
+        return tuple(_edit(index, row) for index, row in enumerate(edits))
 
     def left_out(self) -> tuple[LeftOut, ...]:
         """Return the edits that were chosen and not applied, in their order."""
@@ -129,16 +129,16 @@ class StepEvidence:
     def attempts(self, items: Iterable[str]) -> tuple[Attempt, ...]:
         """Return what became of ``items`` in the rollouts of the step, in this order; unknown ones are left out."""
         rows = {_text(row, "id"): row for row in _objects(_json(self._files.get(_ROLLOUT)))}
-        wanted = [rows[item] for item in items if item in rows]
-        paths = [_text(row, "trajectory") for row in wanted if _text(row, "trajectory")]
+        attempts = [rows[item] for item in items if item in rows]
+        paths = [_text(row, "trajectory") for row in attempts if _text(row, "trajectory")]
         turns = (read_evidence(self._repo, self._tree, paths) or {}) if paths else {}
-        return tuple(_attempt(row, turns.get(_text(row, "trajectory"))) for row in wanted)
+        return tuple(_attempt(row, turns.get(_text(row, "trajectory"))) for row in attempts)
 
     def compared(self) -> tuple[Attempt, ...]:
         """Return the train items that a slow update saw fail, worst first: those that got lost, those that stayed."""
         rows = [row for row in _objects(_json(self._files.get(_COMPARISON))) if row.get("category") in _FAILING]
-        ranked = sorted(rows, key=lambda row: _FAILING.index(_text(row, "category")))
-        return tuple(_compared(row) for row in ranked)
+        ranking = sorted(rows, key=lambda row: _FAILING.index(_text(row, "category")))
+        return tuple(_compared(row) for row in ranking)
 
 
 def edits_left_out(repo: Repo, tree: str) -> tuple[LeftOut, ...]:
@@ -149,17 +149,21 @@ def edits_left_out(repo: Repo, tree: str) -> tuple[LeftOut, ...]:
 
 def with_questions(attempts: Sequence[Attempt], steps: Iterable[StepEvidence]) -> tuple[Attempt, ...]:
     """Return ``attempts`` with what was asked, and what the scorer said of such an answer, as far as ``steps`` tell."""
-    found: dict[str, Attempt] = {}
-    wanted = {attempt.item: attempt for attempt in attempts}
+    by_item: dict[str, Attempt] = {}
+    attempts_by_item = {attempt.item: attempt for attempt in attempts}
     for step in steps:
-        for seen in step.attempts(item for item in wanted if item not in found or not found[item].feedback):
-            same = seen.answer == wanted[seen.item].answer
-            known = found.get(seen.item, wanted[seen.item])
-            question = known.question or seen.question
-            found[seen.item] = replace(known, question=question, feedback=seen.feedback if same else known.feedback)
-        if all(item in found and found[item].feedback for item in wanted):
+        for candidate in step.attempts(
+            item for item in attempts_by_item if item not in by_item or not by_item[item].feedback
+        ):
+            same = candidate.answer == attempts_by_item[candidate.item].answer
+            richest = by_item.get(candidate.item, attempts_by_item[candidate.item])
+            question = richest.question or candidate.question
+            by_item[candidate.item] = replace(
+                richest, question=question, feedback=candidate.feedback if same else richest.feedback
+            )
+        if all(item in by_item and by_item[item].feedback for item in attempts_by_item):
             break
-    return tuple(found.get(attempt.item, attempt) for attempt in attempts)
+    return tuple(by_item.get(attempt.item, attempt) for attempt in attempts)
 
 
 def _left_out(patch: bytes | None) -> tuple[LeftOut, ...]:
@@ -177,9 +181,9 @@ def _reason(row: Mapping[str, object]) -> LeftOut:
     return LeftOut(edit=edit, status=_text(row, "status"), reason=reason)
 
 
-def _edit(place: int, row: Mapping[str, object]) -> AppliedEdit:
+def _edit(index: int, row: Mapping[str, object]) -> AppliedEdit:
     return AppliedEdit(
-        position=place,
+        position=index,
         op=_text(row, "op"),
         file=_text(row, "file"),
         anchor=_text(row, "anchor"),
@@ -204,12 +208,12 @@ def _attempt(row: Mapping[str, object], trajectory: bytes | None) -> Attempt:
 
 def _compared(row: Mapping[str, object]) -> Attempt:
     current = row.get("current")
-    told: Mapping[str, object] = current if isinstance(current, dict) else {}
+    fields: Mapping[str, object] = current if isinstance(current, dict) else {}
     return Attempt(
         item=_text(row, "id"),
-        answer=_text(told, "answer"),
-        hard=_number(told.get("hard")),
-        soft=_number(told.get("soft")),
+        answer=_text(fields, "answer"),
+        hard=_number(fields.get("hard")),
+        soft=_number(fields.get("soft")),
     )
 
 
@@ -217,10 +221,10 @@ def _question(trajectory: bytes | None) -> str:
     """Return the last paragraph of the first thing that was said to the target: tasks end with what is asked."""
     document = _json(trajectory)
     turns = _objects(document.get("turns") if isinstance(document, dict) else None)
-    asked = next((_text(turn, "content") for turn in turns if turn.get("role") == "user"), "")
-    paragraphs = [" ".join(_TAG.sub(" ", part).split()) for part in re.split(r"\n\s*\n", asked)]
-    said = [paragraph for paragraph in paragraphs if paragraph]
-    return said[-1][-_QUESTION_MOST:] if said else ""
+    prompt = next((_text(turn, "content") for turn in turns if turn.get("role") == "user"), "")
+    paragraphs = [" ".join(_TAG.sub(" ", part).split()) for part in re.split(r"\n\s*\n", prompt)]
+    texts = [paragraph for paragraph in paragraphs if paragraph]
+    return texts[-1][-_QUESTION_MOST:] if texts else ""
 
 
 def _json(content: bytes | None) -> object:
@@ -230,23 +234,23 @@ def _json(content: bytes | None) -> object:
         return None
 
 
-def _objects(found: object) -> list[dict[str, object]]:
-    return [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+def _objects(value: object) -> list[dict[str, object]]:
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
-def _names(found: object) -> tuple[str, ...]:
-    return tuple(name for name in found if isinstance(name, str)) if isinstance(found, list) else ()
+def _names(value: object) -> tuple[str, ...]:
+    return tuple(name for name in value if isinstance(name, str)) if isinstance(value, list) else ()
 
 
 def _text(row: Mapping[str, object], key: str) -> str:
-    found = row.get(key)
-    return found if isinstance(found, str) else ""
+    value = row.get(key)
+    return value if isinstance(value, str) else ""
 
 
 def _whole(row: Mapping[str, object], key: str) -> int:
-    found = row.get(key)
-    return found if isinstance(found, int) else 0
+    value = row.get(key)
+    return value if isinstance(value, int) else 0
 
 
-def _number(found: object) -> float | None:
-    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

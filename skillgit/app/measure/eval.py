@@ -150,10 +150,10 @@ def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Ev
     if request.split not in SPLITS:
         raise UsageError(f"there is no split '{request.split}'", hint=f"splits are {', '.join(SPLITS)}")
     with open_workspace(context) as workspace:
-        named = resolve_all(workspace, request.revisions, request.against)
-        config = find_config(context, workspace, named.runs, config=request.config, overrides=request.overrides)
+        names = resolve_all(workspace, request.revisions, request.against)
+        config = find_config(context, workspace, names.runs, config=request.config, overrides=request.overrides)
         setup = set_up(config)
-        arms = read_arms(workspace, named, setup.task.environment.info.name)
+        arms = read_arms(workspace, names, setup.task.environment.info.name)
         work = _Evaluating(workspace, setup, request, arms)
         plan = planned(context, workspace, setup, work.plan)
         if request.dry_run:
@@ -163,7 +163,7 @@ def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Ev
             cost = measuring(context, workspace, setup, caps=request.caps, watcher=watcher, work=work.measure)
         finally:
             work.note(context.clock())
-        warnings = (sentence for run in named.runs for sentence in differences(workspace, run, setup))
+        warnings = (sentence for run in names.runs for sentence in differences(workspace, run, setup))
         return work.result(cost, tuple(warnings))
 
 
@@ -219,13 +219,13 @@ class _Evaluating:
 
     def _judge(self) -> Note:
         """Return the model that scored, for a note; nothing where none is asked."""
-        asked = asks_judge(self._setup.task.environment)
-        return {"judge": self._setup.routes["judge"].name} if asked else {}
+        is_judged = asks_judge(self._setup.task.environment)
+        return {"judge": self._setup.routes["judge"].name} if is_judged else {}
 
     def result(self, cost: Cost, warnings: tuple[str, ...]) -> Evaluated:
         """Return everything that was measured."""
         names = {arm.key: arm.name for arm in self._arms.every}
-        thin = too_few(self._rule, ((names[key], found) for (key, _), found in self._measured.items()))
+        thin = too_few(self._rule, ((names[key], evaluation) for (key, _), evaluation in self._measured.items()))
         return Evaluated(
             config=self._setup.config.name,
             environment=self._setup.task.environment.info.name,
@@ -245,30 +245,30 @@ class _Evaluating:
             compare(
                 self._rule,
                 (arm.name, self._measured[arm.key, split]),
-                (other.name, self._measured[other.key, split]),
+                (base.name, self._measured[base.key, split]),
             )
             for split in self._splits
             for arm in self._arms.asked
-            for other in self._arms.against
-            if arm.key != other.key
+            for base in self._arms.against
+            if arm.key != base.key
         )
 
     def _arm_scores(self, arm: Arm) -> ArmScores:
-        known = known_evaluations(self._workspace, arm.commit, arm.row) if arm.commit else ()
+        evaluations = known_evaluations(self._workspace, arm.commit, arm.row) if arm.commit else ()
         return ArmScores(
             name=arm.name,
             run=arm.row.run if arm.row is not None else "",
             version=arm.row.version if arm.row is not None else None,
             commit=arm.commit,
             splits=tuple(self._split_scores(arm, split) for split in self._splits),
-            test_reads=reads_of_test(known),
+            test_reads=reads_of_test(evaluations),
         )
 
     def _split_scores(self, arm: Arm, split: Split) -> SplitScores:
-        found = self._measured[arm.key, split]
+        evaluation = self._measured[arm.key, split]
         return SplitScores(
             split=split.value,
-            item_set=found.item_set,
-            overall=scores(found.outcomes.values()),
-            types=by_type(self._setup.task.items[split], found),
+            item_set=evaluation.item_set,
+            overall=scores(evaluation.outcomes.values()),
+            types=by_type(self._setup.task.items[split], evaluation),
         )

@@ -110,18 +110,20 @@ def gate(
         base, head = resolve_in(workspace, request.base), resolve_in(workspace, request.head)
         changes = changed_skills(workspace, base.commit, head.commit)
         configs = _by_skill(request.configs, changes)
-        judged = [
-            _Judging(context, workspace, request, ends=(base, head), change=one, config=configs.get(one.path))
-            for one in changes
+        judgements = [
+            _Judging(
+                context, workspace, request, ends=(base, head), change=judgement, config=configs.get(judgement.path)
+            )
+            for judgement in changes
         ]
-        plan = _plan(request, [one.cost() for one in judged])
+        plan = _plan(request, [judgement.cost() for judgement in judgements])
         if request.dry_run:
             return plan
         watcher.remark(plan.sentence)
         reports: list[SkillReport] = []
-        for one in judged:
-            spent = sum((report.cost for report in reports), Cost())
-            reports.append(one.report(request.caps.without(spent), watcher))
+        for judgement in judgements:
+            total = sum((report.cost for report in reports), Cost())
+            reports.append(judgement.report(request.caps.without(total), watcher))
         return GateReport(
             base=request.base,
             base_commit=base.commit,
@@ -135,23 +137,23 @@ def gate(
         )
 
 
-def _plan(request: GateRequest, made: Sequence[Plan]) -> Plan:
+def _plan(request: GateRequest, plans: Sequence[Plan]) -> Plan:
     """Return the plans of all skills as one; models that several of them ask are reached once."""
-    rows, reached = [], set[tuple[str, str]]()
-    for row in (row for plan in made for row in plan.stages):
-        if row.stage != PREFLIGHT or (row.role, row.model) not in reached:
+    rows, pairs = [], set[tuple[str, str]]()
+    for row in (row for plan in plans for row in plan.stages):
+        if row.stage != PREFLIGHT or (row.role, row.model) not in pairs:
             rows.append(row)
         if row.stage == PREFLIGHT:
-            reached.add((row.role, row.model))
+            pairs.add((row.role, row.model))
     total = total_of(rows)
-    facts = {label: text for plan in made for label, text in plan.facts.items()}
-    notes = dict.fromkeys(note for plan in made for note in plan.notes)
+    facts = {label: text for plan in plans for label, text in plan.facts.items()}
+    notes = dict.fromkeys(note for plan in plans for note in plan.notes)
     return Plan(
         command="gate",
         facts={"base": request.base, "head": request.head} | facts,
         stages=tuple(rows),
-        rollouts=sum(plan.rollouts for plan in made),
-        known=sum(plan.known for plan in made),
+        rollouts=sum(plan.rollouts for plan in plans),
+        known=sum(plan.known for plan in plans),
         total=total,
         notes=(*notes, *cap_notes(request.caps, total)),
     )
@@ -163,17 +165,19 @@ def _by_skill(configs: Sequence[str], changes: Sequence[ChangedSkill]) -> dict[s
     Raises:
         UsageError: One names no skill, and there are several that it may be for.
     """
-    named = {f"skills/{match['skill']}": match["config"] for text in configs if (match := _NAMED.fullmatch(text))}
+    configs_by_skill = {
+        f"skills/{match['skill']}": match["config"] for text in configs if (match := _NAMED.fullmatch(text))
+    }
     for config in (text for text in configs if not _NAMED.fullmatch(text)):
-        open_ = [one.path for one in changes if one.path not in named and one.after]
+        open_ = [change.path for change in changes if change.path not in configs_by_skill and change.after]
         if len(open_) > 1:
             skills = ", ".join(path.removeprefix("skills/") for path in open_)
             raise UsageError(
                 f"it is not clear which skill --config {config} is for: {skills}",
                 hint=f"name it: --config {open_[0].removeprefix('skills/')}={config}",
             )
-        named |= dict.fromkeys(open_, config)
-    return named
+        configs_by_skill |= dict.fromkeys(open_, config)
+    return configs_by_skill
 
 
 @dataclass(slots=True, kw_only=True)
@@ -218,8 +222,8 @@ class _Judging:
         """Return how to measure: by the configuration that is named, else as the run that knows the skill did."""
         path, index = self._change.path, self._workspace.index
         own = [end.run for end in self._ends if end.run and index.skill_path(end.run) == path]
-        trained = [run for run in queries.run_names(index) if index.skill_path(run) == path]
-        runs = [*own, *trained]
+        candidates = [run for run in queries.run_names(index) if index.skill_path(run) == path]
+        runs = [*own, *candidates]
         if config is None and not runs:
             return None
         overrides = self._request.overrides
@@ -227,8 +231,8 @@ class _Judging:
             # a newer run may be somebody else's, pulled without the evidence that holds its configuration
             usable = (run for run in runs if can_be_found(self._context, self._workspace, run, overrides))
             runs = [next(usable, runs[0])]
-        found = find_config(self._context, self._workspace, runs, config=config, overrides=overrides)
-        return set_up(found)
+        config_source = find_config(self._context, self._workspace, runs, config=config, overrides=overrides)
+        return set_up(config_source)
 
     def _read(self) -> tuple[_Side, _Side]:
         head = self._side(1, self._change.after)
@@ -236,10 +240,10 @@ class _Judging:
             return self._side(0, self._change.before), head
         return _Side(name=NONE, commit="", version="", skill=emptied(head.skill), known={}), head
 
-    def _side(self, place: int, tree: str) -> _Side:
-        end, path = self._ends[place], self._change.path
+    def _side(self, index: int, tree: str) -> _Side:
+        end, path = self._ends[index], self._change.path
         return _Side(
-            name=(self._request.base, self._request.head)[place],
+            name=(self._request.base, self._request.head)[index],
             commit=end.commit,
             version=_version(self._workspace, end, path),
             skill=skill_at(self._workspace.repo, end.commit, path),
@@ -247,7 +251,7 @@ class _Judging:
         )
 
     def _unmeasured(self) -> SkillReport:
-        removed = self._change.change == "removed"
+        is_removal = self._change.change == "removed"
         names = (self._request.base, self._request.head)
         base, head = (
             GateSide(name=name, commit=end.commit, version="") for name, end in zip(names, self._ends, strict=True)
@@ -255,11 +259,11 @@ class _Judging:
         return SkillReport(
             skill=self._change.path,
             change=self._change.change,
-            word="removed" if removed else "not measured",
-            reason="" if removed else "no run tells by which configuration to measure, and none is named",
+            word="removed" if is_removal else "not measured",
+            reason="" if is_removal else "no run tells by which configuration to measure, and none is named",
             base=base,
             head=head,
-            exit_code=ExitCode.OK if removed else ExitCode.UNDERPOWERED,
+            exit_code=ExitCode.OK if is_removal else ExitCode.UNDERPOWERED,
         )
 
     def _rule(self, setup: Setup) -> GateRule:
@@ -274,8 +278,8 @@ class _Judging:
     def cost(self) -> Plan:
         """Return what it asks; where nothing can be measured, the reason is its only fact."""
         if self._setup is None:
-            found = self._unmeasured()
-            facts = {found.skill.removeprefix("skills/"): found.reason or found.word}
+            missing = self._unmeasured()
+            facts = {missing.skill.removeprefix("skills/"): missing.reason or missing.word}
             return Plan(command="gate", facts=facts, total=total_of(()))
         return planned(self._context, self._workspace, self._setup, self._planned)
 
@@ -284,10 +288,10 @@ class _Judging:
         if missing:
             planner.preflight()
             planner.roll_out(path.removeprefix("skills/"), [(side.skill, items, 0) for side, items in missing])
-        recorded = sum(len(side.known) for side in self._sides)
-        planner.recorded(recorded)
+        count = sum(len(side.known) for side in self._sides)
+        planner.recorded(count)
         total = 2 * len(planner.session.task.items[self._split])
-        facts = {path.removeprefix("skills/"): f"{recorded} of {total} outcomes recorded"}
+        facts = {path.removeprefix("skills/"): f"{count} of {total} outcomes recorded"}
         return planner.plan("gate", facts, caps=Caps(), notes=self._warnings())
 
     def _missing(self) -> list[tuple[_Side, list[Item]]]:
@@ -295,8 +299,8 @@ class _Judging:
         if self._setup is None or self._request.recorded_only:
             return []
         items = self._setup.task.items[self._split]
-        left = ((side, [item for item in items if item.id not in side.known]) for side in self._sides)
-        return [(side, found) for side, found in left if found]
+        pairs = ((side, [item for item in items if item.id not in side.known]) for side in self._sides)
+        return [(side, unmeasured) for side, unmeasured in pairs if unmeasured]
 
     def report(self, caps: Caps, watcher: EvalWatcher) -> SkillReport:
         """Measure what is missing, and judge."""
@@ -311,8 +315,8 @@ class _Judging:
                 self._note(setup)
         rule, items = self._rule(setup), setup.task.items[self._split]
         base, head = (self._evaluation(setup, side) for side in self._sides)
-        found = compare(rule, base, head, {item.id: item.task_type for item in items})
-        word, reason, code = conclusion(rule, found, recorded_only=self._request.recorded_only)
+        comparison = compare(rule, base, head, {item.id: item.task_type for item in items})
+        word, reason, code = conclusion(rule, comparison, recorded_only=self._request.recorded_only)
         return SkillReport(
             skill=self._change.path,
             change=self._change.change,
@@ -326,7 +330,7 @@ class _Judging:
             metric=rule.metric.value,
             policy=rule.policy.name,
             items=len(items),
-            compared=found,
+            compared=comparison,
             warnings=self._warnings(),
             noted=self._noted,
             cost=self._cost,
@@ -335,9 +339,9 @@ class _Judging:
 
     async def _measure(self, door: Measuring) -> Cost:
         """Measure what is not known of either side and return what that cost."""
-        left = self._missing()
-        door.every = sum(len(items) for _, items in left)
-        for side, items in left:
+        missing = self._missing()
+        door.every = sum(len(items) for _, items in missing)
+        for side, items in missing:
             name = f"{self._change.path.removeprefix('skills/')} at {side.name}"
             side.measured = await door.measure(Sample(name=name, skill=side.skill, items=items, split=self._split))
         return door.cost()
@@ -346,11 +350,11 @@ class _Judging:
         """Return everything that is known of a side now."""
         fresh: Mapping[str, Outcome] = side.measured.outcomes if side.measured is not None else {}
         items = setup.task.items[self._split]
-        known = {**fresh, **side.known}
+        outcomes = {**fresh, **side.known}
         return Evaluation(
             split=self._split,
             item_set=setup.task.item_set(self._split),
-            outcomes={item.id: known.get(item.id, NOT_RECORDED) for item in items},
+            outcomes={item.id: outcomes.get(item.id, NOT_RECORDED) for item in items},
             seed=setup.config.values.train.seed,
         )
 
@@ -367,17 +371,17 @@ class _Judging:
                 lines[side.commit] = [line | ({"judge": judge} if judge else {})]
         self._noted = record(self._workspace, lines, self._context.clock())
 
-    def _told(self, side: _Side, found: Evaluation, rule: GateRule) -> GateSide:
-        scored = len(found.scored)
-        score = found.summary().score(rule.metric, rule.soft_weight)
+    def _told(self, side: _Side, evaluation: Evaluation, rule: GateRule) -> GateSide:
+        count = len(evaluation.scored)
+        score = evaluation.summary().score(rule.metric, rule.soft_weight)
         return GateSide(
             name=side.name,
             commit=side.commit,
             version=side.version,
             recorded=len(side.known),
-            missing=len(found.outcomes) - len(side.known),
-            scored=scored,
-            score=score if scored else None,
+            missing=len(evaluation.outcomes) - len(side.known),
+            scored=count,
+            score=score if count else None,
         )
 
 

@@ -52,10 +52,10 @@ class KnownOutcomes:
 
     def of(self, path: str, tree: str) -> dict[str, Scored]:
         """Return item to outcome of the skill ``path`` with the text ``tree``; events go before notes."""
-        found: dict[str, Scored] = {}
+        collected: dict[str, Scored] = {}
         for outcomes in (*self._told(path, tree), *self._noted(path, tree)):
-            found = {**outcomes, **found}
-        return found
+            collected = {**outcomes, **collected}
+        return collected
 
     def _told(self, path: str, tree: str) -> Iterator[dict[str, Scored]]:
         for run in queries.run_names(self._workspace.index):
@@ -82,22 +82,22 @@ class KnownOutcomes:
         then = of_event(self._workspace, first, self._split) if first is not None else None
         if then is None:
             return False
-        found = differences(then, of_setup(self._setup, self._split))
-        return not any(one.matters and one.aspect is not Aspect.ITEMS for one in found)
+        differing = differences(then, of_setup(self._setup, self._split))
+        return not any(difference.matters and difference.aspect is not Aspect.ITEMS for difference in differing)
 
     def _common_items(self, run: str) -> set[str]:
         """Return the items that ``run`` had with the same content; where its list is not here, all or none."""
-        recorded = recorded_items(self._workspace, run, self._split)
-        if recorded is None:
+        run_items = recorded_items(self._workspace, run, self._split)
+        if run_items is None:
             start = started(self._workspace, run)
             return set(self._items) if start is not None and start.splits == self._setup.splits_digest else set()
-        return {item for item, digest in self._items.items() if recorded.get(item) == digest}
+        return {item for item, digest in self._items.items() if run_items.get(item) == digest}
 
     def _noted(self, path: str, tree: str) -> Iterator[dict[str, Scored]]:
         for commit, lines in notes.read_all(self._workspace.repo).items():
-            told = [note for note in map(noted_outcomes, lines) if note is not None and self._counts(note)]
-            if told and skill_tree(self._workspace.repo, commit, path) == tree:
-                for note in told:
+            matching = [note for note in map(noted_outcomes, lines) if note is not None and self._counts(note)]
+            if matching and skill_tree(self._workspace.repo, commit, path) == tree:
+                for note in matching:
                     if path == (note.skill or self._only_skill(commit)):
                         yield dict(note.outcomes)
 
@@ -109,8 +109,8 @@ class KnownOutcomes:
             return False
         if not note.outcomes.keys() <= self._items.keys():
             return False
-        told = {item: self._items[item] for item in note.outcomes}
-        return note.item_set in {item_set_digest(self._items), item_set_digest(told)}
+        items = {item: self._items[item] for item in note.outcomes}
+        return note.item_set in {item_set_digest(self._items), item_set_digest(items)}
 
     def _only_skill(self, commit: str) -> str:
         """Return the skill that a note on ``commit`` means if it names none: that of its run."""
@@ -265,9 +265,9 @@ class GateReport:
 
 def exit_code(skills: tuple[SkillReport, ...]) -> ExitCode:
     """Return the code of the worst: does not pass, could not be evaluated, cannot be told, passes."""
-    found = {one.exit_code for one in skills}
+    codes = {skill.exit_code for skill in skills}
     order = (ExitCode.NO, ExitCode.SERVICE, ExitCode.UNDERPOWERED)
-    return next((code for code in order if code in found), ExitCode.OK)
+    return next((code for code in order if code in codes), ExitCode.OK)
 
 
 def compare(rule: GateRule, base: Evaluation, head: Evaluation, types: dict[str, str]) -> Compared:
@@ -280,7 +280,7 @@ def compare(rule: GateRule, base: Evaluation, head: Evaluation, types: dict[str,
         types: Item to its task type.
     """
     pairs = Pairs(head, base, rule.metric, rule.soft_weight)
-    changed = flips_of(pairs, head)
+    flips = flips_of(pairs, head)
     before, after = (side.values(rule.metric, rule.soft_weight) for side in (base, head))
     gains = [float(gain) for gain in pairs.gains.values()]
 
@@ -294,19 +294,21 @@ def compare(rule: GateRule, base: Evaluation, head: Evaluation, types: dict[str,
         n=len(gains),
         delta=float(pairs.score - pairs.current) if gains else None,
         interval=bootstrap_interval(gains) if gains else None,
-        fixed=told(changed.fixed),
-        broken=told(changed.broken),
-        stable_pass=changed.stable_pass,
-        stable_fail=changed.stable_fail,
+        fixed=told(flips.fixed),
+        broken=told(flips.broken),
+        stable_pass=flips.stable_pass,
+        stable_fail=flips.stable_fail,
         missing=tuple(item for item in base.outcomes if item not in pairs.gains),
     )
 
 
-def conclusion(rule: GateRule, found: Compared, *, recorded_only: bool) -> tuple[Word, str, ExitCode]:
+def conclusion(rule: GateRule, comparison: Compared, *, recorded_only: bool) -> tuple[Word, str, ExitCode]:
     """Return what became of a skill, why, and the exit code."""
-    verdict = found.verdict
+    verdict = comparison.verdict
     if verdict.decision is Decision.INDECISIVE:
-        lacking = f"{len(found.missing)} of {len(found.missing) + found.n} items have no score on both sides"
+        lacking = (
+            f"{len(comparison.missing)} of {len(comparison.missing) + comparison.n} items have no score on both sides"
+        )
         if verdict.lost > verdict.regained and not recorded_only:
             lacking = f"{verdict.lost} items that have a score at the base could not be evaluated at the head"
             return "incomplete", lacking, ExitCode.SERVICE
@@ -317,16 +319,16 @@ def conclusion(rule: GateRule, found: Compared, *, recorded_only: bool) -> tuple
         return "passes", "", ExitCode.OK
     if verdict.blocked:
         return "fails", f"{verdict.blocked} of the items that may not score lower do", ExitCode.NO
-    if verdict.policy == PAIRED.name and verdict.current <= verdict.score < 1.0 and _is_blind(rule, found):
-        reason = f"{found.n} items are too few for the paired test at alpha {rule.alpha:g} to find any gain"
+    if verdict.policy == PAIRED.name and verdict.current <= verdict.score < 1.0 and _is_blind(rule, comparison):
+        reason = f"{comparison.n} items are too few for the paired test at alpha {rule.alpha:g} to find any gain"
         return "underpowered", reason, ExitCode.UNDERPOWERED
     return "fails", _shortfall(verdict), ExitCode.NO
 
 
-def _is_blind(rule: GateRule, found: Compared) -> bool:
+def _is_blind(rule: GateRule, comparison: Compared) -> bool:
     """Say whether the paired test finds no gain that is possible on so many items four times out of five."""
-    left = max(0.0, 1.0 - found.verdict.current)
-    return minimum_detectable_effect(found.n, alpha=rule.alpha, power=_POWER, fixable=left) is None
+    room = max(0.0, 1.0 - comparison.verdict.current)
+    return minimum_detectable_effect(comparison.n, alpha=rule.alpha, power=_POWER, fixable=room) is None
 
 
 def _shortfall(verdict: Verdict) -> str:

@@ -161,13 +161,13 @@ def retest(context: Context, request: RetestRequest, watcher: EvalWatcher) -> Re
         UsageError: It is not clear by which configuration to measure, or there is no such backend.
     """
     with open_workspace(context) as workspace:
-        named = resolve_all(workspace, request.revisions, ())
+        names = resolve_all(workspace, request.revisions, ())
         overrides = (*model_overrides(request.model), *request.overrides)
-        config = find_config(context, workspace, named.runs, config=request.config, overrides=overrides)
+        config = find_config(context, workspace, names.runs, config=request.config, overrides=overrides)
         with or_name_one():
             setup = set_up(config)
-        arms = read_arms(workspace, named, setup.task.environment.info.name)
-        work = _Retesting(workspace, setup, request, arms, named.runs)
+        arms = read_arms(workspace, names, setup.task.environment.info.name)
+        work = _Retesting(workspace, setup, request, arms, names.runs)
         plan = planned(context, workspace, setup, work.cost)
         if request.dry_run:
             return plan
@@ -231,7 +231,9 @@ class _Retesting:
             "target": self._target,
             "items": f"{len(self._items)} {self._split.value}",
         }
-        notes = tuple(dict.fromkeys(one.sentence for differs in self._differs.values() for one in differs))
+        notes = tuple(
+            dict.fromkeys(difference.sentence for differs in self._differs.values() for difference in differs)
+        )
         return planner.plan("eval", facts, caps=self._request.caps, notes=notes)
 
     async def measure(self, door: Measuring) -> Cost:
@@ -259,14 +261,14 @@ class _Retesting:
     def result(self, *, cost: Cost) -> Retested:
         """Return everything that was measured."""
         rule = self._setup.config.values.method.rule(self._setup.pinned)
-        known = [arm for arm in self._arms if arm.key in self._measured]
-        thin = too_few(rule, ((arm.name, self._measured[arm.key]) for arm in known))
+        arms = [arm for arm in self._arms if arm.key in self._measured]
+        thin = too_few(rule, ((arm.name, self._measured[arm.key]) for arm in arms))
         return Retested(
             plan=self.plan,
             own_target=self._own,
-            differs=tuple(dict.fromkeys(found for each in self._differs.values() for found in each)),
+            differs=tuple(dict.fromkeys(difference for each in self._differs.values() for difference in each)),
             metric=rule.metric.value,
-            rows=tuple(self._row(arm, rule) for arm in known),
+            rows=tuple(self._row(arm, rule) for arm in arms),
             noted=self._noted,
             cost=cost,
             warnings=thin,
@@ -274,27 +276,27 @@ class _Retesting:
         )
 
     def _row(self, arm: Arm, rule: GateRule) -> RetestRow:
-        found = self._measured[arm.key]
+        evaluation = self._measured[arm.key]
         own = recorded_outcomes(self._workspace, arm.row, self._split) if arm.row is not None else None
         if own is not None:
-            wanted = {item: outcome for item, outcome in own.outcomes.items() if item in found.outcomes}
-            own = replace(own, outcomes=wanted) if wanted else None
+            outcomes = {item: outcome for item, outcome in own.outcomes.items() if item in evaluation.outcomes}
+            own = replace(own, outcomes=outcomes) if outcomes else None
         differs = self._differs[arm.key]
-        alike = not any(one.aspect in {Aspect.ENVIRONMENT, Aspect.ITEMS} for one in differs)
-        pair = compare(rule, (arm.name, found), (self._own, own)) if own is not None and alike else None
-        back = compare(rule, (self._own, own), (arm.name, found)) if own is not None and alike else None
-        tested = pair is not None and not matter(differs)
+        alike = not any(difference.aspect in {Aspect.ENVIRONMENT, Aspect.ITEMS} for difference in differs)
+        pair = compare(rule, (arm.name, evaluation), (self._own, own)) if own is not None and alike else None
+        back = compare(rule, (self._own, own), (arm.name, evaluation)) if own is not None and alike else None
+        is_tested = pair is not None and not matter(differs)
         return RetestRow(
             name=arm.name,
             run=arm.row.run if arm.row is not None else "",
             version=arm.row.version if arm.row is not None else None,
             commit=arm.commit,
-            found=scores(found.outcomes.values()),
-            score=_mean(found, rule),
+            found=scores(evaluation.outcomes.values()),
+            score=_mean(evaluation, rule),
             own=scores(own.outcomes.values()) if own is not None else None,
             own_score=_mean(own, rule) if own is not None else None,
-            comparison=pair if pair is None or tested else replace(pair, p=None),
-            p=_two_sided(pair, back) if pair is not None and back is not None and tested else None,
+            comparison=pair if pair is None or is_tested else replace(pair, p=None),
+            p=_two_sided(pair, back) if pair is not None and back is not None and is_tested else None,
             draw=self._draws[arm.key],
             test_reads=reads_of_test(known_evaluations(self._workspace, arm.commit, arm.row)),
         )
@@ -302,8 +304,8 @@ class _Retesting:
     def _differences(self, arm: Arm) -> tuple[Difference, ...]:
         """Return what differs from what the run of ``arm`` measured; every draw is a fresh one, whatever the seed."""
         then = of_event(self._workspace, arm.row, self._split) if arm.row is not None else None
-        found = differences(then, of_setup(self._setup, self._split)) if then is not None else ()
-        return tuple(one for one in found if one.matters)
+        differing = differences(then, of_setup(self._setup, self._split)) if then is not None else ()
+        return tuple(difference for difference in differing if difference.matters)
 
     def _draw(self, arm: Arm) -> int:
         """Return which draws to make: those of a run the first time, fresh ones if it was measured so before.
@@ -312,16 +314,22 @@ class _Retesting:
         """
         item_set, environment = self._setup.task.item_set(self._split), self._setup.task.digest
 
-        def alike(found: KnownEvaluation) -> bool:
-            place = (found.source, found.split, found.target, found.item_set, found.environment)
-            return place == ("note", self._split.value, self._target, item_set, environment)
+        def alike(evaluation: KnownEvaluation) -> bool:
+            conditions = (
+                evaluation.source,
+                evaluation.split,
+                evaluation.target,
+                evaluation.item_set,
+                evaluation.environment,
+            )
+            return conditions == ("note", self._split.value, self._target, item_set, environment)
 
         before = sum(map(alike, known_evaluations(self._workspace, arm.commit, arm.row)))
         return -(before + (self._target == self._own))
 
 
-def _mean(found: Evaluation, rule: GateRule) -> float | None:
-    return found.summary().score(rule.metric, rule.soft_weight) if found.scored else None
+def _mean(evaluation: Evaluation, rule: GateRule) -> float | None:
+    return evaluation.summary().score(rule.metric, rule.soft_weight) if evaluation.scored else None
 
 
 def _two_sided(pair: Comparison, back: Comparison) -> float:

@@ -79,8 +79,8 @@ class Named:
     @property
     def runs(self) -> tuple[str, ...]:
         """The runs that the revisions belong to, each once."""
-        found = [resolved for _, resolved in (*self.asked, *self.against) if resolved is not None]
-        return tuple(dict.fromkeys(resolved.run for resolved in found if resolved.run))
+        resolutions = [resolution for _, resolution in (*self.asked, *self.against) if resolution is not None]
+        return tuple(dict.fromkeys(resolution.run for resolution in resolutions if resolution.run))
 
 
 def resolve_all(workspace: Workspace, revisions: Sequence[str], against: Sequence[str]) -> Named:
@@ -98,44 +98,44 @@ def resolve_all(workspace: Workspace, revisions: Sequence[str], against: Sequenc
     )
 
 
-def read_arms(workspace: Workspace, named: Named, environment: str) -> Arms:
+def read_arms(workspace: Workspace, names: Named, environment: str) -> Arms:
     """Read the skills of everything named; what is the same commit is one arm.
 
     Raises:
         SkillError: A commit holds no skill, or it is not clear which of several is meant.
     """
     arms: dict[str, Arm] = {}
-    for text, resolved in (*named.asked, *named.against):
-        if resolved is None:
-            made = Arm(name=NONE, commit="", row=None, skill=emptied(next(iter(arms.values())).skill))
+    for text, resolution in (*names.asked, *names.against):
+        if resolution is None:
+            variant = Arm(name=NONE, commit="", row=None, skill=emptied(next(iter(arms.values())).skill))
         else:
-            made = _arm(workspace, named, text, resolved, environment)
-        arms.setdefault(made.key, made)
+            variant = _arm(workspace, names, text, resolution, environment)
+        arms.setdefault(variant.key, variant)
     arms = {arm.key: arm for arm in _told_apart(tuple(arms.values()))}
-    asked = dict.fromkeys(resolved.commit for _, resolved in named.asked)
-    against = dict.fromkeys(NONE if other is None else other.commit for _, other in named.against)
+    commits = dict.fromkeys(resolution.commit for _, resolution in names.asked)
+    against = dict.fromkeys(NONE if base is None else base.commit for _, base in names.against)
     return Arms(
         every=tuple(arms.values()),
-        asked=tuple(arms[key] for key in asked),
+        asked=tuple(arms[key] for key in commits),
         against=tuple(arms[key] for key in against),
     )
 
 
-def _arm(workspace: Workspace, named: Named, text: str, resolved: Resolved, environment: str) -> Arm:
-    row = resolved.row
-    path = workspace.index.skill_path(row.run) if row is not None else _path(workspace, named, resolved, environment)
+def _arm(workspace: Workspace, names: Named, text: str, resolution: Resolved, environment: str) -> Arm:
+    row = resolution.row
+    path = workspace.index.skill_path(row.run) if row is not None else _path(workspace, names, resolution, environment)
     return Arm(
-        name=_name(named, text, row),
-        commit=resolved.commit,
+        name=_name(names, text, row),
+        commit=resolution.commit,
         row=row,
-        skill=skill_at(workspace.repo, resolved.commit, path),
+        skill=skill_at(workspace.repo, resolution.commit, path),
     )
 
 
-def _name(named: Named, text: str, row: LogRow | None) -> str:
+def _name(names: Named, text: str, row: LogRow | None) -> str:
     if row is None:
         return text
-    return row.label if len(named.runs) == 1 else str(row.address)
+    return row.label if len(names.runs) == 1 else str(row.address)
 
 
 def _told_apart(arms: Sequence[Arm]) -> Iterator[Arm]:
@@ -146,18 +146,18 @@ def _told_apart(arms: Sequence[Arm]) -> Iterator[Arm]:
         yield arm if is_alone else replace(arm, name=f"{arm.name} ({arm.commit[:_SHORT]})")
 
 
-def _path(workspace: Workspace, named: Named, resolved: Resolved, environment: str) -> str:
+def _path(workspace: Workspace, names: Named, resolution: Resolved, environment: str) -> str:
     """Return the skill folder of a commit that is no event: the runs' own, the only one, or the environment's."""
-    there = skills_at(workspace.repo, resolved.commit)
-    wanted = [workspace.index.skill_path(run) for run in named.runs]
-    meant = [path for path in wanted if path in there] or (there if len(there) == 1 else [])
-    meant = meant or [path for path in there if path.rpartition("/")[2] == environment]
-    if not meant:
+    there = skills_at(workspace.repo, resolution.commit)
+    paths = [workspace.index.skill_path(run) for run in names.runs]
+    matching = [path for path in paths if path in there] or (there if len(there) == 1 else [])
+    matching = matching or [path for path in there if path.rpartition("/")[2] == environment]
+    if not matching:
         raise SkillError(
-            f"it is not clear which skill of commit {resolved.commit[:12]} is meant",
+            f"it is not clear which skill of commit {resolution.commit[:12]} is meant",
             hint=f"it has {', '.join(there)}" if there else "skills stand in skills/<name>/SKILL.md",
         )
-    return meant[0]
+    return matching[0]
 
 
 def emptied(skill: Skill) -> Skill:
@@ -201,14 +201,14 @@ def changed_skills(workspace: Workspace, base: str, head: str) -> tuple[ChangedS
     """
     before, after = skill_trees(workspace.repo, base), skill_trees(workspace.repo, head)
     ancestor = common_ancestor(workspace.repo, base, head)
-    parted = before if ancestor in {None, head} else skill_trees(workspace.repo, str(ancestor))
+    base_trees = before if ancestor in {None, head} else skill_trees(workspace.repo, str(ancestor))
     return tuple(
         ChangedSkill(
             path=path,
             before=before.get(path, ""),
             after=after.get(path, ""),
-            moved=before.get(path) != parted.get(path),
+            moved=before.get(path) != base_trees.get(path),
         )
         for path in sorted({*before, *after})
-        if after.get(path) not in {before.get(path), parted.get(path)}
+        if after.get(path) not in {before.get(path), base_trees.get(path)}
     )

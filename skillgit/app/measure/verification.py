@@ -85,19 +85,19 @@ def claim_of(workspace: Workspace, row: LogRow, split: Split) -> tuple[Claim, Ev
     What was inherited or is only an upper bound is no claim about this text; then the first note that tells of all
     items is one.
     """
-    found = _score(workspace, row, split)
-    if found is None:
+    claimed_score = _score(workspace, row, split)
+    if claimed_score is None:
         return _noted(workspace, row, split)
-    score, n = found
+    score, n = claimed_score
     gauge, start = queries.gauge(workspace.index, row.run), started(workspace, row.run)
-    told = event_outcomes(workspace, row, split)  # not notes, which measured the claim again, perhaps a sample of it
-    outcomes = Evaluation(split=split, item_set="", outcomes=told, seed=0) if told else None
-    summed = outcomes.summary().score(gauge.metric, gauge.soft_weight) if outcomes is not None else None
-    adds_up = summed is not None and abs(summed - score) <= _ROUNDING
+    recorded_outcomes = event_outcomes(
+        workspace, row, split
+    )  # not notes, which measured the claim again, perhaps a sample of it
+    outcomes = Evaluation(split=split, item_set="", outcomes=recorded_outcomes, seed=0) if recorded_outcomes else None
+    total = outcomes.summary().score(gauge.metric, gauge.soft_weight) if outcomes is not None else None
+    adds_up = total is not None and abs(total - score) <= _ROUNDING
     # Repeats make the gate's score a mean over more rollouts than the table of items holds.
-    wrong = (
-        f"the recorded outcomes add up to {summed:.4f}, not to the claimed {score:.4f}" if summed is not None else ""
-    )
+    wrong = f"the recorded outcomes add up to {total:.4f}, not to the claimed {score:.4f}" if total is not None else ""
     claim = Claim(
         score=score,
         n=n,
@@ -110,13 +110,13 @@ def claim_of(workspace: Workspace, row: LogRow, split: Split) -> tuple[Claim, Ev
 
 def _noted(workspace: Workspace, row: LogRow, split: Split) -> tuple[Claim, Evaluation | None] | None:
     gauge, run = queries.gauge(workspace.index, row.run), AsMeasured(workspace, row.run)
-    for told in filter(None, map(noted_outcomes, known.note_lines(workspace.index, row.commit))):
-        if told.split == split.value and told.outcomes and run.counts(told) and run.is_whole(told):
-            found = Evaluation(split=split, item_set=told.item_set, outcomes=dict(told.outcomes), seed=0)
-            score = found.summary().score(gauge.metric, gauge.soft_weight)
+    for note in filter(None, map(noted_outcomes, known.note_lines(workspace.index, row.commit))):
+        if note.split == split.value and note.outcomes and run.counts(note) and run.is_whole(note):
+            evaluation = Evaluation(split=split, item_set=note.item_set, outcomes=dict(note.outcomes), seed=0)
+            score = evaluation.summary().score(gauge.metric, gauge.soft_weight)
             remark = "measured after the run; a note tells it"
-            claim = Claim(score=score, n=len(told.outcomes), target=told.target, paired=True, remark=remark)
-            return claim, found
+            claim = Claim(score=score, n=len(note.outcomes), target=note.target, paired=True, remark=remark)
+            return claim, evaluation
     return None
 
 
@@ -126,17 +126,21 @@ def _score(workspace: Workspace, row: LogRow, split: Split) -> tuple[float, int]
         return _selection(workspace, row, gauge) if is_own(row) and row.bound is None else None
     if row.version is None:
         return None
-    final = [found for found in known.final_rows(workspace.index, row.run, row.version) if found.split == split.value]
+    final = [
+        final_row
+        for final_row in known.final_rows(workspace.index, row.run, row.version)
+        if final_row.split == split.value
+    ]
     if not final:
         return None
-    told = Scored(final[-1].hard, final[-1].soft).value(gauge.metric, gauge.soft_weight)
-    return told, final[-1].n
+    value = Scored(final[-1].hard, final[-1].soft).value(gauge.metric, gauge.soft_weight)
+    return value, final[-1].n
 
 
 def _selection(workspace: Workspace, row: LogRow, gauge: Gauge) -> tuple[float, int] | None:
     if row.version is not None:
-        told = version_queries.selection_scores(workspace.index, row.run, row.version)
-        own = next((found for found in told if found.hard is not None and found.soft is not None), None)
+        scores = version_queries.selection_scores(workspace.index, row.run, row.version)
+        own = next((score for score in scores if score.hard is not None and score.soft is not None), None)
         return None if own is None else (Scored(own.hard, own.soft).value(gauge.metric, gauge.soft_weight), own.n)  # type: ignore[arg-type]
     evaluation = getattr(read_commit(workspace.repo, row.commit).event, "evaluation", None)
     if not isinstance(evaluation, EvaluationSummary):
@@ -144,52 +148,52 @@ def _selection(workspace: Workspace, row: LogRow, gauge: Gauge) -> tuple[float, 
     return evaluation.score(gauge.metric, gauge.soft_weight), evaluation.n
 
 
-def judge(claim: Claim, recorded: Evaluation | None, evaluation: Evaluation, rule: GateRule) -> Verdict:
+def judge(claim: Claim, original: Evaluation | None, evaluation: Evaluation, rule: GateRule) -> Verdict:
     """Compare a new measurement with a claim: pair by pair where the recorded outcomes are here, else by its mean."""
-    failed = len(evaluation.outcomes) - len(evaluation.scored)
+    failures = len(evaluation.outcomes) - len(evaluation.scored)
     values = {item: outcome.value(rule.metric, rule.soft_weight) for item, outcome in evaluation.scored.items()}
-    earlier = {} if recorded is None else recorded.scored
+    earlier = {} if original is None else original.scored
     before = {item: earlier[item].value(rule.metric, rule.soft_weight) for item in values if item in earlier}
     if not values:
-        return Verdict(word="not comparable", failed=failed, differs=("no item could be evaluated",))
-    return _paired(values, before, failed) if before else _alone(claim, values, failed, rule.metric)
+        return Verdict(word="not comparable", failed=failures, differs=("no item could be evaluated",))
+    return _paired(values, before, failures) if before else _alone(claim, values, failures, rule.metric)
 
 
-def _paired(values: dict[str, float], recorded: dict[str, float], failed: int) -> Verdict:
-    gains = {item: values[item] - score for item, score in recorded.items()}
+def _paired(values: dict[str, float], originals: dict[str, float], failures: int) -> Verdict:
+    gains = {item: values[item] - score for item, score in originals.items()}
     differences = list(gains.values())
     delta = mean(differences)
-    exactly = whole([exact(values[item]) - exact(score) for item, score in recorded.items()])
+    exactly = whole([exact(values[item]) - exact(score) for item, score in originals.items()])
     p = min(1.0, 2 * min(sign_flip_test(exactly), sign_flip_test([-gain for gain in exactly])))
     return Verdict(
         word=_word(delta, p),
         n=len(differences),
-        measured=mean([values[item] for item in recorded]),
-        recorded=mean(list(recorded.values())),
+        measured=mean([values[item] for item in originals]),
+        recorded=mean(list(originals.values())),
         delta=delta,
         interval=bootstrap_interval(differences),
         p=p,
         higher=tuple(item for item, gain in gains.items() if gain > 0),
         lower=tuple(item for item, gain in gains.items() if gain < 0),
-        failed=failed,
+        failed=failures,
     )
 
 
-def _alone(claim: Claim, values: dict[str, float], failed: int, metric: Metric) -> Verdict:
+def _alone(claim: Claim, values: dict[str, float], failures: int, metric: Metric) -> Verdict:
     scores = list(values.values())
-    found = mean(scores)
+    average = mean(scores)
     strict = metric is Metric.HARD and all(score in {0.0, 1.0} for score in scores)
-    interval = wilson_interval(found, len(scores)) if strict or len(set(scores)) == 1 else bootstrap_interval(scores)
+    interval = wilson_interval(average, len(scores)) if strict or len(set(scores)) == 1 else bootstrap_interval(scores)
     p = binomial_test(round(sum(scores)), len(scores), claim.score) if strict else None
     outside = p <= ALPHA if p is not None else not interval[0] <= claim.score <= interval[1]
     return Verdict(
-        word=("lower" if found < claim.score else "higher") if outside else "consistent",
+        word=("lower" if average < claim.score else "higher") if outside else "consistent",
         n=len(scores),
-        measured=found,
-        delta=found - claim.score,
+        measured=average,
+        delta=average - claim.score,
         interval=interval,
         p=p,
-        failed=failed,
+        failed=failures,
     )
 
 

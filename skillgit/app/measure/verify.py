@@ -133,20 +133,20 @@ def verify(context: Context, request: VerifyRequest, watcher: EvalWatcher) -> Ve
     """
     with open_workspace(context) as workspace:
         row, split = event_in(workspace, request.revision), Split.parse(request.split)
-        known = claim_of(workspace, row, split)
-        if known is None:
+        claim_and_record = claim_of(workspace, row, split)
+        if claim_and_record is None:
             bound = row.bound is not None and split is Split.SELECTION
-            what = "only an upper bound of the score" if bound else "no score"
+            lack = "only an upper bound of the score" if bound else "no score"
             raise NotFoundError(
-                f"{what} of {request.revision} on the {split.value} split is recorded",
+                f"{lack} of {request.revision} on the {split.value} split is recorded",
                 hint=f"skillgit eval {request.revision} --split {split.value}",
             )
-        claim, recorded = known
+        claim, record = claim_and_record
         config = find_config(context, workspace, [row.run], config=request.config, overrides=request.overrides)
         with or_name_one():
             setup = set_up(config)
-        drawn = draw(setup.task.items[split], request.sample, request.seed)
-        work = _Verifying(workspace, setup, request, row, drawn)
+        items = draw(setup.task.items[split], request.sample, request.seed)
+        work = _Verifying(workspace, setup, request, row, items)
         differs = _differs(workspace, row, setup, split)
         if differs and request.dry_run:
             return planned(context, workspace, setup, partial(work.no_cost, differs))
@@ -157,7 +157,7 @@ def verify(context: Context, request: VerifyRequest, watcher: EvalWatcher) -> Ve
             return plan
         watcher.remark(plan.sentence)
         evaluation, cost = measuring(context, workspace, setup, caps=request.caps, watcher=watcher, work=work.measure)
-        verdict = judge(claim, recorded, evaluation, setup.config.values.method.rule(setup.pinned))
+        verdict = judge(claim, record, evaluation, setup.config.values.method.rule(setup.pinned))
         work.note(context, evaluation)
         return work.result(claim, verdict, cost=cost)
 
@@ -165,20 +165,20 @@ def verify(context: Context, request: VerifyRequest, watcher: EvalWatcher) -> Ve
 def draw(items: Sequence[Item], count: int, seed: int) -> tuple[Item, ...]:
     """Return ``count`` of ``items`` in their order; which ones depends on their ids and the seed alone."""
     order = sorted(items, key=lambda item: (hashlib.sha256(f"verify {seed}:{item.id}".encode()).digest(), item.id))
-    chosen = {item.id for item in order[:count]}
-    return tuple(item for item in items if item.id in chosen)
+    ids = {item.id for item in order[:count]}
+    return tuple(item for item in items if item.id in ids)
 
 
 class _Verifying:
     """One process's work on a sample."""
 
     def __init__(
-        self, workspace: Workspace, setup: Setup, request: VerifyRequest, row: LogRow, drawn: tuple[Item, ...]
+        self, workspace: Workspace, setup: Setup, request: VerifyRequest, row: LogRow, items: tuple[Item, ...]
     ) -> None:
         self._workspace = workspace
         self._setup = setup
         self._row = row
-        self._drawn = drawn
+        self._drawn = items
         self._request = request
         self._split = Split.parse(request.split)
         self._draw = DRAWS - request.seed
@@ -188,7 +188,7 @@ class _Verifying:
             name=row.label,
             target=setup.routes["target"].name,
             split=self._split.value,
-            items=len(drawn),
+            items=len(items),
             of=len(setup.task.items[self._split]),
         )
 
@@ -225,7 +225,7 @@ class _Verifying:
 
     def result(self, claim: Claim, verdict: Verdict, *, cost: Cost | None) -> Verified:
         """Return everything about it."""
-        known = known_evaluations(self._workspace, self._row.commit, self._row)
+        evaluations = known_evaluations(self._workspace, self._row.commit, self._row)
         return Verified(
             name=self.plan.name,
             row=self._row,
@@ -234,7 +234,7 @@ class _Verifying:
             verdict=verdict,
             items=tuple(item.id for item in self._drawn),
             noted=self._noted,
-            test_reads=reads_of_test(known),
+            test_reads=reads_of_test(evaluations),
             cost=cost,
         )
 
@@ -244,21 +244,21 @@ def _differs(workspace: Workspace, row: LogRow, setup: Setup, split: Split) -> t
     record = start_record(workspace, row.run)
     if record is None or not isinstance(record.event, RunStarted):
         return (f"the start of run {row.run} is not here",)
-    found = [changed] if (changed := environment_change(workspace.repo, record, setup)) else []
-    return (*found, *other_models(workspace, row, setup), *_other_items(workspace, row, setup, split))
+    differing = [change] if (change := environment_change(workspace.repo, record, setup)) else []
+    return (*differing, *other_models(workspace, row, setup), *_other_items(workspace, row, setup, split))
 
 
 def _other_items(workspace: Workspace, row: LogRow, setup: Setup, split: Split) -> tuple[str, ...]:
-    recorded = recorded_items(workspace, row.run, split)
-    if recorded is None:
+    run_items = recorded_items(workspace, row.run, split)
+    if run_items is None:
         start = started(workspace, row.run)
         same = start is not None and start.splits == setup.splits_digest
         return () if same else (f"the items are not those of run {row.run}",)
     here = {item.id: item.digest for item in setup.task.items[split]}
     parts = (
-        (len(recorded.keys() - here.keys()), "missing"),
-        (len(here.keys() - recorded.keys()), "new"),
-        (sum(recorded[item] != digest for item, digest in here.items() if item in recorded), "changed"),
+        (len(run_items.keys() - here.keys()), "missing"),
+        (len(here.keys() - run_items.keys()), "new"),
+        (sum(run_items[item] != digest for item, digest in here.items() if item in run_items), "changed"),
     )
-    told = [f"{count} {what}" for count, what in parts if count]
-    return (f"the {split.value} items are not those of run {row.run}: {', '.join(told)}",) if told else ()
+    counts = [f"{count} {noun}" for count, noun in parts if count]
+    return (f"the {split.value} items are not those of run {row.run}: {', '.join(counts)}",) if counts else ()

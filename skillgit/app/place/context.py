@@ -52,14 +52,14 @@ class Context:
         )
 
 
-def _clock(fixed: str) -> Callable[[], datetime]:
-    if not fixed:
+def _clock(instant: str) -> Callable[[], datetime]:
+    if not instant:
         return lambda: datetime.now(UTC)
     try:
-        moment = datetime.fromisoformat(fixed)
+        moment = datetime.fromisoformat(instant)
     except ValueError:
         raise UsageError(
-            f"SKILLGIT_CLOCK is '{fixed}', not a time", hint="write it like 2026-11-21T12:00:00Z"
+            f"SKILLGIT_CLOCK is '{instant}', not a time", hint="write it like 2026-11-21T12:00:00Z"
         ) from None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return lambda: moment.astimezone(UTC)

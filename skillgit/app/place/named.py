@@ -41,14 +41,16 @@ def version_of_run(workspace: Workspace, text: str, run: str | None) -> LogRow:
     """
     if run is None:
         return version_in(workspace, text)
-    chosen = find_run(workspace, run)
+    run_name = find_run(workspace, run)
     try:
-        row = version_in(workspace, text if "/" in text else f"{chosen}/{text}")
+        row = version_in(workspace, text if "/" in text else f"{run_name}/{text}")
     except RevisionNotFoundError:
         row = version_in(workspace, text)
-    if row.run != chosen:
-        named = str(row.address)
-        raise UsageError(f"{named} is no version of run {chosen}", hint=f"skillgit cherry-pick {named} --run {chosen}")
+    if row.run != run_name:
+        address = str(row.address)
+        raise UsageError(
+            f"{address} is no version of run {run_name}", hint=f"skillgit cherry-pick {address} --run {run_name}"
+        )
     return row
 
 
@@ -74,11 +76,11 @@ def skill_named(workspace: Workspace, revision: str) -> NamedSkill:
         RevisionNotFoundError: It names nothing.
         SkillError: The commit has no skill, or several.
     """
-    found = resolve_in(workspace, revision)
-    if found.row is not None:
-        path = workspace.index.skill_path(found.row.run)
+    resolution = resolve_in(workspace, revision)
+    if resolution.row is not None:
+        path = workspace.index.skill_path(resolution.row.run)
     else:
-        paths = skills_at(workspace.repo, found.commit)
+        paths = skills_at(workspace.repo, resolution.commit)
         if not paths:
             raise SkillError(f"there is no skill at {revision}", hint="skills stand in skills/<name>/SKILL.md")
         if len(paths) > 1:
@@ -87,4 +89,6 @@ def skill_named(workspace: Workspace, revision: str) -> NamedSkill:
                 hint="name a version of a run, such as v3 or RUN/v3",
             )
         path = paths[0]
-    return NamedSkill(skill=skill_at(workspace.repo, found.commit, path), commit=found.commit, row=found.row)
+    return NamedSkill(
+        skill=skill_at(workspace.repo, resolution.commit, path), commit=resolution.commit, row=resolution.row
+    )

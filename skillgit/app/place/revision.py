@@ -67,13 +67,13 @@ def resolve_in(workspace: Workspace, text: str) -> Resolved:
         HistoryError: It names something in a run whose history cannot be read.
     """
     names = queries.run_names(workspace.index)
-    named = _named(text)
-    if named is not None and (names or workspace.index.broken or named.run):
-        return _of_name(workspace, named, text)
-    if (asked := _GITS.fullmatch(text)) and is_address(asked["name"]):
-        commit = _commit(workspace, f"{resolve_in(workspace, asked['name']).commit}{asked['rest']}")
+    parts = _named(text)
+    if parts is not None and (names or workspace.index.broken or parts.run):
+        return _of_name(workspace, parts, text)
+    if (match := _GITS.fullmatch(text)) and is_address(match["name"]):
+        commit = _commit(workspace, f"{resolve_in(workspace, match['name']).commit}{match['rest']}")
         if commit is None:
-            raise RevisionNotFoundError(f"'{text}' names no commit", hint=f"skillgit show {asked['name']}")
+            raise RevisionNotFoundError(f"'{text}' names no commit", hint=f"skillgit show {match['name']}")
         return _of_commit(workspace, commit)
     past = _BACK.fullmatch(text)
     if past and past["back"] and past["name"] in names:
@@ -98,10 +98,10 @@ def event_in(workspace: Workspace, text: str) -> LogRow:
     Raises:
         RevisionNotFoundError: It names nothing, or a commit that is no event of a run.
     """
-    found = resolve_in(workspace, text)
-    if found.row is None:
-        raise RevisionNotFoundError(f"commit {found.commit[:12]} is no event of a run", hint=f"git show {text}")
-    return found.row
+    resolution = resolve_in(workspace, text)
+    if resolution.row is None:
+        raise RevisionNotFoundError(f"commit {resolution.commit[:12]} is no event of a run", hint=f"git show {text}")
+    return resolution.row
 
 
 def find_run(workspace: Workspace, name: str | None) -> str:
@@ -112,12 +112,12 @@ def find_run(workspace: Workspace, name: str | None) -> str:
         HistoryError: Its history cannot be read.
     """
     if name is None:
-        found = default_run(workspace)
-        if found is None:
+        default = default_run(workspace)
+        if default is None:
             raise RevisionNotFoundError("there are no runs yet", hint="skillgit train CONFIG")
-        return found
+        return default
     names = (*queries.run_names(workspace.index), *workspace.index.broken)
-    matches = [name] if name in names else [known for known in names if name and known.startswith(name)]
+    matches = [name] if name in names else [candidate for candidate in names if name and candidate.startswith(name)]
     if len(matches) > 1:
         raise RevisionNotFoundError(
             f"'{name}' may be any of {', '.join(sorted(matches))}", hint="write more of the name"
@@ -136,17 +136,17 @@ def default_run(workspace: Workspace) -> str | None:
         RevisionNotFoundError: The configured run does not exist.
         HistoryError: No run can be read.
     """
-    chosen = workspace.repo.config(DEFAULT_RUN)
+    configured = workspace.repo.config(DEFAULT_RUN)
     names = queries.run_names(workspace.index)
-    broken = workspace.index.broken
-    if chosen and chosen not in names and chosen not in broken:
+    unreadable = workspace.index.broken
+    if configured and configured not in names and configured not in unreadable:
         raise RevisionNotFoundError(
-            f"the default run '{chosen}' does not exist", hint=f"git config --unset {DEFAULT_RUN}, or skillgit runs"
+            f"the default run '{configured}' does not exist", hint=f"git config --unset {DEFAULT_RUN}, or skillgit runs"
         )
-    found = chosen or next(iter(names), None) or next(iter(broken), None)
-    if found in broken:
-        raise broken[found]
-    return found
+    default = configured or next(iter(names), None) or next(iter(unreadable), None)
+    if default in unreadable:
+        raise unreadable[default]
+    return default
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,36 +169,36 @@ def _named(text: str) -> _Named | None:
     return None if address is None else _Named(address.run, address, back)
 
 
-def _of_name(workspace: Workspace, named: _Named, text: str) -> Resolved:
+def _of_name(workspace: Workspace, name: _Named, text: str) -> Resolved:
     """Return what a name of ours means, or git if it may mean something there and no event bears it.
 
     That is the beginning of an id, as ``e123`` is, and the name of a branch behind which no run is, as ``topic/s4``.
     """
     try:
-        run = find_run(workspace, named.run or None)
+        run = find_run(workspace, name.run or None)
     except RevisionNotFoundError:
-        if named.run and (commit := _commit(workspace, text)) is not None:
+        if name.run and (commit := _commit(workspace, text)) is not None:
             return _of_commit(workspace, commit)
         raise
     try:
-        return _of_row(_row_at(workspace, run, named))
+        return _of_row(_row_at(workspace, run, name))
     except RevisionNotFoundError:
         if _OID.fullmatch(text) and (commit := _commit(workspace, text)) is not None:
             return _of_commit(workspace, commit)
         raise
 
 
-def _row_at(workspace: Workspace, run: str, named: _Named) -> LogRow:
-    if named.event == "best":
+def _row_at(workspace: Workspace, run: str, name: _Named) -> LogRow:
+    if name.event == "best":
         row = queries.best_row(workspace.index, run) or _version(workspace, run, 0)
-    elif named.event == "head":
+    elif name.event == "head":
         row = queries.head_row(workspace.index, run) or _version(workspace, run, 0)
     else:
-        row = _row_of(workspace, run, named.event)
-    if not named.back:
+        row = _row_of(workspace, run, name.event)
+    if not name.back:
         return row
     # beside the line, the first step back leads to the version that the run stood at
-    return _version(workspace, run, row.at - named.back + (row.version is None))
+    return _version(workspace, run, row.at - name.back + (row.version is None))
 
 
 def _row_of(workspace: Workspace, run: str, address: Address) -> LogRow:
@@ -215,38 +215,38 @@ def _no_event(workspace: Workspace, run: str, address: Address) -> RevisionNotFo
     number = address.number
     match address.kind:
         case AddressKind.VERSION:
-            told, hint = f"has no v{number}", f"skillgit log {run}"
+            message, hint = f"has no v{number}", f"skillgit log {run}"
         case AddressKind.REJECTED:
-            told, hint = f"rejected nothing at step {number}", _steps(workspace, run, address.kind)
+            message, hint = f"rejected nothing at step {number}", _steps(workspace, run, address.kind)
         case AddressKind.SKIPPED:
-            told, hint = f"did not skip step {number}", _steps(workspace, run, address.kind)
+            message, hint = f"did not skip step {number}", _steps(workspace, run, address.kind)
         case AddressKind.REFLECTION:
-            told = f"did not reflect on epoch {number}"
+            message = f"did not reflect on epoch {number}"
             hint = "optimizer.use_meta_reflect=true makes a run do so"
         case AddressKind.INTERVENTION:
-            told = f"has no intervention {number}"
+            message = f"has no intervention {number}"
             hint = f"skillgit log {run} --event accepted --event rejected"
         case AddressKind.GUIDANCE:
-            told = f"has no slow update of epoch {number}"
+            message = f"has no slow update of epoch {number}"
             hint = f"skillgit log {run} --event slow-proposed"
         case AddressKind.BASELINE:
-            told = f"did not measure v{number} on its own"
+            message = f"did not measure v{number} on its own"
             hint = f"skillgit log {run} --event measured"
         case AddressKind.END:
-            told, hint = "has not finished", f"skillgit status {run}"
+            message, hint = "has not finished", f"skillgit status {run}"
         case _:
             assert_never(address.kind)
-    return RevisionNotFoundError(f"run {run} {told}", hint=hint)
+    return RevisionNotFoundError(f"run {run} {message}", hint=hint)
 
 
 def _version(workspace: Workspace, run: str, version: int) -> LogRow:
     row = queries.row_of_version(workspace.index, run, version) if version >= 0 else None
     if row is None:
         head = _head(workspace, run).version
-        known = f"it has v0 to v{head}" if head else "it has v0 only"
-        wanted = f"v{version}" if version >= 0 else "nothing before v0"
+        range_text = f"it has v0 to v{head}" if head else "it has v0 only"
+        request = f"v{version}" if version >= 0 else "nothing before v0"
         raise RevisionNotFoundError(
-            f"run {run} has no {wanted}" if version >= 0 else f"run {run} has {wanted}", hint=known
+            f"run {run} has no {request}" if version >= 0 else f"run {run} has {request}", hint=range_text
         )
     return row
 
@@ -284,24 +284,24 @@ def _commit(workspace: Workspace, text: str) -> str | None:
 
 def _branch(workspace: Workspace, text: str) -> str | None:
     """Return the commit of the branch or tag of a run that is called ``text``."""
-    found = ((name, refs.parse(name), oid) for name, oid in workspace.repo.tips().items())
+    tips = ((name, refs.parse(name), oid) for name, oid in workspace.repo.tips().items())
     return next(
-        (oid for name, ref, oid in found if ref and text in {name, refs.short(name), refs.short(ref.local)}), None
+        (oid for name, ref, oid in tips if ref and text in {name, refs.short(name), refs.short(ref.local)}), None
     )
 
 
 def _steps(workspace: Workspace, run: str, kind: AddressKind) -> str:
     """Return which steps of ``run`` came to nothing in the way that ``kind`` counts."""
     steps = queries.steps_of(workspace.index, run, kind)
-    shown = ", ".join(Address(kind, step).label for step in steps[-_SHOWN:])
+    labels = ", ".join(Address(kind, step).label for step in steps[-_SHOWN:])
     word = EventKind.REJECTED if kind is AddressKind.REJECTED else EventKind.SKIPPED
-    return f"it has {'… ' if len(steps) > _SHOWN else ''}{shown}" if steps else f"it {word} nothing yet"
+    return f"it has {'… ' if len(steps) > _SHOWN else ''}{labels}" if steps else f"it {word} nothing yet"
 
 
-def _near(name: str, known: Sequence[str]) -> str:
+def _near(name: str, names: Sequence[str]) -> str:
     import difflib  # noqa: PLC0415 - only a wrong name needs it
 
-    near = difflib.get_close_matches(name, known, n=1)
+    near = difflib.get_close_matches(name, names, n=1)
     if near:
         return f"did you mean '{near[0]}'?"
-    return f"runs: {', '.join(known[:_SHOWN])}" if known else "there are no runs yet"
+    return f"runs: {', '.join(names[:_SHOWN])}" if names else "there are no runs yet"

@@ -63,15 +63,15 @@ def span_of(workspace: Workspace, words: Sequence[str]) -> Span:
     begin, end = _of_one_run(begin, end)
     after = event_in(workspace, begin) if begin else None
     upto = event_in(workspace, end) if end else None
-    known = after or upto
-    if known is None:
+    event = after or upto
+    if event is None:
         raise UsageError("a range needs a version at one end", hint="write one like v3..v7, v3.. or ..v7")
     if after is not None and upto is not None and after.run != upto.run:
         raise UsageError(
             f"'{begin}' is of run {after.run}, and '{end}' of run {upto.run}",
             hint=f"skillgit diff {begin} {end} compares versions of two runs",
         )
-    return Span(run=known.run, after=after, upto=upto)
+    return Span(run=event.run, after=after, upto=upto)
 
 
 def split_range(text: str) -> tuple[str, str] | None:
@@ -89,11 +89,11 @@ def split_range(text: str) -> tuple[str, str] | None:
 def _ends(words: Sequence[str]) -> tuple[str, str]:
     if len(words) == 1 and (ends := split_range(words[0])) is not None:
         return ends
-    excluded = [word.removeprefix("^") for word in words if word.startswith("^")]
-    included = [word for word in words if not word.startswith("^")]
-    if len(excluded) > 1 or len(included) > 1 or any(split_range(word) for word in words):
+    begins = [word.removeprefix("^") for word in words if word.startswith("^")]
+    finishes = [word for word in words if not word.startswith("^")]
+    if len(begins) > 1 or len(finishes) > 1 or any(split_range(word) for word in words):
         raise UsageError(f"'{' '.join(words)}' is not one range", hint="name one run, or one range like v3..v7")
-    return "".join(excluded), "".join(included)
+    return "".join(begins), "".join(finishes)
 
 
 def _is_run(workspace: Workspace, text: str) -> bool:
@@ -134,5 +134,5 @@ def best(context: Context, run: str | None) -> LogRow | None:
         RevisionNotFoundError: There is no such run.
     """
     with open_workspace(context) as workspace:
-        chosen = default_run(workspace) if run is None else find_run(workspace, run)
-        return None if chosen is None else queries.best_row(workspace.index, chosen)
+        name = default_run(workspace) if run is None else find_run(workspace, run)
+        return None if name is None else queries.best_row(workspace.index, name)

@@ -85,9 +85,9 @@ class Absence(StrEnum):
     AWAY = "away"
     """Their evidence was never brought here."""
 
-    def sentence(self, what: str) -> str:
-        """Say what became of the evidence of ``what``."""
-        return f"the evidence of {what} {'was dropped' if self is Absence.DROPPED else 'is not here'}"
+    def sentence(self, subject: str) -> str:
+        """Say what became of the evidence of ``subject``."""
+        return f"the evidence of {subject} {'was dropped' if self is Absence.DROPPED else 'is not here'}"
 
     def remedy(self, revision: str) -> str:
         """Return the hint that helps where the outcomes of ``revision`` are wanted."""

@@ -132,25 +132,25 @@ def blame(context: Context, revision: str = "", path: str = "", lines: Sequence[
         UsageError: The file has fewer lines.
     """
     with open_workspace(context) as workspace:
-        place = find_place(workspace, revision, path)
-        traced = _cut(Tracer(workspace).trace(place.found.commit, place.path), lines, place.path)
-        creditor = credits_of(workspace, place)
-        rows = tuple(_row(workspace, line, creditor.credit(line)) for line in traced)
-        behind = {line.origin.commit: line.origin for line in traced if line.origin and line.origin.evidence}
+        spot = find_place(workspace, revision, path)
+        trace = _cut(Tracer(workspace).trace(spot.found.commit, spot.path), lines, spot.path)
+        creditor = credits_of(workspace, spot)
+        rows = tuple(_row(workspace, line, creditor.credit(line)) for line in trace)
+        behind = {line.origin.commit: line.origin for line in trace if line.origin and line.origin.evidence}
         return Blame(
-            run=place.run or "",
-            version=place.found.row.version if place.found.row else None,
-            commit=place.found.commit,
-            path=place.path,
+            run=spot.run or "",
+            version=spot.found.row.version if spot.found.row else None,
+            commit=spot.found.commit,
+            path=spot.path,
             lines=rows,
             absent=not all(creditor.evidence(origin).present for origin in behind.values()),
         )
 
 
-def credits_of(workspace: Workspace, place: Place) -> Credits:
-    """Return what credits the lines of the skill at ``place``."""
-    start = rule_queries.commit_of_version(workspace.index, place.run, 0) if place.run else None
-    return Credits(workspace, place.skill, start)
+def credits_of(workspace: Workspace, spot: Place) -> Credits:
+    """Return what credits the lines of the skill at ``spot``."""
+    start = rule_queries.commit_of_version(workspace.index, spot.run, 0) if spot.run else None
+    return Credits(workspace, spot.skill, start)
 
 
 def find_place(workspace: Workspace, revision: str, path: str) -> Place:
@@ -161,13 +161,13 @@ def find_place(workspace: Workspace, revision: str, path: str) -> Place:
         NotFoundError: It holds no such file.
     """
     try:
-        found = resolve_in(workspace, revision or HEAD)
+        resolution = resolve_in(workspace, revision or HEAD)
     except RevisionNotFoundError as error:
         if path or not revision:
             raise
         # one word, and no revision: a file, as `blame SKILL.md` is written
         return _place_of_file(workspace, revision, error)
-    return _place(workspace, found, path)
+    return _place(workspace, resolution, path)
 
 
 def _place_of_file(workspace: Workspace, word: str, unknown: RevisionNotFoundError) -> Place:
@@ -179,36 +179,36 @@ def _place_of_file(workspace: Workspace, word: str, unknown: RevisionNotFoundErr
         raise unknown from error
 
 
-def _place(workspace: Workspace, found: Resolved, path: str) -> Place:
-    run = found.run or default_run(workspace)
+def _place(workspace: Workspace, resolution: Resolved, path: str) -> Place:
+    run = resolution.run or default_run(workspace)
     skill = workspace.index.skill_path(run) if run else ""
-    root = workspace.repo.commit(found.commit).tree
-    wanted = str(PurePosixPath(path or DOCUMENT))
-    for name in ([f"{skill}/{wanted}"] if skill else []) + [wanted]:
+    root = workspace.repo.commit(resolution.commit).tree
+    file = str(PurePosixPath(path or DOCUMENT))
+    for name in ([f"{skill}/{file}"] if skill else []) + [file]:
         if tree.read_file(root, name) is not None:
-            return Place(found=found, run=run, skill=skill, path=name)
+            return Place(found=resolution, run=run, skill=skill, path=name)
     raise NotFoundError(
-        f"there is no file '{wanted}' at {found.commit[:12]}", hint=_near(workspace, found.commit, skill, wanted)
+        f"there is no file '{file}' at {resolution.commit[:12]}", hint=_near(workspace, resolution.commit, skill, file)
     )
 
 
-def _near(workspace: Workspace, commit: str, skill: str, wanted: str) -> str:
+def _near(workspace: Workspace, commit: str, skill: str, name: str) -> str:
     try:
         names = list(tree.read_skill(workspace.repo.commit(commit).tree, skill).files)
     except (NotFoundError, SkillError):
         return "git ls-tree -r --name-only HEAD"
-    near = difflib.get_close_matches(wanted, names, n=1, cutoff=0.4)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
     return f"did you mean '{near[0]}'?" if near else f"the skill has {', '.join(names[:_NAMED])}"
 
 
-def _cut(lines: tuple[TracedLine, ...], wanted: Sequence[Stretch], path: str) -> tuple[TracedLine, ...]:
-    for first, _ in wanted:
+def _cut(lines: tuple[TracedLine, ...], stretches: Sequence[Stretch], path: str) -> tuple[TracedLine, ...]:
+    for first, _ in stretches:
         if first > max(1, len(lines)):
             raise UsageError(f"{path} has {len(lines)} lines, and none at {first}", hint=f"-L 1,{len(lines)}")
     return tuple(
         line
         for line in lines
-        if not wanted or any(first <= line.line and (last is None or line.line <= last) for first, last in wanted)
+        if not stretches or any(first <= line.line and (last is None or line.line <= last) for first, last in stretches)
     )
 
 

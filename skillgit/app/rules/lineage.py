@@ -70,16 +70,16 @@ class RuleText:
         by_words: What a rule says to the first rule that says so.
     """
 
-    def __init__(self, found: tuple[Rule, ...]) -> None:
-        self.rules = found
+    def __init__(self, rules: tuple[Rule, ...]) -> None:
+        self.rules = rules
         self.by_words: dict[str, Rule] = {}
-        for rule in found:
+        for rule in rules:
             self.by_words.setdefault(rule.text, rule)
 
     def at(self, line: int) -> Rule | None:
         """Return the rule that a line belongs to."""
-        place = bisect_right(self.rules, line, key=lambda rule: rule.first) - 1
-        return self.rules[place] if place >= 0 and line <= self.rules[place].last else None
+        index = bisect_right(self.rules, line, key=lambda rule: rule.first) - 1
+        return self.rules[index] if index >= 0 and line <= self.rules[index].last else None
 
 
 class RuleChanges:
@@ -90,10 +90,10 @@ class RuleChanges:
         after: The words of a rule of the older text to what the first such rule became.
     """
 
-    def __init__(self, found: RuleDiff) -> None:
-        self.before = {pair.new: pair.old for pair in found.changed}
+    def __init__(self, diff: RuleDiff) -> None:
+        self.before = {pair.new: pair.old for pair in diff.changed}
         self.after: dict[str, Rule] = {}
-        for pair in found.changed:
+        for pair in diff.changed:
             self.after.setdefault(pair.old.text, pair.new)
 
 
@@ -156,16 +156,16 @@ class RuleHistory:
                 origin = rule_queries.origin_of_version(index, run, newest)
                 yield LaterChange(fate="stands", version=newest, origin=origin, path=stands[0], rule=stands[1])
                 return
-            present, gone = version, newest
-            while gone - present > 1:
-                middle = (present + gone) // 2
+            present, absent = version, newest
+            while absent - present > 1:
+                middle = (present + absent) // 2
                 has = self._find(run, skill, middle, rule) is not None
-                present, gone = (middle, gone) if has else (present, middle)
-            change = self._change(run, skill, present, gone, rule)
+                present, absent = (middle, absent) if has else (present, middle)
+            change = self._change(run, skill, present, absent, rule)
             yield change
             if change.rule is None:
                 return
-            version, rule = gone, change.rule
+            version, rule = absent, change.rule
 
     def text(self, commit: str, path: str, *, is_document: bool | None = None) -> RuleText:
         """Return the rules of the file ``path`` of ``commit``; none if there is no such file.
@@ -196,8 +196,8 @@ class RuleHistory:
         return self._changes[old, new]
 
     def _skill(self, commit: str, skill: str) -> Iterator[tuple[str, RuleText]]:
-        held = tree.read_texts(self._workspace.repo.commit(commit).tree, skill)
-        texts = {path: text for path, text in held.items() if path.lower().endswith(".md") and "\0" not in text}
+        contents = tree.read_texts(self._workspace.repo.commit(commit).tree, skill)
+        texts = {path: text for path, text in contents.items() if path.lower().endswith(".md") and "\0" not in text}
         for path in sorted(texts, key=lambda name: (name != DOCUMENT, name)):
             yield f"{skill}/{path}", self._read(texts[path], is_document=path == DOCUMENT)
 

@@ -71,22 +71,22 @@ class Tracer:
         return tuple(map(self._followed, self._lines(commit, path)[first - 1 : last]))
 
     def _followed(self, line: BlamedLine) -> TracedLine:
-        found, restored = line, None
+        source, restorer = line, None
         for _ in range(_BACK_AT_MOST):
-            origin = self._origins[found.commit]
+            origin = self._origins[source.commit]
             target = None if origin is None else self._restored_from(origin)
             if target is None:
                 break
-            restored = restored or origin
-            found = self._lines(target, found.original_path)[found.original_line - 1]
+            restorer = restorer or origin
+            source = self._lines(target, source.original_path)[source.original_line - 1]
         return TracedLine(
             line=line.line,
             text=line.text,
-            commit=found.commit,
-            original_line=found.original_line,
-            original_path=found.original_path,
-            origin=self._origins[found.commit],
-            restored_by=restored,
+            commit=source.commit,
+            original_line=source.original_line,
+            original_path=source.original_path,
+            origin=self._origins[source.commit],
+            restored_by=restorer,
         )
 
     def _lines(self, commit: str, path: str) -> tuple[BlamedLine, ...]:
@@ -94,8 +94,8 @@ class Tracer:
         if key not in self._blamed:
             self._blamed[key] = self._blamer.lines(commit, path)
             new = {line.commit for line in self._blamed[key]} - self._origins.keys()
-            known = rule_queries.origins(self._workspace.index, new)
-            self._origins |= {oid: known.get(oid) for oid in new}
+            origins = rule_queries.origins(self._workspace.index, new)
+            self._origins |= {oid: origins.get(oid) for oid in new}
         return self._blamed[key]
 
     def _restored_from(self, origin: OriginRow) -> str | None:
@@ -171,22 +171,22 @@ class Credits:
         origin = line.origin
         if origin is None:
             return Credit(source="seed" if self._is_seed(line.commit) else "human")
-        fixed, broken = self.flips(origin)
+        fixes, breaks = self.flips(origin)
         if origin.kind not in _STEPS:
-            items = tuple(seen.item for seen in self.evidence(origin).compared())
-            return Credit(source=_SOURCES.get(origin.kind, ""), items=items, fixed=fixed, broken=broken)
+            items = tuple(attempt.item for attempt in self.evidence(origin).compared())
+            return Credit(source=_SOURCES.get(origin.kind, ""), items=items, fixed=fixes, broken=breaks)
         file = line.original_path.removeprefix(f"{self._skill}/")
         edit = self._brought_lines(origin, file).edit_of(line.text)
         if edit is None:
-            return Credit(source=self._shared_source(origin), fixed=fixed, broken=broken)
+            return Credit(source=self._shared_source(origin), fixed=fixes, broken=breaks)
         return Credit(
             source=edit.source,
             support=edit.support,
             edit=edit.position,
             op=edit.op,
             items=edit.items,
-            fixed=fixed,
-            broken=broken,
+            fixed=fixes,
+            broken=breaks,
         )
 
     def evidence(self, origin: OriginRow) -> StepEvidence:
@@ -198,10 +198,10 @@ class Credits:
     def edits(self, origin: OriginRow) -> tuple[AppliedEdit, ...]:
         """Return the edits of an event; without its evidence they have neither text nor items."""
         if origin.commit not in self._edits:
-            told = rule_queries.edits(self._workspace.index, origin.commit)
+            rows = rule_queries.edits(self._workspace.index, origin.commit)
             self._edits[origin.commit] = self.evidence(origin).edits() or tuple(
                 AppliedEdit(
-                    position=place,
+                    position=index,
                     op=row.op,
                     file=row.file,
                     anchor="",
@@ -210,15 +210,15 @@ class Credits:
                     source=row.source,
                     items=(),
                 )
-                for place, row in enumerate(told)
+                for index, row in enumerate(rows)
             )
         return self._edits[origin.commit]
 
     def flips(self, origin: OriginRow) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the items that an event's text fixed, and those that it broke, as far as that is known."""
         if origin.commit not in self._flips:
-            found = rule_queries.flipped(self._workspace.index, origin.commit)
-            self._flips[origin.commit] = found if any(found) else self._told_flips(origin)
+            rows = rule_queries.flipped(self._workspace.index, origin.commit)
+            self._flips[origin.commit] = rows if any(rows) else self._told_flips(origin)
         return self._flips[origin.commit]
 
     def _brought_lines(self, origin: OriginRow, file: str) -> BroughtLines:
@@ -267,8 +267,8 @@ class BroughtLines:
 
         An edit may change a part of a line: where none has the whole line, one line has to hold the other.
         """
-        wanted = normalised(text)
-        if not wanted:
+        text_key = normalised(text)
+        if not text_key:
             return self._only
-        part = (edit for line, edit in self._last.items() if line in wanted or wanted in line)
-        return self._last.get(wanted) or next(part, self._only)
+        part = (edit for line, edit in self._last.items() if line in text_key or text_key in line)
+        return self._last.get(text_key) or next(part, self._only)

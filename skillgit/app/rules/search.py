@@ -72,75 +72,75 @@ def rule_at_line(workspace: Workspace, history: RuleHistory, commit: str, path: 
     return Hit(rule=rule, path=path, commit=commit, likeness=100.0)
 
 
-def rules_like(workspace: Workspace, history: RuleHistory, place: Place, text: str, path: str = "") -> tuple[Hit, ...]:
+def rules_like(workspace: Workspace, history: RuleHistory, spot: Place, text: str, path: str = "") -> tuple[Hit, ...]:
     """Return the rules that ``text`` may mean, the most likely first: those that stand, else those of history.
 
     Args:
         workspace: The repository and its index.
         history: The rules of its texts.
-        place: The revision to look at first, its skill and its run.
+        spot: The revision to look at first, its skill and its run.
         text: The words.
         path: The only file to look in, as the repository calls it; empty for all of the skill.
 
     Raises:
         NotFoundError: No rule has such words.
     """
-    commit = place.found.commit
-    files = {path: history.text(commit, path)} if path else history.skill(commit, place.skill)
+    commit = spot.found.commit
+    files = {path: history.text(commit, path)} if path else history.skill(commit, spot.skill)
     here = [
         Hit(rule=rule, path=name, commit=commit, likeness=likeness(text, rule.text))
-        for name, found in files.items()
-        for rule in found.rules
+        for name, content in files.items()
+        for rule in content.rules
     ]
     standing = {hit.rule.text: hit for hit in here}
-    found = _best(here)
-    if not found or found[0].likeness < _ALL_WORDS:
+    content = _best(here)
+    if not content or content[0].likeness < _ALL_WORDS:
         once = _best(
             replace(standing[hit.rule.text], likeness=hit.likeness) if hit.rule.text in standing else hit
-            for hit in _in_history(workspace, history, place, text)
+            for hit in _in_history(workspace, history, spot, text)
         )
         # a rule that had all the words goes before one that stands and has some of them
-        found = once if not found else (*(hit for hit in once if hit.likeness >= _ALL_WORDS), *found)
-    if not found:
+        content = once if not content else (*(hit for hit in once if hit.likeness >= _ALL_WORDS), *content)
+    if not content:
         hint = f"skillgit log --grep '{text}'"
         raise NotFoundError(f"no rule of the skill, now or before, is like '{text}'", hint=hint)
-    return found
+    return content
 
 
 def likeness(text: str, rule: str) -> float:
     """Return how well the words of ``text`` fit ``rule``, from 0 to 100; if all of them stand in it, at least 90."""
     from rapidfuzz import fuzz  # noqa: PLC0415 - one command needs it
 
-    asked, said = words(text), words(rule)
-    a, b = " ".join(asked), " ".join(said)
-    known = [word for word in asked if word.isalnum()]
-    if known and all(any(own.startswith(word) for own in said) for word in known):
+    query, answer = words(text), words(rule)
+    a, b = " ".join(query), " ".join(answer)
+    tokens = [word for word in query if word.isalnum()]
+    if tokens and all(any(own.startswith(word) for own in answer) for word in tokens):
         return _ALL_WORDS + fuzz.ratio(a, b) / 10.0
     return 0.9 * max(fuzz.token_set_ratio(a, b), fuzz.ratio(a, b), fuzz.partial_ratio(a, b) * 0.9)
 
 
 def search_words(text: str) -> tuple[str, ...]:
     """Return the words of ``text`` to ask the index for, the longest of them, for they are the rarest."""
-    found = {word for word in re.findall(r"\w+", text.casefold()) if len(word) >= _SHORTEST}
-    return tuple(sorted(found, key=lambda word: (-len(word), word))[:_ASKED])
+    tokens = {word for word in re.findall(r"\w+", text.casefold()) if len(word) >= _SHORTEST}
+    return tuple(sorted(tokens, key=lambda word: (-len(word), word))[:_ASKED])
 
 
 def _best(hits: Iterable[Hit]) -> tuple[Hit, ...]:
     return tuple(sorted((hit for hit in hits if hit.likeness >= _SURE), key=lambda hit: -hit.likeness))
 
 
-def _in_history(workspace: Workspace, history: RuleHistory, place: Place, text: str) -> Iterator[Hit]:
+def _in_history(workspace: Workspace, history: RuleHistory, spot: Place, text: str) -> Iterator[Hit]:
     """Yield the rules that events brought whose text holds the words; those of versions before those of candidates."""
-    if place.run is None:
+    if spot.run is None:
         return
-    asked = search_words(text)
-    told: set[tuple[str, str]] = set()
-    for rejected in (False, True):
-        for event, _ in rule_queries.alike(workspace.index, place.run, asked, is_rejected=rejected, limit=_EVENTS):
-            brought = tuple(_brought(workspace, history, place.skill, event))
-            for (path, rule), title in zip(brought, _titles(event.title, len(brought)), strict=True):
-                if (path, rule.text) not in told:
-                    told.add((path, rule.text))
+    query = search_words(text)
+    hits: set[tuple[str, str]] = set()
+    for is_rejected in (False, True):
+        for event, _ in rule_queries.alike(workspace.index, spot.run, query, is_rejected=is_rejected, limit=_EVENTS):
+            additions = tuple(_brought(workspace, history, spot.skill, event))
+            for (path, rule), title in zip(additions, _titles(event.title, len(additions)), strict=True):
+                if (path, rule.text) not in hits:
+                    hits.add((path, rule.text))
                     by_title = _BY_TITLE if likeness(text, title) >= _SURE else 0.0
                     near = max(likeness(text, rule.text), by_title)
                     yield Hit(rule=rule, path=path, commit=event.commit, likeness=near, event=event)
@@ -158,8 +158,8 @@ def _brought(workspace: Workspace, history: RuleHistory, skill: str, event: Orig
     older: list[RuleText] = []
     if parents and event.kind != EventKind.RUN_STARTED:
         older = list(history.skill(str(parents[0]), skill).values())
-    for path, found in history.skill(event.commit, skill).items():
-        yield from ((path, rule) for rule in found.rules if not any(rule.text in text.by_words for text in older))
+    for path, content in history.skill(event.commit, skill).items():
+        yield from ((path, rule) for rule in content.rules if not any(rule.text in text.by_words for text in older))
 
 
 _KIND = "ablation"
@@ -192,8 +192,8 @@ class RuleWorth:
 
 def known_worth(workspace: Workspace, run: str, text: str) -> tuple[RuleWorth, ...]:
     """Return what notes on the events of ``run`` say of the rule ``text``, those on newer versions last."""
-    noted = rule_queries.notes_about(workspace.index, run, _KIND)
-    return tuple(found for version, line in noted for found in _read(version, line, text))
+    notes = rule_queries.notes_about(workspace.index, run, _KIND)
+    return tuple(worth for version, line in notes for worth in _read(version, line, text))
 
 
 def _read(version: int | None, line: str, text: str) -> Iterator[RuleWorth]:
@@ -205,15 +205,15 @@ def _read(version: int | None, line: str, text: str) -> Iterator[RuleWorth]:
         return
     for row in note["rules"]:
         if isinstance(row, dict) and row.get("text") == text:
-            found = _worth(version, note, row)
-            if found is not None:
-                yield found
+            worth = _worth(version, note, row)
+            if worth is not None:
+                yield worth
 
 
 def _worth(version: int | None, note: Mapping[str, object], row: Mapping[str, object]) -> RuleWorth | None:
     score, delta, n = row.get("score"), row.get("delta"), note.get("n")
-    fixed, broken = row.get("fixed"), row.get("broken")
-    if not isinstance(fixed, list) or not isinstance(broken, list) or not isinstance(n, int):
+    fixes, breaks = row.get("fixed"), row.get("broken")
+    if not isinstance(fixes, list) or not isinstance(breaks, list) or not isinstance(n, int):
         return None
     if not isinstance(score, int | float) or not isinstance(delta, int | float) or not isfinite(score + delta):
         return None
@@ -223,7 +223,7 @@ def _worth(version: int | None, note: Mapping[str, object], row: Mapping[str, ob
         n=n,
         score=float(score),
         delta=float(delta),
-        fixed=len(fixed),
-        broken=len(broken),
+        fixed=len(fixes),
+        broken=len(breaks),
         worth=str(row.get("worth", "")),
     )

@@ -135,12 +135,12 @@ class Story:
     absent: bool
 
 
-def why(context: Context, what: str, revision: str = "", path: str = "") -> Story:
+def why(context: Context, query: str, revision: str = "", path: str = "") -> Story:
     """Return the story of a rule.
 
     Args:
         context: Where to look.
-        what: A number of a line, or words of the rule; if no rule has them, one that had them once.
+        query: A number of a line, or words of the rule; if no rule has them, one that had them once.
         revision: The version; the newest of the default run if empty.
         path: The file, inside the skill folder or as the repository calls it; if empty, ``SKILL.md`` for a number,
             all files for words.
@@ -151,11 +151,11 @@ def why(context: Context, what: str, revision: str = "", path: str = "") -> Stor
         UsageError: There is no such line, or it is blank.
     """
     with open_workspace(context) as workspace:
-        place = find_place(workspace, revision, path)
-        stories = Stories(workspace, RuleHistory(workspace), place)
-        if what.isdecimal():
-            return stories.at_line(place.path, int(what))
-        return stories.like(what, place.path if path else "")
+        spot = find_place(workspace, revision, path)
+        stories = Stories(workspace, RuleHistory(workspace), spot)
+        if query.isdecimal():
+            return stories.at_line(spot.path, int(query))
+        return stories.like(query, spot.path if path else "")
 
 
 class Stories:
@@ -167,11 +167,11 @@ class Stories:
         place: The revision.
     """
 
-    def __init__(self, workspace: Workspace, history: RuleHistory, place: Place) -> None:
+    def __init__(self, workspace: Workspace, history: RuleHistory, spot: Place) -> None:
         self._workspace = workspace
-        self._place = place
+        self._place = spot
         self._history = history
-        self._credits = credits_of(workspace, place)
+        self._credits = credits_of(workspace, spot)
         self._added: dict[str, AddedLines] = {}
 
     def at_line(self, path: str, line: int) -> Story:
@@ -191,17 +191,17 @@ class Stories:
         """
         return self._story(text, rules_like(self._workspace, self._history, self._place, text, path))
 
-    def _story(self, asked: str, hits: tuple[Hit, ...]) -> Story:
-        workspace, place, hit = self._workspace, self._place, hits[0]
+    def _story(self, query: str, hits: tuple[Hit, ...]) -> Story:
+        workspace, spot, hit = self._workspace, self._place, hits[0]
         forms = tuple(self._history.wordings(hit.commit, hit.path, hit.rule))
         now = forms[0]
         credit = self._credits.credit(now.line)
         origin = now.origin
         failures, findings, rollouts = _behind(workspace, self._credits, origin, credit)
         return Story(
-            run=place.run or "",
-            asked=asked,
-            revision=place.found.commit,
+            run=spot.run or "",
+            asked=query,
+            revision=spot.found.commit,
             rule=hit.rule,
             path=hit.path,
             here=hit.event is None,
@@ -220,7 +220,7 @@ class Stories:
             tried=self._tried(hit.rule, origin),
             earlier=forms[1:],
             later=self._later(hit, now),
-            worth=known_worth(workspace, origin.run if origin else place.run or "", hit.rule.text),
+            worth=known_worth(workspace, origin.run if origin else spot.run or "", hit.rule.text),
             absent=bool(origin and origin.evidence and not self._credits.evidence(origin).present),
         )
 
@@ -228,39 +228,41 @@ class Stories:
         run = self._place.run
         if run is None:
             return ()
-        asked = search_words(rule.text)
-        found = rule_queries.alike(
-            self._workspace.index, run, asked, is_rejected=True, limit=_TRIED_EVENTS, column="skill"
+        query = search_words(rule.text)
+        rows = rule_queries.alike(
+            self._workspace.index, run, query, is_rejected=True, limit=_TRIED_EVENTS, column="skill"
         )
-        wanted = words(rule.text)
-        tried = [
-            self._attempt(event, added, wanted)
-            for event, added in found
+        rule_words = words(rule.text)
+        attempts = [
+            self._attempt(event, text, rule_words)
+            for event, text in rows
             if origin is None or event.commit != origin.commit
         ]
         titles = _parts(origin.title) if origin else set()
-        near = (row for row in tried if row.likeness >= (_SAME_TITLE if titles & _parts(row.event.title) else _ALIKE))
+        near = (
+            row for row in attempts if row.likeness >= (_SAME_TITLE if titles & _parts(row.event.title) else _ALIKE)
+        )
         return tuple(sorted(near, key=lambda row: (row.event.time, row.event.step)))
 
-    def _attempt(self, event: OriginRow, added: str, wanted: Sequence[str]) -> Tried:
+    def _attempt(self, event: OriginRow, addition: str, rule_words: Sequence[str]) -> Tried:
         if event.commit not in self._added:
-            lines = [line.strip() for line in added.split("\n") if line.strip()]
+            lines = [line.strip() for line in addition.split("\n") if line.strip()]
             self._added[event.commit] = AddedLines(lines, [words(normalised(line)) for line in lines])
-        text, near = self._added[event.commit].nearest(wanted)
+        text, near = self._added[event.commit].nearest(rule_words)
         return Tried(event=event, text=text, likeness=near)
 
     def _later(self, hit: Hit, now: Wording) -> tuple[LaterChange, ...]:
-        origin, place = now.origin, self._place
-        if place.run is None or (hit.event is not None and hit.event.kind == EventKind.REJECTED):
+        origin, spot = now.origin, self._place
+        if spot.run is None or (hit.event is not None and hit.event.kind == EventKind.REJECTED):
             return ()
         if self._history.text(hit.commit, hit.path).at(hit.rule.first) != hit.rule:
             # a heading, a field of the frontmatter, a marker: versions are only asked for rules
             return ()
-        own = origin is not None and origin.run == place.run
+        own = origin is not None and origin.run == spot.run
         if own and origin is not None and origin.version is None:
             return ()
         version = origin.version if own and origin is not None and origin.version is not None else 0
-        return tuple(self._history.later_changes(place.run, place.skill, version, hit.rule))
+        return tuple(self._history.later_changes(spot.run, spot.skill, version, hit.rule))
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,13 +277,13 @@ class AddedLines:
     texts: list[str]
     words: list[tuple[str, ...]]
 
-    def nearest(self, wanted: Sequence[str]) -> tuple[str, float]:
-        """Return the first of the lines that are most like ``wanted``, and how much of their words is common."""
+    def nearest(self, rule_words: Sequence[str]) -> tuple[str, float]:
+        """Return the first of the lines that are most like ``rule_words``, and how much of their words is common."""
         from rapidfuzz import process  # noqa: PLC0415 - only rules that something like it was tried for need it
         from rapidfuzz.distance import Indel  # noqa: PLC0415 - as above
 
-        best = process.extractOne(wanted, self.words, scorer=Indel.normalized_similarity)
-        return (self.texts[best[2]], similarity(best[0], wanted)) if best else ("", 0.0)
+        best = process.extractOne(rule_words, self.words, scorer=Indel.normalized_similarity)
+        return (self.texts[best[2]], similarity(best[0], rule_words)) if best else ("", 0.0)
 
 
 def _behind(
@@ -295,12 +297,12 @@ def _behind(
         trees = rule_queries.step_evidence(workspace.index, origin.run, origin.epoch, _STEPS)
         steps = (StepEvidence(workspace.repo, tree) for tree in trees)
         return with_questions(evidence.compared()[:_FAILURES], steps), (), 0
-    wanted = set(credit.items)
-    findings = tuple(found for found in evidence.findings() if wanted & set(found.items))
-    best = max((len(wanted & set(found.items)) for found in findings), default=0)
+    items = set(credit.items)
+    findings = tuple(finding for finding in evidence.findings() if items & set(finding.items))
+    best = max((len(items & set(finding.items)) for finding in findings), default=0)
     # an item may fail in several ways: those that most of the rule's items share are what the rule is about
-    shared = tuple(found for found in findings if len(wanted & set(found.items)) == best)
-    return evidence.attempts(credit.items[:_FAILURES]), shared, evidence.rollouts()
+    closest = tuple(finding for finding in findings if len(items & set(finding.items)) == best)
+    return evidence.attempts(credit.items[:_FAILURES]), closest, evidence.rollouts()
 
 
 def _gated(workspace: Workspace, origin: OriginRow | None, left_out: tuple[LeftOut, ...]) -> Gated:

@@ -134,9 +134,9 @@ def differences(a: Conditions, b: Conditions) -> tuple[Difference, ...]:
     return tuple(_differences(a, b))
 
 
-def matter(found: Iterable[Difference]) -> bool:
+def matter(found_differences: Iterable[Difference]) -> bool:
     """Say whether a change of scores may come from one of the differences, so that no test tells what the text did."""
-    return any(difference.matters for difference in found)
+    return any(difference.matters for difference in found_differences)
 
 
 def _differences(a: Conditions, b: Conditions) -> Iterator[Difference]:
@@ -204,11 +204,11 @@ def environment_change(repo: Repo, start: Recorded, setup: Setup) -> str:
     # Runs from before sources counted have recorded the environment's own digest alone.
     if not isinstance(event, RunStarted) or event.environment in {task.digest, task.environment.digest}:
         return ""
-    recorded = start_document(repo, start.evidence, ENVIRONMENT)
-    plugin, now = recorded.get("plugin"), task.source
+    document = start_document(repo, start.evidence, ENVIRONMENT)
+    plugin, now = document.get("plugin"), task.source
     if isinstance(plugin, dict) and now is not None:
         if plugin.get("code") != now.code:
             return f"the source of environment {task.environment.info.name} has changed since run {event.run} began"
-        if not now.code and plugin.get("name") == now.name and recorded.get("own") == task.environment.digest:
+        if not now.code and plugin.get("name") == now.name and document.get("own") == task.environment.digest:
             return ""
     return f"the environment is not the one that run {event.run} was trained with"

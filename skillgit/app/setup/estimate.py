@@ -74,28 +74,28 @@ def _target_stages(planner: Planner, skill: Skill) -> None:
     parts = MOST_PARTS * steps if optimizer.salvage and optimizer.skill_update_mode is UpdateMode.PATCH else 0
     planner.may_roll_out("salvage", skill, selection, parts, rounds=parts)
     # Changed pairs may be topped up until all train items have been rolled out with both versions.
-    changed = optimizer.longitudinal_pair_policy is PairPolicy.CHANGED
-    sample = planner.dearest(train, len(train) if changed else optimizer.slow_update_samples)
+    only_changes = optimizer.longitudinal_pair_policy is PairPolicy.CHANGED
+    sample = planner.dearest(train, len(train) if only_changes else optimizer.slow_update_samples)
     planner.may_roll_out("slow update", skill, sample, 2 * slow, rounds=slow)
-    guided = slow if optimizer.use_slow_update else 0
-    planner.may_roll_out("guidance", skill, selection, guided, rounds=guided)
+    guidance = slow if optimizer.use_slow_update else 0
+    planner.may_roll_out("guidance", skill, selection, guidance, rounds=guidance)
     planner.may_roll_out("probe", skill, planner.dearest(train, _probed(settings)), steps, rounds=steps)
     reflections = _reflections(settings)
     planner.may_roll_out("meta reflect", skill, selection, reflections, rounds=reflections)
     placebo = settings.train.placebo
     planner.may_roll_out("placebo", skill, selection, placebo, rounds=placebo)
     # Guidance and reflections have gates of their own, whatever the steps have.
-    judged = reflections + (guided if optimizer.slow_update_gate_with_selection else 0)
-    judged += steps + parts + placebo if settings.evaluation.use_gate else 0
+    evaluations = reflections + (guidance if optimizer.slow_update_gate_with_selection else 0)
+    evaluations += steps + parts + placebo if settings.evaluation.use_gate else 0
     repeats = settings.gate.repeats
-    planner.may_roll_out("repeats", skill, selection, 2 * repeats * judged, rounds=judged if repeats else 0)
-    tested = _TESTED if settings.evaluation.eval_test else 0
-    planner.may_roll_out("test", skill, items[Split.TEST], tested)
+    planner.may_roll_out("repeats", skill, selection, 2 * repeats * evaluations, rounds=evaluations if repeats else 0)
+    tests = _TESTED if settings.evaluation.eval_test else 0
+    planner.may_roll_out("test", skill, items[Split.TEST], tests)
 
 
 def _slow_updates(settings: MethodSettings) -> int:
-    wanted = settings.optimizer.use_slow_update or settings.optimizer.use_meta_skill
-    return max(settings.train.num_epochs - 1, 0) if wanted else 0
+    is_on = settings.optimizer.use_slow_update or settings.optimizer.use_meta_skill
+    return max(settings.train.num_epochs - 1, 0) if is_on else 0
 
 
 def _reflections(settings: MethodSettings) -> int:
@@ -125,59 +125,61 @@ def _optimizer_stages(settings: MethodSettings, task: Task, skill: Skill, *, ite
     words, width = DIALECTS[optimizer.skill_update_mode], gradient.analyst_workers
     document = tokens_of(skill.document) + _other_files(optimizer, skill)
     reply = REPLY_TOKENS + (document if optimizer.skill_update_mode is UpdateMode.FULL else 0)
-    shown = min(item + ANSWER_TOKENS, gradient.max_trajectory_tokens)
+    trajectory = min(item + ANSWER_TOKENS, gradient.max_trajectory_tokens)
     analysts = [most_analysts(batches, settings) for batches in _batches_of_steps(settings, task)]
-    prompted = tokens_of(prompt(words.failures)) + document + gradient.minibatch_size * shown
+    prompt_tokens = tokens_of(prompt(words.failures)) + document + gradient.minibatch_size * trajectory
     calls = settings.train.num_epochs * sum(analysts)
-    yield Asks(stage="analyst", calls=calls, prompt=prompted, reply=reply, in_a_row=steps, width=width)
+    yield Asks(stage="analyst", calls=calls, prompt=prompt_tokens, reply=reply, in_a_row=steps, width=width)
     drafts = [count + (_probed(settings) > 0) for count in analysts]
     merges = [1 if optimizer.merges_in_one_call else most_merges(count, gradient.merge_batch_size) for count in drafts]
     at_once = max(drafts) if optimizer.merges_in_one_call else gradient.merge_batch_size
-    prompted = tokens_of(prompt(words.merge)) + document + at_once * reply
+    prompt_tokens = tokens_of(prompt(words.merge)) + document + at_once * reply
     calls = settings.train.num_epochs * sum(merges)
-    yield Asks(stage="merge", calls=calls, prompt=prompted, reply=reply, in_a_row=min(calls, 2 * steps), width=width)
-    chosen = tokens_of(prompt("rank")) + document + REPLY_TOKENS
+    yield Asks(
+        stage="merge", calls=calls, prompt=prompt_tokens, reply=reply, in_a_row=min(calls, 2 * steps), width=width
+    )
+    rank_tokens = tokens_of(prompt("rank")) + document + REPLY_TOKENS
     calls = steps if optimizer.control is ControlMode.AUTONOMOUS else 0
-    yield Asks(stage="budget", calls=calls, prompt=chosen, reply=REPLY_TOKENS, in_a_row=calls)
-    ranked = optimizer.control is not ControlMode.NONE and not optimizer.merges_in_one_call
-    calls = steps if ranked else 0
-    yield Asks(stage="rank", calls=calls, prompt=chosen, reply=REPLY_TOKENS, in_a_row=calls)
+    yield Asks(stage="budget", calls=calls, prompt=rank_tokens, reply=REPLY_TOKENS, in_a_row=calls)
+    ranks = optimizer.control is not ControlMode.NONE and not optimizer.merges_in_one_call
+    calls = steps if ranks else 0
+    yield Asks(stage="rank", calls=calls, prompt=rank_tokens, reply=REPLY_TOKENS, in_a_row=calls)
     calls = steps if optimizer.skill_update_mode is UpdateMode.SUGGESTIONS else 0
-    prompted = tokens_of(prompt("rewrite")) + document + REPLY_TOKENS
-    yield Asks(stage="rewrite", calls=calls, prompt=prompted, reply=document + REPLY_TOKENS, in_a_row=calls)
-    yield from _stages_of_epochs(settings, task, document, shown)
-    yield from _stages_of_features(settings, document, shown, steps)
+    prompt_tokens = tokens_of(prompt("rewrite")) + document + REPLY_TOKENS
+    yield Asks(stage="rewrite", calls=calls, prompt=prompt_tokens, reply=document + REPLY_TOKENS, in_a_row=calls)
+    yield from _stages_of_epochs(settings, task, document, trajectory)
+    yield from _stages_of_features(settings, document, trajectory, steps)
 
 
-def _stages_of_epochs(settings: MethodSettings, task: Task, document: int, shown: int) -> Iterator[Asks]:
+def _stages_of_epochs(settings: MethodSettings, task: Task, document: int, trajectory: int) -> Iterator[Asks]:
     """Yield what the optimizer is asked at the ends of epochs."""
     gradient, optimizer = settings.gradient, settings.optimizer
-    pairs = 2 * min(optimizer.slow_update_samples, len(task.items[Split.TRAIN])) * shown
-    slow, asked = _slow_updates(settings), optimizer.use_slow_update + optimizer.use_meta_skill
-    prompted = tokens_of(prompt("slow_update")) + 2 * document + pairs
-    yield Asks(stage="slow update", calls=slow * asked, prompt=prompted, reply=REPLY_TOKENS, in_a_row=slow * asked)
+    pairs = 2 * min(optimizer.slow_update_samples, len(task.items[Split.TRAIN])) * trajectory
+    slow, calls = _slow_updates(settings), optimizer.use_slow_update + optimizer.use_meta_skill
+    prompt_tokens = tokens_of(prompt("slow_update")) + 2 * document + pairs
+    yield Asks(stage="slow update", calls=slow * calls, prompt=prompt_tokens, reply=REPLY_TOKENS, in_a_row=slow * calls)
     reflections = _reflections(settings)
-    prompted = tokens_of(prompt("meta_reflect")) + document + 2 * gradient.max_history_tokens
-    yield Asks(stage="meta reflect", calls=reflections, prompt=prompted, reply=REPLY_TOKENS, in_a_row=reflections)
+    prompt_tokens = tokens_of(prompt("meta_reflect")) + document + 2 * gradient.max_history_tokens
+    yield Asks(stage="meta reflect", calls=reflections, prompt=prompt_tokens, reply=REPLY_TOKENS, in_a_row=reflections)
 
 
-def _stages_of_features(settings: MethodSettings, document: int, shown: int, steps: int) -> Iterator[Asks]:
+def _stages_of_features(settings: MethodSettings, document: int, trajectory: int, steps: int) -> Iterator[Asks]:
     """Yield the optimizer's calls that are made only where a feature is switched on."""
-    optimizer, probed = settings.optimizer, _probed(settings)
-    prompted, calls = tokens_of(prompt("probe")) + document + probed * shown, 2 * steps if probed else 0
-    yield Asks(stage="probe", calls=calls, prompt=prompted, reply=REPLY_TOKENS, in_a_row=calls)
-    reminded = optimizer.use_skill_aware_reflection and optimizer.skill_aware_consolidate_threshold > 0
-    calls = steps if reminded else 0
+    optimizer, probes = settings.optimizer, _probed(settings)
+    prompt_tokens, calls = tokens_of(prompt("probe")) + document + probes * trajectory, 2 * steps if probes else 0
+    yield Asks(stage="probe", calls=calls, prompt=prompt_tokens, reply=REPLY_TOKENS, in_a_row=calls)
+    has_reminders = optimizer.use_skill_aware_reflection and optimizer.skill_aware_consolidate_threshold > 0
+    calls = steps if has_reminders else 0
     yield Asks(stage="appendix", calls=calls, prompt=2 * document, reply=REPLY_TOKENS, in_a_row=calls)
 
 
 def _batches_of_steps(settings: MethodSettings, task: Task) -> Iterator[list[int]]:
     """Yield the sizes of the batches of every step of an epoch."""
-    left, size = len(task.items[Split.TRAIN]), settings.train.batch_size
-    while left > 0:
-        taken = min(left, settings.train.step_size)
-        yield [min(size, taken - start) for start in range(0, taken, size)]
-        left -= taken
+    remainder, size = len(task.items[Split.TRAIN]), settings.train.batch_size
+    while remainder > 0:
+        batch = min(remainder, settings.train.step_size)
+        yield [min(size, batch - start) for start in range(0, batch, size)]
+        remainder -= batch
 
 
 def most_analysts(batches: Sequence[int], settings: MethodSettings) -> int:

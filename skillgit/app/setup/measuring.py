@@ -68,7 +68,7 @@ class EvalWatcher(Protocol):
         """An item is done."""
         ...
 
-    def measured(self, name: str, split: str, found: Scores) -> None:
+    def measured(self, name: str, split: str, scores: Scores) -> None:
         """A skill was measured on a split."""
         ...
 
@@ -133,14 +133,14 @@ class Measuring:
         rollouts = await roll_out(session, sample.skill, sample.items, f"eval {split.value}", sample=sample.draw)
         await session.calls.settle()
         self._done += total
-        found = Evaluation(
+        evaluation = Evaluation(
             split=split,
             item_set=item_set_digest({item.id: item.digest for item in sample.items}),
             outcomes={rollout.item.id: rollout.outcome for rollout in rollouts},
             seed=session.seed,
         )
-        self._watcher.measured(sample.name, split.value, scores(found.outcomes.values()))
-        return found
+        self._watcher.measured(sample.name, split.value, scores(evaluation.outcomes.values()))
+        return evaluation
 
 
 def telling(
@@ -246,7 +246,7 @@ def carry_out(
     work: Coroutine[object, object, T],
     *,
     optimizer: bool = False,
-    stopped: str = "the evaluation is stopped",
+    on_stop: str = "the evaluation is stopped",
 ) -> T:
     """Do ``work`` once every model has answered; the first Ctrl-C stops after the calls in flight.
 
@@ -256,7 +256,7 @@ def carry_out(
         scope: The name of what is in the making.
         work: What to do.
         optimizer: Whether it asks the optimizer too.
-        stopped: What to say where the user stopped it.
+        on_stop: What to say where the user stopped it.
 
     Raises:
         BudgetError: A cap was reached.
@@ -275,7 +275,7 @@ def carry_out(
             work.close()
             await calls.aclose()
 
-    with stop_on_interrupt(calls), nothing_is_lost(stopped):
+    with stop_on_interrupt(calls), nothing_is_lost(on_stop):
         return asyncio.run(whole())
 
 
@@ -291,10 +291,11 @@ def evaluation_note(setup: Setup, items: Sequence[Item], evaluation: Evaluation,
     )
 
 
-def too_few(rule: GateRule, found: Iterable[tuple[str, Evaluation]]) -> tuple[str, ...]:
+def too_few(rule: GateRule, evaluations: Iterable[tuple[str, Evaluation]]) -> tuple[str, ...]:
     """Return a sentence for every skill that has a score on too few items for the gate of ``rule``."""
     return tuple(
-        f"{name} has a score on {len(one.scored)} of {len(one.outcomes)} {one.split.value} items only"
-        for name, one in found
-        if len(one.scored) < rule.min_coverage * len(one.outcomes)
+        f"{name} has a score on {len(evaluation.scored)} of {len(evaluation.outcomes)} "
+        f"{evaluation.split.value} items only"
+        for name, evaluation in evaluations
+        if len(evaluation.scored) < rule.min_coverage * len(evaluation.outcomes)
     )

@@ -60,7 +60,7 @@ def _route(config: ResolvedConfig, role: str) -> Route:
         reasoning_effort=getattr(model, f"{role}_reasoning_effort") or model.reasoning_effort,
         price=find_price(
             name,
-            overrides={known: price_of(row) for known, row in model.prices.items()},
+            overrides={priced_model: price_of(row) for priced_model, row in model.prices.items()},
             declarations=backend.info.prices,
         ),
         concurrency=calls.concurrency,
@@ -72,11 +72,11 @@ def _route(config: ResolvedConfig, role: str) -> Route:
 
 def _backend(config: ResolvedConfig, role: str, settings: Mapping[str, object]) -> tuple[Backend, Source]:
     name = config.backend(role)
-    found = find_backend(name, config.root)
-    paths = {path: str(config.root / default) for path, default in found.cls.info.paths.items() if default}
-    given = paths | {key: value for key, value in settings.items() if value is not None or key not in paths}
+    source = find_backend(name, config.root)
+    paths = {path: str(config.root / default) for path, default in source.cls.info.paths.items() if default}
+    values = paths | {key: value for key, value in settings.items() if value is not None or key not in paths}
     try:
-        return found.cls(given), found.source
+        return source.cls(values), source.source
     except ConfigError as error:
         error.message, error.hint = _as_written(config, role, error.message), _as_written(config, role, error.hint)
         error.args = (error.message,)
@@ -176,8 +176,8 @@ async def context_of(route: Route, contexts: Mapping[str, int]) -> Context:
         tokens, source = await route.backend.context(route.model), "server"
     if tokens is None:
         tokens, source = find_context(route.model), "table"
-    said: ContextOrigin = "" if tokens is None else source  # type: ignore[assignment]
-    return Context(tokens=tokens, source=said)
+    origin: ContextOrigin = "" if tokens is None else source  # type: ignore[assignment]
+    return Context(tokens=tokens, source=origin)
 
 
 def room(route: Route, prompt: int, context: Context) -> Room:
@@ -237,19 +237,21 @@ async def ask_each(setup: Setup, calls: Calls, roles: Iterable[str]) -> None:
         BackendError: One does not.
     """
     remote = asked_roles(setup)
-    asked = [role for role in roles if role in remote]
-    await ordered(lambda role: calls.call(role, STAGE, QUESTION, draw=(STAGE, role)), asked, limit=len(setup.routes))
+    questions = [role for role in roles if role in remote]
+    await ordered(
+        lambda role: calls.call(role, STAGE, QUESTION, draw=(STAGE, role)), questions, limit=len(setup.routes)
+    )
 
 
-def _too_long(role: str, route: Route, found: Room) -> ConfigError:
+def _too_long(role: str, route: Route, room: Room) -> ConfigError:
     return ConfigError(
-        f"the longest prompt of the {role} has about {found.prompt:,} tokens, but {route.name} takes {found.context:,}",
+        f"the longest prompt of the {role} has about {room.prompt:,} tokens, but {route.name} takes {room.context:,}",
         hint="take shorter items or another model; or set model.context_window, or train.preflight=false",
     )
 
 
-def _near(role: str, route: Route, found: Room) -> str:
+def _near(role: str, route: Route, room: Room) -> str:
     return (
-        f"The longest prompt of the {role} has about {found.prompt:,} tokens and its reply may have {found.reply:,}; "
-        f"{route.name} takes {found.context:,} in all, so that some calls may be refused."
+        f"The longest prompt of the {role} has about {room.prompt:,} tokens and its reply may have {room.reply:,}; "
+        f"{route.name} takes {room.context:,} in all, so that some calls may be refused."
     )

@@ -103,13 +103,13 @@ class Plan:
     def sentence(self) -> str:
         """What it would spend, in one line."""
         total = self.total
-        known = f"{self.known:,} of {self.rollouts:,} rollouts are known already" if self.known else ""
+        note = f"{self.known:,} of {self.rollouts:,} rollouts are known already" if self.known else ""
         if not total.calls:
-            return f"no call; {known}" if known else "no call"
+            return f"no call; {note}" if note else "no call"
         calls = f"{total.calls:,} {'call' if total.calls == 1 else 'calls'}"
         calls = calls if total.bound is Bound.EXACTLY else f"{total.bound} {calls}"
         tokens = f"about {count(total.tokens_in)} tokens in and {count(total.tokens_out)} out"
-        return "; ".join(filter(None, (f"{calls}, {tokens}, {price(total)}, {time(total)}", known)))
+        return "; ".join(filter(None, (f"{calls}, {tokens}, {price(total)}, {time(total)}", note)))
 
 
 def price(total: PlanTotal) -> str:

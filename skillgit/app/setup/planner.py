@@ -160,8 +160,8 @@ class Planner:
         bound = Bound.EXACTLY if asks.certain else Bound.AT_MOST
         tokens, pace = (asks.calls * asks.prompt, asks.calls * asks.reply), (asks.in_a_row, asks.width)
         self._rows.append(self._row("optimizer", asks.stage, (asks.calls, bound), tokens, pace))
-        repaired = (tokens[0] + tokens[1], tokens[1])
-        self._again.append(self._row("optimizer", AGAIN, (asks.calls, Bound.AT_MOST), repaired, pace))
+        with_repair = (tokens[0] + tokens[1], tokens[1])
+        self._again.append(self._row("optimizer", AGAIN, (asks.calls, Bound.AT_MOST), with_repair, pace))
 
     def plan(self, command: str, facts: Mapping[str, str], *, caps: Caps, notes: Iterable[str] = ()) -> Plan:
         """Return the plan of everything that was added."""
@@ -184,12 +184,12 @@ class Planner:
 
     def _take(self, sums: _Rollouts, item: Item, document: int, times: int) -> None:
         """Add ``times`` rollouts of ``item`` to ``sums``."""
-        bounds, told = self._bounds(item)
-        asked = self._length(item)
-        sums.unbounded |= not told
+        bounds, is_certain = self._bounds(item)
+        length = self._length(item)
+        sums.unbounded |= not is_certain
         for role, calls, prompt in (
-            ("target", bounds.target, asked + document),
-            ("judge", bounds.judge, asked + ANSWER_TOKENS + RUBRIC_TOKENS),
+            ("target", bounds.target, length + document),
+            ("judge", bounds.judge, length + ANSWER_TOKENS + RUBRIC_TOKENS),
         ):
             least, most = calls
             pair = getattr(sums, role)
@@ -200,7 +200,7 @@ class Planner:
             sums.tokens[role] += times * (most * prompt + grown)
         sums.longest = max(sums.longest, bounds.target[1])
         sums.repairs += times * bounds.repairs
-        sums.repair_tokens += times * bounds.repairs * (asked + 2 * ANSWER_TOKENS + RUBRIC_TOKENS)
+        sums.repair_tokens += times * bounds.repairs * (length + 2 * ANSWER_TOKENS + RUBRIC_TOKENS)
 
     def _add_rollouts(self, stage: str, sums: _Rollouts, *, rounds: int, certain: bool) -> None:
         width = self.session.workers
@@ -219,15 +219,17 @@ class Planner:
             self._again.append(again)
 
     def _row(
-        self, role: str, stage: str, counted: tuple[int, Bound], tokens: tuple[int, int], pace: tuple[int, int]
+        self, role: str, stage: str, count: tuple[int, Bound], tokens: tuple[int, int], pace: tuple[int, int]
     ) -> PlanRow:
         """Return a row; ``pace`` is how many of its calls wait for one another, and how many are in flight at once."""
-        route, calls, (in_a_row, width) = self.setup.routes[role], counted[0], pace
-        one = pace_of(self._paces, role, route.name)
-        if not one and route.backend.info.needs_network:  # a run that was imported does not tell times
-            one = None
-        seconds = None if one is None else max(one * max(calls / width, in_a_row), self._throttled(calls, tokens))
-        return row_of(route, role, stage, counted, tokens, seconds=seconds)
+        route, calls, (in_a_row, width) = self.setup.routes[role], count[0], pace
+        own_pace = pace_of(self._paces, role, route.name)
+        if not own_pace and route.backend.info.needs_network:  # a run that was imported does not tell times
+            own_pace = None
+        seconds = (
+            None if own_pace is None else max(own_pace * max(calls / width, in_a_row), self._throttled(calls, tokens))
+        )
+        return row_of(route, role, stage, count, tokens, seconds=seconds)
 
     def _throttled(self, calls: int, tokens: tuple[int, int]) -> float:
         """Return the seconds that calls take under the limits of a minute that the configuration sets."""
@@ -238,9 +240,9 @@ class Planner:
     def _bounds(self, item: Item) -> tuple[CallBounds, bool]:
         """Return the calls that a rollout of ``item`` takes, and whether the environment says so."""
         environment = self.session.task.environment
-        told = call_bounds(environment, item)
-        if told is not None:
-            return told, True
+        stated = call_bounds(environment, item)
+        if stated is not None:
+            return stated, True
         return CallBounds(judge=(1, 1) if asks_judge(environment) else (0, 0)), False
 
     def _length(self, item: Item) -> int:
@@ -257,10 +259,10 @@ def _merged(rows: Sequence[PlanRow]) -> list[PlanRow]:
     by_role: dict[str, list[PlanRow]] = {}
     for row in rows:
         by_role.setdefault(row.role, []).append(row)
-    merged = []
+    totals = []
     for role, same in by_role.items():
         total = total_of(same)
-        merged.append(
+        totals.append(
             PlanRow(
                 role=role,
                 stage=same[0].stage,
@@ -273,20 +275,20 @@ def _merged(rows: Sequence[PlanRow]) -> list[PlanRow]:
                 seconds=None if total.untimed else total.seconds,
             )
         )
-    return merged
+    return totals
 
 
 def row_of(
     route: Route,
     role: str,
     stage: str,
-    counted: tuple[int, Bound],
+    count: tuple[int, Bound],
     tokens: tuple[int, int],
     *,
     seconds: float | None,
 ) -> PlanRow:
     """Return the row of so many calls on ``route`` with so many tokens in and out in all, priced."""
-    calls, bound = counted
+    calls, bound = count
     return PlanRow(
         role=role,
         stage=stage,
@@ -302,8 +304,8 @@ def row_of(
 
 def pace_of(paces: Mapping[tuple[str, str], float], role: str, model: str) -> float | None:
     """Return the seconds of a call, in another role if the model never played this one; None if it played none."""
-    others = [seconds for (_, name), seconds in paces.items() if name == model]
-    return paces.get((role, model), max(others, default=None))
+    seconds_of_model = [seconds for (_, name), seconds in paces.items() if name == model]
+    return paces.get((role, model), max(seconds_of_model, default=None))
 
 
 def tokens_of(text: str) -> int:

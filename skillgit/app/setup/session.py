@@ -76,16 +76,16 @@ def stop_on_interrupt(calls: Calls) -> Iterator[None]:
 
 
 @contextmanager
-def nothing_is_lost(stopped: str = "the evaluation is stopped") -> Iterator[None]:
-    """Say that nothing is lost where the work ends early; ``stopped`` says so where the user stopped it."""
-    kept = "type the same command again: what was measured is kept and costs nothing"
+def nothing_is_lost(on_stop: str = "the evaluation is stopped") -> Iterator[None]:
+    """Say that nothing is lost where the work ends early; ``on_stop`` says so where the user stopped it."""
+    hint = "type the same command again: what was measured is kept and costs nothing"
     try:
         yield
     except (StoppedError, KeyboardInterrupt) as error:
-        raise StoppedError(f"{stopped}; nothing is lost", hint=kept) from error
+        raise StoppedError(f"{on_stop}; nothing is lost", hint=hint) from error
     except BudgetError as error:
-        error.hint = f"{kept}, so a larger cap goes on where it stands"
+        error.hint = f"{hint}, so a larger cap goes on where it stands"
         raise
     except ServiceError as error:
-        error.hint = error.hint or kept
+        error.hint = error.hint or hint
         raise

@@ -64,11 +64,11 @@ class Setup:
     @property
     def config_digest(self) -> str:
         """Identify what the run does: configuration, optimizer's prompts, pinned items, a policy of yours."""
-        pinned = [sorted(self.pinned)] if self.pinned else []
+        pins = [sorted(self.pinned)] if self.pinned else []
         files = self.config.values.optimizer.trainable
         prompts = prompts_digest(FILES) if files.beyond_document else prompts_digest()
         policy = policy_code(self.config.values.gate.policy)
-        return short_digest([self.config.digest, prompts, *pinned, *filter(None, [policy])])
+        return short_digest([self.config.digest, prompts, *pins, *filter(None, [policy])])
 
     @property
     def splits_digest(self) -> str:
@@ -119,26 +119,26 @@ def set_up(config: ResolvedConfig) -> Setup:
         DataError: The items cannot be used.
         NotFoundError: There is no such environment or backend.
     """
-    found = find_environment(config.values.env.name, config.root)
-    environment = found.cls(config.options, config.root)
+    plugin = find_environment(config.values.env.name, config.root)
+    environment = plugin.cls(config.options, config.root)
     evaluation = config.values.evaluation
     limits = {Split.TRAIN: 0, Split.SELECTION: evaluation.sel_env_num, Split.TEST: evaluation.test_env_num}
     items: dict[Split, tuple[Item, ...]] = {
         split: tuple(environment.items(split))[: limit or None] for split, limit in limits.items()
     }
-    promised, there = config.values.train.train_size, len(items[Split.TRAIN])
-    if promised not in {0, there}:
+    expected_size, there = config.values.train.train_size, len(items[Split.TRAIN])
+    if expected_size not in {0, there}:
         raise ConfigError(
-            f"train.train_size is {promised}, but there are {there} train items",
+            f"train.train_size is {expected_size}, but there are {there} train items",
             hint="set it to 0 to take the items as they are",
         )
-    pinned = _pinned(config.values.gate, {item.id for item in items[Split.SELECTION]})
-    task = Task(environment=environment, items=items, source=found.source)
+    pins = _pinned(config.values.gate, {item.id for item in items[Split.SELECTION]})
+    task = Task(environment=environment, items=items, source=plugin.source)
     roles = ("target", "optimizer", *(("judge",) if asks_judge(environment) else ()))
-    return Setup(config=config, task=task, routes=find_routes(config, roles), pinned=pinned)
+    return Setup(config=config, task=task, routes=find_routes(config, roles), pinned=pins)
 
 
-def _pinned(gate: GateSettings, known: AbstractSet[str]) -> frozenset[str]:
+def _pinned(gate: GateSettings, items: AbstractSet[str]) -> frozenset[str]:
     """Return the ids in the file of pinned items; blank lines and what follows a ``#`` are passed over.
 
     Raises:
@@ -150,14 +150,14 @@ def _pinned(gate: GateSettings, known: AbstractSet[str]) -> frozenset[str]:
         lines = Path(gate.pinned).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, ValueError) as error:
         raise ConfigError(f"gate.pinned cannot be read: {gate.pinned}", hint="check the path and its UTF-8") from error
-    found = [line.partition("#")[0].strip() for line in lines]
-    strangers = [item for item in found if item and item not in known]
+    names = [line.partition("#")[0].strip() for line in lines]
+    strangers = [item for item in names if item and item not in items]
     if strangers:
         raise ConfigError(
             f"gate.pinned names '{strangers[0]}', which is no selection item",
             hint="one id on a line, of items of the selection split",
         )
-    return frozenset(item for item in found if item)
+    return frozenset(item for item in names if item)
 
 
 _HINT = "name one with --config CONFIG"
@@ -213,10 +213,10 @@ def differences(workspace: Workspace, run: str, setup: Setup) -> tuple[str, ...]
     start, row = start_record(workspace, run), queries.row_of_version(workspace.index, run, 0)
     if start is None or row is None:
         raise UsageError(f"the start of run {run} is not here", hint=_HINT)
-    changed = environment_change(workspace.repo, start, setup)
-    started: RunStarted = start.event  # type: ignore[assignment]
-    items = f"the items are not those of run {run}" if started.splits != setup.splits_digest else ""
-    return (*filter(None, (changed, items)), *other_models(workspace, row, setup))
+    change = environment_change(workspace.repo, start, setup)
+    event: RunStarted = start.event  # type: ignore[assignment]
+    items = f"the items are not those of run {run}" if event.splits != setup.splits_digest else ""
+    return (*filter(None, (change, items)), *other_models(workspace, row, setup))
 
 
 def other_models(workspace: Workspace, row: LogRow, setup: Setup) -> tuple[str, ...]:
@@ -226,8 +226,11 @@ def other_models(workspace: Workspace, row: LogRow, setup: Setup) -> tuple[str, 
         return ()
     every = conditions.differences(then, conditions.of_setup(setup, Split.SELECTION))
     verbs = {Aspect.TARGET: ("is", "was"), Aspect.JUDGE: ("is", "was"), Aspect.PARAMETERS: ("are", "were")}
-    told = ((found, *verbs[found.aspect]) for found in every if found.aspect in verbs)
-    return tuple(f"the {one.aspect} {now} {one.b} here, and {past} {one.a} in run {row.run}" for one, now, past in told)
+    sentences = ((difference, *verbs[difference.aspect]) for difference in every if difference.aspect in verbs)
+    return tuple(
+        f"the {changed_model.aspect} {now} {changed_model.b} here, and {past} {changed_model.a} in run {row.run}"
+        for changed_model, now, past in sentences
+    )
 
 
 def _settings(workspace: Workspace, run: str) -> RecordedSettings:

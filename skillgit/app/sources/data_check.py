@@ -65,22 +65,22 @@ def told(environment: Environment, items: Mapping[Split, Sequence[Item]]) -> lis
         return []
     return [
         Told(item=item, split=split, secrets=secrets_of(environment, item))
-        for split, found in items.items()
-        for item in found
+        for split, entries in items.items()
+        for item in entries
     ]
 
 
-def seed_leaks(rows: Sequence[Told], skill: Skill, known: str) -> list[Leak]:
+def seed_leaks(rows: Sequence[Told], skill: Skill, known_text: str) -> list[Leak]:
     """Return what the texts of ``skill`` quote of selection and test items, by the rules of the leak lint.
 
     Args:
         rows: All items.
         skill: The skill that a run starts with.
-        known: What the skill may repeat: the environment's taxonomy.
+        known_text: What the skill may repeat: the environment's taxonomy.
     """
     index = build_index((row.item.id, row.split, _measured(row)) for row in rows)
     text = "\n\n".join(content for _, content in skill.text_files())
-    return list(find_leaks(index, text, known))
+    return list(find_leaks(index, text, known_text))
 
 
 def train_leaks(rows: Sequence[Told]) -> Iterator[tuple[str, str]]:
@@ -89,14 +89,14 @@ def train_leaks(rows: Sequence[Told]) -> Iterator[tuple[str, str]]:
     An answer alone says little, for many questions have the same one. It gives an item away where telling words of the
     item's own question stand in the same train item.
     """
-    measured = [replace(row, split=Split.TRAIN, secrets=_measured(row)) for row in rows if row.split is not Split.TRAIN]
-    index = build_index((row.item.id, row.split, row.secrets) for row in measured)
+    held_out = [replace(row, split=Split.TRAIN, secrets=_measured(row)) for row in rows if row.split is not Split.TRAIN]
+    index = build_index((row.item.id, row.split, row.secrets) for row in held_out)
     # Words that are known tell nothing by themselves, so that every answer needs words of its question.
-    known = " ".join(answer for row in measured for answer in row.secrets.answers)
+    known_text = " ".join(answer for row in held_out for answer in row.secrets.answers)
     for row in rows:
         if row.split is Split.TRAIN:
             text = "\n".join((*row.secrets.inputs, *row.secrets.answers))
-            yield from ((row.item.id, leak.item) for leak in find_leaks(index, text, known))
+            yield from ((row.item.id, leak.item) for leak in find_leaks(index, text, known_text))
 
 
 def _measured(row: Told) -> Secrets:
@@ -116,30 +116,30 @@ def near_duplicates(rows: Sequence[Told]) -> Pairs:
     Two items are alike if their questions are, and if they share an answer where both have one: the same question about
     two documents is not the same item. Questions of a few words are like others by chance and are passed over.
     """
-    found: Pairs = defaultdict(list)
+    pairs: Pairs = defaultdict(list)
     order = list(Split)
-    for one, other in _alike([row for row in rows if row.question.count(" ") + 1 >= SHORTEST_QUOTED]):
-        first, second = sorted((one, other), key=lambda row: (order.index(row.split), row.item.id))
-        found[first.split, second.split].append((first.item.id, second.item.id))
-    return {splits: sorted(found[splits]) for splits in sorted(found, key=lambda pair: [order.index(s) for s in pair])}
+    for left_row, right_row in _alike([row for row in rows if row.question.count(" ") + 1 >= SHORTEST_QUOTED]):
+        first, second = sorted((left_row, right_row), key=lambda row: (order.index(row.split), row.item.id))
+        pairs[first.split, second.split].append((first.item.id, second.item.id))
+    return {splits: sorted(pairs[splits]) for splits in sorted(pairs, key=lambda pair: [order.index(s) for s in pair])}
 
 
 def _alike(rows: Sequence[Told]) -> Iterator[tuple[Told, Told]]:
     # Texts of very different lengths cannot be alike: in the order of lengths only a window has to be compared.
-    ordered = sorted(rows, key=lambda row: len(row.question))
-    lengths = [len(row.question) for row in ordered]
-    for place, row in enumerate(ordered):
-        end = bisect_right(lengths, lengths[place] * (200 - ALIKE) / ALIKE)
-        window = [other.question for other in ordered[place + 1 : end]]
+    by_length = sorted(rows, key=lambda row: len(row.question))
+    lengths = [len(row.question) for row in by_length]
+    for index, row in enumerate(by_length):
+        end = bisect_right(lengths, lengths[index] * (200 - ALIKE) / ALIKE)
+        window = [second.question for second in by_length[index + 1 : end]]
         matches = process.extract(row.question, window, scorer=fuzz.ratio, score_cutoff=ALIKE, limit=None)
         for _, _, offset in matches:
-            other = ordered[place + 1 + offset]
-            if row.item.digest != other.item.digest and _could_be_one(row, other):
-                yield row, other
+            second = by_length[index + 1 + offset]
+            if row.item.digest != second.item.digest and _could_be_one(row, second):
+                yield row, second
 
 
-def _could_be_one(one: Told, other: Told) -> bool:
-    return not one.answers or not other.answers or bool(one.answers & other.answers)
+def _could_be_one(first: Told, second: Told) -> bool:
+    return not first.answers or not second.answers or bool(first.answers & second.answers)
 
 
 class Severity(StrEnum):
@@ -220,8 +220,8 @@ def check_data(context: Context, config: str, overrides: tuple[str, ...] = ()) -
         NotFoundError: There is no such environment.
         SkillError: The seed skill is not valid.
     """
-    resolved = load_config(context, config, overrides)
-    environment = load_environment(resolved.values.env.name, resolved.root)(resolved.options, resolved.root)
+    settings = load_config(context, config, overrides)
+    environment = load_environment(settings.values.env.name, settings.root)(settings.options, settings.root)
     items, unreadable = _load(environment)
     findings = [_fault("unreadable", fault) for fault in unreadable]
     notes: list[str] = []
@@ -229,15 +229,15 @@ def check_data(context: Context, config: str, overrides: tuple[str, ...] = ()) -
         findings += [_fault("repeated", fault) for fault in repetitions(items)]
         findings += _repeated_inside(items)
         rows = told(environment, items)
-        findings += _of_texts(rows, context, resolved, environment)
-        notes += _notes(resolved, items, rows)
-    broken = any(finding.severity is Severity.FAULT for finding in findings)
+        findings += _of_texts(rows, context, settings, environment)
+        notes += _notes(settings, items, rows)
+    has_faults = any(finding.severity is Severity.FAULT for finding in findings)
     return DataCheck(
         environment=environment.info.name,
-        splits=() if unreadable else tuple(_summary(split, items[split], resolved) for split in Split),
+        splits=() if unreadable else tuple(_summary(split, items[split], settings) for split in Split),
         findings=tuple(sorted(findings, key=lambda finding: finding.severity is Severity.WARNING)),
         notes=tuple(notes),
-        exit_code=ExitCode.NO if broken else ExitCode.OK,
+        exit_code=ExitCode.NO if has_faults else ExitCode.OK,
     )
 
 
@@ -259,9 +259,9 @@ def _fault(kind: str, fault: DataError) -> Finding:
 
 
 def _repeated_inside(items: Items) -> Iterator[Finding]:
-    for split, found in items.items():
+    for split, entries in items.items():
         first: dict[str, str] = {}
-        pairs = [(first[item.digest], item.id) for item in found if first.setdefault(item.digest, item.id) != item.id]
+        pairs = [(first[item.digest], item.id) for item in entries if first.setdefault(item.digest, item.id) != item.id]
         if pairs:
             yield _pairs("repeated", f"items of the {split} split have the same content", "=", pairs)
 
@@ -276,8 +276,8 @@ def _of_texts(
     if given_away:
         sentence = "train items hold answers of selection or test items beside words of their questions"
         yield _pairs("leak", sentence, "gives away", given_away)
-    for (one, other), pairs in near_duplicates(rows).items():
-        where = f"the {one} split" if one is other else f"the {one} and the {other} split"
+    for (first, second), pairs in near_duplicates(rows).items():
+        where = f"the {first} split" if first is second else f"the {first} and the {second} split"
         yield _pairs("alike", f"items of {where} are almost the same", "~", pairs)
 
 
@@ -297,7 +297,7 @@ def _pairs(kind: str, sentence: str, sign: str, pairs: Sequence[tuple[str, str]]
     return Finding(
         severity=Severity.WARNING,
         kind=kind,
-        sentence=f"{sentence}: {_shown([f'{one} {sign} {other}' for one, other in pairs])}",
+        sentence=f"{sentence}: {_shown([f'{first} {sign} {second}' for first, second in pairs])}",
         hint="look at them with --json, which lists all, and keep one of each in one split",
         items=tuple(dict.fromkeys(name for pair in pairs for name in pair)),
     )
@@ -309,15 +309,15 @@ def _shown(names: Sequence[str], limit: int = 5) -> str:
 
 
 def _summary(split: Split, items: Sequence[Item], config: ResolvedConfig) -> SplitSummary:
-    used = _used(split, len(items), config)
+    count = _used(split, len(items), config)
     return SplitSummary(
         split=split,
         items=len(items),
-        used=used,
+        used=count,
         types=dict(Counter(item.task_type for item in items).most_common()),
         digest=item_set_digest({item.id: item.digest for item in items}),
-        step=1 / used,
-        detectable=minimum_detectable_effect(used, alpha=config.values.gate.alpha, power=POWER),
+        step=1 / count,
+        detectable=minimum_detectable_effect(count, alpha=config.values.gate.alpha, power=POWER),
     )
 
 
@@ -328,11 +328,11 @@ def _used(split: Split, items: int, config: ResolvedConfig) -> int:
 
 
 def _notes(config: ResolvedConfig, items: Items, rows: Sequence[Told]) -> Iterator[str]:
-    used = _used(Split.SELECTION, len(items[Split.SELECTION]), config)
-    yield before_baseline(used, config.values.method.rule())
-    promised, found = config.values.train.train_size, len(items[Split.TRAIN])
-    if promised not in {0, found}:
-        yield f"train.train_size is {promised}, but there are {found} train items: a run would refuse them"
+    count = _used(Split.SELECTION, len(items[Split.SELECTION]), config)
+    yield before_baseline(count, config.values.method.rule())
+    expected_size, train_size = config.values.train.train_size, len(items[Split.TRAIN])
+    if expected_size not in {0, train_size}:
+        yield f"train.train_size is {expected_size}, but there are {train_size} train items: a run would refuse them"
     if not rows:
         yield "the environment does not tell answers and questions, so that leaks and likeness were not looked for"
 

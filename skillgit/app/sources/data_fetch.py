@@ -73,13 +73,13 @@ def download(source: PublicSource, revision: str, environ: Mapping[str, str]) ->
         raise UsageError(
             f"fetching {source.place} needs the extra 'data'", hint=f"pip install 'skillgit[data]'; or {source.layout}"
         )
-    place = _snapshot(source, revision, environ)
-    files = tuple(sorted(path for path in place.rglob("*") if path.is_file()))
+    folder = _snapshot(source, revision, environ)
+    files = tuple(sorted(path for path in folder.rglob("*") if path.is_file()))
     if not files:
         raise NotFoundError(
             f"{source.place} at {revision} has no file like {' or '.join(source.files)}", hint=source.layout
         )
-    return Snapshot(revision=place.name, files=files)
+    return Snapshot(revision=folder.name, files=files)
 
 
 def _snapshot(source: PublicSource, revision: str, environ: Mapping[str, str]) -> Path:
@@ -91,12 +91,12 @@ def _snapshot(source: PublicSource, revision: str, environ: Mapping[str, str]) -
     hub = HfApi(endpoint=environ.get("HF_ENDPOINT") or None)
     try:
         # Asked first: it fails at once where the download would try for half a minute, and it knows a tag's commit.
-        told = hub.dataset_info(source.place, revision=revision, timeout=_PATIENCE_S, files_metadata=True)
-        with _files_within(_largest(source, told.siblings or ())):
-            place = hub.snapshot_download(
+        info = hub.dataset_info(source.place, revision=revision, timeout=_PATIENCE_S, files_metadata=True)
+        with _files_within(_largest(source, info.siblings or ())):
+            folder = hub.snapshot_download(
                 source.place,
                 repo_type="dataset",
-                revision=told.sha,
+                revision=info.sha,
                 allow_patterns=list(source.files),
                 cache_dir=environ.get("HF_HUB_CACHE") or None,
             )
@@ -111,7 +111,7 @@ def _snapshot(source: PublicSource, revision: str, environ: Mapping[str, str]) -
         raise ServiceError(
             f"{source.place} cannot be fetched: {_first_line(error)}", hint=f"check the network; or {source.layout}"
         ) from error
-    return Path(str(place))
+    return Path(str(folder))
 
 
 def _largest(source: PublicSource, files: Sequence[RepoSibling]) -> int:
@@ -138,9 +138,9 @@ def _files_within(most: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def _too_large(what: object) -> DataError:
+def _too_large(size: object) -> DataError:
     return DataError(
-        f"{what} is larger than {_MOST_BYTES >> 30} GiB", hint="name another --revision, or place the data by hand"
+        f"{size} is larger than {_MOST_BYTES >> 30} GiB", hint="name another --revision, or place the data by hand"
     )
 
 
@@ -242,8 +242,8 @@ def write_items(folder: Path, rows: Iterable[Mapping[str, object]], splits: Mapp
         DataError: Two rows with one id have different content.
     """
     names = {None: ITEMS} if splits is None else {split: f"{FOLDERS[split]}/{ITEMS}" for split in Split}
-    seen: dict[str, str] = {}
-    repeated = 0
+    contents: dict[str, str] = {}
+    repetitions = 0
     with ExitStack() as stack:
         files = {key: _File(stack.enter_context(_opened(folder / name))) for key, name in names.items()}
         for row in rows:
@@ -251,14 +251,16 @@ def write_items(folder: Path, rows: Iterable[Mapping[str, object]], splits: Mapp
             split = splits.get(identity) if splits is not None else None
             if splits is not None and split is None:
                 continue
-            if identity not in seen:
-                seen[identity] = digest(row)
+            if identity not in contents:
+                contents[identity] = digest(row)
                 files[split].add(row)
                 continue
-            if seen[identity] != digest(row):
+            if contents[identity] != digest(row):
                 raise DataError(f"two different rows have the id {shown(identity)}", hint="try another --revision")
-            repeated += 1
-    return Sorted(files=tuple(files[key].written(name) for key, name in names.items()), ids=seen, repeated=repeated)
+            repetitions += 1
+    return Sorted(
+        files=tuple(files[key].written(name) for key, name in names.items()), ids=contents, repeated=repetitions
+    )
 
 
 def _opened(path: Path) -> IO[bytes]:
@@ -320,22 +322,24 @@ def fetch(
     """
     info = load_environment(name, context.directory).info
     source = _fetchable(info)
-    named = str(to or f"data/{info.name}")
-    place = refuse_way_out(typed_path(context.directory, named))
-    if place.exists():
-        raise ConflictError(f"{place} is there already", hint="name another folder with --to, or remove this one")
-    divided = read_folders(context.directory / ids, read_ids) if ids is not None else None
+    folder_name = str(to or f"data/{info.name}")
+    folder = refuse_way_out(typed_path(context.directory, folder_name))
+    if folder.exists():
+        raise ConflictError(f"{folder} is there already", hint="name another folder with --to, or remove this one")
+    ids_of_splits = read_folders(context.directory / ids, read_ids) if ids is not None else None
     remark(f"fetching {source.place} at {revision or source.revision}")
     snapshot = download(source, revision or source.revision, context.environ)
-    files, repeated = _write(info, source, snapshot, divided, place)
+    files, repetitions = _write(info, source, snapshot, ids_of_splits, folder)
     return Fetched(
         environment=info.name,
-        place=place,
+        place=folder,
         source=source.place,
         revision=snapshot.revision,
         files=files,
-        repeated=repeated,
-        options=(f"env.data_path={named}",) if ids is None else ("env.split_mode=split_dir", f"env.split_dir={named}"),
+        repeated=repetitions,
+        options=(f"env.data_path={folder_name}",)
+        if ids is None
+        else ("env.split_mode=split_dir", f"env.split_dir={folder_name}"),
     )
 
 
@@ -352,31 +356,35 @@ def _write(
     info: EnvironmentInfo,
     source: PublicSource,
     snapshot: Snapshot,
-    divided: Mapping[Split, Sequence[str]] | None,
-    place: Path,
+    ids_of_splits: Mapping[Split, Sequence[str]] | None,
+    folder: Path,
 ) -> tuple[tuple[Written, ...], int]:
-    """Write everything beside ``place`` and put it there when it is complete."""
+    """Write everything beside ``folder`` and put it there when it is complete."""
     convert = load_conversion(source.convert)
-    splits = None if divided is None else {name: split for split, names in divided.items() for name in names}
-    part = place.with_name(f".{place.name}.part")
+    splits = (
+        None if ids_of_splits is None else {name: split for split, names in ids_of_splits.items() for name in names}
+    )
+    part = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     try:
-        found = write_items(part, convert(rows(snapshot)), splits)
-        _refuse_missing(divided or {}, found.ids, f"{source.place} at {snapshot.revision}")
-        (part / NOTE).write_text(_note(info, source, snapshot.revision, found.files), encoding="utf-8")
-        part.rename(place)
+        counts = write_items(part, convert(rows(snapshot)), splits)
+        _refuse_missing(ids_of_splits or {}, counts.ids, f"{source.place} at {snapshot.revision}")
+        (part / NOTE).write_text(_note(info, source, snapshot.revision, counts.files), encoding="utf-8")
+        part.rename(folder)
     except OSError as error:
         raise UsageError(
-            f"{place} cannot be written: {error.strerror}", hint="check the disk and its rights"
+            f"{folder} cannot be written: {error.strerror}", hint="check the disk and its rights"
         ) from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
-    return found.files, found.repeated
+    return counts.files, counts.repeated
 
 
-def _refuse_missing(divided: Mapping[Split, Sequence[str]], found: Collection[str], source: str) -> None:
-    missing = {split: [name for name in names if name not in found] for split, names in divided.items()}
-    raise_all([missing_ids(split, names, len(divided[split]), source) for split, names in missing.items() if names])
+def _refuse_missing(ids_of_splits: Mapping[Split, Sequence[str]], present: Collection[str], source: str) -> None:
+    missing = {split: [name for name in names if name not in present] for split, names in ids_of_splits.items()}
+    raise_all(
+        [missing_ids(split, names, len(ids_of_splits[split]), source) for split, names in missing.items() if names]
+    )
 
 
 def _note(info: EnvironmentInfo, source: PublicSource, revision: str, files: Sequence[Written]) -> str:

@@ -40,8 +40,8 @@ def reader_of_tasks(context: Context) -> ReadsTasks:
     Raises:
         UsageError: What is installed under this name reads no tasks.
     """
-    found = load_environment(ENVIRONMENT, context.directory)
-    environment = found({option.name: option.default for option in found.info.options}, context.directory)
+    plugin = load_environment(ENVIRONMENT, context.directory)
+    environment = plugin({option.name: option.default for option in plugin.info.options}, context.directory)
     if not isinstance(environment, ReadsTasks):
         raise UsageError(f"the environment '{ENVIRONMENT}' that is installed reads no task files", hint="remove it")
     return environment
@@ -233,21 +233,21 @@ def review(context: Context, path: Path, accept: Sequence[str] = ()) -> Reviewed
         raise UsageError(f"there is no file {path}", hint="check the path")
     entries = file.read(reader_of_tasks(context))
     drafts = [entry for entry in entries if entry.row.get("status") == DRAFT]
-    stranger = next((name for name in accept if name != ALL and name not in {one.item.id for one in drafts}), None)
+    stranger = next((name for name in accept if name != ALL and name not in {draft.item.id for draft in drafts}), None)
     if stranger is not None:
         raise NotFoundError(f"there is no draft {stranger} in {path}", hint=f"skillgit tasks review {path} lists them")
-    chosen = [entry for entry in drafts if ALL in accept or entry.item.id in accept]
-    if chosen:
-        file.replace({entry.line: {**entry.row, "status": REVIEWED} for entry in chosen})
+    selection = [entry for entry in drafts if ALL in accept or entry.item.id in accept]
+    if selection:
+        file.replace({entry.line: {**entry.row, "status": REVIEWED} for entry in selection})
     return Reviewed(
         path=file.path,
-        accepted=tuple(entry.item.id for entry in chosen),
-        drafts=tuple(_draft(entry) for entry in drafts if entry not in chosen),
+        accepted=tuple(entry.item.id for entry in selection),
+        drafts=tuple(_draft(entry) for entry in drafts if entry not in selection),
         count=len(entries),
     )
 
 
 def _draft(entry: Entry) -> Draft:
     left_out = {"id", "status", "prompt"}
-    expected = {name: value for name, value in entry.row.items() if name not in left_out}
-    return Draft(id=entry.item.id, line=entry.line, prompt=str(entry.item.content["prompt"]), expected=expected)
+    expectation = {name: value for name, value in entry.row.items() if name not in left_out}
+    return Draft(id=entry.item.id, line=entry.line, prompt=str(entry.item.content["prompt"]), expected=expectation)

@@ -106,11 +106,11 @@ def draft(
     if not 1 <= count <= MOST:
         raise UsageError(f"{count} drafts cannot be asked for", hint=f"ask for 1 to {MOST}")
     file, reader = TaskFile(path=context.directory / path), reader_of_tasks(context)
-    entries, found = file.read(reader), read_seed(context.directory / skill)
+    entries, seed = file.read(reader), read_seed(context.directory / skill)
     routes = find_routes(load_config(context, config, overrides), (_ROLE,))
     caps = caps or Caps()
     if dry_run:
-        return _plan(context, routes[_ROLE], found, count, caps)
+        return _plan(context, routes[_ROLE], seed, count, caps)
     with Ledger.in_memory() as ledger:
         calls = Calls(
             routes=routes,
@@ -119,15 +119,15 @@ def draft(
             sleep=asyncio.sleep,
             random=Random(context.entropy(8)),  # noqa: S311 - jitter of retries
         )
-        given = asyncio.run(_asked(calls, found, count))
-    rows, refused = _checked(given[:count], file, reader, entries)
+        replies = asyncio.run(_asked(calls, seed, count))
+    rows, refusals = _checked(replies[:count], file, reader, entries)
     if not rows:
-        raise ServiceError(f"no draft can be used: {'; '.join(refused[:3])}", hint="try again, or another model")
+        raise ServiceError(f"no draft can be used: {'; '.join(refusals[:3])}", hint="try again, or another model")
     file.append(rows)
     return Drafted(
         path=file.path,
         ids=tuple(str(row["id"]) for row in rows),
-        refused=tuple(refused),
+        refused=tuple(refusals),
         removed=removed_from(rows),
         model=calls.model_name(_ROLE),
         cost=calls.spent(),
@@ -142,14 +142,14 @@ def _messages(skill: Skill, count: int) -> list[Message]:
 def _plan(context: Context, route: Route, skill: Skill, count: int, caps: Caps) -> Plan:
     try:
         with open_workspace(context) as workspace:
-            known = paces(workspace.index)
+            pace_rows = paces(workspace.index)
     except RepositoryNotFoundError:
-        known = {}
-    asked, replied = sum(tokens_of(message.text) for message in _messages(skill, count)), count * _TASK_TOKENS
-    seconds = pace_of(known, _ROLE, route.name)
+        pace_rows = {}
+    tokens_in, tokens_out = sum(tokens_of(message.text) for message in _messages(skill, count)), count * _TASK_TOKENS
+    seconds = pace_of(pace_rows, _ROLE, route.name)
     rows = (
-        row_of(route, _ROLE, "draft", (1, Bound.EXACTLY), (asked, replied), seconds=seconds),
-        row_of(route, _ROLE, AGAIN, (1, Bound.AT_MOST), (asked + replied, replied), seconds=seconds),
+        row_of(route, _ROLE, "draft", (1, Bound.EXACTLY), (tokens_in, tokens_out), seconds=seconds),
+        row_of(route, _ROLE, AGAIN, (1, Bound.AT_MOST), (tokens_in + tokens_out, tokens_out), seconds=seconds),
     )
     total = total_of(rows)
     facts = {"skill": skill.name, "drafts": str(count)}
@@ -179,23 +179,23 @@ async def _asked(calls: Calls, skill: Skill, count: int) -> list[dict[str, objec
 
 
 def _checked(
-    given: Sequence[dict[str, object]], file: TaskFile, reader: ReadsTasks, entries: Sequence[Entry]
+    replies: Sequence[dict[str, object]], file: TaskFile, reader: ReadsTasks, entries: Sequence[Entry]
 ) -> tuple[list[Row], list[str]]:
     """Return the drafts that are tasks and new, and why others are not."""
-    known, rows, refused = list(entries), [], []
-    for number, fields in enumerate(given, start=1):
+    all_entries, rows, refusals = list(entries), [], []
+    for number, fields in enumerate(replies, start=1):
         row: Row = {name: fields[name] for name in _FIELDS if fields.get(name)}
         where = f"draft {number}"
         try:
             _check_harmless(row, where)
             item = reader.task(where, row, file.path)
-            check_new(known, item, where)
+            check_new(all_entries, item, where)
         except DataError as error:
-            refused.append(error.message)
+            refusals.append(error.message)
             continue
         rows.append({"id": item.id, "status": DRAFT, **row})
-        known.append(Entry(line=number, row=row, item=item))
-    return rows, refused
+        all_entries.append(Entry(line=number, row=row, item=item))
+    return rows, refusals
 
 
 def _check_harmless(row: Row, where: str) -> None:

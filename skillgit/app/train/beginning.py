@@ -55,9 +55,9 @@ def find_beginning(
     commit = workspace.repo.tip(refs.MAIN)
     if commit is None:
         raise RevisionNotFoundError("the repository has no branch main to start from", hint="skillgit init")
-    named = config.values.env.skill_init
-    if named:
-        skill = read_seed(Path(named))
+    skill_init = config.values.env.skill_init
+    if skill_init:
+        skill = read_seed(Path(skill_init))
         return Beginning(commit=commit, skill_path=f"skills/{skill.name}", skill=skill)
     path = _only_skill(workspace, environment, commit)
     if path is None:
@@ -76,24 +76,26 @@ def first_skill(context: Context, config: ResolvedConfig, environment: Environme
         with open_workspace(context) as workspace:
             return find_beginning(workspace, config, environment, None).skill
     except RepositoryNotFoundError:
-        named = config.values.env.skill_init
-        return read_seed(Path(named)) if named else normalise(environment.seed_skill())
+        path = config.values.env.skill_init
+        return read_seed(Path(path)) if path else normalise(environment.seed_skill())
 
 
 def _from_revision(workspace: Workspace, environment: Environment, start: str) -> Beginning:
     from skillgit.app.place.revision import resolve_in  # noqa: PLC0415 - most runs start from main, and a server waits
 
-    found = resolve_in(workspace, start)
-    row = found.row
+    resolution = resolve_in(workspace, start)
+    row = resolution.row
     if row is not None and row.version is not None:
         path = workspace.index.skill_path(row.run)
-        skill = skill_at(workspace.repo, found.commit, path)
-        return Beginning(commit=found.commit, skill_path=path, skill=skill, fork_of=str(row.address))
-    known = _only_skill(workspace, environment, found.commit)
-    if known is None:
+        skill = skill_at(workspace.repo, resolution.commit, path)
+        return Beginning(commit=resolution.commit, skill_path=path, skill=skill, fork_of=str(row.address))
+    skill_path = _only_skill(workspace, environment, resolution.commit)
+    if skill_path is None:
         raise SkillError(f"there is no skill at {start}", hint="skills stand in skills/<name>/SKILL.md")
     return Beginning(
-        commit=found.commit, skill_path=known, skill=normalise(skill_at(workspace.repo, found.commit, known))
+        commit=resolution.commit,
+        skill_path=skill_path,
+        skill=normalise(skill_at(workspace.repo, resolution.commit, skill_path)),
     )
 
 
@@ -103,9 +105,9 @@ def _only_skill(workspace: Workspace, environment: Environment, commit: str) -> 
     if len(paths) <= 1:
         return paths[0] if paths else None
     name = environment.info.name
-    meant = [path for path in paths if path.rpartition("/")[2] == name]
-    if meant:
-        return meant[0]
+    matching = [path for path in paths if path.rpartition("/")[2] == name]
+    if matching:
+        return matching[0]
     raise SkillError(
         f"the repository has {len(paths)} skills and none of them is called {name}",
         hint=f"choose one with -o env.skill_init={paths[0]}",

@@ -233,7 +233,9 @@ def _machine(context: Context) -> Machine:
     path = context.environ.get("PATH")
     programs = (
         Program(
-            name=name, path=next(filter(None, (shutil.which(one, path=path) for one in names)), ""), purpose=purpose
+            name=name,
+            path=next(filter(None, (shutil.which(program, path=path) for program in names)), ""),
+            purpose=purpose,
         )
         for name, names, purpose in _PROGRAMS
     )
@@ -258,9 +260,9 @@ async def _examined(setup: Setup, skill: Skill, *, call: bool) -> tuple[RoleHeal
     prompts = largest_prompts(setup.config.values.method, setup.task, skill)
     contexts = setup.config.values.model.context_window
     try:
-        begun = [_health(_start(setup, role), route, call=call) for role, route in setup.routes.items()]
-        found = await asyncio.gather(*begun)
-        return tuple([await _with_room(health, setup.routes[health.role], prompts, contexts) for health in found])
+        tasks = [_health(_start(setup, role), route, call=call) for role, route in setup.routes.items()]
+        healths = await asyncio.gather(*tasks)
+        return tuple([await _with_room(health, setup.routes[health.role], prompts, contexts) for health in healths])
     finally:
         for route in setup.routes.values():
             await route.backend.aclose()
@@ -271,8 +273,8 @@ def _start(setup: Setup, role: str) -> RoleHealth:
     route = setup.routes[role]
     source = ""
     if route.price is not None:
-        declared = find_price(route.model, declarations=route.backend.info.prices) != find_price(route.model)
-        source = "backend" if declared else "table"
+        has_own_price = find_price(route.model, declarations=route.backend.info.prices) != find_price(route.model)
+        source = "backend" if has_own_price else "table"
     return RoleHealth(
         role=role,
         backend=route.backend_name,
@@ -304,12 +306,12 @@ def _seen(health: RoleHealth, probe: Probe | None) -> RoleHealth:
 
 
 def _answered(health: RoleHealth, reply: Reply, seconds: float) -> RoleHealth:
-    counted = reply.counted and reply.usage.tokens_in > 0 and reply.usage.tokens_out > 0
-    return replace(health, answers=True, latency_ms=round(1000 * seconds), answered_by=reply.model, counted=counted)
+    is_counted = reply.counted and reply.usage.tokens_in > 0 and reply.usage.tokens_out > 0
+    return replace(health, answers=True, latency_ms=round(1000 * seconds), answered_by=reply.model, counted=is_counted)
 
 
 async def _with_room(health: RoleHealth, route: Route, prompts: dict[str, int], contexts: dict[str, int]) -> RoleHealth:
     if health.error or health.is_local:
         return health
-    found = room(route, prompts[health.role], await context_of(route, contexts))
-    return replace(health, room=found, fit=found.fit)
+    available = room(route, prompts[health.role], await context_of(route, contexts))
+    return replace(health, room=available, fit=available.fit)

@@ -60,19 +60,19 @@ def init(context: Context, directory: Path | None, skill: Path | None, environme
     """
     if skill is not None and environment is not None:
         raise UsageError("a skill and an environment both name a seed", hint="give one of them")
-    place = (context.directory / directory if directory is not None else context.directory).resolve()
+    folder = (context.directory / directory if directory is not None else context.directory).resolve()
     first = _seed(context, skill, environment)
-    repo, created = _open(place)
+    repo, is_new = _open(folder)
     if first is None:
         there = main_branch.skills_on_main(repo)
         if there:
             commit = repo.tip(refs.MAIN) or ""
-            return Initialised(path=_root(repo), skill_path=there[0], commit=commit, created=created, added=False)
-        first = seed.starter(skill_name(place.name))
+            return Initialised(path=_root(repo), skill_path=there[0], commit=commit, created=is_new, added=False)
+        first = seed.starter(skill_name(folder.name))
     path = f"{SKILLS}/{first.name}"
-    done = main_branch.add_skill(repo, path, first, time=context.clock())
+    addition = main_branch.add_skill(repo, path, first, time=context.clock())
     open_index(repo).close()  # now, for whoever makes a repository can wait longer than whoever looks into one
-    return Initialised(path=_root(repo), skill_path=path, commit=done.commit, created=created, added=done.added)
+    return Initialised(path=_root(repo), skill_path=path, commit=addition.commit, created=is_new, added=addition.added)
 
 
 def _seed(context: Context, skill: Path | None, environment: str | None) -> Skill | None:
@@ -83,28 +83,28 @@ def _seed(context: Context, skill: Path | None, environment: str | None) -> Skil
         return None
     from skillgit.plugin.registry import load_environment  # noqa: PLC0415 - loads an environment only if one is named
 
-    found = load_environment(environment, context.directory)
-    defaults = {option.name: option.default for option in found.info.options}
-    return seed.normalise(found(defaults, context.directory).seed_skill())
+    plugin = load_environment(environment, context.directory)
+    defaults = {option.name: option.default for option in plugin.info.options}
+    return seed.normalise(plugin(defaults, context.directory).seed_skill())
 
 
-def _open(place: Path) -> tuple[Repo, bool]:
-    """Return the repository at ``place``, which is made if it is missing, and whether it was made.
+def _open(folder: Path) -> tuple[Repo, bool]:
+    """Return the repository at ``folder``, which is made if it is missing, and whether it was made.
 
-    As for ``git init``, a repository that ``place`` merely lies in does not count.
+    As for ``git init``, a repository that ``folder`` merely lies in does not count.
     """
-    if place.exists() and not place.is_dir():
-        raise UsageError(f"{place} is a file", hint="name a folder")
-    place.mkdir(parents=True, exist_ok=True)
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file", hint="name a folder")
+    folder.mkdir(parents=True, exist_ok=True)
     try:
-        found = Repo.discover(place)
+        repo = Repo.discover(folder)
     except RepositoryNotFoundError:
-        if (place / ".git").exists():
+        if (folder / ".git").exists():
             raise
-        return Repo.init(place), True
-    if _root(found).resolve() != place:
-        return Repo.init(place), True
-    return found, False
+        return Repo.init(folder), True
+    if _root(repo).resolve() != folder:
+        return Repo.init(folder), True
+    return repo, False
 
 
 def _root(repo: Repo) -> Path:

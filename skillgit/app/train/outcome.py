@@ -119,16 +119,16 @@ def outcome_of(error: SkillgitError) -> RunOutcome | None:
             return None
 
 
-def finished(session: Session, state: RunState, end: RunFinished, *, resumed: bool) -> Trained:
+def finished(session: Session, state: RunState, end: RunFinished, *, is_resumed: bool) -> Trained:
     """Return how a run ended that came to its end."""
     rule = session.rule
-    tests = {found.version: found.score(rule.metric, rule.soft_weight) for found in end.evaluations}
+    tests = {evaluation.version: evaluation.score(rule.metric, rule.soft_weight) for evaluation in end.evaluations}
     return Trained(
         run=session.run,
         outcome=end.outcome,
         sentence=end.why,
         exit_code=exit_code(end.outcome, strict=False),
-        resumed=resumed,
+        resumed=is_resumed,
         report=_report(session, state, tests),
         metric=rule.metric.value,
         cost=_rounded(state.cost),
@@ -142,7 +142,7 @@ def unfinished(
     state: RunState | None,
     error: SkillgitError,
     *,
-    resumed: bool,
+    is_resumed: bool,
     command: str,
     making: tuple[Unfinished, ...],
 ) -> Trained | None:
@@ -152,7 +152,7 @@ def unfinished(
         session: What the run was trained with.
         state: The run so far; None before its first event.
         error: What ended the process.
-        resumed: Whether the run had begun before.
+        is_resumed: Whether the run had begun before.
         command: What goes on with it.
         making: What was spent on events that are not recorded yet.
     """
@@ -164,10 +164,10 @@ def unfinished(
         outcome=outcome,
         sentence=f"The run is not finished: {error.message}.",
         exit_code=error.exit_code,
-        resumed=resumed,
+        resumed=is_resumed,
         report=_report(session, state, {}) if state is not None else (),
         metric=session.rule.metric.value,
-        cost=_rounded(sum((one.cost for one in making), state.cost.whole if state is not None else Cost())),
+        cost=_rounded(sum((entry.cost for entry in making), state.cost.whole if state is not None else Cost())),
         next_commands=(command,),
         unfinished=making,
     )
@@ -193,11 +193,11 @@ def _next_commands(run: str, state: RunState) -> tuple[str, ...]:
     commands = ["skillgit log --graph"]
     if state.best > 0:
         commands += [f"skillgit diff v0 v{state.best} --items", f"skillgit show v{state.best}"]
-    rejected = [
+    candidates = [
         step.step
         for step in state.memory
         if step.origin is Origin.STEP and step.decision is not None and not step.decision.accepted
     ]
-    if rejected:
-        commands.append(f"skillgit show r{rejected[0]}")
+    if candidates:
+        commands.append(f"skillgit show r{candidates[0]}")
     return (*commands, f"skillgit checkout {run}/v{state.best}")

@@ -101,8 +101,8 @@ class Publisher:
         if isinstance(outcome, FailedToEvaluate):
             self._reasons[item] = Reason(kind, f"not evaluated: {outcome.reason}")
         elif not outcome.passed:
-            said = rollout.trajectory.feedback if rollout.trajectory is not None else ""
-            self._reasons[item] = Reason(kind, said or "no reason is given")
+            feedback = rollout.trajectory.feedback if rollout.trajectory is not None else ""
+            self._reasons[item] = Reason(kind, feedback or "no reason is given")
 
     def happened(self, event: Event, commit: str) -> None:
         """An event was written."""
@@ -115,18 +115,18 @@ class Publisher:
         self._snapshot = replace(self._snapshot, remarks=(*self._snapshot.remarks, text)[-_REMARKS:])
         self._soon()
 
-    def finished(self, trained: Trained) -> Trained:
-        """Publish that the run is finished, and return ``trained``."""
-        following = trained.next_commands[0] if trained.next_commands else ""
-        self.end(End(outcome=trained.outcome.value, message=trained.sentence, hint=following))
-        return trained
+    def finished(self, result: Trained) -> Trained:
+        """Publish that the run is finished, and return ``result``."""
+        following = result.next_commands[0] if result.next_commands else ""
+        self.end(End(outcome=result.outcome.value, message=result.sentence, hint=following))
+        return result
 
     def failed(self, error: BaseException) -> None:
         """Publish what ended the process before the run was finished."""
         if isinstance(error, SkillgitError):
             outcome = outcome_of(error)
-            told = outcome.value if outcome is not None else FAILED
-            self.end(End(outcome=told, message=error.message, hint=error.hint))
+            word = outcome.value if outcome is not None else FAILED
+            self.end(End(outcome=word, message=error.message, hint=error.hint))
         else:
             self.end(End(outcome=FAILED, message=f"internal error: {type(error).__name__}: {error}"))
 
@@ -155,7 +155,7 @@ class Publisher:
             publish(self._repo, self._snapshot.run, document)
 
     def _look(self, end: End | None) -> Snapshot:
-        found = replace(
+        snapshot = replace(
             self._snapshot,
             seconds=round(time.monotonic() - self._began, 1),
             failing=grouped(self._reasons),
@@ -166,10 +166,10 @@ class Publisher:
         )
         now = self._now
         if now is None:
-            return found
+            return snapshot
         current = self._stages.get(now.stage)
-        found = replace(
-            found,
+        snapshot = replace(
+            snapshot,
             epoch=now.epoch,
             epochs=now.epochs,
             step=now.step,
@@ -183,13 +183,13 @@ class Publisher:
             best=now.best,
             spent=now.spent.whole,
         )
-        if found.beginning is None and now.step > 0:
-            begun = Beginning(
-                step=now.step, stage=now.stage.value, done=now.done, total=now.total, seconds=found.seconds
+        if snapshot.beginning is None and now.step > 0:
+            beginning = Beginning(
+                step=now.step, stage=now.stage.value, done=now.done, total=now.total, seconds=snapshot.seconds
             )
-            self._snapshot = replace(self._snapshot, beginning=begun)
-            found = replace(found, beginning=begun)
-        return found
+            self._snapshot = replace(self._snapshot, beginning=beginning)
+            snapshot = replace(snapshot, beginning=beginning)
+        return snapshot
 
 
 @contextmanager

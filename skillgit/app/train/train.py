@@ -83,11 +83,11 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
             command = continuing(request, name)
             with (
                 stop_on_interrupt(calls),
-                publishing(workspace.repo, name, watcher, caps=caps, command=command) as published,
+                publishing(workspace.repo, name, watcher, caps=caps, command=command) as publisher,
             ):
-                training = Training(context, workspace, setup, request, name=name, calls=calls, watcher=published)
+                training = Training(context, workspace, setup, request, name=name, calls=calls, watcher=publisher)
                 with left_unfinished(training, request):
-                    return published.finished(runner.run(training.to_the_end()))
+                    return publisher.finished(runner.run(training.to_the_end()))
 
 
 def _new_name(context: Context, setup: Setup) -> str:
@@ -127,23 +127,23 @@ def plan_train(context: Context, request: TrainRequest) -> Plan:
     with open_workspace(context) as workspace:
         beginning = find_beginning(workspace, setup.config, setup.task.environment, request.start)
         with open_session(context, workspace, setup, caps, dry_run=True) as session:
-            made = planner(workspace, setup, session)
-            plan_training(made, beginning.skill)
+            plan_maker = planner(workspace, setup, session)
+            plan_training(plan_maker, beginning.skill)
             facts = _facts(setup, request, beginning.skill_path)
-            return made.plan("train", facts, caps=caps, notes=_notes(setup, caps))
+            return plan_maker.plan("train", facts, caps=caps, notes=_notes(setup, caps))
 
 
 def plan_of_started(workspace: Workspace, setup: Setup, session: Session, skill: Skill) -> Plan:
     """Return the plan of a run whose models have just answered: a model without a pace has that of its first answer."""
     names = {role: route.name for role, route in setup.routes.items()}
-    answered = (part for part in session.calls.meter.cost().parts if part.stage == STAGE and part.cost.seconds)
-    first = {(part.role, names[part.role]): part.cost.seconds / part.cost.calls for part in answered}
-    known = paces(workspace.index)
-    made = Planner(setup, session, first | known)
-    plan_training(made, skill)
-    tiny = sorted({model for role, model in first if pace_of(known, role, model) is None})
+    parts = (part for part in session.calls.meter.cost().parts if part.stage == STAGE and part.cost.seconds)
+    first = {(part.role, names[part.role]): part.cost.seconds / part.cost.calls for part in parts}
+    recorded_paces = paces(workspace.index)
+    plan_maker = Planner(setup, session, first | recorded_paces)
+    plan_training(plan_maker, skill)
+    tiny = sorted({model for role, model in first if pace_of(recorded_paces, role, model) is None})
     notes = (f"the pace of {', '.join(tiny)} is that of a tiny call, and longer ones take longer",) if tiny else ()
-    return made.plan("train", {}, caps=session.calls.caps, notes=notes)
+    return plan_maker.plan("train", {}, caps=session.calls.caps, notes=notes)
 
 
 def _facts(setup: Setup, request: TrainRequest, path: str) -> dict[str, str]:

@@ -105,12 +105,12 @@ class Training:
             first, repo = self._recorded[0], self._workspace.repo
             seed = skill_at(repo, first.commit, self._started.skill)
             return Start(skill=seed, **digests), self._started.skill, first.parents[0]  # type: ignore[arg-type]
-        found = find_beginning(self._workspace, setup.config, setup.task.environment, request.start)
-        if found.fork_of:
-            tried = tried_before(self._workspace.repo, found.commit, found.skill_path)
-            digests["evidence"] = {**setup.evidence(), **tried_file(tried)}
-        start = Start(skill=found.skill, fork_of=found.fork_of, **digests)  # type: ignore[arg-type]
-        return start, found.skill_path, found.commit
+        beginning = find_beginning(self._workspace, setup.config, setup.task.environment, request.start)
+        if beginning.fork_of:
+            attempts = tried_before(self._workspace.repo, beginning.commit, beginning.skill_path)
+            digests["evidence"] = {**setup.evidence(), **tried_file(attempts)}
+        start = Start(skill=beginning.skill, fork_of=beginning.fork_of, **digests)  # type: ignore[arg-type]
+        return start, beginning.skill_path, beginning.commit
 
     def _tried(self) -> tuple[Tried, ...]:
         """Return what had been tried on the seed when the run began, as it is recorded."""
@@ -131,10 +131,10 @@ class Training:
 
     async def to_the_end(self) -> Trained:
         """Compute and write transitions until there is none."""
-        begun = self._begun
-        if told := self._lacking():
-            self._watcher.remark(told)
-        if not begun:
+        is_begun = self._begun
+        if sentence := self._lacking():
+            self._watcher.remark(sentence)
+        if not is_begun:
             self._watcher.remark(before_baseline(len(self.session.task.items[Split.SELECTION]), self.session.rule))
         trainer = Trainer(session=self.session, start=self._start, history=self, prepare=self._prepare)
         state = fold(record.event for record in self._recorded) if self._recorded else None
@@ -160,8 +160,8 @@ class Training:
         ends = [record.event for record in self._recorded if isinstance(record.event, RunFinished)]
         if state is None or not ends:
             raise AssertionError("the loop ends with run-finished")
-        report = finished(self.session, state, ends[-1], resumed=bool(begun))
-        if any(isinstance(record.event, RunFinished) for record in self._recorded[:begun]):
+        report = finished(self.session, state, ends[-1], is_resumed=bool(is_begun))
+        if any(isinstance(record.event, RunFinished) for record in self._recorded[:is_begun]):
             repair_run(self._workspace.repo, self.session.run)  # a process that died as refs moved may have left some
             return replace(report, sentence=f"The run had finished before. {report.sentence}")
         return report
@@ -211,14 +211,14 @@ class Training:
         self._watcher.happened(record.event, record.commit)
         self._say_what_is_wrong(after, record.event)
         if isinstance(record.event, RunStarted):
-            for told in after_baseline(record.event, transition.evidence, self.session.rule):
-                self._watcher.remark(told)
+            for sentence in after_baseline(record.event, transition.evidence, self.session.rule):
+                self._watcher.remark(sentence)
 
     def _say_what_is_wrong(self, state: RunState, event: Event) -> None:
         settings = self.session.settings
-        said = remark(state, event, after=settings.train.diagnose_after, rule=self.session.rule)
-        if said:
-            self._watcher.remark(said)
+        sentence = remark(state, event, after=settings.train.diagnose_after, rule=self.session.rule)
+        if sentence:
+            self._watcher.remark(sentence)
 
     def unfinished(self, error: SkillgitError, command: str) -> Trained | None:
         """Return where ``error`` leaves the run that ``command`` continues."""
@@ -227,7 +227,7 @@ class Training:
         making: tuple[Unfinished, ...] = ()
         with suppress(HistoryError):  # a ledger that fails may be what ended it
             making = in_the_making(self.session.calls.ledger, run, spending.progress(self._workspace.index, run))
-        return unfinished(self.session, state, error, resumed=bool(self._begun), command=command, making=making)
+        return unfinished(self.session, state, error, is_resumed=bool(self._begun), command=command, making=making)
 
     def _note_made(self, transition: Transition) -> None:
         """Remember the text and the outcomes of a transition that may not be written yet."""
@@ -246,27 +246,27 @@ def _advanced(state: RunState | None, event: Event) -> RunState:
     return fold([event]) if state is None else advance(state, event)
 
 
-def _check_same_work(repo: Repo, name: str, recorded: list[Recorded], setup: Setup) -> RunStarted | None:
+def _check_same_work(repo: Repo, name: str, records: list[Recorded], setup: Setup) -> RunStarted | None:
     """Return the run's first event, if there is one and it was started to do what ``setup`` asks for.
 
     Raises:
         ConfigError: It was started to do something else.
     """
-    if not recorded:
+    if not records:
         return None
-    started = fold(record.event for record in recorded).started
+    start_event = fold(record.event for record in records).started
     differences = {
-        "configuration": started.config != setup.config_digest,
-        "items": started.splits != setup.splits_digest,
-        "environment": bool(changed := environment_change(repo, recorded[0], setup)),
+        "configuration": start_event.config != setup.config_digest,
+        "items": start_event.splits != setup.splits_digest,
+        "environment": bool(change := environment_change(repo, records[0], setup)),
     }
-    different = [what for what, differs in differences.items() if differs]
+    different = [aspect for aspect, differs in differences.items() if differs]
     fork = f"fork it into a run of its own: --from {name}/v0 --run NAME"
     if different == ["environment"]:
-        raise ConfigError(changed, hint=f"undo that to go on, or {fork}")
+        raise ConfigError(change, hint=f"undo that to go on, or {fork}")
     if different:
         raise ConfigError(f"run {name} was started with another {' and other '.join(different)}", hint=fork)
-    return started
+    return start_event
 
 
 def continuing(request: TrainRequest, run: str) -> str:
@@ -283,9 +283,9 @@ def left_unfinished(training: Training, request: TrainRequest) -> Iterator[None]
     try:
         yield
     except (StoppedError, KeyboardInterrupt) as error:
-        stopped = StoppedError(f"run {name} is stopped; nothing is lost", hint=f"{command} goes on")
-        stopped.result = training.unfinished(stopped, command)
-        raise stopped from error
+        stop = StoppedError(f"run {name} is stopped; nothing is lost", hint=f"{command} goes on")
+        stop.result = training.unfinished(stop, command)
+        raise stop from error
     except SkillgitError as error:
         if isinstance(error, BudgetError):
             error.hint = f"{command} with a larger cap goes on where it stands"

@@ -61,9 +61,9 @@ def budget_problems(event: Accepted | Rejected | Skipped, schedule: Callable[[in
         return
     if (event.origin is Origin.META) != (patch.by is BudgetSource.META):
         yield f"the reflection on epoch {event.epoch} and its edit budget do not belong together"
-    wanted = schedule(event.step) if schedule is not None else patch.budget
-    if patch.by not in {BudgetSource.OPTIMIZER, BudgetSource.META} and patch.budget != wanted:
-        yield f"step {event.step} had an edit budget of {patch.budget}, and the schedule says {wanted}"
+    budget_wanted = schedule(event.step) if schedule is not None else patch.budget
+    if patch.by not in {BudgetSource.OPTIMIZER, BudgetSource.META} and patch.budget != budget_wanted:
+        yield f"step {event.step} had an edit budget of {patch.budget}, and the schedule says {budget_wanted}"
     if patch.ranked > patch.budget:
         yield f"step {event.step} chose {patch.ranked} of its proposals with an edit budget of {patch.budget}"
 
@@ -76,8 +76,8 @@ def tree_problems(repo: Repo, record: Recorded, versions: Mapping[int, str]) -> 
         skill = reader.skill_at(repo, record.commit, event.skill)
         target = _restored(record)
         if target in versions:
-            wanted = reader.skill_at(repo, versions[target], event.skill)
-            if wanted.digest != skill.digest:
+            expected_skill = reader.skill_at(repo, versions[target], event.skill)
+            if expected_skill.digest != skill.digest:
                 yield f"the skill is not that of v{target}, which it restores"
         if isinstance(event, SlowMerged) and len(record.parents) == MERGE:
             base = reader.skill_at(repo, record.parents[0], event.skill)
@@ -114,18 +114,18 @@ def _foreign_changes(repo: Repo, record: Recorded) -> Iterator[str]:
     if isinstance(record.event, Skipped | Measured | RunFinished):
         yield "the commit changes files, though its event changes nothing"
         return
-    allowed = {reader.MEMORY} if isinstance(record.event, SlowProposed) else set()
+    exceptions = {reader.MEMORY} if isinstance(record.event, SlowProposed) else set()
     changes = repo.commit(record.commit).tree.diff_to_tree(parent.tree)
     for delta in changes.deltas:
         path = delta.new_file.path
-        if path not in allowed and not path.startswith(f"{record.event.skill}/"):
+        if path not in exceptions and not path.startswith(f"{record.event.skill}/"):
             yield f"the commit changes '{path}', which is not part of {record.event.skill}"
 
 
-def evidence_problems(repo: Repo, record: Recorded, versions: Mapping[int, str], *, imported: bool) -> Iterator[str]:
+def evidence_problems(repo: Repo, record: Recorded, versions: Mapping[int, str], *, is_import: bool) -> Iterator[str]:
     """Yield what the evidence of ``record``, as far as it is here, contradicts.
 
-    What was ``imported`` from elsewhere need not have every file.
+    What was ``is_import`` from elsewhere need not have every file.
     """
     event = record.event
     files = read_evidence(repo, record.evidence) if record.evidence else None
@@ -133,14 +133,14 @@ def evidence_problems(repo: Repo, record: Recorded, versions: Mapping[int, str],
         return
     if isinstance(event, RunFinished):
         yield from _placebo_problems(event, files.get("placebo.json"))
-        yield from final_item_problems(event, files, imported=imported)
-    told = None if isinstance(event, Skipped | SlowMerged | Edited | RunFinished) else event.evaluation
-    if isinstance(told, EvaluationSummary) and "selection.json" in files:
-        yield from selection_problems(files, told, getattr(event, "verdict", None))
+        yield from final_item_problems(event, files, is_import=is_import)
+    summary = None if isinstance(event, Skipped | SlowMerged | Edited | RunFinished) else event.evaluation
+    if isinstance(summary, EvaluationSummary) and "selection.json" in files:
+        yield from selection_problems(files, summary, getattr(event, "verdict", None))
     if isinstance(event, Accepted | Rejected) and (event.origin is Origin.MERGE or _restores(event)):
         return  # a whole text, not edits of the base
     if "patch.json" in files:
-        yield from _patch_problems(repo, record, files["patch.json"], versions, imported=imported)
+        yield from _patch_problems(repo, record, files["patch.json"], versions, is_import=is_import)
 
 
 def _placebo_problems(event: RunFinished, content: bytes | None) -> Iterator[str]:
@@ -148,16 +148,16 @@ def _placebo_problems(event: RunFinished, content: bytes | None) -> Iterator[str
         return
     try:
         rows = loads(content or b"[]")
-        found = len(rows), sum(bool(row["accepted"]) for row in rows)
+        counts = len(rows), sum(bool(row["accepted"]) for row in rows)
     except (ValueError, TypeError, KeyError):
         yield "placebo.json in the evidence cannot be read"
         return
-    if event.placebo is None or found != (event.placebo.n, event.placebo.accepted):
+    if event.placebo is None or counts != (event.placebo.n, event.placebo.accepted):
         yield "the evidence tells of other placebos than the commit"
 
 
 def _patch_problems(
-    repo: Repo, record: Recorded, content: bytes, versions: Mapping[int, str], *, imported: bool
+    repo: Repo, record: Recorded, content: bytes, versions: Mapping[int, str], *, is_import: bool
 ) -> Iterator[str]:
     event = record.event
     if not isinstance(event, Accepted | Rejected) or event.base not in versions:
@@ -165,13 +165,13 @@ def _patch_problems(
     try:
         document = loads(content)
         edits = [_edit(row) for row in document["edits"] if row["status"] == EditStatus.APPLIED]
-        left = len(document["edits"]) - len(edits)
+        skipped_count = len(document["edits"]) - len(edits)
         body = verbatim(str(document["rewrite"])) if "rewrite" in document else None
         notes = [verbatim(str(note)) for note in document["appendix"]] if "appendix" in document else None
     except (ValueError, TypeError, KeyError):
         yield "patch.json in the evidence cannot be read"
         return
-    yield from _edit_problems(event, edits, left, imported=imported)
+    yield from _edit_problems(event, edits, skipped_count, is_import=is_import)
     try:
         base = reader.skill_at(repo, versions[event.base], event.skill)
         skill = reader.skill_at(repo, record.commit, event.skill)
@@ -193,15 +193,17 @@ def _patch_problems(
         yield f"the patch in the evidence, applied to v{event.base}, does not give the committed skill"
 
 
-def _edit_problems(event: Accepted | Rejected, edits: Sequence[Edit], left: int, *, imported: bool) -> Iterator[str]:
-    """Yield where the commit tells other edits than those applied in the evidence, or of others that were ``left``."""
-    unattributed = tuple(replace(record, fixed=None, broken=None) for record in event.edits)
-    if tuple(EditRecord.of(edit) for edit in edits)[:EDITS_SHOWN] != unattributed:
+def _edit_problems(
+    event: Accepted | Rejected, edits: Sequence[Edit], skipped_count: int, *, is_import: bool
+) -> Iterator[str]:
+    """Yield where the commit has other edits than the evidence, or another number of skipped ones."""
+    records = tuple(replace(record, fixed=None, broken=None) for record in event.edits)
+    if tuple(EditRecord.of(edit) for edit in edits)[:EDITS_SHOWN] != records:
         yield "the edits in the evidence are not those of the commit"
-    applied, skipped = event.patch.applied, event.patch.skipped
-    if not imported and (applied, skipped) != (len(edits), left):
-        found = f"applied={len(edits)} skipped={left}"
-        yield f"the commit says applied={applied} skipped={skipped}, and the evidence says {found}"
+    applied_count, skipped_stated = event.patch.applied, event.patch.skipped
+    if not is_import and (applied_count, skipped_stated) != (len(edits), skipped_count):
+        counts = f"applied={len(edits)} skipped={skipped_count}"
+        yield f"the commit says applied={applied_count} skipped={skipped_stated}, and the evidence says {counts}"
 
 
 def _line_problems(event: Accepted | Rejected, base: Skill, skill: Skill, edits: Sequence[Edit]) -> Iterator[str]:
@@ -225,14 +227,14 @@ def _rewrite_problems(
 ) -> Iterator[str]:
     """Yield where the new text in the evidence, or the lines that are said to have changed, are not the commit's."""
     try:
-        wanted = rewritten(base, body)
+        text = rewritten(base, body)
     except RewriteError as error:
         yield f"the rewrite in the evidence does not keep what is protected in the base: {error}"
         return
-    if _with_notes(wanted, notes).digest != skill.digest:
+    if _with_notes(text, notes).digest != skill.digest:
         yield "the rewrite in the evidence, put into the base, does not give the committed skill"
     support, source = (edits[0].support, edits[0].source) if edits else (1, Source.MIXED)
-    if changed_hunks(base, wanted, support=support, source=source) != tuple(edits):
+    if changed_hunks(base, text, support=support, source=source) != tuple(edits):
         yield "the edits in the evidence are not what the rewrite changed in the base"
 
 

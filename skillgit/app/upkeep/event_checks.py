@@ -58,8 +58,8 @@ def trailer_problems(repo: Repo, record: Recorded) -> Iterator[str]:
             yield f"it was taken from {shown(origin)}, which is the address of no event"
         return
     for key in ("Version", "Base", "Epoch"):
-        if (found := block.one(key)) not in {"", "0"}:
-            yield f"a run starts with {PREFIX}{key} 0, and this one with {found}"
+        if (value := block.one(key)) not in {"", "0"}:
+            yield f"a run starts with {PREFIX}{key} 0, and this one with {value}"
     if event.fork_of:
         yield from _fork_problems(repo, record, event.fork_of)
 
@@ -75,12 +75,12 @@ def _fork_problems(repo: Repo, record: Recorded, source: str) -> Iterator[str]:
         # a shallow clone
         return
     try:
-        found = _version_at(repo, parent) if parent else None
+        version = _version_at(repo, parent) if parent else None
     except SkillgitError:
         if repo.raw.is_shallow:
             return
-        found = None
-    if found != (address.run, address.number):
+        version = None
+    if version != (address.run, address.number):
         yield f"it is a fork of {source}, and its parent is another commit"
 
 
@@ -89,18 +89,18 @@ def _version_at(repo: Repo, commit: str) -> tuple[str, int | None]:
     if has_trailers(message_of(repo.commit(commit))):
         event = reader.read_commit(repo, commit).event
         return event.run, version_of(event)
-    place = line.place_of(repo, commit)
-    return place.run, place.version
+    position = line.place_of(repo, commit)
+    return position.run, position.version
 
 
 _COUNTS = {field.key: field.attribute for field in COST.fields if field.kind is AMOUNT}
 _ROUNDING = 1e-9
 
 
-def count_problems(event: Event, *, imported: bool) -> Iterator[str]:
+def count_problems(event: Event, *, is_import: bool) -> Iterator[str]:
     """Yield which counts of ``event`` contradict each other.
 
-    What was ``imported`` tells edits as far as they are of a kind that there is here, and counts all of them.
+    What was ``is_import`` tells edits as far as they are of a kind that there is here, and counts all of them.
     """
     if not isinstance(event, SlowMerged | Edited):
         yield from _cost_problems(event.cost)
@@ -109,14 +109,14 @@ def count_problems(event: Event, *, imported: bool) -> Iterator[str]:
         if min(patch.merged, patch.ranked, patch.applied, patch.skipped, patch.budget or 0) < 0:
             yield "the commit counts fewer proposals or edits than none"
         edits = () if isinstance(event, Skipped) else event.edits
-        if isinstance(event, Accepted | Rejected) and not imported and len(edits) != min(patch.applied, EDITS_SHOWN):
+        if isinstance(event, Accepted | Rejected) and not is_import and len(edits) != min(patch.applied, EDITS_SHOWN):
             yield f"the commit says that {patch.applied} edits were applied, and tells {len(edits)} of them"
 
 
 def _cost_problems(cost: Cost) -> Iterator[str]:
     """Yield where parts do not add up to the whole; seconds do not, for calls are made side by side."""
-    for one in (cost, *(part.cost for part in cost.parts)):
-        amounts = (*(getattr(one, name) for name in _COUNTS.values()), one.usd, one.seconds)
+    for part_cost in (cost, *(part.cost for part in cost.parts)):
+        amounts = (*(getattr(part_cost, name) for name in _COUNTS.values()), part_cost.usd, part_cost.seconds)
         if not all(isfinite(amount) and amount >= 0 for amount in amounts):
             yield "the commit tells a cost that is below 0 or no number"
             return
@@ -156,12 +156,12 @@ def sequence_problems(state: RunState, event: Event, rules: Collection[Rule]) ->
 
 
 def _merge_problems(state: RunState, event: SlowMerged) -> Iterator[str]:
-    proposed = state.pending_merge
-    if proposed is None or proposed.evaluation is None:
+    proposal = state.pending_merge
+    if proposal is None or proposal.evaluation is None:
         return
-    if event.evaluation != proposed.evaluation:
+    if event.evaluation != proposal.evaluation:
         yield "the score of the merge is not that of the guidance that was proposed"
-    if event.verdict != proposed.verdict:
+    if event.verdict != proposal.verdict:
         yield "the gate of the merge is not that of the guidance that was proposed"
 
 
@@ -186,34 +186,34 @@ def _condition_problems(state: RunState, event: Event) -> Iterator[str]:
     """
     first = state.started.evaluation
     if isinstance(event, Skipped | Edited | RunStarted | RunFinished):
-        told: tuple[object, ...] = event.evaluations if isinstance(event, RunFinished) else ()
+        evaluations: tuple[object, ...] = event.evaluations if isinstance(event, RunFinished) else ()
     else:
-        told = (event.evaluation,)
-    seeded = not (state.started.fork_of or isinstance(event, Reverted | Measured) or event_origin(event).intervenes)
-    for one in told:
-        if not isinstance(one, EvaluationSummary) or not isinstance(first, EvaluationSummary):
+        evaluations = (event.evaluation,)
+    has_seed = not (state.started.fork_of or isinstance(event, Reverted | Measured) or event_origin(event).intervenes)
+    for evaluation in evaluations:
+        if not isinstance(evaluation, EvaluationSummary) or not isinstance(first, EvaluationSummary):
             continue
         if not isinstance(event, RunFinished):
-            if one.split is not Split.SELECTION:
-                yield f"the gate's score is one on the split {one.split}, and not on {Split.SELECTION}"
-            if (one.item_set, one.n) != (first.item_set, first.n):
+            if evaluation.split is not Split.SELECTION:
+                yield f"the gate's score is one on the split {evaluation.split}, and not on {Split.SELECTION}"
+            if (evaluation.item_set, evaluation.n) != (first.item_set, first.n):
                 yield (
-                    f"the score is one of {one.n} items, the set {one.item_set},"
+                    f"the score is one of {evaluation.n} items, the set {evaluation.item_set},"
                     f" and the run began with {first.n}, the set {first.item_set}"
                 )
-        if seeded and one.seed != first.seed:
-            yield f"the score was measured with seed {one.seed}, and the run began with seed {first.seed}"
+        if has_seed and evaluation.seed != first.seed:
+            yield f"the score was measured with seed {evaluation.seed}, and the run began with seed {first.seed}"
 
 
 def _end_problems(state: RunState, event: RunFinished, rules: Collection[Rule]) -> Iterator[str]:
     """Yield where the outcome does not follow from the scores, as the metric of the run's gate has it."""
-    compared = [state.evaluation(version) for version in (0, state.best)]
-    complete = all(evaluation.scored == evaluation.n for evaluation in compared)
-    found = {_outcome(state, rule) for rule in rules} if complete else set()
-    if len(found) == 1 and found != {_on_selection(event.outcome)}:
-        yield f"the run ends as {event.outcome}, and its scores say {_named(*found)}"
+    both = [state.evaluation(version) for version in (0, state.best)]
+    complete = all(evaluation.scored == evaluation.n for evaluation in both)
+    outcomes = {_outcome(state, rule) for rule in rules} if complete else set()
+    if len(outcomes) == 1 and outcomes != {_on_selection(event.outcome)}:
+        yield f"the run ends as {event.outcome}, and its scores say {_named(*outcomes)}"
     if event.outcome is RunOutcome.NOT_CONFIRMED:
-        tests = {told.version: told for told in event.evaluations}
+        tests = {test.version: test for test in event.evaluations}
         seed, best = tests.get(0), tests.get(state.best)
         if seed is None or best is None:
             yield f"the run ends as {event.outcome}, and v0 and v{state.best} have no scores on the test split"

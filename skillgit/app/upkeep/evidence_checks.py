@@ -40,24 +40,24 @@ if TYPE_CHECKING:
 _PLAN = ("config.json", "environment.json", "splits.json")
 
 
-def lacking_files(repo: Repo, record: Recorded, *, trained: bool) -> Iterator[str]:
+def lacking_files(repo: Repo, record: Recorded, *, is_training: bool) -> Iterator[str]:
     """Yield which files the evidence of ``record`` does not have.
 
     Evidence that is not here tells nothing. A history may be written without any, but not by a trainer: where it is
-    known that one ``trained`` the run, an event that names no evidence is told too.
+    known that one ``is_training`` the run, an event that names no evidence is told too.
     """
-    needed = needed_files(record.event)
-    if not needed:
+    names = needed_files(record.event)
+    if not names:
         return
     if not record.evidence:
-        if trained:
+        if is_training:
             yield f"the commit names no evidence, and {event_kind(record.event)} always has some"
         return
-    found = evidence_names(repo, record.evidence)
-    if found is None:
+    present = evidence_names(repo, record.evidence)
+    if present is None:
         return
-    for name in needed:
-        if name not in found:
+    for name in names:
+        if name not in present:
             yield f"the evidence lacks '{name}', which {event_kind(record.event)} always has"
 
 
@@ -68,9 +68,9 @@ def needed_files(event: Event) -> tuple[str, ...]:
             # A fork takes over what is here of the run that it comes from, which may be nothing.
             return () if event.fork_of else (*_PLAN, "selection.json")
         case Accepted() | Rejected():
-            rolled = ("rollout.json",) if event.origin is Origin.STEP else ()
-            repeated = ("repeats.json",) if event.verdict.repeats else ()
-            return ("patch.json", *rolled, "selection.json", *repeated)
+            rollouts = ("rollout.json",) if event.origin is Origin.STEP else ()
+            repeats = ("repeats.json",) if event.verdict.repeats else ()
+            return ("patch.json", *rollouts, "selection.json", *repeats)
         case Skipped():
             return ("rollout.json",) if event.origin is Origin.STEP else ()
         case SlowProposed():
@@ -101,11 +101,11 @@ def plan_problems(repo: Repo, records: Sequence[Recorded]) -> Iterator[tuple[Rec
         return
     documents: dict[str, Mapping[str, object]] = {}
     for name, content in files.items():
-        found = _document(content)
-        if found is None or (name == CONFIG and not all(isinstance(section, dict) for section in found.values())):
+        document = _document(content)
+        if document is None or (name == CONFIG and not all(isinstance(section, dict) for section in document.values())):
             yield first, f"{name} in the evidence cannot be read"
         else:
-            documents[name] = found
+            documents[name] = document
     if ENVIRONMENT in documents:
         for sentence in _environment_problems(first.event, documents[ENVIRONMENT]):
             yield first, sentence
@@ -120,10 +120,10 @@ def plan_problems(repo: Repo, records: Sequence[Recorded]) -> Iterator[tuple[Rec
 
 def _document(content: bytes) -> Mapping[str, object] | None:
     try:
-        found = loads(content)
+        value = loads(content)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def _items(rows: object) -> dict[str, str]:
@@ -134,32 +134,32 @@ def _items(rows: object) -> dict[str, str]:
 
 
 def _environment_problems(event: RunStarted, document: Mapping[str, object]) -> Iterator[str]:
-    found = document.get("digest")
-    if found != event.environment:
-        told = f"the digest {found}" if isinstance(found, str) else "no digest"
-        yield f"the environment in the evidence has {told}, and the commit says {event.environment}"
+    digest = document.get("digest")
+    if digest != event.environment:
+        description = f"the digest {digest}" if isinstance(digest, str) else "no digest"
+        yield f"the environment in the evidence has {description}, and the commit says {event.environment}"
 
 
 def _split_problems(
     records: Sequence[Recorded], splits: Mapping[str, object], sets: Mapping[str, str]
 ) -> Iterator[tuple[Recorded, str]]:
     first = records[0]
-    event, found = first.event, short_digest(sets)
+    event, digest = first.event, short_digest(sets)
     if not isinstance(event, RunStarted):
         return
-    if found != event.splits:
-        yield first, f"the splits in the evidence have the digest {found}, and the commit says {event.splits}"
+    if digest != event.splits:
+        yield first, f"the splits in the evidence have the digest {digest}, and the commit says {event.splits}"
         return
-    told = event.evaluation
+    evaluation = event.evaluation
     selection = sets.get(Split.SELECTION, "")
-    if splits.get(Split.SELECTION) and isinstance(told, EvaluationSummary) and told.item_set != selection:
+    if splits.get(Split.SELECTION) and isinstance(evaluation, EvaluationSummary) and evaluation.item_set != selection:
         yield (
             first,
-            f"the selection items in the evidence are the set {selection}, and the commit says {told.item_set}",
+            f"the selection items in the evidence are the set {selection}, and the commit says {evaluation.item_set}",
         )
     for record in records:
         ends = record.event.evaluations if isinstance(record.event, RunFinished) else ()
-        for item_set in {one.item_set for one in ends if splits.get(Split.TEST)} - {sets.get(Split.TEST)}:
+        for item_set in {summary.item_set for summary in ends if splits.get(Split.TEST)} - {sets.get(Split.TEST)}:
             yield (
                 record,
                 f"the test items in the evidence are the set {sets[Split.TEST]}, and the commit says {item_set}",
@@ -174,9 +174,9 @@ def trajectory_problems(repo: Repo, records: Sequence[Recorded]) -> Iterator[Pro
     """Yield which files in the evidence of ``records``, as far as it is here, cannot be read."""
     readable: dict[str, str] = {}
     for record in records:
-        found = repo.raw.get(record.evidence) if record.evidence else None
-        if isinstance(found, Tree):
-            for sentence in _problems(dict(_files(found)), readable):
+        tree = repo.raw.get(record.evidence) if record.evidence else None
+        if isinstance(tree, Tree):
+            for sentence in _problems(dict(_files(tree)), readable):
                 yield Problem(commit=record.commit, sentence=sentence)
 
 
@@ -193,14 +193,14 @@ def _problems(files: Mapping[str, Blob], readable: dict[str, str]) -> Iterator[s
         if str(files[path].id) not in readable:
             continue
         for row in loads(files[path].data):
-            named = row.get("trajectory")
-            if named is None:
+            file = row.get("trajectory")
+            if file is None:
                 continue
-            trajectory = files.get(str(named))
+            trajectory = files.get(str(file))
             if trajectory is None:
-                yield f"{path} in the evidence names '{named}', which it lacks"
+                yield f"{path} in the evidence names '{file}', which it lacks"
             elif readable.get(str(trajectory.id), row["id"]) != row["id"]:
-                yield f"{path} in the evidence names '{named}' for {row['id']}, and it is of another item"
+                yield f"{path} in the evidence names '{file}' for {row['id']}, and it is of another item"
 
 
 def _item(path: str, document: object) -> str:
@@ -241,25 +241,25 @@ def evidence_problems(
 
     A clone has none, rightly, or only that of what was written in it since.
     """
-    place = refs.evidence_ref(run)
-    kept, dropped = {link.tree for link in chain}, dropped_trees(repo, run)
-    whole = place in tips and bool(records) and records[0].evidence in kept
-    wanted = whole or (bool(records) and is_own(repo, start=records[0].commit))
+    ref = refs.evidence_ref(run)
+    linked, drops = {link.tree for link in chain}, dropped_trees(repo, run)
+    whole = ref in tips and bool(records) and records[0].evidence in linked
+    is_wanted = whole or (bool(records) and is_own(repo, start=records[0].commit))
     elsewhere = evidence_elsewhere(repo, run)
-    seen: set[str] = set()
+    trees: set[str] = set()
     for record in records:
-        if not record.evidence or (record.evidence not in kept and record.evidence in dropped):
+        if not record.evidence or (record.evidence not in linked and record.evidence in drops):
             continue
         here = repo.has_object(record.evidence)
-        missing = list(missing_files(repo, record.evidence, seen)) if here else []
+        missing = list(missing_files(repo, record.evidence, trees)) if here else []
         if missing:
             yield Problem(commit=record.commit, sentence=f"its evidence lacks {_listed(missing)}")
-        elif here and wanted and record.evidence not in kept:
-            sentence = f"its evidence is not kept by {refs.short(place)}, so that git gc will drop it"
+        elif here and is_wanted and record.evidence not in linked:
+            sentence = f"its evidence is not kept by {refs.short(ref)}, so that git gc will drop it"
             yield Problem(commit=record.commit, sentence=sentence, repairable=True)
-        elif not here and wanted and record.commit not in elsewhere:
+        elif not here and is_wanted and record.commit not in elsewhere:
             yield Problem(commit=record.commit, sentence="its evidence is lost")
-    yield from dropping_problems(repo, run, records, kept)
+    yield from dropping_problems(repo, run, records, linked)
     yield from _stray_links(repo, run, records, chain, tips)
 
 
@@ -272,32 +272,32 @@ def _stray_links(
     repo: Repo, run: str, records: Sequence[Recorded], chain: Sequence[Link], tips: Mapping[str, str]
 ) -> Iterator[Problem]:
     """Yield evidence of events that the run does not have: its own that were lost, or those of another run."""
-    known = {record.commit: record for record in records}
+    by_commit = {record.commit: record for record in records}
     for link in chain:
-        if link.event in known:
-            yield from _other_tree(run, known[link.event], link)
+        if link.event in by_commit:
+            yield from _other_tree(run, by_commit[link.event], link)
             continue
         if not link.event:
             sentence = f"a commit of {refs.short(refs.evidence_ref(run))} names no event, so that it is no evidence"
             yield Problem(commit=link.commit, sentence=sentence)
             continue
         try:
-            found = reader.read_commit(repo, link.event)
+            recorded_event = reader.read_commit(repo, link.event)
         except SkillgitError:
             sentence = (
                 f"{refs.short(refs.evidence_ref(run))} keeps evidence of commit {link.event[:_SHORT]}, which is lost"
             )
             yield Problem(commit=link.commit, sentence=sentence)
             continue
-        if found.event.run != run:
-            sentence = f"{refs.short(refs.evidence_ref(run))} keeps evidence of run {found.event.run}"
+        if recorded_event.event.run != run:
+            sentence = f"{refs.short(refs.evidence_ref(run))} keeps evidence of run {recorded_event.event.run}"
             yield Problem(commit=link.commit, sentence=sentence, repairable=True)
         else:
-            branch = refs.short(found.branch)
+            branch = refs.short(recorded_event.branch)
             sentence = f"it was an event of the run, and {branch} does not lead to it any more"
-            if gone := found.branch not in {*tips, *repo.damaged_refs(run)}:
+            if is_absent := recorded_event.branch not in {*tips, *repo.damaged_refs(run)}:
                 sentence += f"; git branch {branch} {link.event[:_SHORT]} brings it back"
-            mendable = gone and isinstance(found.event, Rejected) and refs.run_branch(run) in tips
+            mendable = is_absent and isinstance(recorded_event.event, Rejected) and refs.run_branch(run) in tips
             yield Problem(commit=link.event, sentence=sentence, repairable=mendable)
 
 
@@ -305,7 +305,7 @@ def _other_tree(run: str, record: Recorded, link: Link) -> Iterator[Problem]:
     """Yield that a commit names other evidence than the chain keeps for it."""
     if link.tree == record.evidence:
         return
-    named = f"names other evidence, {record.evidence[:_SHORT]}" if record.evidence else "names none"
-    place = refs.short(refs.evidence_ref(run))
-    sentence = f"{place} keeps the evidence {link.tree[:_SHORT]} of it, and the commit {named}"
+    description = f"names other evidence, {record.evidence[:_SHORT]}" if record.evidence else "names none"
+    ref = refs.short(refs.evidence_ref(run))
+    sentence = f"{ref} keeps the evidence {link.tree[:_SHORT]} of it, and the commit {description}"
     yield Problem(commit=record.commit, sentence=sentence)

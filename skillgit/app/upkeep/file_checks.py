@@ -72,37 +72,37 @@ class NameChecks:
 def _fault(name: str, beside: dict[str, str], *, strict: bool) -> str:
     """Return why ``name`` cannot stand in a folder; ``beside`` are the names before it, which it is added to."""
     key = name_key(name) if strict else name
-    other = beside.get(key)
+    twin = beside.get(key)
     beside[key] = name
     if fault := name_fault(name) if strict else git_fault(name):
         return fault
-    if other == name:
+    if twin == name:
         return "it is there twice"
-    return "" if other is None else f"on some systems it is the same as {shown(other)}"
+    return "" if twin is None else f"on some systems it is the same as {shown(twin)}"
 
 
 def text_problems(repo: Repo, records: Sequence[Recorded]) -> Iterator[Problem]:
     """Yield which files hold hidden characters, each with the first of ``records`` that has it."""
-    seen = set[str]()
+    contents = set[str]()
     for record in records:
         try:
             folder = repo.commit(record.commit).tree[record.event.skill]
-            for path, content in _new_files(folder, seen):
+            for path, content in _new_files(folder, contents):
                 if hidden := hidden_characters(path, content):
                     yield Problem(commit=record.commit, sentence=hidden.sentence, remark=True)
         except (GitError, KeyError):
             continue  # what is missing or damaged is reported where objects are checked
 
 
-def _new_files(entry: Object, seen: set[str], path: str = "") -> Iterator[tuple[str, bytes]]:
-    """Yield path and content of the files of ``entry`` that are not in ``seen``, which is added to."""
-    if str(entry.id) in seen:
+def _new_files(entry: Object, contents: set[str], path: str = "") -> Iterator[tuple[str, bytes]]:
+    """Yield path and content of the files of ``entry`` that are not in ``contents``, which is added to."""
+    if str(entry.id) in contents:
         return
-    seen.add(str(entry.id))
+    contents.add(str(entry.id))
     if isinstance(entry, Tree):
         for inner in entry:
             if isinstance(inner, Tree | Blob):
-                yield from _new_files(inner, seen, f"{path}/{inner.name}" if path else str(inner.name))
+                yield from _new_files(inner, contents, f"{path}/{inner.name}" if path else str(inner.name))
     elif isinstance(entry, Blob):
         yield path, entry.data
 
@@ -117,11 +117,11 @@ def note_problems(repo: Repo) -> Iterator[Problem]:
     is never pushed, or deleted after the merge, and the note travels all the same.
     """
     try:
-        told = notes.read_all(repo)
+        notes_by_commit = notes.read_all(repo)
     except SkillgitError as error:
         yield Problem(commit="", sentence=f"{refs.short(refs.NOTES)} cannot be read: {error.message}")
         return
-    for commit, lines in told.items():
+    for commit, lines in notes_by_commit.items():
         for line in lines:
             if not _is_object(line):
                 yield Problem(commit=commit, sentence=f"a line of its note is no JSON object: '{line[:_SHOWN]}'")

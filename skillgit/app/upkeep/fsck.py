@@ -94,17 +94,17 @@ def fsck(context: Context, run: str | None, deep: bool = False, *, repair: bool 
         RunLockedError: A run that is to be mended is being trained.
     """
     repo = Repo.discover(context.directory)
-    mended = _mended_files(repo) if repair else []
-    if told := repairs.packed_damage(repo):
-        return Checked(runs=0, commits=0, problems=(_packed_problem(told),), mended=tuple(mended))
-    if damaged := integrity.damaged_files(repo):
+    repairs_made = _mended_files(repo) if repair else []
+    if sentence := repairs.packed_damage(repo):
+        return Checked(runs=0, commits=0, problems=(_packed_problem(sentence),), mended=tuple(repairs_made))
+    if damages := integrity.damaged_files(repo):
         # Whatever reads such a file may wait for ever.
-        return Checked(runs=0, commits=0, problems=tuple(map(_of_file, damaged)), mended=tuple(mended))
+        return Checked(runs=0, commits=0, problems=tuple(map(_of_file, damages)), mended=tuple(repairs_made))
     sight = [_of("", problem) for problem in sight_problems(repo)]
     with open_workspace(context) as workspace:
         names = _names(workspace) if run is None else [_known(workspace, run)]
         if repair and not sight:
-            mended += [told for name in names for told in _mended_run(context, workspace, name)]
+            repairs_made += [sentence for name in names for sentence in _mended_run(context, workspace, name)]
             workspace.index.refresh()
         problems = [
             *sight,
@@ -119,15 +119,15 @@ def fsck(context: Context, run: str | None, deep: bool = False, *, repair: bool 
         commits = sum(queries.events_of(workspace.index, name) for name in names)
     if stale and repair:
         refresh.rebuild(repo).close()
-        mended.append("built the index anew")
+        repairs_made.append("built the index anew")
         stale = []
-    return Checked(runs=len(names), commits=commits, problems=(*problems, *stale), mended=tuple(mended))
+    return Checked(runs=len(names), commits=commits, problems=(*problems, *stale), mended=tuple(repairs_made))
 
 
 def _mended_files(repo: Repo) -> list[str]:
     aside = [damage for damage in integrity.damaged_files(repo) if damage.loose]
-    told = [f"{damage.sentence}; set aside as {integrity.set_aside(repo, damage)}" for damage in aside]
-    return [*told, *repairs.remove_locks(repo), *repairs.mend_packed(repo)]
+    sentences = [f"{damage.sentence}; set aside as {integrity.set_aside(repo, damage)}" for damage in aside]
+    return [*sentences, *repairs.remove_locks(repo), *repairs.mend_packed(repo)]
 
 
 def _of_file(damage: integrity.Damage) -> Problem:
@@ -135,8 +135,8 @@ def _of_file(damage: integrity.Damage) -> Problem:
     return Problem(run="", commit="", sentence=sentence, repairable=damage.loose)
 
 
-def _packed_problem(told: str) -> Problem:
-    sentence = f"{told}; git reads no history beside it, and a repair keeps the lines that are whole"
+def _packed_problem(text: str) -> Problem:
+    sentence = f"{text}; git reads no history beside it, and a repair keeps the lines that are whole"
     return Problem(run="", commit="", sentence=sentence, repairable=True)
 
 
@@ -157,12 +157,12 @@ def _private_remarks(repo: Repo) -> list[Problem]:
 
 def _left_problems(repo: Repo) -> list[Problem]:
     try:
-        left = repairs.left_locks(repo)
+        locks = repairs.left_locks(repo)
     except ConflictError:
         # nobody can lock anything where nobody can write
         return []
-    told = (f"{path} was left by a process that died" for path in left)
-    return [Problem(run="", commit="", sentence=sentence, repairable=True) for sentence in told]
+    sentences = (f"{path} was left by a process that died" for path in locks)
+    return [Problem(run="", commit="", sentence=sentence, repairable=True) for sentence in sentences]
 
 
 def _main_remarks(repo: Repo) -> list[Problem]:
@@ -180,8 +180,8 @@ def _main_remarks(repo: Repo) -> list[Problem]:
 def _names(workspace: Workspace) -> list[str]:
     """Return all runs, those included of which only side branches or reflogs are left."""
     names = (*workspace.repo.tips(), *workspace.repo.damaged_refs())
-    found = {ref.run for name in names if (ref := refs.parse(name)) is not None and _is_local(ref)}
-    return sorted({*reader.runs(workspace.repo), *found, *repairs.logged_runs(workspace.repo)})
+    run_set = {ref.run for name in names if (ref := refs.parse(name)) is not None and _is_local(ref)}
+    return sorted({*reader.runs(workspace.repo), *run_set, *repairs.logged_runs(workspace.repo)})
 
 
 def _is_local(ref: refs.Ref) -> bool:
@@ -198,19 +198,19 @@ def _mended_run(context: Context, workspace: Workspace, run: str) -> list[str]:
         return []
     with RunLock(workspace.repo, run, context.clock):
         try:
-            back = [f"{run}: {told}" for told in repairs.restore_candidates(workspace.repo, run)]
+            back = [f"{run}: {lines}" for lines in repairs.restore_candidates(workspace.repo, run)]
         except (HistoryError, RevisionNotFoundError):
             # the check says what of it cannot be read
             back = []
         if (plan := plan_step_back(workspace.repo, run)) is not None:
-            told = step_back(workspace.repo, run, plan)
+            lines = step_back(workspace.repo, run, plan)
             workspace.index.refresh()
-            return [*back, *(f"{run}: {one}" for one in (*told, *_bought_again(workspace, run, plan)))]
+            return [*back, *(f"{run}: {line}" for line in (*lines, *_bought_again(workspace, run, plan)))]
         # names that follow from a history that is not sound may be all that is left of the one that was
         if not all(problem.repairable or problem.remark for problem in run_checks.check_run(workspace.repo, run)):
             return back
         try:
-            return [*back, *(f"{run}: {told}" for told in repairs.repair_run(workspace.repo, run))]
+            return [*back, *(f"{run}: {lines}" for lines in repairs.repair_run(workspace.repo, run))]
         except (HistoryError, RevisionNotFoundError):
             # what cannot be read cannot be mended; the check says what it is
             return back
@@ -224,13 +224,14 @@ def _is_damaged(repo: Repo, run: str) -> bool:
 
 def _bought_again(workspace: Workspace, run: str, plan: StepBack) -> Iterator[str]:
     """Yield what going on with ``run`` buys again, by what the ledger keeps of the events that are lost."""
-    kept = unfinished(workspace, [run]) or ()
-    for one in kept:
-        yield f"{one.what} is made again; the ledger keeps {_calls(one.cost.calls)} of it, which are not bought again"
+    entries = unfinished(workspace, [run]) or ()
+    for entry in entries:
+        calls = _calls(entry.cost.calls)
+        yield f"{entry.what} is made again; the ledger keeps {calls} of it, which are not bought again"
     cost = sum(record.event.cost.calls for record in plan.lost if hasattr(record.event, "cost"))
-    if (lacking := cost - sum(one.cost.calls for one in kept)) > 0:
+    if (lacking := cost - sum(entry.cost.calls for entry in entries)) > 0:
         yield f"the ledger lacks {_calls(lacking)} of the {cost} that what is lost had cost; they are bought again"
-    elif not kept:
+    elif not entries:
         yield "the ledger keeps no call of what is lost; going on buys again what it takes to make it"
 
 
@@ -244,32 +245,32 @@ def _problems(workspace: Workspace, run: str, *, deep: bool) -> Iterator[Problem
         last = plan.kept[-1]
         sentence = f"what comes after {event_kind(last.event)} is damaged; the run can go on from there"
         yield Problem(run=run, commit=last.commit, sentence=sentence, repairable=True)
-    found = list(run_checks.check_run(repo, run, budget=edit_schedule(workspace, run)))
-    for problem in found:
+    problems = list(run_checks.check_run(repo, run, budget=edit_schedule(workspace, run)))
+    for problem in problems:
         yield _of(run, problem)
     try:
-        yield from _vanished(repo, run, {problem.commit for problem in found})
+        yield from _vanished(repo, run, {problem.commit for problem in problems})
         records = reader.read_run(repo, run)
-        if refused := refused_settings(workspace, run):
-            sentence = f"it began elsewhere, and its configuration sets {refused}, which only you may set"
+        if refusals := refused_settings(workspace, run):
+            sentence = f"it began elsewhere, and its configuration sets {refusals}, which only you may set"
             yield Problem(run=run, commit=records[0].commit, sentence=sentence, repairable=False, remark=True)
         for version, commit in derived.versions(records).items():
-            if told := _frontmatter_problem(repo, commit, records[0].event.skill):
-                yield Problem(run=run, commit=commit, sentence=f"v{version}: {told}", repairable=False)
-        known = {(problem.commit, problem.sentence) for problem in found}
+            if text := _frontmatter_problem(repo, commit, records[0].event.skill):
+                yield Problem(run=run, commit=commit, sentence=f"v{version}: {text}", repairable=False)
+        sentences = {(problem.commit, problem.sentence) for problem in problems}
         for problem in _deep_problems(repo, records) if deep else ():
-            if (problem.commit, problem.sentence) not in known:
+            if (problem.commit, problem.sentence) not in sentences:
                 yield _of(run, problem)
     except SkillgitError:
         # said already, by the commits that cannot be read
         return
 
 
-def _vanished(repo: Repo, run: str, known: set[str]) -> Iterator[Problem]:
-    """Yield the refused candidates of a run of this repository, but for those in ``known``, whose branch is gone."""
+def _vanished(repo: Repo, run: str, sentences: set[str]) -> Iterator[Problem]:
+    """Yield the refused candidates of a run whose branch is gone, but for those that ``sentences`` name."""
     if refs.run_branch(run) in repo.tips(run):
         for name, oid in repairs.lost_candidates(repo, run).items():
-            if oid not in known:
+            if oid not in sentences:
                 sentence = f"{refs.short(name)} is gone, and its reflog says where it stood"
                 yield Problem(run=run, commit=oid, sentence=sentence, repairable=True)
 

@@ -89,19 +89,26 @@ def _tidied(context: Context, workspace: Workspace, run: str, request: Request, 
         if request.runs:
             raise ConflictError(f"run {run} {reason}", hint="skillgit train goes on with it; then fold it")
         return Tidied(run=run, left=f"it {reason}")
-    folded = unfolded = dropped = freed = 0
+    fold_count = unfold_count = drop_count = byte_count = 0
     with nullcontext() if dry else RunLock(repo, run, context.clock):
         if request.fold:
-            folded = len(attic.foldable(run, repo.tips()) if dry else attic.fold(repo, run))
+            fold_count = len(attic.foldable(run, repo.tips()) if dry else attic.fold(repo, run))
         if request.unfold:
-            unfolded = _attic(workspace, run) if dry else len(attic.unfold(repo, run))
+            unfold_count = _attic(workspace, run) if dry else len(attic.unfold(repo, run))
         if before is not None:
             records = reader.read_run(repo, run)
             plan = evidence.plan_drop(repo, records, before=before, exempt=evidence.spared(records), run=run)
             if plan.records and not dry:
                 evidence.drop(repo, run, records, plan, context.clock)
-            dropped, freed = len(plan.records), plan.size
-    return Tidied(run=run, folded=folded, unfolded=unfolded, attic=_attic(workspace, run), dropped=dropped, freed=freed)
+            drop_count, byte_count = len(plan.records), plan.size
+    return Tidied(
+        run=run,
+        folded=fold_count,
+        unfolded=unfold_count,
+        attic=_attic(workspace, run),
+        dropped=drop_count,
+        freed=byte_count,
+    )
 
 
 def _unfit(workspace: Workspace, run: str) -> str:

@@ -35,7 +35,7 @@ def reindex(context: Context) -> Reindexed:
         RepositoryNotFoundError: There is no repository.
         ConflictError: The index cannot be written; reading works all the same, only slower.
     """
-    started = context.clock()
+    start = context.clock()
     repo = Repo.discover(context.directory)
     with refresh.rebuild(repo) as index:
         if not index.on_disk:
@@ -44,4 +44,4 @@ def reindex(context: Context) -> Reindexed:
                 f"the index in {folder} cannot be written", hint=f"look who owns or locks it: ls -l {folder}"
             )
         runs, events = queries.counts(index)
-    return Reindexed(runs=runs, events=events, seconds=(context.clock() - started).total_seconds())
+    return Reindexed(runs=runs, events=events, seconds=(context.clock() - start).total_seconds())

@@ -91,14 +91,19 @@ def replay(context: Context, run: str | None) -> Replay:
         records = reader.read_run(repo, name)
         problems = run_checks.check_run(repo, name, budget=edit_schedule(workspace, name))
         gates = {gate.commit: gate for gate in recompute_gates(repo, records, least_coverage(repo, records))}
-        known = {record.commit for record in records}
-        said: dict[str, list[str]] = {}
+        commits = {record.commit for record in records}
+        sentences: dict[str, list[str]] = {}
         for problem in problems:
-            said.setdefault(problem.commit if problem.commit in known else "", []).append(problem.sentence)
+            sentences.setdefault(problem.commit if problem.commit in commits else "", []).append(problem.sentence)
         return Replay(
             run=name,
-            events=tuple(_replayed(repo, one, gates.get(one.commit), said.get(one.commit, [])) for one in records),
-            differing=tuple(said.get("", ())),
+            events=tuple(
+                _replayed(
+                    repo, recorded_event, gates.get(recorded_event.commit), sentences.get(recorded_event.commit, [])
+                )
+                for recorded_event in records
+            ),
+            differing=tuple(sentences.get("", ())),
             index=name not in comparison.differing_runs(workspace.index),
             history=history_digest(records),
         )
@@ -109,21 +114,21 @@ def history_digest(records: Sequence[Recorded]) -> str:
     return hashlib.sha256("".join(f"{record.commit}\n" for record in records).encode()).hexdigest()
 
 
-def _replayed(repo: Repo, record: Recorded, gate: Recomputed | None, said: Sequence[str]) -> Replayed:
+def _replayed(repo: Repo, record: Recorded, gate: Recomputed | None, sentences: Sequence[str]) -> Replayed:
     event = record.event
     proposes = isinstance(event, Accepted | Rejected)
-    patched = proposes and bool(read_evidence(repo, record.evidence, ("patch.json",)))
+    has_patch = proposes and bool(read_evidence(repo, record.evidence, ("patch.json",)))
     lacking = [f"gate, without {gate.lacking}"] if gate is not None and gate.lacking else []
-    if proposes and not patched:
+    if proposes and not has_patch:
         lacking.append("patch, without patch.json")
-    differing = dict.fromkeys([*said, *(gate.differing if gate is not None else ())])
+    differing = dict.fromkeys([*sentences, *(gate.differing if gate is not None else ())])
     return Replayed(
         commit=record.commit,
         kind=event_kind(event),
         label=event_address(event).label,
         title=event.title,
         gate=gate is not None and not gate.lacking,
-        patch=patched,
+        patch=has_patch,
         differing=tuple(differing),
         lacking=tuple(lacking),
     )

@@ -60,9 +60,9 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
         chain, branches = read_chain(repo, run), history.sources(repo, run, tips)
     except (HistoryError, RevisionNotFoundError) as error:
         return [Problem(commit="", sentence=error.message)]
-    damaged = [*_damaged_refs(repo, run)]
+    ref_problems = [*_damaged_refs(repo, run)]
     if not branches:
-        return damaged or [Problem(commit="", sentence=_without_branch(run, tips))]
+        return ref_problems or [Problem(commit="", sentence=_without_branch(run, tips))]
     try:
         records = reader.read_run(repo, run)
     except (HistoryError, RevisionNotFoundError) as error:
@@ -70,20 +70,25 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
             return [Problem(commit="", sentence=error.message)]
         unreadable = dict.fromkeys(problem for branch in branches for problem in _unreadable(repo, branch.tip))
         return list(unreadable) or [Problem(commit="", sentence=error.message)]
-    versions, seen, name_checks = derived.versions(records), set[str](), NameChecks(repo)
-    problems = [*damaged, *_fold_problems(run, records, budget)]
+    versions, contents, name_checks = derived.versions(records), set[str](), NameChecks(repo)
+    problems = [*ref_problems, *_fold_problems(run, records, budget)]
     guidance = frozenset(record.commit for record in records if isinstance(record.event, SlowProposed))
     first = records[0].event
     # An import knows no digests of items.
-    imported = isinstance(first, RunStarted) and not first.splits
+    is_import = isinstance(first, RunStarted) and not first.splits
     for record in records:
-        told = _event_problems(repo, record, imported=imported, trained=budget is not None)
-        held = _content_problems(repo, record, versions, seen, imported=imported)
-        found = (*_parent_problems(record, guidance, versions), *told, *name_checks.problems(record), *held)
-        problems.extend(Problem(commit=record.commit, sentence=sentence) for sentence in found)
+        of_event = _event_problems(repo, record, is_import=is_import, is_training=budget is not None)
+        of_content = _content_problems(repo, record, versions, contents, is_import=is_import)
+        sentences = (
+            *_parent_problems(record, guidance, versions),
+            *of_event,
+            *name_checks.problems(record),
+            *of_content,
+        )
+        problems.extend(Problem(commit=record.commit, sentence=sentence) for sentence in sentences)
     problems.extend(text_problems(repo, records))
-    planned = plan_problems(repo, records)
-    problems.extend(Problem(commit=record.commit, sentence=sentence) for record, sentence in planned)
+    of_plan = plan_problems(repo, records)
+    problems.extend(Problem(commit=record.commit, sentence=sentence) for record, sentence in of_plan)
     problems.extend(_branch_problems(branches, records))
     problems.extend(evidence_problems(repo, run, records, tips, chain))
     problems.extend(_derived_problems(repo, run, records, tips))
@@ -94,8 +99,8 @@ def _without_branch(run: str, tips: Mapping[str, str]) -> str:
     branch = refs.short(refs.run_branch(run))
     versions = [ref.number for name in tips if (ref := refs.parse(name)) and ref.kind is refs.Kind.TAG]
     newest = refs.version_tag(run, max(versions)) if versions else refs.best_branch(run)
-    found = f"; git branch {branch} {refs.short(newest)} brings it back up to there" if newest in tips else ""
-    return f"it has refs, and its branch {branch} is gone{found}"
+    hint = f"; git branch {branch} {refs.short(newest)} brings it back up to there" if newest in tips else ""
+    return f"it has refs, and its branch {branch} is gone{hint}"
 
 
 def _damaged_refs(repo: Repo, run: str) -> Iterator[Problem]:
@@ -142,15 +147,15 @@ def _fold_problems(run: str, records: Sequence[Recorded], budget: Callable[[int]
                     raise InvariantError(f"the run begins with {event_kind(event)}", hint="skillgit fsck")  # noqa: TRY301 - one way out
                 state = begin(event)
                 continue
-            told = _follow_problems(state, record, rules)
-            yield from (Problem(commit=record.commit, sentence=sentence) for sentence in told)
+            sentences = _follow_problems(state, record, rules)
+            yield from (Problem(commit=record.commit, sentence=sentence) for sentence in sentences)
             state = advance(state, event)
         except InvariantError as error:
             yield Problem(commit=record.commit, sentence=error.message)
             return
         if isinstance(event, Accepted | Rejected | Skipped):
-            told = commit_checks.budget_problems(event, budget)
-            yield from (Problem(commit=record.commit, sentence=sentence) for sentence in told)
+            sentences = commit_checks.budget_problems(event, budget)
+            yield from (Problem(commit=record.commit, sentence=sentence) for sentence in sentences)
 
 
 def _follow_problems(state: RunState, record: Recorded, rules: set[tuple[Metric, float]]) -> Iterator[str]:
@@ -181,26 +186,26 @@ def _parent_problems(record: Recorded, guidance: frozenset[str], versions: Mappi
         yield "its parent is neither the guidance before it nor v0"
 
 
-def _event_problems(repo: Repo, record: Recorded, *, imported: bool, trained: bool) -> Iterator[str]:
+def _event_problems(repo: Repo, record: Recorded, *, is_import: bool, is_training: bool) -> Iterator[str]:
     """Yield what is wrong with what ``record`` tells, whatever else its run holds."""
     yield from trailer_problems(repo, record)
-    yield from count_problems(record.event, imported=imported)
-    if not imported:
-        yield from lacking_files(repo, record, trained=trained)
+    yield from count_problems(record.event, is_import=is_import)
+    if not is_import:
+        yield from lacking_files(repo, record, is_training=is_training)
 
 
 def _content_problems(
-    repo: Repo, record: Recorded, versions: Mapping[int, str], seen: set[str], *, imported: bool
+    repo: Repo, record: Recorded, versions: Mapping[int, str], contents: set[str], *, is_import: bool
 ) -> Iterator[str]:
-    """Yield what is wrong with what ``record``'s commit and evidence hold; ``seen`` are objects that are here."""
-    missing = list(integrity.missing_objects(repo, record, seen))
+    """Yield what is wrong with what ``record``'s commit and evidence hold; ``contents`` are objects that are here."""
+    missing = list(integrity.missing_objects(repo, record, contents))
     if missing:
         yield from missing
         return
     try:
         yield from commit_checks.tree_problems(repo, record, versions)
-        if not record.evidence or not any(integrity.missing_files(repo, record.evidence, seen)):
-            yield from commit_checks.evidence_problems(repo, record, versions, imported=imported)
+        if not record.evidence or not any(integrity.missing_files(repo, record.evidence, contents)):
+            yield from commit_checks.evidence_problems(repo, record, versions, is_import=is_import)
     except (GitError, KeyError, ValueError, RecursionError) as error:
         yield f"git cannot read what it builds on: {error}"
 
@@ -211,8 +216,8 @@ def _branch_problems(branches: Sequence[history.Source], records: Sequence[Recor
     for branch in branches:
         record = at.get(branch.tip)
         if branch.ref.kind is refs.Kind.REJECTED and record is not None and record.branch != branch.ref.local:
-            found, meant = refs.short(branch.ref.local), refs.short(record.branch)
-            yield Problem(commit=branch.tip, sentence=f"{found} holds the candidate of {meant}")
+            actual, expected_name = refs.short(branch.ref.local), refs.short(record.branch)
+            yield Problem(commit=branch.tip, sentence=f"{actual} holds the candidate of {expected_name}")
 
 
 def _derived_problems(repo: Repo, run: str, records: Sequence[Recorded], tips: Mapping[str, str]) -> Iterator[Problem]:
@@ -226,19 +231,19 @@ def _derived_problems(repo: Repo, run: str, records: Sequence[Recorded], tips: M
         if update.new in waiting and update.name not in tips:
             # A person's commit: the event that follows it brings its tag.
             continue
-        found, name = tips.get(update.name, ""), refs.short(update.name)
-        if update.new is None and _is_lost(repo, run, update.name, found):
+        tip, name = tips.get(update.name, ""), refs.short(update.name)
+        if update.new is None and _is_lost(repo, run, update.name, tip):
             branch = refs.short(refs.run_branch(run))
             sentence = f"{branch} does not lead to {name} any more; git branch -f {branch} {name} brings it back"
-            yield Problem(commit=found, sentence=sentence)
+            yield Problem(commit=tip, sentence=sentence)
             continue
         if update.new is None:
             sentence = f"{name} is a version that the run does not have"
-        elif not found:
+        elif not tip:
             sentence = f"{name} is missing; it belongs to commit {update.new[:_SHORT]}"
         else:
-            sentence = f"{name} points to commit {found[:_SHORT]}, not to {update.new[:_SHORT]}"
-        yield Problem(commit=update.new or found, sentence=sentence, repairable=True)
+            sentence = f"{name} points to commit {tip[:_SHORT]}, not to {update.new[:_SHORT]}"
+        yield Problem(commit=update.new or tip, sentence=sentence, repairable=True)
 
 
 def _is_lost(repo: Repo, run: str, tag: str, commit: str) -> bool:

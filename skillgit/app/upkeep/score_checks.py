@@ -30,16 +30,16 @@ def score_problems(state: RunState, record: Recorded) -> Iterator[str]:
     if not isinstance(event, Gated):
         return
     verdict, evaluation = event.verdict, event.evaluation
-    compared = state.last_measured(state.version) if isinstance(event, Measured) else event.base
-    if verdict is None or evaluation is None or compared > state.version:
+    base_version = state.last_measured(state.version) if isinstance(event, Measured) else event.base
+    if verdict is None or evaluation is None or base_version > state.version:
         return
     if isinstance(evaluation, Inherited):
         if verdict.gated:
             yield "a gate decided, and the score was not measured"
         return
-    base = state.known_evaluation(compared)
+    base = state.known_evaluation(base_version)
     if base is None:
-        yield f"the gate compared with v{compared}, which has no score"
+        yield f"the gate compared with v{base_version}, which has no score"
         return
     yield from _stop_problems(evaluation, verdict)
     yield from _flip_problems(event, verdict)
@@ -53,13 +53,13 @@ def score_problems(state: RunState, record: Recorded) -> Iterator[str]:
     # after repeats the gate compares means over them.
     if not verdict.repeats and base.scored == base.n and _differ(verdict.current, current):
         yield f"the gate compared current={verdict.current!r}, and the evaluation says {current!r}"
-    averaged = verdict.repeats and verdict.best == verdict.current and state.best == compared
-    if not averaged and newest.scored == newest.n and _differ(verdict.best, best):
+    is_averaged = verdict.repeats and verdict.best == verdict.current and state.best == base_version
+    if not is_averaged and newest.scored == newest.n and _differ(verdict.best, best):
         yield f"the gate compared best={verdict.best!r}, and the evaluation says {best!r}"
 
 
-def _differ(one: float, other: float) -> bool:
-    return abs(one - other) > _ROUNDING
+def _differ(first: float, second: float) -> bool:
+    return abs(first - second) > _ROUNDING
 
 
 def _stop_problems(evaluation: EvaluationSummary, verdict: Verdict) -> Iterator[str]:
@@ -90,57 +90,60 @@ def _flip_problems(event: Gated, verdict: Verdict) -> Iterator[str]:
         yield "the gate counts other items as fixed or broken than the message lists"
     edits = event.edits if isinstance(event, Accepted | Rejected) else ()
     for edit in edits:
-        known = (edit.fixed, edit.broken)
-        if known != (None, None) and (len(edits) > 1 or known != (verdict.fixed, verdict.broken)):
+        attributions = (edit.fixed, edit.broken)
+        if attributions != (None, None) and (len(edits) > 1 or attributions != (verdict.fixed, verdict.broken)):
             yield "an edit is said to have fixed and broken other items than the gate counts for it alone"
 
 
-def selection_problems(files: Mapping[str, bytes], told: EvaluationSummary, verdict: Verdict | None) -> Iterator[str]:
+def selection_problems(
+    files: Mapping[str, bytes], summary: EvaluationSummary, verdict: Verdict | None
+) -> Iterator[str]:
     """Yield where the outcomes of items in the evidence contradict the evaluation or the gate's score."""
     name = "selection.json"
-    yield from item_problems(name, files[name], told)
-    if verdict is None or not verdict.repeats or verdict.compared not in {None, told.n}:
+    yield from item_problems(name, files[name], summary)
+    if verdict is None or not verdict.repeats or verdict.compared not in {None, summary.n}:
         return
     try:
-        _, scored = _outcomes(files[name])
+        _, outcomes = _outcomes(files[name])
     except _UNREADABLE:
         return
-    yield from _repeat_problems(files, scored, verdict)
+    yield from _repeat_problems(files, outcomes, verdict)
 
 
-def item_problems(name: str, content: bytes, told: EvaluationSummary) -> Iterator[str]:
+def item_problems(name: str, content: bytes, summary: EvaluationSummary) -> Iterator[str]:
     """Yield where the outcomes of items in ``content``, the file ``name``, contradict the evaluation."""
     try:
-        count, scored = _outcomes(content)
-        hard, soft = _means(list(scored.values()))
+        count, outcomes = _outcomes(content)
+        hard, soft = _means(list(outcomes.values()))
     except _UNREADABLE:
         yield f"{name} in the evidence cannot be read"
         return
-    found = count + told.unneeded, len(scored), hard, soft
-    if found != (told.n, told.scored, told.hard, told.soft):
-        of = "" if told.version is None else f" of v{told.version}"
+    figures = count + summary.unneeded, len(outcomes), hard, soft
+    if figures != (summary.n, summary.scored, summary.hard, summary.soft):
+        of = "" if summary.version is None else f" of v{summary.version}"
         yield (
-            f"the evaluation{of} says n={told.n} scored={told.scored} hard={told.hard!r} soft={told.soft!r},"
-            f" and its items say n={found[0]} scored={found[1]} hard={found[2]!r} soft={found[3]!r}"
+            f"the evaluation{of} says n={summary.n} scored={summary.scored} hard={summary.hard!r}"
+            f" soft={summary.soft!r},"
+            f" and its items say n={figures[0]} scored={figures[1]} hard={figures[2]!r} soft={figures[3]!r}"
         )
 
 
 def _outcomes(content: bytes) -> tuple[int, dict[str, Scored]]:
     """Return the number of items in a table of outcomes, and the score of each that has one."""
     rows = loads(content)
-    scored = {row["id"]: Scored(float(row["hard"]), float(row["soft"])) for row in rows if "failed" not in row}
-    return len(rows), scored
+    outcomes = {row["id"]: Scored(float(row["hard"]), float(row["soft"])) for row in rows if "failed" not in row}
+    return len(rows), outcomes
 
 
-def _repeat_problems(files: Mapping[str, bytes], scored: dict[str, Scored], verdict: Verdict) -> Iterator[str]:
+def _repeat_problems(files: Mapping[str, bytes], outcomes: dict[str, Scored], verdict: Verdict) -> Iterator[str]:
     """Yield where the gate's score is not the mean over first and repeated rollouts."""
     try:
         again = {
-            row["id"]: [Scored(float(one["hard"]), float(one["soft"])) for one in row["candidate"] if "hard" in one]
+            row["id"]: [Scored(float(draw["hard"]), float(draw["soft"])) for draw in row["candidate"] if "hard" in draw]
             for row in loads(files["repeats.json"])
         }
-        averaged = [Scored(*_means([first, *again.get(item, [])])) for item, first in scored.items()]
-        score = Scored(*_means(averaged)).value(verdict.metric, verdict.soft_weight)
+        means = [Scored(*_means([first, *again.get(item, [])])) for item, first in outcomes.items()]
+        score = Scored(*_means(means)).value(verdict.metric, verdict.soft_weight)
     except _UNREADABLE:
         yield "repeats.json in the evidence cannot be read"
         return
@@ -149,7 +152,7 @@ def _repeat_problems(files: Mapping[str, bytes], scored: dict[str, Scored], verd
 
 
 def _means(outcomes: Sequence[Scored]) -> tuple[float, float]:
-    return mean([one.hard for one in outcomes]), mean([one.soft for one in outcomes])
+    return mean([outcome.hard for outcome in outcomes]), mean([outcome.soft for outcome in outcomes])
 
 
 _TABLE = re.compile(r"test-v(?P<version>\d+)\.json")
@@ -157,36 +160,39 @@ _TABLE = re.compile(r"test-v(?P<version>\d+)\.json")
 
 def final_score_problems(state: RunState, event: RunFinished) -> Iterator[str]:
     """Yield what the scores at the end of a run, which follows ``state``, cannot be scores of."""
-    told = event.evaluations
-    versions = [one.version for one in told]
-    for one in told:
-        if one.split is not Split.TEST:
-            yield f"the run ends with a score on the split {one.split}, and not on {Split.TEST}"
-        if one.version is None or not 0 <= one.version <= state.version:
-            yield f"the run ends with a score of v{one.version}, which it does not have"
+    evaluations = event.evaluations
+    versions = [evaluation.version for evaluation in evaluations]
+    for evaluation in evaluations:
+        if evaluation.split is not Split.TEST:
+            yield f"the run ends with a score on the split {evaluation.split}, and not on {Split.TEST}"
+        if evaluation.version is None or not 0 <= evaluation.version <= state.version:
+            yield f"the run ends with a score of v{evaluation.version}, which it does not have"
     if len(set(versions)) < len(versions):
         yield "the run ends with two scores of one version"
-    if len({(one.item_set, one.n, one.seed) for one in told}) > 1 and state.started.splits:
+    if (
+        len({(evaluation.item_set, evaluation.n, evaluation.seed) for evaluation in evaluations}) > 1
+        and state.started.splits
+    ):
         yield "the scores at the end of the run are not all of the same items and the same seed"
-    wanted = {0, state.best, state.version}
-    if told and state.started.splits and set(versions) != wanted:
-        named = ", ".join(f"v{version}" for version in sorted(wanted))
-        yield f"the run ends with scores of other versions than the first, the best and the last, which are {named}"
+    versions_needed = {0, state.best, state.version}
+    if evaluations and state.started.splits and set(versions) != versions_needed:
+        names = ", ".join(f"v{version}" for version in sorted(versions_needed))
+        yield f"the run ends with scores of other versions than the first, the best and the last, which are {names}"
 
 
-def final_item_problems(event: RunFinished, files: Mapping[str, bytes], *, imported: bool) -> Iterator[str]:
+def final_item_problems(event: RunFinished, files: Mapping[str, bytes], *, is_import: bool) -> Iterator[str]:
     """Yield where the outcomes of items in ``files`` contradict the scores on the test split.
 
     What was imported keeps outcomes that do not add up to a score under another name.
     """
-    for told in event.evaluations:
-        name = f"test-v{told.version}.json"
+    for evaluation in event.evaluations:
+        name = f"test-v{evaluation.version}.json"
         if name in files:
-            yield from item_problems(name, files[name], told)
-        elif not imported:
-            yield f"the evidence lacks '{name}', and the commit tells the score of v{told.version}"
-    measured = {told.version for told in event.evaluations}
+            yield from item_problems(name, files[name], evaluation)
+        elif not is_import:
+            yield f"the evidence lacks '{name}', and the commit tells the score of v{evaluation.version}"
+    versions = {evaluation.version for evaluation in event.evaluations}
     for name in sorted(files):
         match = _TABLE.fullmatch(name)
-        if match is not None and int(match["version"]) not in measured:
+        if match is not None and int(match["version"]) not in versions:
             yield f"the evidence has '{name}', and the commit tells no score of v{match['version']}"

@@ -191,7 +191,7 @@ def fetch_command(
     from skillgit.view.exchange import fetched  # noqa: PLC0415 - see the package
 
     person = listener(session, quiet=quiet)
-    result = fetch(session.context, remote, rejected=rejected, evidence=evidence, listener=person)
+    result = fetch(session.context, remote, with_rejected=rejected, evidence=evidence, listener=person)
     if form is Form.TEXT:
         session.output.text(fetched(result, session.screen))
     else:

@@ -242,7 +242,7 @@ def _place(path: Path) -> Path:
         UsageError: It is a folder.
         NotFoundError: It would lie in a folder that does not exist.
     """
-    target = refuse_way_out(path.absolute(), followed=True).resolve()
+    target = refuse_way_out(path.absolute(), follow=True).resolve()
     if target.is_dir():
         raise UsageError(f"{path} is a folder", hint=f"--output {path / 'report.html'}")
     if not target.parent.is_dir():

@@ -38,24 +38,24 @@ class FetchedRef:
     new: str
 
 
-def fetch(repo: Repo, line: Line, remote: str, *, rejected: bool, evidence: bool) -> tuple[FetchedRef, ...]:
+def fetch(repo: Repo, line: Line, remote: str, *, with_rejected: bool, evidence: bool) -> tuple[FetchedRef, ...]:
     """Bring the refs of ``remote`` in as tracking copies and return those that moved.
 
     Args:
         repo: The repository.
         line: The connection.
         remote: The remote.
-        rejected: Whether refused candidates come too, as branches and in attics.
+        with_rejected: Whether refused candidates come too, as branches and in attics.
         evidence: Whether evidence comes too.
 
     Raises:
         RemoteError: It could not be reached, or refused.
     """
-    hidden = [*(("attic",) if rejected else ()), *(("evidence", "dropped") if evidence else ())]
+    hidden = [*(("attic",) if with_rejected else ()), *(("evidence", "dropped") if evidence else ())]
     names = ("refs/heads/*", *(f"refs/skillgit/{kind}/*" for kind in hidden), "refs/notes/skillgit/*")
     specs = [f"+{name}:{refs.tracking(remote, name)}" for name in names]
     before = tracked(repo, remote)
-    _fetch(repo, line, remote, *specs, *(() if rejected else ("^refs/heads/rejected/*",)))
+    _fetch(repo, line, remote, *specs, *(() if with_rejected else ("^refs/heads/rejected/*",)))
     after = tracked(repo, remote)
     changes = {name: oid for name, oid in after.items() if before.get(name) != oid}
     pack(repo, len(changes))

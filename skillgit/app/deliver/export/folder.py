@@ -35,14 +35,14 @@ def archive(skill: Skill) -> bytes:
     Equal skills give equal bytes on every machine. So files are sorted and stored uncompressed, for compressors differ
     between versions and systems.
     """
-    written = io.BytesIO()
-    with zipfile.ZipFile(written, "w", zipfile.ZIP_STORED) as target:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as target:
         for path, content in skill.files.items():
             member = zipfile.ZipInfo(f"{skill.name}/{path}", _EPOCH)
             member.create_system = _UNIX
             member.external_attr = (_PROGRAM if path in skill.executable else _FILE) << 16
             target.writestr(member, content)
-    return written.getvalue()
+    return buffer.getvalue()
 
 
 _MARKER_LINE = re.compile(rf"^[ \t]*(?:{MARKER.pattern}[ \t]*)+(?:\n|\Z)", re.MULTILINE)
@@ -52,8 +52,8 @@ def without_markers(skill: Skill) -> Skill:
     """Return ``skill`` with no region marker in its Markdown; what stands between markers stays, frontmatter too."""
     for path, text in list(skill.text_files()):
         if path.endswith(".md"):
-            kept = frontmatter(text) if path == DOCUMENT else ""
-            bare = kept + _bare(text[len(kept) :])
+            head = frontmatter(text) if path == DOCUMENT else ""
+            bare = head + _bare(text[len(head) :])
             if bare != text:
                 skill = skill.with_text(path, bare)
     return skill
@@ -127,49 +127,48 @@ def export_skill(context: Context, request: FolderRequest) -> ExportedSkill:
         UsageError: The place cannot be what is asked for.
     """
     with open_workspace(context) as workspace:
-        named = skill_named(workspace, request.revision)
-    skill = without_markers(named.skill) if request.strip_markers else named.skill
-    place = refuse_way_out(typed_path(context.directory, request.place))
-    exported = ExportedSkill(
-        row=named.row,
-        commit=named.commit,
+        source = skill_named(workspace, request.revision)
+    skill = without_markers(source.skill) if request.strip_markers else source.skill
+    target = refuse_way_out(typed_path(context.directory, request.place))
+    result = ExportedSkill(
+        row=source.row,
+        commit=source.commit,
         skill=skill.name,
-        place=str(place),
-        archive=place.name.endswith(ENDINGS),
+        place=str(target),
+        archive=target.name.endswith(ENDINGS),
         files=tuple(skill.files),
     )
-    return (_to_archive if exported.archive else _to_folder)(exported, place, skill, force=request.force)
+    return (_to_archive if result.archive else _to_folder)(result, target, skill, force=request.force)
 
 
-def _to_archive(exported: ExportedSkill, file: Path, skill: Skill, *, force: bool) -> ExportedSkill:
+def _to_archive(result: ExportedSkill, file: Path, skill: Skill, *, force: bool) -> ExportedSkill:
     content = archive(skill)
     if file.is_dir():
         raise UsageError(f"{file} is a folder", hint=f"--to {file / f'{skill.name}.skill'}")
     if file.exists() or file.is_symlink():
         if file.is_file() and file.read_bytes() == content:
-            return replace(exported, held=True)
+            return replace(result, held=True)
         if not force:
             raise ConflictError(f"{file} exists and holds something else", hint="--force replaces it")
     write_file(file, content)
-    return exported
+    return result
 
 
-def _to_folder(exported: ExportedSkill, folder: Path, skill: Skill, *, force: bool) -> ExportedSkill:
-    _check_is_skill(folder, exported.skill)
+def _to_folder(result: ExportedSkill, folder: Path, skill: Skill, *, force: bool) -> ExportedSkill:
+    _check_is_skill(folder, result.skill)
     there, new = read_entries(folder), entries_of(skill)
     if fingerprint(there) == fingerprint(new):
-        return replace(exported, held=True)
+        return replace(result, held=True)
     if len(there) > 1:
-        exported = replace(exported, changes=changes(there, new))
+        result = replace(result, changes=changes(there, new))
         if not force:
             raise DiffersError(
-                f"{folder} holds another skill or another version, and {len(exported.changes)} of its files would"
-                " change",
+                f"{folder} holds another skill or another version, and {len(result.changes)} of its files would change",
                 hint="--force replaces it",
-                changes=exported.changes,
+                changes=result.changes,
             )
     put(folder, lambda beside: write_skill(beside, skill))
-    return exported
+    return result
 
 
 def _check_is_skill(folder: Path, name: str) -> None:

@@ -61,11 +61,11 @@ class ExportedStore:
     metrics: int
 
 
-def export_mlflow(context: Context, revision: str, place: str) -> ExportedStore:
-    """Add the run that ``revision`` belongs to to the store ``place``; a copy from an earlier export is replaced.
+def export_mlflow(context: Context, revision: str, target: str) -> ExportedStore:
+    """Add the run that ``revision`` belongs to to the store ``target``; a copy from an earlier export is replaced.
 
     Raises:
-        ConflictError: Something other than a store stands at ``place``.
+        ConflictError: Something other than a store stands at ``target``.
         RevisionNotFoundError: The revision names nothing.
         UsageError: It belongs to no run.
     """
@@ -73,7 +73,7 @@ def export_mlflow(context: Context, revision: str, place: str) -> ExportedStore:
     with open_workspace(context) as workspace:
         best = next(row for row in data.versions if row.best)
         skill = reader.skill_at(workspace.repo, best.commit, data.skill)
-    store = refuse_way_out(typed_path(context.directory, place))
+    store = refuse_way_out(typed_path(context.directory, target))
     name = _experiment(data)
     number, run_id = _number(name), _digest(f"{data.run} {data.events[0].commit}")[:32]
     _check_store(store)
@@ -172,12 +172,12 @@ def _parameters(config: Mapping[str, object]) -> Iterator[tuple[str, str]]:
 def _metrics(data: RunData) -> dict[str, list[str]]:
     """Return metric to its lines: time in milliseconds, value, step; none of them twice, as its databases want it."""
     rows = {row.version: row for row in data.versions}
-    found: dict[str, dict[str, None]] = {}
+    names: dict[str, dict[str, None]] = {}
     for event in data.events:
         row = rows.get(event.version) if event.version is not None else None
         for name, value in (*_of_event(event), *(_of_version(row) if row is not None else ())):
-            found.setdefault(name, {})[f"{_milliseconds(event)} {value!r} {event.step}\n"] = None
-    return {name: list(lines) for name, lines in found.items()}
+            names.setdefault(name, {})[f"{_milliseconds(event)} {value!r} {event.step}\n"] = None
+    return {name: list(lines) for name, lines in names.items()}
 
 
 def _of_event(event: EventRow) -> Iterator[tuple[str, float]]:

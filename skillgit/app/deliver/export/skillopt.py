@@ -45,15 +45,15 @@ class ExportedLayout:
     remarks: tuple[str, ...]
 
 
-def export_layout(context: Context, revision: str, place: str) -> ExportedLayout:
+def export_layout(context: Context, revision: str, target: str) -> ExportedLayout:
     """Write the run that ``revision`` belongs to as a SkillOpt output directory, at once or not at all.
 
     Raises:
-        ConflictError: Something stands at ``place`` already.
+        ConflictError: Something stands at ``target`` already.
         RevisionNotFoundError: The revision names nothing.
         UsageError: It belongs to no run.
     """
-    folder = refuse_way_out(typed_path(context.directory, place))
+    folder = refuse_way_out(typed_path(context.directory, target))
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConflictError(f"{folder} exists and is not an empty folder", hint="name a new folder with --to")
     with open_workspace(context) as workspace:
@@ -75,10 +75,10 @@ def export_layout(context: Context, revision: str, place: str) -> ExportedLayout
 
 
 def _laid_out(repo: Repo, records: Sequence[Recorded], metric: Metric, soft_weight: float) -> Layout:
-    started = records[0].event
-    if not isinstance(started, RunStarted):
-        raise HistoryError(f"run {started.run} has no beginning", hint="skillgit fsck")
-    layout = Layout(started=started, evidence=_evidence(repo, records[0]), metric=metric, soft_weight=soft_weight)
+    start = records[0].event
+    if not isinstance(start, RunStarted):
+        raise HistoryError(f"run {start.run} has no beginning", hint="skillgit fsck")
+    layout = Layout(started=start, evidence=_evidence(repo, records[0]), metric=metric, soft_weight=soft_weight)
     for record in records:
         event = record.event
         makes = getattr(event, "version", None) is not None or hasattr(event, "verdict")

@@ -101,8 +101,8 @@ class Layout:
     def text_of(self, skill: Skill) -> str:
         """Return a skill's document as the reference reads it."""
         if len(skill.files) > 1:
-            others = ", ".join(path for path in skill.files if path != "SKILL.md")
-            self.remark(f"a skill is one text in that layout; {others} are left out")
+            paths = ", ".join(path for path in skill.files if path != "SKILL.md")
+            self.remark(f"a skill is one text in that layout; {paths} are left out")
         return with_their_markers(skill.document)
 
     def config(self) -> Row:
@@ -110,22 +110,22 @@ class Layout:
         original = document(self.evidence, f"{ORIGIN}/config.json")
         if isinstance(original, dict):
             return original
-        recorded = document(self.evidence, "config.json")
-        if not isinstance(recorded, dict):
+        settings = document(self.evidence, "config.json")
+        if not isinstance(settings, dict):
             self.remark(
                 "the evidence behind the start of the run is not here, so that config.json tells only its models"
             )
-            recorded = {}
-        found: Row = {}
+            settings = {}
+        row: Row = {}
         for section, names in SECTIONED.items():
-            values = recorded.get(section)
+            values = settings.get(section)
             for name in names:
                 if isinstance(values, dict) and name in values:
-                    found[_FLAT_NAMES.get(f"{section}.{name}", name)] = values[name]
-        for role, told in (("target", self.started.models.target), ("optimizer", self.started.models.optimizer)):
-            backend, _, model = told.partition("/")
-            found |= {f"{role}_backend": backend, f"{role}_model": model} if model else {}
-        return found | {"out_root": ""}
+                    row[_FLAT_NAMES.get(f"{section}.{name}", name)] = values[name]
+        for role, model_name in (("target", self.started.models.target), ("optimizer", self.started.models.optimizer)):
+            backend, _, model = model_name.partition("/")
+            row |= {f"{role}_backend": backend, f"{role}_model": model} if model else {}
+        return row | {"out_root": ""}
 
     def value(self, hard: float, soft: float) -> float:
         """Return a score under the metric of the gate."""
@@ -134,26 +134,26 @@ class Layout:
     def add_outcomes(self, folder: str, evidence: Mapping[str, bytes], name: str) -> Sequence[Row]:
         """Add the outcomes that ``evidence`` holds in the file ``name`` to ``folder``; return those with a score."""
         rows = document(evidence, name)
-        listed = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-        scored = [row for row in listed if "hard" in row]
-        failed = [row for row in listed if "failed" in row]
-        if scored:
-            self.add(f"{folder}/results.jsonl", _lines(_result(row) for row in scored))
-        if failed:
-            told = ({"id": row["id"], "reason": row["failed"]} for row in failed)
-            self.add(f"{folder}/failed.jsonl", _lines(told))
+        entries = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+        results = [row for row in entries if "hard" in row]
+        failures = [row for row in entries if "failed" in row]
+        if results:
+            self.add(f"{folder}/results.jsonl", _lines(_result(row) for row in results))
+        if failures:
+            errors = ({"id": row["id"], "reason": row["failed"]} for row in failures)
+            self.add(f"{folder}/failed.jsonl", _lines(errors))
             self.remark("items that failed to evaluate have no place in that layout; they stand in failed.jsonl beside")
-        for row in scored:
+        for row in results:
             trajectory = document(evidence, str(row.get("trajectory") or ""))
             turns = trajectory.get("turns") if isinstance(trajectory, dict) else None
             if isinstance(turns, list):
                 self._add_conversation(f"{folder}/predictions/{row['id']}/conversation.json", turns)
-        return scored
+        return results
 
     def _add_conversation(self, path: str, turns: list[object]) -> None:
         """Add a conversation where the reference looks for it, if the item's id can be a folder."""
-        taken = self._conversations.setdefault(name_key(path), path)
-        if path_fault(path) or taken != path:
+        owner = self._conversations.setdefault(name_key(path), path)
+        if path_fault(path) or owner != path:
             self.remark("conversations of items whose ids cannot be folders on every system are left out")
         else:
             self.add_json(path, turns)
@@ -222,7 +222,7 @@ def run_files(layout: Layout) -> None:
 
 def summary_files(layout: Layout, event: RunFinished, evidence: Mapping[str, bytes]) -> None:
     """Add the end of the run: its summary and its scores on the test split."""
-    tests = {found.version or 0: found for found in event.evaluations if found.split is Split.TEST}
+    tests = {evaluation.version or 0: evaluation for evaluation in event.evaluations if evaluation.split is Split.TEST}
     for folder, version in (
         ("test_eval_baseline", 0),
         ("test_eval", layout.best_version),
@@ -263,9 +263,9 @@ def _counts(history: list[Row], prefix: str) -> Row:
 
 
 def _epochs(history: list[Row]) -> list[Row]:
-    found: dict[object, list[Row]] = {}
+    by_epoch: dict[object, list[Row]] = {}
     for record in history:
-        found.setdefault(record["epoch"], []).append(record)
+        by_epoch.setdefault(record["epoch"], []).append(record)
     return [
         {
             "epoch": epoch,
@@ -274,17 +274,17 @@ def _epochs(history: list[Row]) -> list[Row]:
             "best_score": records[-1]["best_score"],
             "current_score": records[-1]["current_score"],
         }
-        for epoch, records in found.items()
+        for epoch, records in by_epoch.items()
     ]
 
 
 def _tests(layout: Layout, tests: Mapping[int, EvaluationSummary]) -> Row:
-    found: Row = {}
+    row: Row = {}
     for key, version in (("baseline_test", 0), ("test", layout.best_version), ("final_test", layout.last)):
         if version in tests:
-            found |= {f"{key}_hard": tests[version].hard, f"{key}_soft": tests[version].soft}
+            row |= {f"{key}_hard": tests[version].hard, f"{key}_soft": tests[version].soft}
     if 0 in tests:
         for key, version in (("test", layout.best_version), ("final_test", layout.last)):
             if version in tests:
-                found[f"{key}_delta_hard"] = tests[version].hard - tests[0].hard
-    return found
+                row[f"{key}_delta_hard"] = tests[version].hard - tests[0].hard
+    return row

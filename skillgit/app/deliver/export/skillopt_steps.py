@@ -145,9 +145,9 @@ def _record(layout: Layout, event: Accepted | Rejected | Skipped, evidence: Mapp
     folder = f"steps/step_{event.step:04d}"
     rows = layout.add_outcomes(f"{folder}/rollout", evidence, "rollout.json")
     findings = document(evidence, "findings.json")
-    listed = findings.get("findings") if isinstance(findings, dict) else None
-    if isinstance(listed, list) and listed:
-        layout.add_json(f"{folder}/patches/minibatch_fail_000.json", _analysis(listed, len(rows)))
+    entries = findings.get("findings") if isinstance(findings, dict) else None
+    if isinstance(entries, list) and entries:
+        layout.add_json(f"{folder}/patches/minibatch_fail_000.json", _analysis(entries, len(rows)))
     earlier = [record for record in layout.history if record["epoch"] == event.epoch]
     record: Row = {"step": event.step, "epoch": event.epoch, "step_in_epoch": len(earlier) + 1}
     if rows:
@@ -163,12 +163,12 @@ def _record(layout: Layout, event: Accepted | Rejected | Skipped, evidence: Mapp
 
 
 def _analysis(findings: list[Row], trajectories: int) -> Row:
-    told = [
+    sentences = [
         {"failure_type": "", "count": row.get("count"), "description": row.get("pattern"), "task_ids": row.get("items")}
         for row in findings
     ]
     empty: Row = {"reasoning": "", "edits": []}
-    return {"patch": empty, "source_type": "failure", "batch_size": trajectories, "failure_summary": told}
+    return {"patch": empty, "source_type": "failure", "batch_size": trajectories, "failure_summary": sentences}
 
 
 def _keep(
@@ -192,18 +192,18 @@ def _keep(
 
 def _own(layout: Layout, evaluation: EvaluationSummary, verdict: Verdict) -> Row:
     """Return what only skillgit reads: how an evaluation was stopped, and a gate that the reference does not have."""
-    found: Row = {}
+    row: Row = {}
     if evaluation.stopped:
-        found |= {"unneeded": evaluation.unneeded, "spare": evaluation.spare}
+        row |= {"unneeded": evaluation.unneeded, "spare": evaluation.spare}
         layout.remark(
             "evaluations that were stopped once their decision was certain tell the score of a part of the items,"
             " and the highest that the candidate could have had as its gate score"
         )
     if verdict.policy != STRICT.name or verdict.no_regression is not NoRegression.NONE:
         guard = verdict.no_regression.value
-        found |= {"policy": verdict.policy, "alpha": verdict.alpha, "margin": verdict.margin, "guard": guard}
+        row |= {"policy": verdict.policy, "alpha": verdict.alpha, "margin": verdict.margin, "guard": guard}
         layout.remark(f"the gate of this run was '{verdict.policy}' with the guard '{guard}'; that layout has none")
-    return found
+    return row
 
 
 def _selection(evaluation: EvaluationSummary | None) -> Row:
@@ -231,14 +231,14 @@ def _tokens(cost: Cost) -> Row:
 
 def _failures(evidence: Mapping[str, bytes]) -> Row:
     rows, findings = document(evidence, "rollout.json"), document(evidence, "findings.json")
-    scored = [row for row in rows if isinstance(row, dict) and "hard" in row] if isinstance(rows, list) else []
-    listed = findings.get("findings") if isinstance(findings, dict) else None
+    results = [row for row in rows if isinstance(row, dict) and "hard" in row] if isinstance(rows, list) else []
+    entries = findings.get("findings") if isinstance(findings, dict) else None
     return {
-        "n_total": len(scored),
-        "n_fail": sum(not row["hard"] for row in scored),
+        "n_total": len(results),
+        "n_fail": sum(not row["hard"] for row in results),
         "failure_patterns": [
             {"pattern": row.get("pattern"), "count": row.get("count"), "task_ids": row.get("items")}
-            for row in (listed if isinstance(listed, list) else [])
+            for row in (entries if isinstance(entries, list) else [])
         ],
     }
 
@@ -246,7 +246,7 @@ def _failures(evidence: Mapping[str, bytes]) -> Row:
 def _patch(layout: Layout, folder: str, event: Accepted | Rejected, patch: Row, text: str) -> list[Row]:
     """Add what a step applied; return its edits."""
     rows = patch.get("edits")
-    listed = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    entries = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
     if event.patch.mode is not UpdateMode.PATCH:
         result: Row = {"reasoning": patch.get("reasoning") or "", "change_summary": [event.title], "new_skill": text}
         full = event.patch.mode is UpdateMode.FULL
@@ -260,25 +260,25 @@ def _patch(layout: Layout, folder: str, event: Accepted | Rejected, patch: Row, 
             "support_count": row.get("support"),
             "source_type": row.get("source"),
         }
-        for row in listed
+        for row in entries
     ]
     if edits:
         layout.add_json(f"{folder}/ranked_edits.json", {"reasoning": patch.get("reasoning") or "", "edits": edits})
-        reports = zip(edits, listed, strict=True)
-        told = [_report(place, edit, row) for place, (edit, row) in enumerate(reports, start=1)]
-        layout.add_json(f"{folder}/edit_apply_report.json", told)
+        reports = zip(edits, entries, strict=True)
+        lines = [_report(number, edit, row) for number, (edit, row) in enumerate(reports, start=1)]
+        layout.add_json(f"{folder}/edit_apply_report.json", lines)
     return edits
 
 
 def _report(index: int, edit: Row, row: Row) -> Row:
-    applied = row.get("status") == EditStatus.APPLIED
-    status = f"applied_{edit['op']}" if applied else f"skipped_{str(row.get('status')).replace('-', '_')}"
+    is_applied = row.get("status") == EditStatus.APPLIED
+    status = f"applied_{edit['op']}" if is_applied else f"skipped_{str(row.get('status')).replace('-', '_')}"
     target, content = str(edit["target"])[:_PREVIEW], str(edit["content"])[:_PREVIEW]
     return {"index": index, "op": edit["op"], "target": target, "content_preview": content, "status": status}
 
 
 def _slow(layout: Layout, event: SlowProposed, evidence: Mapping[str, bytes]) -> None:
-    place = f"slow_update/epoch_{event.epoch:02d}"
+    folder = f"slow_update/epoch_{event.epoch:02d}"
     verdict = event.verdict
     result: Row = {
         "reasoning": event.why,
@@ -292,11 +292,11 @@ def _slow(layout: Layout, event: SlowProposed, evidence: Mapping[str, bytes]) ->
     }
     if event.evaluation is not None and verdict is not None:
         result["skillgit"] = {"title": event.title, **_own(layout, event.evaluation, verdict)}
-        layout.add_outcomes(f"{place}/selection_eval", evidence, "selection.json")
+        layout.add_outcomes(f"{folder}/selection_eval", evidence, "selection.json")
     pairs = document(evidence, "comparison.json")
     if isinstance(pairs, list):
-        layout.add_json(f"{place}/comparison_pairs.json", [_pair(pair) for pair in pairs if isinstance(pair, dict)])
-    layout.add_json(f"{place}/slow_result.json", result)
+        layout.add_json(f"{folder}/comparison_pairs.json", [_pair(pair) for pair in pairs if isinstance(pair, dict)])
+    layout.add_json(f"{folder}/slow_result.json", result)
     layout.add_json(
         f"meta_skill/epoch_{event.epoch:02d}/meta_skill_result.json",
         {
@@ -318,6 +318,6 @@ def _pair(pair: Row) -> Row:
 
 
 def _side(side: object) -> Row:
-    found = side if isinstance(side, dict) else {}
-    told = {"predicted_answer": found.get("answer") or "", "fail_reason": ""}
-    return {key: found[key] for key in ("hard", "soft") if key in found} | told
+    fields = side if isinstance(side, dict) else {}
+    row = {"predicted_answer": fields.get("answer") or "", "fail_reason": ""}
+    return {key: fields[key] for key in ("hard", "soft") if key in fields} | row

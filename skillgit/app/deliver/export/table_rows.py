@@ -209,9 +209,9 @@ def event_row(record: Recorded) -> EventRow:
     """Return the row of an event."""
     event = record.event
     verdict, patch = getattr(event, "verdict", None), getattr(event, "patch", None)
-    found = getattr(event, "evaluation", None)
-    score = found if isinstance(found, EvaluationSummary) else None
-    stopped = score is not None and score.stopped
+    evaluation = getattr(event, "evaluation", None)
+    score = evaluation if isinstance(evaluation, EvaluationSummary) else None
+    is_stopped = score is not None and score.stopped
     models, cost = getattr(event, "models", NOBODY), getattr(event, "cost", Cost())
     return EventRow(
         run=event.run,
@@ -227,11 +227,11 @@ def event_row(record: Recorded) -> EventRow:
         decision=verdict.decision.value if verdict else None,
         policy=verdict.policy if verdict else None,
         metric=verdict.metric.value if verdict else None,
-        score=verdict.score if verdict and not stopped else None,
-        bound=verdict.score if verdict and stopped else None,
+        score=verdict.score if verdict and not is_stopped else None,
+        bound=verdict.score if verdict and is_stopped else None,
         **{name: getattr(verdict, name, None) for name in ("current", "best", "fixed", "broken", "p")},
         **{name: getattr(score, name, None) for name in ("n", "scored", "unneeded", "hard", "soft")},
-        inherited=found.version if isinstance(found, Inherited) else None,
+        inherited=evaluation.version if isinstance(evaluation, Inherited) else None,
         **{name: getattr(patch, name, None) for name in ("merged", "ranked", "applied", "skipped", "budget")},
         calls=cost.calls,
         tokens_in=cost.tokens_in,
@@ -247,7 +247,7 @@ def event_row(record: Recorded) -> EventRow:
 def version_row(
     record: Recorded,
     files: Mapping[str, bytes],
-    known: EvaluationSummary | None,
+    summary: EvaluationSummary | None,
     test: EvaluationSummary | None,
     *,
     best: bool,
@@ -257,12 +257,12 @@ def version_row(
     Args:
         record: Its event.
         files: The files of its skill.
-        known: Its score on the selection split, taken over or not.
+        summary: Its score on the selection split, taken over or not.
         test: Its score on the test split.
         best: Whether it is the best version.
     """
     event = record.event
-    told = getattr(event, "evaluation", None)
+    evaluation = getattr(event, "evaluation", None)
     return VersionRow(
         run=event.run,
         version=version_of(event) or 0,
@@ -272,11 +272,11 @@ def version_row(
         epoch=event.epoch,
         step=event_step(event),
         title=event.title,
-        hard=known.hard if known else None,
-        soft=known.soft if known else None,
-        n=known.n if known else None,
-        scored=known.scored if known else None,
-        inherited=told.version if isinstance(told, Inherited) else None,
+        hard=summary.hard if summary else None,
+        soft=summary.soft if summary else None,
+        n=summary.n if summary else None,
+        scored=summary.scored if summary else None,
+        inherited=evaluation.version if isinstance(evaluation, Inherited) else None,
         test_hard=test.hard if test else None,
         test_soft=test.soft if test else None,
         best=best,

@@ -62,24 +62,24 @@ class ExportedTables:
 def table_text(data: RunData, table: str) -> str:
     """Return one of the tables as CSV."""
     names = [field.name for field in fields(_ROWS[table])]
-    written = io.StringIO(newline="")
-    writer = csv.writer(written)
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer)
     writer.writerow(names)
     rows: Sequence[object] = getattr(data, table)
     writer.writerows([_cell(getattr(row, name)) for name in names] for row in rows)
-    return written.getvalue()
+    return buffer.getvalue()
 
 
-def export_tables(context: Context, data: RunData, place: str, table: str | None = None) -> ExportedTables:
-    """Write one table to the file ``place``, or all of them to the folder ``place``, at once or not at all.
+def export_tables(context: Context, data: RunData, target: str, table: str | None = None) -> ExportedTables:
+    """Write one table to the file ``target``, or all of them to the folder ``target``, at once or not at all.
 
     Raises:
         ConflictError: Something else stands there.
         UsageError: The place cannot be written.
     """
-    path = refuse_way_out(typed_path(context.directory, place))
-    chosen = TABLES if table is None else (table,)
-    texts = {name: table_text(data, name) for name in chosen}
+    path = refuse_way_out(typed_path(context.directory, target))
+    names = TABLES if table is None else (table,)
+    texts = {name: table_text(data, name) for name in names}
     if table is not None:
         if path.is_dir():
             raise ConflictError(f"{path} is a folder", hint="name a file, or leave out --table")
@@ -89,13 +89,13 @@ def export_tables(context: Context, data: RunData, place: str, table: str | None
         _check_folder(path)
         files = {f"{name}.csv": text.encode("utf-8", "replace") for name, text in texts.items()}
         put(path, lambda beside: write_files(beside, files))
-    return ExportedTables(run=data.run, place=str(path), rows={name: len(getattr(data, name)) for name in chosen})
+    return ExportedTables(run=data.run, place=str(path), rows={name: len(getattr(data, name)) for name in names})
 
 
 def _check_folder(path: Path) -> None:
     """Refuse to take the place of anything but tables that were exported before."""
     ours = {f"{name}.csv" for name in TABLES}
-    if path.exists() and (not path.is_dir() or {found.name for found in path.iterdir()} - ours):
+    if path.exists() and (not path.is_dir() or {entry.name for entry in path.iterdir()} - ours):
         raise ConflictError(f"{path} exists and holds something else", hint="name a new folder with --to")
 
 
@@ -168,11 +168,11 @@ def run_data(context: Context, revision: str) -> RunData:
 def _data(repo: Repo, records: Sequence[Recorded]) -> RunData:
     state = fold(record.event for record in records)
     tests = {
-        found.version: found
+        evaluation.version: evaluation
         for record in records
         if isinstance(record.event, RunFinished)
-        for found in record.event.evaluations
-        if found.split is Split.TEST
+        for evaluation in record.event.evaluations
+        if evaluation.split is Split.TEST
     }
     config = _json(repo, records[0], "config.json")
     return RunData(
@@ -215,17 +215,19 @@ def _items(repo: Repo, records: Sequence[Recorded]) -> Iterator[ItemRow]:
 
 def _outcomes(repo: Repo, records: Sequence[Recorded]) -> dict[int, Outcomes]:
     """Return version to the outcomes behind its score; a score that was taken over is that of another text."""
-    found: dict[int, Outcomes] = {}
-    proposed: Outcomes = []
+    by_version: dict[int, Outcomes] = {}
+    proposal_rows: Outcomes = []
     for record in records:
         event = record.event
         if isinstance(event, SlowProposed):
-            proposed = _rows(repo, record, _SELECTION)
+            proposal_rows = _rows(repo, record, _SELECTION)
         elif isinstance(event, MakesVersion | Measured) and isinstance(
             getattr(event, "evaluation", None), EvaluationSummary
         ):
-            found[event.version] = proposed if isinstance(event, SlowMerged) else _rows(repo, record, _SELECTION)
-    return found
+            by_version[event.version] = (
+                proposal_rows if isinstance(event, SlowMerged) else _rows(repo, record, _SELECTION)
+            )
+    return by_version
 
 
 def _edits(repo: Repo, records: Sequence[Recorded]) -> Iterator[EditRow]:
@@ -234,21 +236,21 @@ def _edits(repo: Repo, records: Sequence[Recorded]) -> Iterator[EditRow]:
         if not isinstance(event, Accepted | Rejected):
             continue
         document = _json(repo, record, _PATCH)
-        listed = document.get("edits") if isinstance(document, dict) else None
-        applied = [
+        entries = document.get("edits") if isinstance(document, dict) else None
+        edits = [
             row
-            for row in (listed if isinstance(listed, list) else [])
+            for row in (entries if isinstance(entries, list) else [])
             if isinstance(row, dict) and row.get("status") == "applied"
         ]
-        for place, edit in enumerate(event.edits):
-            text = applied[place] if place < len(applied) else {}
+        for index, edit in enumerate(event.edits):
+            text = edits[index] if index < len(edits) else {}
             yield EditRow(
                 run=event.run,
                 commit=record.commit,
                 step=event.step,
                 version=version_of(event),
                 decision=event.verdict.decision.value,
-                place=place + 1,
+                place=index + 1,
                 op=edit.op.value,
                 file=edit.file,
                 support=edit.support,
@@ -259,8 +261,8 @@ def _edits(repo: Repo, records: Sequence[Recorded]) -> Iterator[EditRow]:
 
 
 def _rows(repo: Repo, record: Recorded, name: str) -> Outcomes:
-    found = _json(repo, record, name)
-    return [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+    document = _json(repo, record, name)
+    return [row for row in document if isinstance(row, dict)] if isinstance(document, list) else []
 
 
 def _json(repo: Repo, record: Recorded, name: str) -> object:

@@ -168,9 +168,9 @@ def items(context: Context, a: str, b: str | None = None) -> ItemDiff:
         both = sides(workspace, a, b)
         older, newer = _event(both.a), _event(both.b)
         gauge = queries.gauge(workspace.index, newer.run)
-        (before, noted), (after, noted_too) = (_outcomes(workspace, row) for row in (older, newer))
+        (before, note), (after, noted_too) = (_outcomes(workspace, row) for row in (older, newer))
         rows = item_changes(before, after, gauge, unmeasured(workspace, older, newer))
-        named = {change: tuple(row.item for row in rows if row.change == change) for change in get_args(Change)}
+        by_change = {change: tuple(row.item for row in rows if row.change == change) for change in get_args(Change)}
         differs = differing(workspace, older, newer)
         better, worse = (None, None) if matter(differs) else paired_test(rows, gauge.metric)
         return ItemDiff(
@@ -179,26 +179,26 @@ def items(context: Context, a: str, b: str | None = None) -> ItemDiff:
             differs=differs,
             metric=str(gauge.metric),
             rows=rows,
-            fixed=named["fixed"],
-            broken=named["broken"],
-            gained=named["gained"],
-            lost=named["lost"],
-            stable_pass=named["pass"],
-            stable_fail=named["fail"],
-            not_measured=named["not-measured"],
-            missing=named["missing"],
+            fixed=by_change["fixed"],
+            broken=by_change["broken"],
+            gained=by_change["gained"],
+            lost=by_change["lost"],
+            stable_pass=by_change["pass"],
+            stable_fail=by_change["fail"],
+            not_measured=by_change["not-measured"],
+            missing=by_change["missing"],
             p=better,
             p_worse=worse,
             types=tuple(by_type(rows)),
             length=length(workspace, both),
-            notes=(*notes(workspace, older, newer, rows), *noted, *noted_too),
+            notes=(*notes(workspace, older, newer, rows), *note, *noted_too),
         )
 
 
 def differing(workspace: Workspace, a: LogRow, b: LogRow) -> tuple[Difference, ...]:
     """Return what differs between the measurements of two events besides the text."""
-    one, other = (of_event(workspace, row, Split.SELECTION) for row in (a, b))
-    return () if one is None or other is None else differences(one, other)
+    first, second = (of_event(workspace, row, Split.SELECTION) for row in (a, b))
+    return () if first is None or second is None else differences(first, second)
 
 
 def unmeasured(workspace: Workspace, *rows: LogRow) -> dict[str, str]:
@@ -211,7 +211,7 @@ def unmeasured(workspace: Workspace, *rows: LogRow) -> dict[str, str]:
 
 
 def item_changes(
-    before: Sequence[ItemRow], after: Sequence[ItemRow], gauge: Gauge, awaited: Mapping[str, str] | None = None
+    before: Sequence[ItemRow], after: Sequence[ItemRow], gauge: Gauge, absences: Mapping[str, str] | None = None
 ) -> tuple[ItemChange, ...]:
     """Compare the outcomes of items under two versions, by the items' names.
 
@@ -219,10 +219,10 @@ def item_changes(
         before: The outcomes under the older version.
         after: Those under the newer one.
         gauge: What scores are.
-        awaited: The items that a side would have measured, had its decision not been settled, with their task types.
+        absences: The items that a side would have measured, had its decision not been settled, with their task types.
     """
     older, newer = ({row.item: row for row in rows} for rows in (before, after))
-    kinds = awaited or {}
+    kinds = absences or {}
     return tuple(
         _item_change(item, older.get(item), newer.get(item), gauge, kinds)
         for item in sorted(older.keys() | newer.keys() | kinds.keys())
@@ -233,8 +233,8 @@ def paired_test(rows: Sequence[ItemChange], metric: Metric) -> tuple[float, floa
     """Return the one-sided p-values that the newer version is better, and that it is worse, as the gate tests it."""
     gains = [exact(row.after) - exact(row.before) for row in rows if row.before is not None and row.after is not None]
     if metric is Metric.HARD:
-        fixed, broken = sum(gain > 0 for gain in gains), sum(gain < 0 for gain in gains)
-        return sign_test(fixed, broken), sign_test(broken, fixed)
+        fixes, breaks = sum(gain > 0 for gain in gains), sum(gain < 0 for gain in gains)
+        return sign_test(fixes, breaks), sign_test(breaks, fixes)
     return sign_flip_test(whole(gains)), sign_flip_test(whole([-gain for gain in gains]))
 
 
@@ -294,22 +294,22 @@ def _outcomes(workspace: Workspace, row: LogRow) -> tuple[tuple[ItemRow, ...], t
     Raises:
         NotFoundError: Neither the run's evidence nor a note tells any here.
     """
-    if found := item_rows(workspace, row):
-        return found, ()
-    if found := noted_rows(workspace, row):
-        return found, (f"{row.label} was measured after the run; a note tells it",)
+    if outcome_rows := item_rows(workspace, row):
+        return outcome_rows, ()
+    if outcome_rows := noted_rows(workspace, row):
+        return outcome_rows, (f"{row.label} was measured after the run; a note tells it",)
     raise _unknown(workspace, row)
 
 
 def noted_rows(workspace: Workspace, row: LogRow) -> tuple[ItemRow, ...]:
     """Return the outcomes of items that a note tells of an event whose run's own are not here; none without one."""
-    measured = recorded_outcomes(workspace, row, Split.SELECTION)
-    if measured is None:
+    outcomes = recorded_outcomes(workspace, row, Split.SELECTION)
+    if outcomes is None:
         return ()
     types = dict(item_queries.task_types(workspace.index, row.run))
     return tuple(
-        ItemRow(item=item, task_type=types.get(item, ""), hard=scored.hard, soft=scored.soft, failed="")
-        for item, scored in sorted(measured.scored.items())
+        ItemRow(item=item, task_type=types.get(item, ""), hard=score.hard, soft=score.soft, failed="")
+        for item, score in sorted(outcomes.scored.items())
     )
 
 
@@ -319,9 +319,9 @@ def _unknown(workspace: Workspace, row: LogRow) -> NotFoundError:
     event = item_queries.measured_by(workspace.index, row.run, row.version, row.commit)
     absence = None if event is None else absences(workspace, row.run).get(event)
     if absence is not None:
-        lost = absence.sentence(row.label)
+        reason = absence.sentence(row.label)
         return NotFoundError(
-            f"the outcomes of {row.label} on single items are not known here: {lost}", hint=absence.remedy(revision)
+            f"the outcomes of {row.label} on single items are not known here: {reason}", hint=absence.remedy(revision)
         )
     return NotFoundError(f"{row.label} was not measured on single items", hint=measure(revision))
 
@@ -334,12 +334,12 @@ def _tokens(document: bytes | None) -> int | None:
 
 
 def _item_change(
-    item: str, before: ItemRow | None, after: ItemRow | None, gauge: Gauge, awaited: Mapping[str, str]
+    item: str, before: ItemRow | None, after: ItemRow | None, gauge: Gauge, absences: Mapping[str, str]
 ) -> ItemChange:
     old, new = _value(before, gauge), _value(after, gauge)
-    known = after or before
-    kind = known.task_type if known else awaited.get(item, "")
-    if item in awaited and (before is None or after is None):
+    either = after or before
+    kind = either.task_type if either else absences.get(item, "")
+    if item in absences and (before is None or after is None):
         change: Change = "not-measured"
     else:
         change = "missing" if old is None or new is None else _change(new - old, _solved(before), _solved(after))

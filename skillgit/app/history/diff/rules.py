@@ -83,8 +83,8 @@ class Deeds:
 
     def removed(self, file: str, rule: Rule) -> Deed:
         """Return what removed a rule that only ``a`` has; if ``b`` did not grow out of ``a``, what brought it."""
-        removed = self._removed(self._gone, file, rule)
-        return removed or self._brought(self._both.a, self._both.skills[0], file, rule)
+        removal = self._removed(self._gone, file, rule)
+        return removal or self._brought(self._both.a, self._both.skills[0], file, rule)
 
     def _brought(self, side: Resolved, skill: str, file: str, rule: Rule) -> Deed:
         path = f"{skill}/{file}" if skill else file
@@ -125,13 +125,13 @@ class Deeds:
 def removing_edit(text: str, edits: Sequence[AppliedEdit]) -> AppliedEdit | None:
     """Return the edit that removed a rule with ``text``; None if several may have and none names it."""
     removing = [edit for edit in edits if edit.op in _REMOVING]
-    wanted = normalised(text)
-    named = [edit for edit in removing if _is_about(wanted, normalised(edit.anchor))]
-    return named[0] if named else removing[0] if len(removing) == 1 else None
+    key = normalised(text)
+    candidates = [edit for edit in removing if _is_about(key, normalised(edit.anchor))]
+    return candidates[0] if candidates else removing[0] if len(removing) == 1 else None
 
 
-def _is_about(wanted: str, anchor: str) -> bool:
-    return bool(anchor) and (anchor in wanted or wanted in anchor)
+def _is_about(key: str, anchor: str) -> bool:
+    return bool(anchor) and (anchor in key or key in anchor)
 
 
 def _age(origin: OriginRow | None) -> tuple[int, int]:
@@ -149,8 +149,8 @@ def _between(workspace: Workspace, older: Resolved, newer: Resolved) -> list[str
     end = b.version if b.version is not None else b.base
     if end is None or not (a.version < end or (a.version == end and b.version is None)):
         return []
-    found = version_queries.commits_of_versions(workspace.index, a.run, a.version, end)
-    return list(found) if b.version is not None else [*found, b.commit]
+    commits = version_queries.commits_of_versions(workspace.index, a.run, a.version, end)
+    return list(commits) if b.version is not None else [*commits, b.commit]
 
 
 class _Removal:
@@ -189,12 +189,12 @@ class _Removal:
             first, last = (middle, last) if self._has(middle, file, text) else (first, middle)
         return last
 
-    def _has(self, place: int, file: str, text: str) -> bool:
-        return text in self._at(place, file).by_words
+    def _has(self, index: int, file: str, text: str) -> bool:
+        return text in self._at(index, file).by_words
 
-    def _at(self, place: int, file: str) -> RuleText:
+    def _at(self, index: int, file: str) -> RuleText:
         path = f"{self._skill}/{file}" if self._skill else file
-        return self._history.text(self._commits[place], path, is_document=file == DOCUMENT)
+        return self._history.text(self._commits[index], path, is_document=file == DOCUMENT)
 
 
 Change = Literal["added", "removed", "changed", "moved"]
@@ -290,13 +290,13 @@ def rules_diffed(
             "neither side belongs to a run, and nothing else tells which folder is the skill",
             hint="name a version, as in v3",
         )
-    found = tuple(matches(workspace, both))
+    pairs = tuple(matches(workspace, both))
     deeds = Deeds(workspace, history, both)
     return RulesDiffed(
         a=both.a.row,
         b=both.b.row,
-        rows=tuple(row for file, diff in found for row in _rows(file, diff, deeds)),
-        kept=sum(len(diff.kept) for _, diff in found),
+        rows=tuple(row for file, diff in pairs for row in _rows(file, diff, deeds)),
+        kept=sum(len(diff.kept) for _, diff in pairs),
     )
 
 
@@ -315,27 +315,27 @@ def matches(workspace: Workspace, both: Sides) -> Iterator[tuple[str, RuleDiff]]
 
 
 def _texts(workspace: Workspace, commit: str, folder: str, paths: Sequence[str]) -> dict[str, str]:
-    wanted = [path for path in paths if path != folder]
+    names = [path for path in paths if path != folder]
     return {
         file: text
         for file, text in sorted(tree.read_texts(workspace.repo.commit(commit).tree, folder).items())
         if file.endswith(_PROSE)
         and "\0" not in text
-        and (not wanted or any(f"{folder}/{file}/".startswith(f"{path}/") for path in wanted))
+        and (not names or any(f"{folder}/{file}/".startswith(f"{path}/") for path in names))
     }
 
 
-def _rows(file: str, found: RuleDiff, deeds: Deeds) -> Iterator[RuleChange]:
+def _rows(file: str, diff: RuleDiff, deeds: Deeds) -> Iterator[RuleChange]:
     came: list[tuple[int, RuleChange]] = [
-        *((rule.first, _row("added", file, rule, "", deeds.added(file, rule))) for rule in found.added),
+        *((rule.first, _row("added", file, rule, "", deeds.added(file, rule))) for rule in diff.added),
         *(
             (pair.new.first, _row("changed", file, pair.new, pair.old.text, deeds.here(file, pair.new)))
-            for pair in found.changed
+            for pair in diff.changed
         ),
-        *((pair.new.first, _row("moved", file, pair.new, "", deeds.here(file, pair.new))) for pair in found.moved),
+        *((pair.new.first, _row("moved", file, pair.new, "", deeds.here(file, pair.new))) for pair in diff.moved),
     ]
     yield from (row for _, row in sorted(came, key=lambda entry: entry[0]))
-    for rule in found.removed:
+    for rule in diff.removed:
         yield _row("removed", file, rule, "", deeds.removed(file, rule))
 
 

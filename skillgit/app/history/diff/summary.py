@@ -70,16 +70,16 @@ def stat(context: Context, a: str, b: str | None = None, paths: Sequence[str] = 
     """
     with open_workspace(context) as workspace:
         both = sides(workspace, a, b, paths)
-        found = [diff for _, diff in matches(workspace, both)]
+        diffs = [diff for _, diff in matches(workspace, both)]
         changes = _changes(workspace, both.a.row, both.b.row)
         return DiffStat(
             text=store_diff.stat(workspace.repo, both.a.commit, both.b.commit, *both.paths),
             a=both.a.row,
             b=both.b.row,
-            rules_added=sum(len(diff.added) for diff in found),
-            rules_removed=sum(len(diff.removed) for diff in found),
-            rules_changed=sum(len(diff.changed) for diff in found),
-            rules_moved=sum(len(diff.moved) for diff in found),
+            rules_added=sum(len(diff.added) for diff in diffs),
+            rules_removed=sum(len(diff.removed) for diff in diffs),
+            rules_changed=sum(len(diff.changed) for diff in diffs),
+            rules_moved=sum(len(diff.moved) for diff in diffs),
             fixed=None if changes is None else changes["fixed"],
             broken=None if changes is None else changes["broken"],
             gained=None if changes is None else changes["gained"],

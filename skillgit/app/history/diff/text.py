@@ -62,8 +62,8 @@ def sides(workspace: Workspace, a: str, b: str | None, paths: Sequence[str] = ()
     before, after = _skill(workspace, older), _skill(workspace, newer)
     skills = (before or after, after or before)
     folders = tuple(sorted({folder for folder in skills if folder}))
-    chosen = tuple(_place(workspace, path, folders, (older, newer)) for path in paths)
-    return Sides(a=older, b=newer, skills=skills, paths=chosen or folders)
+    path_filter = tuple(_place(workspace, path, folders, (older, newer)) for path in paths)
+    return Sides(a=older, b=newer, skills=skills, paths=path_filter or folders)
 
 
 def _origin(workspace: Workspace, newer: Resolved, name: str) -> Resolved:
@@ -89,16 +89,22 @@ def _skill(workspace: Workspace, revision: Resolved) -> str:
 
 def _place(workspace: Workspace, path: str, folders: Sequence[str], revisions: Sequence[Resolved]) -> str:
     """Return the path in the repository that ``path`` means: one in the skill folder goes first."""
-    wanted = path.removeprefix("./").rstrip("/")
+    tail = path.removeprefix("./").rstrip("/")
     trees = [workspace.repo.commit(revision.commit).tree for revision in revisions]
-    for place in (*(f"{folder}/{wanted}" for folder in folders), wanted):
-        if wanted and any(place in found for found in trees):
-            return place
+    for candidate in (*(f"{folder}/{tail}" for folder in folders), tail):
+        if tail and any(candidate in entries for entries in trees):
+            return candidate
     names = sorted(
-        {name for folder in folders for found in trees if folder in found for name in tree.read_texts(found, folder)}
+        {
+            name
+            for folder in folders
+            for entries in trees
+            if folder in entries
+            for name in tree.read_texts(entries, folder)
+        }
     )
-    known = f"there are {', '.join(names[:_SHOWN])}{' …' if len(names) > _SHOWN else ''}" if names else "git ls-files"
-    raise NotFoundError(f"neither side has a file '{path}'", hint=known)
+    hint = f"there are {', '.join(names[:_SHOWN])}{' …' if len(names) > _SHOWN else ''}" if names else "git ls-files"
+    raise NotFoundError(f"neither side has a file '{path}'", hint=hint)
 
 
 _SETTING = "diff.context"
@@ -176,9 +182,9 @@ def _files(workspace: Workspace, both: Sides, lines: int | None) -> tuple[FileDi
 
 def _context(workspace: Workspace, usual: int) -> int:
     """Return how many unchanged lines the user wants git to show around a change."""
-    wanted = workspace.repo.config(_SETTING)
-    if not wanted:
+    setting = workspace.repo.config(_SETTING)
+    if not setting:
         return usual
-    if not wanted.isdecimal():
-        raise UsageError(f"{_SETTING} is '{wanted}', and no number of lines", hint=f"git config {_SETTING} {usual}")
-    return int(wanted)
+    if not setting.isdecimal():
+        raise UsageError(f"{_SETTING} is '{setting}', and no number of lines", hint=f"git config {_SETTING} {usual}")
+    return int(setting)

@@ -124,55 +124,57 @@ _FOREIGN = re.compile(
 _SECRET = re.compile(r"model\..*(?:api_?key|secret|password|access_token)")
 
 
-def canonical(layer: Layer, known: Collection[str], backends: Collection[str]) -> tuple[Layer, list[str]]:
+def canonical(layer: Layer, names: Collection[str], backends: Collection[str]) -> tuple[Layer, list[str]]:
     """Return ``layer`` under the names of skillgit, and what to tell the user of it.
 
     Args:
         layer: Keys as they were written.
-        known: The dotted keys that there are.
+        names: The dotted keys that there are.
         backends: The installed backends; keys that begin with one of them are theirs.
 
     Raises:
         ConfigError: A key is set under two names, holds a secret, or asks for something that is not supported.
     """
-    found: Layer = {}
-    given: dict[str, str] = {}
-    renamed: list[str] = []
+    result: Layer = {}
+    spellings: dict[str, str] = {}
+    notes_of_names: list[str] = []
     notes: list[str] = []
-    for key, written in layer.items():
-        dotted = _sectioned(key, known, backends)
-        name, leaf = key_today(dotted), leaf_today(dotted, written)
-        if name != dotted:
-            less = "" if leaf is written else ", which does not count the first attempt"
+    for key, value in layer.items():
+        full_name = _sectioned(key, names, backends)
+        name, leaf = key_today(full_name), leaf_today(full_name, value)
+        if name != full_name:
+            less = "" if leaf is value else ", which does not count the first attempt"
             notes.append(
-                f"warning: {leaf.origin}: {dotted} is now {name}{less}; the old name goes with the next release"
+                f"warning: {leaf.origin}: {full_name} is now {name}{less}; the old name goes with the next release"
             )
         _refuse_secret(name, leaf)
         if name in RETIRED:
             notes.append(_without_effect(name, leaf))
         elif _FOREIGN.fullmatch(name) and not _is_known(name, backends):
             notes.append(f"{leaf.origin}: {name} has no effect: it belongs to a backend that is not installed")
-        elif name in found:
-            raise ConfigError(f"{leaf.origin}: '{key}' and '{given[name]}' set the same key, {name}", hint="keep one")
+        elif name in result:
+            raise ConfigError(
+                f"{leaf.origin}: '{key}' and '{spellings[name]}' set the same key, {name}", hint="keep one"
+            )
         else:
-            found[name], given[name] = leaf, key
-            renamed.extend([f"{key} = {name}"] if dotted != key else [])
-    if renamed:
-        place = next(iter(layer.values())).origin.where
-        source = place if place.startswith("-o") else place.rpartition(":")[0]
-        notes.append(f"{source}: read under their names here: {', '.join(renamed)}")
-    return _expanded(found), notes
+            result[name], spellings[name] = leaf, key
+            notes_of_names.extend([f"{key} = {name}"] if full_name != key else [])
+    if notes_of_names:
+        where = next(iter(layer.values())).origin.where
+        source = where if where.startswith("-o") else where.rpartition(":")[0]
+        notes.append(f"{source}: read under their names here: {', '.join(notes_of_names)}")
+    return _expanded(result), notes
 
 
-def _sectioned(key: str, known: Collection[str], backends: Collection[str]) -> str:
-    if key in known:
+def _sectioned(key: str, names: Collection[str], backends: Collection[str]) -> str:
+    if key in names:
         return key
     if "." in key:
         return RENAMED.get(key, key)
     if key in FLAT:
         return FLAT[key]
-    dotted = [*known, *RETIRED, *RENAMED, *OLD_KEYS]
-    same = [name for name in dotted if name.partition(".")[2] == key]
+    candidates = [*names, *RETIRED, *RENAMED, *OLD_KEYS]
+    same = [name for name in candidates if name.partition(".")[2] == key]
     if same:
         return RENAMED.get(same[0], same[0])
     model = f"model.{key}"
@@ -187,28 +189,28 @@ def _is_known(name: str, backends: Collection[str]) -> bool:
 
 def _refuse_secret(name: str, leaf: Leaf) -> None:
     if _SECRET.fullmatch(name) and leaf.value not in (None, ""):
-        place = leaf.origin.where.partition("=")[0] if leaf.origin.kind == "override" else leaf.origin.where
+        where = leaf.origin.where.partition("=")[0] if leaf.origin.kind == "override" else leaf.origin.where
         raise ConfigError(
-            f"{place}: {name} holds a secret; a configuration is written into history",
+            f"{where}: {name} holds a secret; a configuration is written into history",
             hint="remove it and set it in the environment of the process",
         )
 
 
 def _without_effect(name: str, leaf: Leaf) -> str:
-    retired = RETIRED[name]
-    if retired.value is not _ANY and leaf.value != retired.value:
+    reason = RETIRED[name]
+    if reason.value is not _ANY and leaf.value != reason.value:
         raise ConfigError(
-            f"{leaf.origin}: {name} is {shown(leaf.value)}; it must be {shown(retired.value)}", hint=retired.reason
+            f"{leaf.origin}: {name} is {shown(leaf.value)}; it must be {shown(reason.value)}", hint=reason.reason
         )
-    return f"{leaf.origin}: {name} has no effect: {retired.reason}"
+    return f"{leaf.origin}: {name} has no effect: {reason.reason}"
 
 
 def _expanded(layer: Layer) -> Layer:
     """Let ``model.backend`` stand for both roles where the same layer does not name them; use our names of backends."""
     label = layer.pop(SHORTHAND, None)
-    expanded = layer if label is None else dict.fromkeys(MEANT, label) | layer
-    named = [key for key in (*MEANT, "model.judge_backend") if key in expanded]
-    return expanded | {key: _with_our_name(expanded[key]) for key in named}
+    result = layer if label is None else dict.fromkeys(MEANT, label) | layer
+    keys = [key for key in (*MEANT, "model.judge_backend") if key in result]
+    return result | {key: _with_our_name(result[key]) for key in keys}
 
 
 def _with_our_name(leaf: Leaf) -> Leaf:

@@ -106,9 +106,9 @@ def located(
         environ: Environment variables, for ``~``.
         more: Further keys that hold paths: settings of backends.
     """
-    found, notes = dict(layer), []
+    layer_located, notes = dict(layer), []
     for key in (*PATHS, *PLUGINS, *more):
-        leaf = found.get(key)
+        leaf = layer_located.get(key)
         if leaf is None or not leaf.text:
             continue
         text, attribute = leaf.text, ""
@@ -119,8 +119,8 @@ def located(
                 continue
         path, note = _locate(key, text, leaf, directory, environ)
         notes.extend(note)
-        found[key] = replace(leaf, value=f"{path}{attribute}", text=f"{path}{attribute}")
-    return found, notes
+        layer_located[key] = replace(leaf, value=f"{path}{attribute}", text=f"{path}{attribute}")
+    return layer_located, notes
 
 
 def _locate(key: str, text: str, leaf: Leaf, directory: Path, environ: Mapping[str, str]) -> tuple[Path, list[str]]:
@@ -149,7 +149,7 @@ def _layer(override: str, folder: Path) -> Layer:
     key, equals, text = override.partition("=")
     if not equals or not key.strip():
         raise ConfigError(f"'-o {override}' is not an override", hint="write it like -o train.batch_size=20")
-    value, written, plain = _value(text)
+    value, spelling, plain = _value(text)
     origin = Origin(kind="override", where=f"-o {override}")
     name = key.strip()
     if name in NESTED and isinstance(value, dict):
@@ -157,7 +157,7 @@ def _layer(override: str, folder: Path) -> Layer:
             f"{name}.{entry}": Leaf(value=inner, text=None, plain=False, origin=origin, folder=folder)
             for entry, inner in value.items()
         }
-    return {name: Leaf(value=value, text=written, plain=plain, origin=origin, folder=folder)}
+    return {name: Leaf(value=value, text=spelling, plain=plain, origin=origin, folder=folder)}
 
 
 def _value(text: str) -> tuple[object, str, bool]:
@@ -202,8 +202,8 @@ def find(name: str, folder: Path) -> Path:
             if path.is_file():
                 return path.resolve()
     near = nearest(name, shipped())
-    listed = f"configurations that come with skillgit: {', '.join(shipped())}"
-    raise ConfigError(f"there is no configuration '{name}'", hint=f"did you mean '{near}'?" if near else listed)
+    hint = f"configurations that come with skillgit: {', '.join(shipped())}"
+    raise ConfigError(f"there is no configuration '{name}'", hint=f"did you mean '{near}'?" if near else hint)
 
 
 def is_shipped(path: Path) -> bool:
@@ -266,8 +266,8 @@ def _compose(path: Path, name: str) -> tuple[yaml.Node | None, Loader]:
 def _invalid(name: str, error: yaml.YAMLError) -> ConfigError:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or str(error).splitlines()[0]
-    place = f"{name}:{mark.line + 1}" if mark else name
-    return ConfigError(f"{place} is not valid YAML: {problem}", hint="check indentation, colons and quotation marks")
+    where = f"{name}:{mark.line + 1}" if mark else name
+    return ConfigError(f"{where} is not valid YAML: {problem}", hint="check indentation, colons and quotation marks")
 
 
 def _entries(node: yaml.Node | None, loader: Loader, name: str) -> Iterator[tuple[str, yaml.Node]]:
@@ -280,15 +280,15 @@ def _entries(node: yaml.Node | None, loader: Loader, name: str) -> Iterator[tupl
         return
     if not isinstance(node, yaml.MappingNode):
         raise ConfigError(f"{name}:{_line(node)} is not a mapping", hint="a configuration has lines like 'key: value'")
-    written = {key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)}
-    if len(written) < len(node.value):
-        seen: set[str] = set()
+    keys = {key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)}
+    if len(keys) < len(node.value):
+        duplicates: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 raise ConfigError(f"{name}:{_line(key)} has a key that is not text", hint="put it in quotation marks")
-            if key.value in seen:
+            if key.value in duplicates:
                 raise ConfigError(f"{name}:{_line(key)} sets '{key.value}' a second time", hint="keep one of them")
-            seen.add(key.value)
+            duplicates.add(key.value)
     loader.flatten_mapping(node)
     for key, value in node.value:
         yield key.value, value
@@ -304,15 +304,15 @@ def _leaves(key: str, node: yaml.Node, loader: Loader, *, name: str, folder: Pat
         if key in SECTIONS and isinstance(node, yaml.ScalarNode) and not node.value:
             return {}
         return {key: _leaf(node, loader, name=name, folder=folder)}
-    found: Layer = {}
+    leaves: Layer = {}
     for inner, value in _entries(node, loader, name):
-        dotted = f"{key}.{inner}"
-        if dotted in NESTED and isinstance(value, yaml.MappingNode):
+        full_name = f"{key}.{inner}"
+        if full_name in NESTED and isinstance(value, yaml.MappingNode):
             for entry, price in _entries(value, loader, name):
-                found[f"{dotted}.{entry}"] = _leaf(price, loader, name=name, folder=folder)
+                leaves[f"{full_name}.{entry}"] = _leaf(price, loader, name=name, folder=folder)
         else:
-            found[dotted] = _leaf(value, loader, name=name, folder=folder)
-    return found
+            leaves[full_name] = _leaf(value, loader, name=name, folder=folder)
+    return leaves
 
 
 def _leaf(node: yaml.Node, loader: Loader, *, name: str, folder: Path) -> Leaf:

@@ -83,13 +83,13 @@ def load_recorded(
             raise _untrusted(name, settings.refused) from error
         raise
     entries = {entry.key: entry for entry in config.entries}
-    refused = [
+    refusals = [
         key
         for key, value in settings.refused.items()
         if key not in entries or (entries[key].origin.kind != "override" and entries[key].value != value)
     ]
-    if refused:
-        raise _untrusted(name, refused)
+    if refusals:
+        raise _untrusted(name, refusals)
     return config
 
 
@@ -102,8 +102,8 @@ def _untrusted(name: str, keys: Collection[str]) -> UsageError:
 
 def named_keys(keys: Collection[str]) -> str:
     """Return the first few of ``keys`` as they stand in a sentence, and how many more there are."""
-    listed = (key if _KEY.fullmatch(key) else shown(key) for key in sorted(keys)[:_NAMED])
-    return ", ".join(listed) + (f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else "")
+    names = (key if _KEY.fullmatch(key) else shown(key) for key in sorted(keys)[:_NAMED])
+    return ", ".join(names) + (f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else "")
 
 
 def _resolved(context: Context, name: str, layers: Sequence[Layer], *, path: Path, root: Path) -> ResolvedConfig:
@@ -116,10 +116,10 @@ def _resolved(context: Context, name: str, layers: Sequence[Layer], *, path: Pat
     info = _environment(located(common, directory, context.environ)[0], root)
     shape = env_settings(info)
 
-    written, notes = _merged(layers, shape, backends)
-    places = frozenset(f"env.{option.name}" for option in info.options if option.path)
-    more_paths = [*_paths_of_backends(written, root, backends), *sorted(places - set(PATHS))]
-    absolute, more = located(written, directory, context.environ, more_paths)
+    layer, notes = _merged(layers, shape, backends)
+    path_keys = frozenset(f"env.{option.name}" for option in info.options if option.path)
+    more_paths = [*_paths_of_backends(layer, root, backends), *sorted(path_keys - set(PATHS))]
+    absolute, more = located(layer, directory, context.environ, more_paths)
     values = typed(absolute, keys(shape), shape, backends)
     _check_backends(absolute, values, backends)
     _check_split_options(info, absolute, values)
@@ -130,9 +130,9 @@ def _resolved(context: Context, name: str, layers: Sequence[Layer], *, path: Pat
         root=root,
         values=values,
         options={option.name: environment[option.name] for option in info.options},
-        entries=tuple(_entries(values, written)),
+        entries=tuple(_entries(values, layer)),
         notes=(*notes, *more, *_inert(absolute)),
-        places=places,
+        places=path_keys,
     )
 
 
@@ -147,13 +147,13 @@ def _check_text(layers: Sequence[Layer]) -> None:
 
 
 def _merged(layers: Sequence[Layer], env: type[EnvSettings], backends: Sequence[str]) -> tuple[Layer, list[str]]:
-    merged: Layer = {}
+    result: Layer = {}
     notes: list[str] = []
     for layer in layers:
-        own, said = canonical(layer, list(keys(env)), backends)
-        merged.update(own)
-        notes.extend(said)
-    return merged, notes
+        own, remarks = canonical(layer, list(keys(env)), backends)
+        result.update(own)
+        notes.extend(remarks)
+    return result, notes
 
 
 def _environment(layer: Layer, root: Path) -> EnvironmentInfo:
@@ -166,14 +166,14 @@ def _environment(layer: Layer, root: Path) -> EnvironmentInfo:
 
 def _paths_of_backends(layer: Layer, root: Path, backends: Sequence[str]) -> list[str]:
     """Return the keys of the backends in use that hold paths."""
-    found = []
+    keys_of_paths = []
     for role in ROLES:
         leaf = layer.get(f"model.{role}_backend")
         name = leaf.text if leaf is not None and leaf.text else ModelSettings.model_fields[f"{role}_backend"].default
         if name in backends:
             for path in load_backend(name, root).info.paths:
-                found += [f"model.{prefix}_{path}" for prefix in (name, role, f"{role}_{name}")]
-    return [key for key in dict.fromkeys(found) if key in layer]
+                keys_of_paths += [f"model.{prefix}_{path}" for prefix in (name, role, f"{role}_{name}")]
+    return [key for key in dict.fromkeys(keys_of_paths) if key in layer]
 
 
 def _check_backends(layer: Layer, values: Config, backends: Sequence[str]) -> None:
@@ -181,20 +181,20 @@ def _check_backends(layer: Layer, values: Config, backends: Sequence[str]) -> No
         name = getattr(values.model, role)
         if name and name not in backends and ".py:" not in name:
             leaf = layer.get(f"model.{role}")
-            place = f"{leaf.origin}: " if leaf else ""
+            where = f"{leaf.origin}: " if leaf else ""
             near = nearest(name, backends)
             raise ConfigError(
-                f"{place}model.{role} is '{name}', which is not installed",
+                f"{where}model.{role} is '{name}', which is not installed",
                 hint=f"did you mean '{near}'?" if near else f"installed: {', '.join(backends) or 'none'}",
             )
 
 
 def _check_split_options(info: EnvironmentInfo, layer: Layer, values: Config) -> None:
     """Refuse to pass over where the user's data is said to be."""
-    declared = {option.name for option in info.options}
+    option_names = {option.name for option in info.options}
     for option in SPLIT_OPTIONS:
         leaf = layer.get(f"env.{option.name}")
-        if leaf and option.name not in declared and getattr(values.env, option.name) != option.default:
+        if leaf and option.name not in option_names and getattr(values.env, option.name) != option.default:
             raise ConfigError(
                 f"{leaf.origin}: environment '{info.name}' does not use env.{option.name}",
                 hint=f"skillgit envs {info.name}",
@@ -208,23 +208,23 @@ def _inert(layer: Layer) -> Iterator[str]:
             yield f"{leaf.origin}: {key} has no effect: {reason}"
 
 
-def _entries(values: Config, written: Layer) -> Iterator[Entry]:
+def _entries(values: Config, layer: Layer) -> Iterator[Entry]:
     for section in SECTIONS:
         # Each section dumps itself: the root knows only the common keys of env.
         for name, value in getattr(values, section).model_dump(mode="json").items():
             key = f"{section}.{name}"
             if key in NOT_KEYS:
                 for part in value:
-                    leaf = written[f"{section}.{part}"]
+                    leaf = layer[f"{section}.{part}"]
                     yield Entry(key=f"{section}.{part}", value=leaf.value, origin=leaf.origin)
             elif key in NESTED and value:
                 for part, setting in value.items():
-                    yield Entry(key=f"{key}.{part}", value=setting, origin=_origin(f"{key}.{part}", written))
-            elif key in SPELLED and key in written:
-                yield Entry(key=key, value=written[key].text, origin=written[key].origin)
+                    yield Entry(key=f"{key}.{part}", value=setting, origin=_origin(f"{key}.{part}", layer))
+            elif key in SPELLED and key in layer:
+                yield Entry(key=key, value=layer[key].text, origin=layer[key].origin)
             else:
-                yield Entry(key=key, value=value, origin=_origin(key, written))
+                yield Entry(key=key, value=value, origin=_origin(key, layer))
 
 
-def _origin(key: str, written: Layer) -> Origin:
-    return written[key].origin if key in written else DEFAULT
+def _origin(key: str, layer: Layer) -> Origin:
+    return layer[key].origin if key in layer else DEFAULT

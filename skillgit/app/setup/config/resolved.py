@@ -168,8 +168,8 @@ class ResolvedConfig:
 
     def variant(self, role: str) -> str:
         """Identify those settings of a role's backend that may change what it answers; empty if there are none."""
-        said = {name: value for name, value in self.settings(role).items() if not is_neutral(f"model.x_{name}")}
-        return short_digest(said) if said else ""
+        settings = {name: value for name, value in self.settings(role).items() if not is_neutral(f"model.x_{name}")}
+        return short_digest(settings) if settings else ""
 
 
 def is_local(key: str) -> bool:

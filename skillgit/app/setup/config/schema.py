@@ -180,16 +180,16 @@ def env_settings(info: EnvironmentInfo) -> type[EnvSettings]:
         metadata = list(common.metadata) if common is not None else []
         annotation = Annotated[kind, *metadata] if metadata else kind
         fields[option.name] = (annotation, Field(option.default, description=option.help))
-    made: type[EnvSettings] = create_model("EnvSettings", __base__=EnvSettings, **fields)  # type: ignore[call-overload]
-    return made
+    model: type[EnvSettings] = create_model("EnvSettings", __base__=EnvSettings, **fields)  # type: ignore[call-overload]
+    return model
 
 
 def keys(env: type[EnvSettings]) -> dict[str, object]:
     """Return every key that can be written, dotted, with the annotation of its values."""
-    found: dict[str, object] = {}
+    values: dict[str, object] = {}
     for section, settings in SECTIONS.items():
         shape = env if section == "env" else settings
         for name, field in shape.model_fields.items():
             if f"{section}.{name}" not in NOT_KEYS:
-                found[f"{section}.{name}"] = field.annotation
-    return found
+                values[f"{section}.{name}"] = field.annotation
+    return values

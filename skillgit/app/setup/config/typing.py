@@ -46,32 +46,32 @@ def is_free(name: str, backends: Iterable[str]) -> bool:
 
 
 def settings_of(
-    given: Mapping[str, object], roles: Iterable[str], backend: str, backends: Collection[str]
+    settings: Mapping[str, object], roles: Iterable[str], backend: str, backends: Collection[str]
 ) -> dict[str, object]:
     """Return the settings of ``backend`` in a role, under the names that the backend knows.
 
     Args:
-        given: All free keys without their section.
+        settings: All free keys without their section.
         roles: The roles whose keys count; later ones win.
         backend: The backend.
         backends: The installed backends.
     """
-    found = _after(f"{backend}_", given)
+    result = _after(f"{backend}_", settings)
     for role in roles:
-        own = _after(f"{role}_", given)
+        own = _after(f"{role}_", settings)
         plain = {name: value for name, value in own.items() if not belongs(f"model.{name}", backends)}
-        found |= plain | _after(f"{backend}_", own)
-    return found
+        result |= plain | _after(f"{backend}_", own)
+    return result
 
 
-def _after(prefix: str, given: Mapping[str, object]) -> dict[str, object]:
-    return {name[len(prefix) :]: value for name, value in given.items() if name.startswith(prefix)}
+def _after(prefix: str, settings: Mapping[str, object]) -> dict[str, object]:
+    return {name[len(prefix) :]: value for name, value in settings.items() if name.startswith(prefix)}
 
 
-def written_as(given: Collection[str], roles: Sequence[str], backend: str, setting: str) -> str:
+def written_as(keys: Collection[str], roles: Sequence[str], backend: str, setting: str) -> str:
     """Return the key that sets ``setting`` of ``backend`` in a role; the arguments are as for ``settings_of``."""
     of_roles = (name for role in reversed(roles) for name in (f"{role}_{backend}_{setting}", f"{role}_{setting}"))
-    return next((f"model.{name}" for name in of_roles if name in given), f"model.{backend}_{setting}")
+    return next((f"model.{name}" for name in of_roles if name in keys), f"model.{backend}_{setting}")
 
 
 PRICES = "model.prices"
@@ -110,8 +110,8 @@ def typed(layer: Layer, keys: Mapping[str, object], env: type[EnvSettings], back
 
 
 def _mapping(values: dict[str, object], name: str) -> dict[str, object]:
-    found = values.setdefault(name, {})
-    return found if isinstance(found, dict) else {}
+    mapping = values.setdefault(name, {})
+    return mapping if isinstance(mapping, dict) else {}
 
 
 def _tuple(value: object) -> object:
@@ -180,21 +180,21 @@ def _problem(section: str, error: ErrorDetails, layer: Layer) -> ConfigError:
         names = {
             key.partition(".")[2]: str(leaf.origin) for key, leaf in layer.items() if key.startswith(f"{section}.")
         }
-        places = mentioned(message, names)
-        return ConfigError(f"{section}: {message}{f' ({places})' if places else ''}", hint=_LIST)
+        mentions = mentioned(message, names)
+        return ConfigError(f"{section}: {message}{f' ({mentions})' if mentions else ''}", hint=_LIST)
     key = ".".join([section, *(str(part) for part in error["loc"] if not isinstance(part, int))])
-    written = _written(key, layer)
-    if written is None:
+    spelling = _written(key, layer)
+    if spelling is None:
         return ConfigError(f"{key} is missing", hint=f"add it to the configuration, or -o {key}=VALUE")
-    name, leaf = written
+    name, leaf = spelling
     if error["type"] == "value_error":  # a validator of ours says it in a sentence, and may know what helps
         reason = error["ctx"]["error"]
         return ConfigError(f"{leaf.origin}: {name}: {reason}", hint=getattr(reason.__cause__, "hint", "") or _LIST)
     near = nearest(str(leaf.value), choices(error))
-    wanted = _PRICE if name.startswith(PRICES) else allowed(error)
-    given = shown(leaf.value) if isinstance(leaf.value, str) or not leaf.text else leaf.text
+    expectation = _PRICE if name.startswith(PRICES) else allowed(error)
+    value = shown(leaf.value) if isinstance(leaf.value, str) or not leaf.text else leaf.text
     return ConfigError(
-        f"{leaf.origin}: {name} is {given}; it must be {wanted}",
+        f"{leaf.origin}: {name} is {value}; it must be {expectation}",
         hint=f"did you mean '{near}'?" if near else _LIST,
     )
 

@@ -41,17 +41,17 @@ def nearest(name: str, names: Collection[str]) -> str:
     """Return the one of ``names`` that ``name`` is most like, or an empty string."""
     from rapidfuzz import fuzz, process, utils  # noqa: PLC0415 - only a mistake needs it
 
-    found = process.extractOne(name, names, scorer=fuzz.ratio, processor=utils.default_process, score_cutoff=_CUTOFF)
-    return found[0] if found else ""
+    match = process.extractOne(name, names, scorer=fuzz.ratio, processor=utils.default_process, score_cutoff=_CUTOFF)
+    return match[0] if match else ""
 
 
 def nearest_key(key: str, keys: Collection[str]) -> str:
     """Return the dotted key that ``key`` is most like; a right name in a wrong section counts as near."""
     last = key.rpartition(".")[2]
-    names = {known.partition(".")[2]: known for known in keys}
-    same = [known for known in keys if known.rpartition(".")[2] == last]
+    names = {full_name.partition(".")[2]: full_name for full_name in keys}
+    same = [full_name for full_name in keys if full_name.rpartition(".")[2] == last]
     section = key.partition(".")[0]
-    siblings = [known for known in keys if known.startswith(f"{section}.")]
+    siblings = [full_name for full_name in keys if full_name.startswith(f"{section}.")]
     return (same[0] if same else "") or nearest(key, siblings) or names.get(nearest(last, list(names)), "")
 
 
@@ -76,8 +76,8 @@ def allowed(error: ErrorDetails) -> str:
 
 def choices(error: ErrorDetails) -> tuple[str, ...]:
     """Return the texts that were allowed, if they can be counted."""
-    expected = str(error.get("ctx", {}).get("expected", "")) if error["type"] in {"literal_error", "enum"} else ""
-    return tuple(part for part in expected.split("'")[1::2] if part)
+    words = str(error.get("ctx", {}).get("expected", "")) if error["type"] in {"literal_error", "enum"} else ""
+    return tuple(part for part in words.split("'")[1::2] if part)
 
 
 def mentioned(message: str, names: Mapping[str, str]) -> str:

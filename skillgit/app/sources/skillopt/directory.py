@@ -62,32 +62,32 @@ class Directory:
             DataError: It is none, or none that SkillOpt wrote.
         """
         if not path.is_dir():
-            told = f"{path} is no folder" if path.exists() else f"there is no folder {path}"
-            raise DataError(told, hint="name the output directory of a SkillOpt run")
-        found = cls(path)
-        config = found._object("config.json")
+            message = f"{path} is no folder" if path.exists() else f"there is no folder {path}"
+            raise DataError(message, hint="name the output directory of a SkillOpt run")
+        directory = cls(path)
+        config = directory._object("config.json")
         if config is None:
             raise DataError(
-                f"{path} is not the output directory of a SkillOpt run: {found.fault('config.json')}",
+                f"{path} is not the output directory of a SkillOpt run: {directory.fault('config.json')}",
                 hint="name the folder that holds config.json, history.json and skills/",
             )
-        found.secrets = frozenset(_secrets(config))
-        return found
+        directory.secrets = frozenset(_secrets(config))
+        return directory
 
     def mapping(self, name: str) -> Row | None:
         """Return the JSON object in the file ``name``; None if it is missing or is none."""
-        found = self._object(name)
-        return None if found is None else self._clean(found)  # type: ignore[return-value]
+        value = self._object(name)
+        return None if value is None else self._clean(value)  # type: ignore[return-value]
 
     def listing(self, name: str) -> list[Row] | None:
         """Return the JSON objects in the array in the file ``name``; None if it is missing or holds none."""
-        found = self._json(name)
-        if found is None:
+        value = self._json(name)
+        if value is None:
             return None
-        if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
+        if not isinstance(value, list) or not all(isinstance(row, dict) for row in value):
             self._remark(f"{name} holds no list of JSON objects{_LEFT_OUT}")
             return None
-        return self._clean(found)  # type: ignore[return-value]
+        return self._clean(value)  # type: ignore[return-value]
 
     def lines(self, name: str) -> list[Row] | None:
         """Return the JSON objects in the file ``name``, one a line; None if it is missing.
@@ -97,7 +97,7 @@ class Directory:
         content = self._bytes(name)
         if content is None:
             return None
-        found, torn = list[Row](), 0
+        rows, torn = list[Row](), 0
         for line in content.decode("utf-8-sig", errors="replace").split("\n"):
             if not line.strip():
                 continue
@@ -106,12 +106,12 @@ class Directory:
             except (ValueError, RecursionError):
                 row = None
             if isinstance(row, dict):
-                found.append(self._clean(row))  # type: ignore[arg-type]
+                rows.append(self._clean(row))  # type: ignore[arg-type]
             else:
                 torn += 1
         if torn:
             self._remark(f"{name} has {torn} line{'s' if torn > 1 else ''} that cannot be read, and is used without")
-        return found
+        return rows
 
     def text(self, name: str) -> SkillText | None:
         """Return the text of a skill in the file ``name``, clean and without secrets; None if it is missing."""
@@ -123,10 +123,10 @@ class Directory:
         except UnicodeDecodeError:
             self._remark(f"{name} is not UTF-8{_LEFT_OUT}")
             return None
-        cleaned = clean(self.without_secrets(text))
-        if cleaned.removed:
-            self._remark(f"{name} is imported without {cleaned.removed} control or invisible characters")
-        return cleaned
+        result = clean(self.without_secrets(text))
+        if result.removed:
+            self._remark(f"{name} is imported without {result.removed} control or invisible characters")
+        return result
 
     def without_secrets(self, text: str) -> str:
         """Return ``text`` with every credential replaced by a mask."""
@@ -144,33 +144,33 @@ class Directory:
 
     def numbered(self, folder: str, prefix: str) -> list[int]:
         """Return the numbers of the subfolders of ``folder`` that are called ``prefix`` and a number, ascending."""
-        place = self.path / folder
-        if not place.is_dir():
+        parent = self.path / folder
+        if not parent.is_dir():
             return []
-        names = (path.name for path in place.iterdir() if path.is_dir())
+        names = (path.name for path in parent.iterdir() if path.is_dir())
         return sorted(int(match[1]) for name in names if (match := re.fullmatch(rf"{prefix}(\d+)", name)))
 
     def files(self, folder: str, suffix: str) -> Iterable[str]:
         """Return the paths of the files right in ``folder`` that end in ``suffix``, sorted."""
-        place = self.path / folder
-        if not place.is_dir():
+        parent = self.path / folder
+        if not parent.is_dir():
             return []
-        return sorted(f"{folder}/{path.name}" for path in place.iterdir() if path.is_file() and path.suffix == suffix)
+        return sorted(f"{folder}/{path.name}" for path in parent.iterdir() if path.is_file() and path.suffix == suffix)
 
     def fault(self, name: str) -> str:
         """Return why the file ``name`` could not be used, as a clause."""
-        found = next((remark for remark in self.remarks if remark.startswith(f"{name} ")), "")
-        return found.removesuffix(_LEFT_OUT) or f"it has no {name}"
+        remark_text = next((remark for remark in self.remarks if remark.startswith(f"{name} ")), "")
+        return remark_text.removesuffix(_LEFT_OUT) or f"it has no {name}"
 
     def _remark(self, sentence: str) -> None:
         if sentence not in self.remarks:
             self.remarks.append(sentence)
 
     def _object(self, name: str) -> Row | None:
-        found = self._json(name)
-        if found is not None and not isinstance(found, dict):
+        value = self._json(name)
+        if value is not None and not isinstance(value, dict):
             self._remark(f"{name} holds no JSON object{_LEFT_OUT}")
-        return found if isinstance(found, dict) else None
+        return value if isinstance(value, dict) else None
 
     def _json(self, name: str) -> object:
         content = self._bytes(name)
@@ -337,14 +337,14 @@ class Settings:
     def of(cls, config: Row) -> Settings:
         """Read the content of ``config.json``, flat or in sections."""
         flat = _flat(config)
-        found = {
+        settings_read = {
             section: {name: flat[f"{section}.{name}"] for name in names if f"{section}.{name}" in flat}
             for section, names in SECTIONED.items()
         }
         metric, weight = flat.get("evaluation.gate_metric"), number(flat.get("evaluation.gate_mixed_weight"))
         seed = flat.get("train.seed")
         return cls(
-            sections={section: values for section, values in found.items() if values},
+            sections={section: values for section, values in settings_read.items() if values},
             digest=short_digest(config),
             environment=str(flat.get("env.name") or ""),
             models=Models(target=_model(flat, "target"), optimizer=_model(flat, "optimizer")),
@@ -361,20 +361,22 @@ class Settings:
 
 def _flat(config: Row) -> dict[str, object]:
     """Return dotted keys under the names of skillgit; a key that is not among them keeps its own."""
-    dotted = {name: f"{section}.{name}" for section, names in SECTIONED.items() if section != "model" for name in names}
-    found: dict[str, object] = {}
+    dotted_names = {
+        name: f"{section}.{name}" for section, names in SECTIONED.items() if section != "model" for name in names
+    }
+    flat: dict[str, object] = {}
     for key, value in config.items():
         if isinstance(value, dict):
-            found |= {RENAMED.get(f"{key}.{name}", f"{key}.{name}"): part for name, part in value.items()}
+            flat |= {RENAMED.get(f"{key}.{name}", f"{key}.{name}"): part for name, part in value.items()}
         else:
-            found[_sectioned(key, dotted)] = value
-    return found
+            flat[_sectioned(key, dotted_names)] = value
+    return flat
 
 
-def _sectioned(key: str, dotted: Mapping[str, str]) -> str:
+def _sectioned(key: str, names: Mapping[str, str]) -> str:
     if key in FLAT:
         return FLAT[key]
-    return f"model.{key}" if key in SECTIONED["model"][2:] else dotted.get(key, key)
+    return f"model.{key}" if key in SECTIONED["model"][2:] else names.get(key, key)
 
 
 def _model(flat: Mapping[str, object], role: str) -> str:

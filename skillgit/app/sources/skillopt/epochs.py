@@ -54,8 +54,8 @@ def tell_epoch(source: Import, step: Step, *, last: bool) -> None:
         step: The last step of the epoch.
         last: Whether it is the last one of the run.
     """
-    place = f"slow_update/epoch_{step.epoch:02d}"
-    slow = source.directory.mapping(f"{place}/slow_result.json") or {}
+    folder = f"slow_update/epoch_{step.epoch:02d}"
+    slow = source.directory.mapping(f"{folder}/slow_result.json") or {}
     meta_place = f"meta_skill/epoch_{step.epoch:02d}/meta_skill_result.json"
     meta = source.directory.mapping(meta_place) or {}
     guidance, memory = _text(slow.get("slow_update_content")), _text(meta.get("meta_skill_content"))
@@ -63,9 +63,9 @@ def tell_epoch(source: Import, step: Step, *, last: bool) -> None:
     if action in {"", _PLACEHOLDER} and not memory:
         return
     if guidance.removed:
-        source.story.remark(f"{place}/slow_result.json is imported without {guidance.removed} hidden characters")
-    outcomes = read_outcomes(source.directory, [f"{place}/selection_eval"], "selection") if guidance else None
-    proposed = SlowProposed(
+        source.story.remark(f"{folder}/slow_result.json is imported without {guidance.removed} hidden characters")
+    outcomes = read_outcomes(source.directory, [f"{folder}/selection_eval"], "selection") if guidance else None
+    proposal = SlowProposed(
         **source.common(step.epoch),
         title=_title(slow, guidance),
         why=str(_own(slow).get("why") or slow.get("reasoning") or meta.get("reasoning") or ""),
@@ -76,12 +76,12 @@ def tell_epoch(source: Import, step: Step, *, last: bool) -> None:
         models=source.settings.models,
         cost=Cost(seconds=number(slow.get("time_s")) or 0.0),
     )
-    evidence = _evidence(source, place, slow, meta)
-    if not proposed.guidance:
-        time = source.time(f"{place}/slow_result.json", meta_place)
-        source.story.tell(Chapter(event=proposed, evidence=evidence, time=time))
+    evidence = _evidence(source, folder, slow, meta)
+    if not proposal.guidance:
+        time = source.time(f"{folder}/slow_result.json", meta_place)
+        source.story.tell(Chapter(event=proposal, evidence=evidence, time=time))
         return
-    _tell_guidance(source, proposed, slow, outcomes, evidence, last=last)
+    _tell_guidance(source, proposal, slow, outcomes, evidence, last=last)
 
 
 def measured_at_the_end(source: Import) -> bool:
@@ -92,7 +92,7 @@ def measured_at_the_end(source: Import) -> bool:
 
 def _tell_guidance(
     source: Import,
-    proposed: SlowProposed,
+    proposal: SlowProposed,
     slow: Row,
     outcomes: Outcomes | None,
     evidence: dict[str, bytes],
@@ -101,52 +101,52 @@ def _tell_guidance(
 ) -> None:
     story, rule = source.story, source.settings.rule
     action = str(slow.get("action") or "")
-    score = _gated_score(source, slow, outcomes, proposed.epoch)
+    score = _gated_score(source, slow, outcomes, proposal.epoch)
     rule = rule_of(rule, _own(slow))
     if action not in _GATED or score is None:
         rule = replace(rule, enabled=False)
-    accepted = action in ACCEPTED
-    if score is None and last and accepted:
+    is_accepted = action in ACCEPTED
+    if score is None and last and is_accepted:
         outcomes = read_outcomes(source.directory, [_FINAL], "selection")
         score = _final_score(source, outcomes)
-    judged: Judged | None = None
+    judgement: Judged | None = None
     if score is not None:
-        place = f"the slow update of epoch {proposed.epoch}"
-        judged = story.judge(rule, score, accepted=accepted, place=place)
+        where = f"the slow update of epoch {proposal.epoch}"
+        judgement = story.judge(rule, score, is_accepted=is_accepted, where=where)
         story.remark(score.remark)
-        story.remark(judged.remark)
+        story.remark(judgement.remark)
         if outcomes is not None:
-            shown = score.evaluation is not None and judged.shown
-            evidence |= outcomes.evidence("selection.json" if shown else f"{ORIGIN}/selection.json")
-    proposed = replace(
-        proposed,
+            is_shown = score.evaluation is not None and judgement.shown
+            evidence |= outcomes.evidence("selection.json" if is_shown else f"{ORIGIN}/selection.json")
+    proposal = replace(
+        proposal,
         evaluation=None if score is None else score.summary,
-        verdict=story.taken_over(rule, accepted=accepted) if judged is None else judged.verdict,
-        fixed=() if judged is None else judged.pairs.fixed,
-        broken=() if judged is None else judged.pairs.broken,
+        verdict=story.taken_over(rule, is_accepted=is_accepted) if judgement is None else judgement.verdict,
+        fixed=() if judgement is None else judgement.pairs.fixed,
+        broken=() if judgement is None else judgement.pairs.broken,
     )
-    time = source.time(f"slow_update/epoch_{proposed.epoch:02d}/slow_result.json")
-    story.tell(Chapter(event=proposed, evidence=evidence, time=time))
-    if proposed.verdict is not None and proposed.verdict.decision.accepted:
-        _tell_merge(source, proposed, score)
+    time = source.time(f"slow_update/epoch_{proposal.epoch:02d}/slow_result.json")
+    story.tell(Chapter(event=proposal, evidence=evidence, time=time))
+    if proposal.verdict is not None and proposal.verdict.decision.accepted:
+        _tell_merge(source, proposal, score)
 
 
-def _tell_merge(source: Import, proposed: SlowProposed, score: Measured | None) -> None:
+def _tell_merge(source: Import, proposal: SlowProposed, score: Measured | None) -> None:
     story = source.story
     base = story.state.version
-    if proposed.verdict is None:
+    if proposal.verdict is None:
         raise AssertionError("guidance that is merged was accepted")
     event = SlowMerged(
-        **source.common(proposed.epoch),
-        title=proposed.title,
-        why=proposed.why,
-        step=proposed.step,
+        **source.common(proposal.epoch),
+        title=proposal.title,
+        why=proposal.why,
+        step=proposal.step,
         version=base + 1,
         base=base,
         evaluation=Inherited(version=base) if score is None else score.summary,
-        verdict=proposed.verdict,
+        verdict=proposal.verdict,
     )
-    skill = _with_guidance(story.skill, proposed.guidance)
+    skill = _with_guidance(story.skill, proposal.guidance)
     outcomes = story.outcomes[-1] if score is None else score.evaluation
     story.tell(Chapter(event=event, skill=skill, evidence={}, time=story.chapters[-1].time), outcomes)
 
@@ -157,7 +157,7 @@ def _with_guidance(skill: Skill, guidance: SkillText) -> Skill:
 
 def _gated_score(source: Import, slow: Row, outcomes: Outcomes | None, epoch: int) -> Measured | None:
     own = _own(slow)
-    told = Told(
+    claim = Told(
         place=f"the slow update of epoch {epoch}",
         split=Split.SELECTION,
         hard=number(slow.get("selection_hard")),
@@ -165,32 +165,32 @@ def _gated_score(source: Import, slow: Row, outcomes: Outcomes | None, epoch: in
         unneeded=bool(own.get("unneeded")),
         spare=int(str(own.get("spare") or 0)),
     )
-    return measured(told, outcomes, source.items, source.settings.seed)
+    return measured(claim, outcomes, source.items, source.settings.seed)
 
 
 def _final_score(source: Import, outcomes: Outcomes | None) -> Measured | None:
     """Return the score of the last text, which the reference measures at the end of a run."""
     if outcomes is None:
         return None
-    told = Told(
+    claim = Told(
         place="final_selection_hard in summary.json",
         split=Split.SELECTION,
         hard=number(source.summary.get("final_selection_hard")),
         soft=number(source.summary.get("final_selection_soft")),
     )
-    return measured(told, outcomes, source.items, source.settings.seed)
+    return measured(claim, outcomes, source.items, source.settings.seed)
 
 
-def _evidence(source: Import, place: str, slow: Row, meta: Row) -> dict[str, bytes]:
-    found = {
+def _evidence(source: Import, folder: str, slow: Row, meta: Row) -> dict[str, bytes]:
+    files = {
         f"{ORIGIN}/{name}": json_file(content)
         for name, content in (("slow_result.json", slow), ("meta_skill_result.json", meta))
         if content
     }
-    pairs = source.directory.listing(f"{place}/comparison_pairs.json")
+    pairs = source.directory.listing(f"{folder}/comparison_pairs.json")
     if pairs is not None:
-        found["comparison.json"] = json_file([_pair(pair) for pair in pairs])
-    return found
+        files["comparison.json"] = json_file([_pair(pair) for pair in pairs])
+    return files
 
 
 def _pair(pair: Row) -> Row:
@@ -217,8 +217,8 @@ def _title(slow: Row, guidance: str) -> str:
 
 
 def _own(record: Row) -> Row:
-    found = record.get("skillgit")
-    return found if isinstance(found, dict) else {}
+    fields = record.get("skillgit")
+    return fields if isinstance(fields, dict) else {}
 
 
 def _text(value: object) -> SkillText:
@@ -246,9 +246,9 @@ def tell_end(source: Import) -> None:
     if final is not None and not measured_at_the_end(source):
         evidence |= final.evidence(f"{ORIGIN}/final_selection.json")
     for name in (*_KEPT, "summary.json", "history.json"):
-        found = source.directory.listing(name) if name == "history.json" else source.directory.mapping(name)
-        if found is not None:
-            evidence[f"{ORIGIN}/{name}"] = json_file(found)
+        content = source.directory.listing(name) if name == "history.json" else source.directory.mapping(name)
+        if content is not None:
+            evidence[f"{ORIGIN}/{name}"] = json_file(content)
     outcome = _outcome(source, evaluations)
     state = story.state
     event = RunFinished(
@@ -267,8 +267,8 @@ def tell_end(source: Import) -> None:
 def _outcome(source: Import, tests: Sequence[EvaluationSummary]) -> RunOutcome:
     story, rule = source.story, source.settings.rule
     if story.state.best:
-        known = {found.version: found for found in tests}
-        seed, best = known.get(0), known.get(story.state.best)
+        by_version = {summary.version: summary for summary in tests}
+        seed, best = by_version.get(0), by_version.get(story.state.best)
         fell = seed and best and contradicted(seed, best, rule.metric, rule.soft_weight)
         return RunOutcome.NOT_CONFIRMED if fell else RunOutcome.IMPROVED
     candidates = any(isinstance(chapter.event, Accepted | Rejected) for chapter in story.chapters)
@@ -277,28 +277,28 @@ def _outcome(source: Import, tests: Sequence[EvaluationSummary]) -> RunOutcome:
 
 def _tests(source: Import) -> tuple[list[EvaluationSummary], dict[str, bytes]]:
     """Return the scores on the test split, of each version once, and the outcomes behind them."""
-    story, found, evidence = source.story, list[EvaluationSummary](), dict[str, bytes]()
+    story, summaries, evidence = source.story, list[EvaluationSummary](), dict[str, bytes]()
     versions = (0, _best_version(source), story.state.version)
     for (folder, key), version in zip(_TESTS, versions, strict=True):
-        if version in {one.version for one in found}:
+        if version in {summary.version for summary in summaries}:
             continue
         outcomes = read_outcomes(source.directory, [folder], f"test-v{version}")
-        told = Told(
+        claim = Told(
             place=f"{key}_hard in summary.json",
             split=Split.TEST,
             hard=score_of(source.summary, f"{key}_hard"),
             soft=score_of(source.summary, f"{key}_soft"),
         )
         items = tuple(outcomes.scored) if outcomes is not None else ()
-        score = measured(told, outcomes, items, source.settings.seed)
+        score = measured(claim, outcomes, items, source.settings.seed)
         if score is None:
             continue
         story.remark(score.remark)
-        found.append(replace(score.summary, version=version))
+        summaries.append(replace(score.summary, version=version))
         if outcomes is not None:
             path = f"test-v{version}.json"
             evidence |= outcomes.evidence(path if score.evaluation is not None else f"{ORIGIN}/{path}")
-    return found, evidence
+    return summaries, evidence
 
 
 def _best_version(source: Import) -> int:
@@ -317,10 +317,10 @@ def check_end(source: Import) -> None:
     best = source.directory.text("best_skill.md")
     if best is not None and not alike(source.texts.skill(best).document, story.skills[state.best].document):
         story.remark(f"best_skill.md is not the text of v{state.best}, which has the highest score that was accepted")
-    told = number(source.summary.get("best_selection_hard"))
-    if told is not None and abs(told - story.best_score(rule)) > ROUNDING:
+    claim = number(source.summary.get("best_selection_hard"))
+    if claim is not None and abs(claim - story.best_score(rule)) > ROUNDING:
         story.remark(
-            f"summary.json gives the best score as {told:.6g}, and that of v{state.best} is"
+            f"summary.json gives the best score as {claim:.6g}, and that of v{state.best} is"
             f" {story.best_score(rule):.6g}; the latter is kept"
         )
     counts = {"total_accepts": 0, "total_rejects": 0, "total_skips": 0}
@@ -328,17 +328,17 @@ def check_end(source: Import) -> None:
         counts["total_accepts"] += step.accepted
         counts["total_rejects"] += step.action == "reject"
         counts["total_skips"] += step.action in history.SKIPPED
-    for key, found in counts.items():
-        if isinstance(source.summary.get(key), int) and source.summary[key] != found:
+    for key, count in counts.items():
+        if isinstance(source.summary.get(key), int) and source.summary[key] != count:
             story.remark(
-                f"summary.json counts {key.removeprefix('total_')} as {source.summary[key]}, and the steps {found}"
+                f"summary.json counts {key.removeprefix('total_')} as {source.summary[key]}, and the steps {count}"
             )
     state_file = source.directory.mapping("runtime_state.json") or {}
     last, stands = len(source.steps), state_file.get("last_completed_step")
     if isinstance(stands, int) and stands != last:
         story.remark(f"runtime_state.json stands at step {stands}, and the steps end with {last}; the steps are taken")
-    begun = [number for number in source.directory.numbered("steps", "step_") if number > last]
-    for number_ in begun:
+    unfinished = [number for number in source.directory.numbered("steps", "step_") if number > last]
+    for number_ in unfinished:
         story.remark(f"step {number_} was begun and not finished; it is left out")
     if source.settings.density:
         story.remark("the gate's scores had a bonus for emphatic words; the scores here are without it")
@@ -346,5 +346,5 @@ def check_end(source: Import) -> None:
 
 def score_of(record: Row, key: str) -> float | None:
     """Return the score in a record; None if there is none between 0 and 1."""
-    found = number(record.get(key))
-    return found if found is not None and 0.0 <= found <= 1.0 else None
+    value = number(record.get(key))
+    return value if value is not None and 0.0 <= value <= 1.0 else None

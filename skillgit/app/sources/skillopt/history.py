@@ -53,12 +53,12 @@ class Step:
         Raises:
             DataError: It is no score.
         """
-        found = number(self.record.get(key))
-        if found is not None and not 0.0 <= found <= 1.0:
+        value = number(self.record.get(key))
+        if value is not None and not 0.0 <= value <= 1.0:
             raise DataError(
-                f"step {self.number} of history.json has {key} {found:g}", hint="scores lie between 0 and 1; mend it"
+                f"step {self.number} of history.json has {key} {value:g}", hint="scores lie between 0 and 1; mend it"
             )
-        return found
+        return value
 
     def counted(self, key: str) -> int:
         """Return a count of the record; 0 if it is not told."""
@@ -67,8 +67,8 @@ class Step:
     @property
     def own(self) -> Mapping[str, object]:
         """What skillgit told besides, where it wrote the directory."""
-        found = self.record.get("skillgit")
-        return found if isinstance(found, dict) else {}
+        fields = self.record.get("skillgit")
+        return fields if isinstance(fields, dict) else {}
 
 
 def read_steps(directory: Directory) -> tuple[list[Step], list[str]]:
@@ -78,16 +78,18 @@ def read_steps(directory: Directory) -> tuple[list[Step], list[str]]:
         DataError: There is a history, and none of it can be read.
     """
     remarks: list[str] = []
-    found = {number: record for number in directory.numbered("steps", "step_") if (record := _own(directory, number))}
+    records_of = {
+        number: record for number in directory.numbered("steps", "step_") if (record := _own(directory, number))
+    }
     rows = directory.listing("history.json")
-    if rows is None and found:
+    if rows is None and records_of:
         remarks.append(f"{directory.fault('history.json')}; the steps are those of the step_record.json files")
     elif rows is None and (directory.path / "history.json").exists():
         raise DataError(
             f"the steps of {directory.path} are not known: {directory.fault('history.json')}",
             hint="copy the directory again, or resume the run where it was made",
         )
-    records = found if rows is None else _of_history(rows, found, remarks)
+    records = records_of if rows is None else _of_history(rows, records_of, remarks)
     return list(_numbered(records, remarks)), remarks
 
 
@@ -95,7 +97,7 @@ def _own(directory: Directory, number_: int) -> Row | None:
     return directory.mapping(f"steps/step_{number_:04d}/step_record.json")
 
 
-def _of_history(rows: Sequence[Row], found: Mapping[int, Row], remarks: list[str]) -> dict[int, Row]:
+def _of_history(rows: Sequence[Row], records_of: Mapping[int, Row], remarks: list[str]) -> dict[int, Row]:
     records: dict[int, Row] = {}
     twice: list[int] = []
     for row in rows:
@@ -107,14 +109,14 @@ def _of_history(rows: Sequence[Row], found: Mapping[int, Row], remarks: list[str
             twice.append(step)
         records[step] = row
     if twice:
-        told = ", ".join(map(str, sorted(set(twice))))
+        numbers = ", ".join(map(str, sorted(set(twice))))
         remarks.append(
-            f"history.json tells step {told} more than once, as a resumed run does; the last record is taken"
+            f"history.json tells step {numbers} more than once, as a resumed run does; the last record is taken"
         )
-    missing = sorted(found.keys() - records.keys())
+    missing = sorted(records_of.keys() - records.keys())
     for step in missing:
         remarks.append(f"history.json lacks step {step}; its step_record.json is taken")
-        records[step] = found[step]
+        records[step] = records_of[step]
     return records
 
 
@@ -125,8 +127,8 @@ def _numbered(records: Mapping[int, Row], remarks: list[str]) -> Iterator[Step]:
         action = str(record.get("action") or "")
         epoch = max(epoch, count(record.get("epoch")) or epoch)
         if action not in _ACTIONS:
-            told = f"the unknown action '{action}'" if action else "no action" if record else "no record"
-            remarks.append(f"step {number_} has {told}; it is imported as a step of which nothing is known")
+            reason = f"the unknown action '{action}'" if action else "no action" if record else "no record"
+            remarks.append(f"step {number_} has {reason}; it is imported as a step of which nothing is known")
             action = ""
         yield Step(number=number_, epoch=epoch, record=record, action=action)
 

@@ -66,29 +66,37 @@ def read_outcomes(directory: Directory, folders: Sequence[str], name: str) -> Ou
         name: What the conversations are called after, such as ``rollout``.
     """
     rows, files = list[dict[str, object]](), dict[str, bytes]()
-    scored: dict[str, Outcome] | None = {}
-    found = [(folder, lines) for folder in folders if (lines := directory.lines(f"{folder}/results.jsonl")) is not None]
-    for folder, lines in found:
+    outcomes: dict[str, Outcome] | None = {}
+    results = [
+        (folder, lines) for folder in folders if (lines := directory.lines(f"{folder}/results.jsonl")) is not None
+    ]
+    for folder, lines in results:
         for line in lines:
             row, content = _row(directory, folder, line, name)
             rows.append(row)
             files |= content
-            scored = _with(scored, row)
+            outcomes = _with(outcomes, row)
         for line in directory.lines(f"{folder}/failed.jsonl") or ():
             reason = str(line.get("reason") or "failed")
             rows.append({"id": str(line.get("id", "")), "failed": reason})
-            if scored is not None:
-                scored[str(line.get("id", ""))] = FailedToEvaluate(reason)
-    return Outcomes(rows=rows, scored=scored or {}, files=files) if rows else None
+            if outcomes is not None:
+                outcomes[str(line.get("id", ""))] = FailedToEvaluate(reason)
+    return Outcomes(rows=rows, scored=outcomes or {}, files=files) if rows else None
 
 
-def _with(scored: dict[str, Outcome] | None, row: Row) -> dict[str, Outcome] | None:
-    """Return ``scored`` with ``row``; None from the first row on that has no id of its own, or no score."""
+def _with(outcomes: dict[str, Outcome] | None, row: Row) -> dict[str, Outcome] | None:
+    """Return ``outcomes`` with ``row``; None from the first row on that has no id of its own, or no score."""
     item, hard, soft = row["id"], row.get("hard"), row.get("soft")
-    if scored is None or not item or str(item) in scored or not isinstance(hard, float) or not isinstance(soft, float):
+    if (
+        outcomes is None
+        or not item
+        or str(item) in outcomes
+        or not isinstance(hard, float)
+        or not isinstance(soft, float)
+    ):
         return None
     try:
-        return {**scored, str(item): Scored(hard, soft)}
+        return {**outcomes, str(item): Scored(hard, soft)}
     except DataError:
         return None
 
@@ -117,8 +125,8 @@ def _turns(entries: Sequence[Row]) -> Iterator[dict[str, str]]:
     for entry in entries:
         if "cmd" in entry or "action" in entry:
             reasoning = str(entry.get("reasoning") or "")
-            done = str(entry.get("cmd") or entry.get("action") or "")
-            yield {"role": "assistant", "content": f"{reasoning}\n\n{done}" if reasoning else done}
+            action = str(entry.get("cmd") or entry.get("action") or "")
+            yield {"role": "assistant", "content": f"{reasoning}\n\n{action}" if reasoning else action}
             answer = entry.get("obs") or entry.get("env_feedback")
             if answer:
                 yield {"role": "tool", "content": str(answer)}
@@ -160,48 +168,48 @@ class Told:
     spare: int = 0
 
 
-def measured(told: Told, outcomes: Outcomes | None, items: Sequence[str], seed: int) -> Measured | None:
-    """Return what ``told`` and ``outcomes`` say together; None if neither tells a score.
+def measured(claim: Told, outcomes: Outcomes | None, items: Sequence[str], seed: int) -> Measured | None:
+    """Return what ``claim`` and ``outcomes`` say together; None if neither tells a score.
 
     What is told is kept where the outcomes contradict it. Means that differ by rounding are those of the outcomes.
 
     Args:
-        told: What the record says.
+        claim: What the record says.
         outcomes: The outcomes of items, if they are here.
         items: The items of the split, as far as they are known.
         seed: The seed.
     """
     evaluation = None
     if outcomes is not None and outcomes.scored:
-        left = tuple(item for item in items if item not in outcomes.scored) if told.unneeded else ()
+        unmeasured = tuple(item for item in items if item not in outcomes.scored) if claim.unneeded else ()
         evaluation = Evaluation(
-            split=told.split,
-            item_set=set_digest((*outcomes.scored, *left)),
+            split=claim.split,
+            item_set=set_digest((*outcomes.scored, *unmeasured)),
             outcomes=outcomes.scored,
             seed=seed,
-            unneeded=left,
-            spare=min(told.spare, len(left)),
+            unneeded=unmeasured,
+            spare=min(claim.spare, len(unmeasured)),
         )
     if evaluation is not None:
         summary = evaluation.summary()
-        if _agree(summary.hard, told.hard) and _agree(summary.soft, told.soft):
+        if _agree(summary.hard, claim.hard) and _agree(summary.soft, claim.soft):
             return Measured(summary=summary, evaluation=evaluation)
-    if told.hard is None:
+    if claim.hard is None:
         return None
     n = len(outcomes.rows) if outcomes is not None else len(items)
     summary = EvaluationSummary(
-        split=told.split,
+        split=claim.split,
         item_set=set_digest(items) if items and n == len(items) else "",
         n=n,
         scored=n,
-        hard=told.hard,
-        soft=told.hard if told.soft is None else told.soft,
+        hard=claim.hard,
+        soft=claim.hard if claim.soft is None else claim.soft,
         seed=seed,
     )
     remark = ""
     if outcomes is not None:
-        found = f"{evaluation.summary().hard:.6g}" if evaluation is not None else "nothing that can be used"
-        remark = f"{told.place} says {told.hard:.6g}, and its results.jsonl says {found}; the first is kept"
+        score_text = f"{evaluation.summary().hard:.6g}" if evaluation is not None else "nothing that can be used"
+        remark = f"{claim.place} says {claim.hard:.6g}, and its results.jsonl says {score_text}; the first is kept"
     return Measured(summary=summary, remark=remark)
 
 
@@ -210,5 +218,5 @@ def set_digest(items: Sequence[str]) -> str:
     return item_set_digest(dict.fromkeys(items, ""))
 
 
-def _agree(found: float, told: float | None) -> bool:
-    return told is None or abs(found - told) <= ROUNDING
+def _agree(score: float, claim: float | None) -> bool:
+    return claim is None or abs(score - claim) <= ROUNDING

@@ -54,14 +54,14 @@ def read_source(directory: Directory, run: str) -> Import:
             f"what the run in {directory.path} began with is not known: {directory.fault(_SEED)}",
             hint="copy the directory again, or resume the run where it was made",
         )
-    found, remarks = history.read_steps(directory)
+    step_records, remarks = history.read_steps(directory)
     baseline = read_outcomes(directory, [_BASELINE], "selection")
     source = Import(
         directory=directory,
         settings=settings,
         texts=Texts(settings.environment or "skill", first),
         run=run,
-        steps=found,
+        steps=step_records,
         summary=directory.mapping("summary.json") or {},
         items=tuple(baseline.scored) if baseline is not None else (),
         story=Story(remarks=remarks),
@@ -78,9 +78,9 @@ def tell(source: Import) -> Story:
         DataError: A score is none.
         SkillError: A text is no skill.
     """
-    for place, step in enumerate(source.steps):
+    for index, step in enumerate(source.steps):
         steps.tell_step(source, step)
-        following = source.steps[place + 1 : place + 2]
+        following = source.steps[index + 1 : index + 2]
         if not following or following[0].epoch > step.epoch:
             epochs.tell_epoch(source, step, last=not following)
         steps.check_text(source, step)
@@ -124,8 +124,8 @@ def _tell_start(source: Import, config: Row, first: SkillText, baseline: Outcome
         f"{ORIGIN}/config.json": json_file(config),
     }
     if baseline is not None:
-        shown = score.evaluation is not None
-        evidence |= baseline.evidence("selection.json" if shown else f"{ORIGIN}/selection.json")
+        is_shown = score.evaluation is not None
+        evidence |= baseline.evidence("selection.json" if is_shown else f"{ORIGIN}/selection.json")
     time = source.time("config.json", _SEED)
     chapter = Chapter(event=event, skill=source.texts.skill(first), evidence=evidence, time=time)
     source.story.tell(chapter, score.evaluation)
@@ -133,14 +133,14 @@ def _tell_start(source: Import, config: Row, first: SkillText, baseline: Outcome
 
 def _baseline_told(source: Import) -> Told:
     """Return what the directory says of the seed's score: the summary does, or the first step that did not accept."""
-    metric, place = source.settings.rule.metric, "summary.json"
-    found = ends.score_of(source.summary, "baseline_selection_hard")
+    metric, file = source.settings.rule.metric, "summary.json"
+    score = ends.score_of(source.summary, "baseline_selection_hard")
     first = source.steps[0] if source.steps else None
-    if found is None and first is not None and first.action and not first.accepted:
-        found, place = first.score("current_score"), "history.json"
+    if score is None and first is not None and first.action and not first.accepted:
+        score, file = first.score("current_score"), "history.json"
     # Under other metrics the number is the gate's, not the strict score that it is named after.
-    hard = found if metric is Metric.HARD or not source.items else None
-    return Told(place=place, split=Split.SELECTION, hard=hard, soft=None)
+    hard = score if metric is Metric.HARD or not source.items else None
+    return Told(place=file, split=Split.SELECTION, hard=hard, soft=None)
 
 
 _NAMELESS = "import"
@@ -212,8 +212,8 @@ def import_outputs(context: Context, outputs: Path, run: str | None = None, *, d
     source = read_source(Directory.open(Path(normpath(context.directory / outputs))), _NAMELESS)
     story = tell(source)
     with open_workspace(context) as workspace:
-        known = _known(workspace.repo, story)
-        name = known or run or _new_name(source, story)
+        commits = _known(workspace.repo, story)
+        name = commits or run or _new_name(source, story)
         chapters = _of_run(story.chapters, name)
         with RunLock(workspace.repo, name, context.clock):
             there = _there(workspace, name, chapters)
@@ -235,7 +235,7 @@ def _known(repo: Repo, story: Story) -> str:
     Runs of the same beginning are told apart by what they have further on.
     """
     first = story.chapters[0].event
-    found: list[tuple[int, str]] = []
+    commits: list[tuple[int, str]] = []
     for name in reader.runs(repo):
         try:
             start = reader.read_commit(repo, _beginning(repo, name)).event
@@ -245,8 +245,8 @@ def _known(repo: Repo, story: Story) -> str:
             records = reader.read_run(repo, name)
             same = _same(repo, records, _of_run(story.chapters, name))
             if same == min(len(records), len(story.chapters)):
-                found.append((same, name))
-    return max(found)[1] if found else ""
+                commits.append((same, name))
+    return max(commits)[1] if commits else ""
 
 
 def _of_run(chapters: Sequence[Chapter], run: str) -> list[Chapter]:
@@ -316,7 +316,7 @@ class _Clock:
         return self.time
 
 
-def _result(source: Import, name: str, written: int, *, dry_run: bool) -> Imported:
+def _result(source: Import, name: str, count: int, *, dry_run: bool) -> Imported:
     story, rule = source.story, source.settings.rule
     events = [chapter.event for chapter in story.chapters]
     state = story.state
@@ -324,7 +324,7 @@ def _result(source: Import, name: str, written: int, *, dry_run: bool) -> Import
         run=name,
         skill=source.path,
         events=len(events),
-        written=written,
+        written=count,
         versions=1 + sum(isinstance(event, Accepted | SlowMerged) for event in events),
         rejected=sum(isinstance(event, Rejected) for event in events),
         skipped=sum(isinstance(event, Skipped) for event in events),

@@ -67,34 +67,34 @@ def tell_step(source: Import, step: Step) -> None:
     if skill.name != source.texts.name:
         raise AssertionError("all texts of a directory are versions of one skill")
     story.remark(score.remark)
-    patched = read_patch(source.directory, step, source.settings.mode, story.skill, skill)
-    story.remark(patched.remark)
-    judged = story.judge(_rule(source, step), score, accepted=step.accepted, place=f"step {step.number}")
-    story.remark(judged.remark)
-    _check_numbers(source, step, judged)
+    patch = read_patch(source.directory, step, source.settings.mode, story.skill, skill)
+    story.remark(patch.remark)
+    judgement = story.judge(_rule(source, step), score, is_accepted=step.accepted, where=f"step {step.number}")
+    story.remark(judgement.remark)
+    _check_numbers(source, step, judgement)
     base = story.state.version
     outcomes = _outcomes(source, step)
-    evidence = _evidence(source, step, patched)
+    evidence = _evidence(source, step, patch)
     if outcomes is not None:
-        shown = score.evaluation is not None and judged.shown
-        evidence |= outcomes.evidence("selection.json" if shown else f"{ORIGIN}/selection.json")
+        is_shown = score.evaluation is not None and judgement.shown
+        evidence |= outcomes.evidence("selection.json" if is_shown else f"{ORIGIN}/selection.json")
         source.by_hash[text_hash(text)] = outcomes
     event = Rejected(
         **source.common(step.epoch),
-        **_told(source, step, patched),
+        **_told(source, step, patch),
         base=base,
-        edits=patched.edits,
+        edits=patch.edits,
         changes=changed_lines(story.skill, skill),
-        patch=patched.counts,
+        patch=patch.counts,
         evaluation=score.summary,
-        verdict=judged.verdict,
-        fixed=judged.pairs.fixed,
-        broken=judged.pairs.broken,
+        verdict=judgement.verdict,
+        fixed=judgement.pairs.fixed,
+        broken=judgement.pairs.broken,
     )
     fields = {name: getattr(event, name) for name in event.__dataclass_fields__}
-    told = Accepted(**fields, version=base + 1) if step.accepted else event
+    outcome_event = Accepted(**fields, version=base + 1) if step.accepted else event
     time = source.time(f"{step.folder}/step_record.json", f"skills/skill_v{step.number:04d}.md")
-    story.tell(Chapter(event=told, skill=skill, evidence=evidence, time=time), score.evaluation)
+    story.tell(Chapter(event=outcome_event, skill=skill, evidence=evidence, time=time), score.evaluation)
 
 
 def text_hash(text: str) -> str:
@@ -104,8 +104,8 @@ def text_hash(text: str) -> str:
 
 def check_text(source: Import, step: Step) -> None:
     """Tell where the text that the directory has after ``step`` is not that of the current version."""
-    found = source.directory.text(f"skills/skill_v{step.number:04d}.md")
-    if found is not None and not alike(source.texts.skill(found).document, source.story.skill.document):
+    text = source.directory.text(f"skills/skill_v{step.number:04d}.md")
+    if text is not None and not alike(source.texts.skill(text).document, source.story.skill.document):
         version = source.story.state.version
         source.story.remark(
             f"skills/skill_v{step.number:04d}.md is not the text of v{version}, which was current after step"
@@ -128,7 +128,7 @@ def _outcomes(source: Import, step: Step) -> Outcomes | None:
 
 
 def _score(source: Import, step: Step) -> Measured | None:
-    told = Told(
+    claim = Told(
         place=f"step {step.number} of history.json",
         split=Split.SELECTION,
         hard=step.score("selection_hard"),
@@ -136,7 +136,7 @@ def _score(source: Import, step: Step) -> Measured | None:
         unneeded=bool(step.own.get("unneeded")),
         spare=count(step.own.get("spare")) or 0,
     )
-    return measured(told, _outcomes(source, step), source.items, source.settings.seed)
+    return measured(claim, _outcomes(source, step), source.items, source.settings.seed)
 
 
 def _rule(source: Import, step: Step) -> GateRule:
@@ -164,51 +164,51 @@ def _tell_skip(source: Import, step: Step, score: Measured | None) -> None:
     """Tell a step without a candidate, or with one whose text or score is lost."""
     title = _REASONS.get(step.action, "")
     if not title:
-        lost = "score" if score is None else "text"
-        title = f"{'accepted' if step.accepted else 'rejected'}, and the candidate's {lost} is lost"
+        missing = "score" if score is None else "text"
+        title = f"{'accepted' if step.accepted else 'rejected'}, and the candidate's {missing} is lost"
         source.story.remark(f"step {step.number} was {title}; it is imported as a step without a candidate")
-    patched = read_patch(source.directory, step, source.settings.mode, source.story.skill, None)
-    source.story.remark(patched.remark)
-    told = _told(source, step, patched)
-    told["title"] = str(step.own.get("title") or title)
-    event = Skipped(**source.common(step.epoch), **told, patch=patched.counts)
+    patch = read_patch(source.directory, step, source.settings.mode, source.story.skill, None)
+    source.story.remark(patch.remark)
+    summary = _told(source, step, patch)
+    summary["title"] = str(step.own.get("title") or title)
+    event = Skipped(**source.common(step.epoch), **summary, patch=patch.counts)
     time = source.time(f"{step.folder}/step_record.json", f"skills/skill_v{step.number:04d}.md")
-    source.story.tell(Chapter(event=event, evidence=_evidence(source, step, patched), time=time))
+    source.story.tell(Chapter(event=event, evidence=_evidence(source, step, patch), time=time))
 
 
-def _told(source: Import, step: Step, patched: Patched) -> _Told:
+def _told(source: Import, step: Step, patch: Patched) -> _Told:
     own = "why" in step.own
     patterns = [] if own else [str(row["pattern"]) for row in _findings(source, step)]
     return _Told(
-        title=patched.title,
-        why="\n\n".join([patched.reasoning, *patterns[:8]]),
+        title=patch.title,
+        why="\n\n".join([patch.reasoning, *patterns[:8]]),
         step=step.number,
         models=source.settings.models,
         cost=cost(step.record, "wall_time_s"),
     )
 
 
-def _evidence(source: Import, step: Step, patched: Patched) -> dict[str, bytes]:
-    directory, found = source.directory, dict(patched.evidence)
+def _evidence(source: Import, step: Step, patch: Patched) -> dict[str, bytes]:
+    directory, files = source.directory, dict(patch.evidence)
     batches = [f"{step.folder}/batch_{number_}/rollout" for number_ in directory.numbered(step.folder, "batch_")]
     rollout = read_outcomes(directory, [f"{step.folder}/rollout", *batches], "rollout")
     if rollout is not None:
-        found |= rollout.evidence("rollout.json")
+        files |= rollout.evidence("rollout.json")
     findings = list(_findings(source, step))
     if findings:
-        found["findings.json"] = json_file({"findings": findings, "unusable_replies": 0})
+        files["findings.json"] = json_file({"findings": findings, "unusable_replies": 0})
     for name in _FILES:
         if (content := directory.mapping(f"{step.folder}/{name}")) is not None:
-            found[f"{ORIGIN}/{name}"] = json_file(content)
+            files[f"{ORIGIN}/{name}"] = json_file(content)
     for name in _LISTS:
         if (rows := directory.listing(f"{step.folder}/{name}")) is not None:
-            found[f"{ORIGIN}/{name}"] = json_file(rows)
+            files[f"{ORIGIN}/{name}"] = json_file(rows)
     for path in _patches(source, step):
         if (content := directory.mapping(path)) is not None:
-            found[f"{ORIGIN}/patches/{path.rpartition('/')[2]}"] = json_file(content)
-    if step.record and f"{ORIGIN}/step_record.json" not in found:
-        found[f"{ORIGIN}/step_record.json"] = json_file(step.record)
-    return found
+            files[f"{ORIGIN}/patches/{path.rpartition('/')[2]}"] = json_file(content)
+    if step.record and f"{ORIGIN}/step_record.json" not in files:
+        files[f"{ORIGIN}/step_record.json"] = json_file(step.record)
+    return files
 
 
 def _patches(source: Import, step: Step) -> Iterator[str]:
@@ -224,22 +224,26 @@ def _findings(source: Import, step: Step) -> Iterator[Row]:
         summary = (source.directory.mapping(path) or {}).get("failure_summary")
         for row in summary if isinstance(summary, list) else ():
             if isinstance(row, dict) and (row.get("description") or row.get("failure_type")):
-                told = str(row.get("description") or row["failure_type"])
-                yield {"pattern": told, "count": count(row.get("count")) or 0, "items": _ids(row.get("task_ids"))}
+                description = str(row.get("description") or row["failure_type"])
+                yield {
+                    "pattern": description,
+                    "count": count(row.get("count")) or 0,
+                    "items": _ids(row.get("task_ids")),
+                }
 
 
 def _ids(value: object) -> list[str]:
     return [str(item) for item in value] if isinstance(value, list) else []
 
 
-def _check_numbers(source: Import, step: Step, judged: Judged) -> None:
+def _check_numbers(source: Import, step: Step, judgement: Judged) -> None:
     """Tell where the gate of the directory compared another number than the score is."""
-    told = number(step.record.get("candidate_gate_score"))
-    if told is None or source.settings.density or abs(told - judged.verdict.score) <= ROUNDING:
+    claim = number(step.record.get("candidate_gate_score"))
+    if claim is None or source.settings.density or abs(claim - judgement.verdict.score) <= ROUNDING:
         return
     source.story.remark(
-        f"step {step.number} of history.json gives the candidate's score as {told:.6g} to the gate, and its evaluation"
-        f" says {judged.verdict.score:.6g}; the latter is kept"
+        f"step {step.number} of history.json gives the candidate's score as {claim:.6g} to the gate, and its evaluation"
+        f" says {judgement.verdict.score:.6g}; the latter is kept"
     )
 
 
@@ -271,23 +275,23 @@ class Patched:
 
 def read_patch(directory: Directory, step: Step, mode: UpdateMode, base: Skill, candidate: Skill | None) -> Patched:
     """Return what ``step`` changed; ``candidate`` is absent for a step without one."""
-    ranked = directory.mapping(f"{step.folder}/ranked_edits.json") or {}
-    merged = directory.mapping(f"{step.folder}/merged_patch.json") or {}
-    items = _items(ranked) or _items(merged)
+    ranking = directory.mapping(f"{step.folder}/ranked_edits.json") or {}
+    merge = directory.mapping(f"{step.folder}/merged_patch.json") or {}
+    items = _items(ranking) or _items(merge)
     statuses = [str(row.get("status", "")) for row in directory.listing(f"{step.folder}/edit_apply_report.json") or ()]
     reports = zip(items, chain(statuses, repeat("applied")), strict=False)
-    applied = [(item, status) for item, status in reports if status.startswith("applied")]
-    edits = tuple(_edits(applied))
-    title = str(step.own.get("title") or _title(step, [item for item, _ in applied]))
+    effective = [(item, status) for item, status in reports if status.startswith("applied")]
+    edits = tuple(_edits(effective))
+    title = str(step.own.get("title") or _title(step, [item for item, _ in effective]))
     # What the optimizer wrote speaks of all its edits.
-    written = ranked.get("reasoning") or merged.get("reasoning") if len(applied) == len(items) else ""
-    reasoning = str(step.own.get("why") or written or "")
+    reason = ranking.get("reasoning") or merge.get("reasoning") if len(effective) == len(items) else ""
+    reasoning = str(step.own.get("why") or reason or "")
     evidence: Mapping[str, bytes] = {}
     records = tuple(EditRecord.of(edit) for edit in edits)
     if candidate is not None and mode is UpdateMode.PATCH:
-        done = apply(base, edits)
-        if len(done.applied) == len(edits) and done.skill.digest == candidate.digest:
-            evidence = patch_file(Patch(edits=edits, reasoning=reasoning, title=title), done.reports)
+        application = apply(base, edits)
+        if len(application.applied) == len(edits) and application.skill.digest == candidate.digest:
+            evidence = patch_file(Patch(edits=edits, reasoning=reasoning, title=title), application.reports)
     elif candidate is not None:
         records, evidence = _rewrite(base, candidate, title, reasoning)
     counts, remark = _counts(step, mode, len(records))
@@ -296,23 +300,23 @@ def read_patch(directory: Directory, step: Step, mode: UpdateMode, base: Skill, 
 
 def _items(patch: Row) -> list[Row]:
     for key in _ITEMS:
-        found = patch.get(key)
-        if isinstance(found, list):
-            return [row for row in found if isinstance(row, dict)]
+        entries = patch.get(key)
+        if isinstance(entries, list):
+            return [row for row in entries if isinstance(row, dict)]
     return []
 
 
-def _edits(applied: Sequence[tuple[Row, str]]) -> Iterator[Edit]:
+def _edits(effective: Sequence[tuple[Row, str]]) -> Iterator[Edit]:
     """Yield the edits that took effect, each given with its status, as far as they are of a kind that we know."""
-    for item, status in applied:
+    for item, status in effective:
         op = str(item.get("op") or "")
         if op not in set(Op):
             continue
-        fallen = "fallback" in status
+        is_fallback = "fallback" in status
         source = str(item.get("source_type") or "")
         yield Edit(
-            op=Op.APPEND if fallen else Op(op),
-            anchor=EMPTY if fallen or op == Op.APPEND else clean(with_our_markers(str(item.get("target") or ""))),
+            op=Op.APPEND if is_fallback else Op(op),
+            anchor=EMPTY if is_fallback or op == Op.APPEND else clean(with_our_markers(str(item.get("target") or ""))),
             content=clean(str(item.get("content") or "")),
             support=count(item.get("support_count")) or 0,
             source=Source(source) if source in set(Source) else Source.MIXED,
@@ -321,9 +325,9 @@ def _edits(applied: Sequence[tuple[Row, str]]) -> Iterator[Edit]:
 
 def _title(step: Step, items: Sequence[Row]) -> str:
     summary = step.record.get("rewrite_change_summary")
-    told = [str(line) for line in summary] if isinstance(summary, list) else []
-    told += [str(item.get("title") or item.get("content") or item.get("target") or "") for item in items]
-    lines = [line.strip(" -*#") for text in told for line in text.splitlines()]
+    titles = [str(line) for line in summary] if isinstance(summary, list) else []
+    titles += [str(item.get("title") or item.get("content") or item.get("target") or "") for item in items]
+    lines = [line.strip(" -*#") for text in titles for line in text.splitlines()]
     return next((line for line in lines if line), f"step {step.number}")
 
 
@@ -344,24 +348,26 @@ def _rewrite(
     return records, patch_file(Patch(edits=edits, reasoning=reasoning, title=title), reports, body)
 
 
-def _counts(step: Step, mode: UpdateMode, applied: int) -> tuple[PatchCounts, str]:
+def _counts(step: Step, mode: UpdateMode, effective: int) -> tuple[PatchCounts, str]:
     summary = step.record.get("edit_apply_summary")
     summary = summary if isinstance(summary, dict) else {}
-    ranked = step.counted("n_edits_ranked")
+    rank_count = step.counted("n_edits_ranked")
     control = str(step.record.get("lr_control_mode") or "")
-    found = PatchCounts(
+    counts = PatchCounts(
         merged=step.counted("n_edits_merged"),
-        ranked=ranked,
-        applied=applied if count(summary.get("applied")) is None else int(str(summary["applied"])),
+        ranked=rank_count,
+        applied=effective if count(summary.get("applied")) is None else int(str(summary["applied"])),
         skipped=(count(summary.get("skipped")) or 0) + (count(summary.get("errors")) or 0),
         budget=count(step.record.get("edit_budget")),
         by=BudgetSource.OPTIMIZER if control in _AUTONOMOUS else BudgetSource.SCHEDULE,
         mode=mode,
     )
-    unlimited = control in _UNLIMITED and mode is UpdateMode.FULL
-    over = found.budget is not None and ranked > found.budget and not unlimited
-    if found.budget is None or unlimited or over:
-        without = replace(found, budget=None, by=BudgetSource.NONE)
-        told = f"step {step.number} applied {ranked} edits with a budget of {found.budget}; the budget is left out"
-        return without, told if over else ""
-    return found, ""
+    is_unlimited = control in _UNLIMITED and mode is UpdateMode.FULL
+    over = counts.budget is not None and rank_count > counts.budget and not is_unlimited
+    if counts.budget is None or is_unlimited or over:
+        without = replace(counts, budget=None, by=BudgetSource.NONE)
+        remark = (
+            f"step {step.number} applied {rank_count} edits with a budget of {counts.budget}; the budget is left out"
+        )
+        return without, remark if over else ""
+    return counts, ""

@@ -111,7 +111,7 @@ class Story:
         """Return the score of the best version."""
         return self.state.evaluation(self.state.best).score(rule.metric, rule.soft_weight)
 
-    def judge(self, rule: GateRule, score: Measured, *, accepted: bool, place: str) -> Judged:
+    def judge(self, rule: GateRule, score: Measured, *, is_accepted: bool, where: str) -> Judged:
         """Return the gate's decision on a candidate of the current version.
 
         The numbers are those of the scores. A decision that the directory records and that does not follow from them
@@ -120,41 +120,41 @@ class Story:
         Args:
             rule: The gate.
             score: The candidate's score.
-            accepted: What the directory says became of it.
-            place: What is decided on, for sentences.
+            is_accepted: What the directory says became of it.
+            where: What is decided on, for sentences.
         """
         base = self.outcomes[-1]
         if score.evaluation is not None and base is not None:
             best = None if self.state.best == self.state.version else self.outcomes[self.state.best]
-            known = best if best is not None or self.state.best == self.state.version else self.best_score(rule)
-            verdict = decide(rule, score.evaluation, base, known)
+            best_known = best if best is not None or self.state.best == self.state.version else self.best_score(rule)
+            verdict = decide(rule, score.evaluation, base, best_known)
             pairs = flips(score.evaluation, base, rule.metric, rule.soft_weight)
         else:
             verdict, pairs = self._from_means(rule, score.summary), _NO_PAIRS
-        if accepted == verdict.decision.accepted:
+        if is_accepted == verdict.decision.accepted:
             return Judged(verdict=verdict, pairs=pairs)
-        told = f"{place} was {'accepted' if accepted else 'rejected'}, and its scores"
-        if accepted:
-            ungated = replace(verdict, gated=False)
-            kept = replace(ungated, decision=decision(ungated))
-            remark = f"{told} do not say so ({_numbers(verdict)}); it is kept as accepted without a gate"
-            return Judged(verdict=kept, pairs=pairs, remark=remark)
-        kept = replace(verdict, decision=Decision.INDECISIVE)
+        message = f"{where} was {'accepted' if is_accepted else 'rejected'}, and its scores"
+        if is_accepted:
+            without_gate = replace(verdict, gated=False)
+            consistent = replace(without_gate, decision=decision(without_gate))
+            remark = f"{message} do not say so ({_numbers(verdict)}); it is kept as accepted without a gate"
+            return Judged(verdict=consistent, pairs=pairs, remark=remark)
+        consistent = replace(verdict, decision=Decision.INDECISIVE)
         if verdict.decision is Decision.INDECISIVE:
-            return Judged(verdict=kept, pairs=pairs)
-        remark = f"{told} say otherwise ({_numbers(verdict)}); it is kept as not decided"
-        return Judged(verdict=kept, pairs=pairs, shown=False, remark=remark)
+            return Judged(verdict=consistent, pairs=pairs)
+        remark = f"{message} say otherwise ({_numbers(verdict)}); it is kept as not decided"
+        return Judged(verdict=consistent, pairs=pairs, shown=False, remark=remark)
 
     def _from_means(self, rule: GateRule, summary: EvaluationSummary) -> Verdict:
         """Return the verdict on a score without the items behind it; which of them differ is not known."""
         current = self.state.evaluation(self.state.version).score(rule.metric, rule.soft_weight)
         return self._verdict(rule, summary.score(rule.metric, rule.soft_weight), current)
 
-    def taken_over(self, rule: GateRule, *, accepted: bool) -> Verdict:
+    def taken_over(self, rule: GateRule, *, is_accepted: bool) -> Verdict:
         """Return the verdict on a text that nobody measured and that took over the score of the current version."""
         current = self.state.evaluation(self.state.version).score(rule.metric, rule.soft_weight)
         verdict = self._verdict(replace(rule, enabled=False), current, current)
-        return verdict if accepted else replace(verdict, decision=Decision.INDECISIVE)
+        return verdict if is_accepted else replace(verdict, decision=Decision.INDECISIVE)
 
     def _verdict(self, rule: GateRule, score: float, current: float) -> Verdict:
         verdict = Verdict(

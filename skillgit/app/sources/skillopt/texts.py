@@ -72,9 +72,9 @@ class Texts:
         return Skill(self.name, {DOCUMENT: document.encode()})
 
 
-def alike(one: str, other: str) -> bool:
+def alike(first: str, second: str) -> bool:
     """Say whether two texts differ in white space and empty regions at most."""
-    return _bare(one) == _bare(other)
+    return _bare(first) == _bare(second)
 
 
 def _bare(text: str) -> list[str]:
